@@ -1,0 +1,151 @@
+"""The one error tree of livejoin.
+
+Every message names what was found, where it was found, what is allowed there and what to do next::
+
+    LivejoinError
+    ├── SqlError                      a SQL text; carries `sql`, `line` and `column`
+    │   ├── SqlSyntaxError            the text does not parse
+    │   ├── UnknownNameError          a table, column or alias that does not exist, or is ambiguous
+    │   ├── SqlTypeError              an expression whose types do not fit
+    │   └── UnsupportedQueryError     a query outside of what livejoin maintains; carries `clause`
+    ├── SchemaError                   a table or view declaration, or a name that the database does not know
+    ├── ChangeError                   a change that cannot be applied; nothing of its commit was applied
+    │   ├── ChangeFormatError         missing, unknown or malformed columns; a bad `_change_type`
+    │   ├── ChangeValueError          a value outside of its column's type; NULL where it is not allowed
+    │   ├── AbsentRowError            the deletion of a row that is not there
+    │   └── DuplicateKeyError         a second row with the same primary key
+    ├── ExpressionError               DuckDB refused to evaluate a predicate or scalar expression on the data
+    ├── ReadError                     a result that cannot be read in this way or any more
+    ├── StateError                    a snapshot that does not belong to this database or version, or is damaged
+    ├── PipelineError                 a pipeline file; carries `path`, `key` and `line`
+    └── CapacityError                 a size beyond what the state can address
+"""
+
+from __future__ import annotations
+
+
+class LivejoinError(Exception):
+    """Root of every error that livejoin raises on purpose."""
+
+
+class SqlError(LivejoinError):
+    """An error at a position of a SQL text.
+
+    Args:
+        message: What was found and what is allowed.
+        sql: The whole SQL text.
+        line: One-based line of the offending token, 0 if unknown.
+        column: One-based column of the offending token, 0 if unknown.
+    """
+
+    def __init__(self, message: str, sql: str = "", line: int = 0, column: int = 0) -> None:
+        self.message = message
+        self.sql = sql
+        self.line = line
+        self.column = column
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        if not self.line:
+            return self.message
+        lines = self.sql.splitlines()
+        source = lines[self.line - 1] if self.line <= len(lines) else ""
+        caret = " " * (self.column - 1) + "^"
+        return f"{self.message}\n  at line {self.line}, column {self.column}:\n    {source}\n    {caret}"
+
+
+class SqlSyntaxError(SqlError):
+    """The SQL text does not parse."""
+
+
+class UnknownNameError(SqlError):
+    """A table, column or alias that does not exist or is ambiguous."""
+
+
+class SqlTypeError(SqlError):
+    """An expression whose types do not fit together."""
+
+
+class UnsupportedQueryError(SqlError):
+    """A query that livejoin does not maintain.
+
+    Args:
+        clause: The clause that is outside, for example ``GROUP BY``.
+    """
+
+    def __init__(self, message: str, sql: str = "", line: int = 0, column: int = 0, clause: str = "") -> None:
+        self.clause = clause
+        super().__init__(message, sql, line, column)
+
+
+class SchemaError(LivejoinError):
+    """A declaration that cannot stand, or a name that the database does not know."""
+
+
+class ChangeError(LivejoinError):
+    """A change that cannot be applied; nothing of its commit was applied.
+
+    Args:
+        message: What was found and what is allowed.
+        table: The table, empty if unknown.
+        row: Zero-based position of the change in the data given for the table, -1 if unknown.
+    """
+
+    def __init__(self, message: str, table: str = "", row: int = -1) -> None:
+        self.table = table
+        self.row = row
+        where = f"table {table!r}" if table else ""
+        if row >= 0:
+            where += f", row {row} of the given changes" if where else f"row {row} of the given changes"
+        super().__init__(f"{where}: {message}" if where else message)
+
+
+class ChangeFormatError(ChangeError):
+    """Columns that are missing, unknown or malformed, or a bad ``_change_type``."""
+
+
+class ChangeValueError(ChangeError):
+    """A value outside of its column's type, or NULL where it is not allowed."""
+
+
+class AbsentRowError(ChangeError):
+    """The deletion of a row that is not in the table."""
+
+
+class DuplicateKeyError(ChangeError):
+    """A second row with a primary key that is in the table."""
+
+
+class ExpressionError(LivejoinError):
+    """DuckDB refused to evaluate a predicate or scalar expression on the data."""
+
+
+class ReadError(LivejoinError):
+    """A result that cannot be read in this way, or not any more."""
+
+
+class StateError(LivejoinError):
+    """A snapshot that does not belong to this database or version, or is damaged."""
+
+
+class PipelineError(LivejoinError):
+    """A pipeline file that is not valid.
+
+    Args:
+        message: What was found and what is allowed.
+        path: The file.
+        key: The dotted key, for example ``tables.G.window_rows``.
+        line: One-based line of the key, 0 if unknown.
+    """
+
+    def __init__(self, message: str, path: str = "", key: str = "", line: int = 0) -> None:
+        self.path = path
+        self.key = key
+        self.line = line
+        where = f"{path}:{line}" if line else path
+        named = f"{key}: " if key else ""
+        super().__init__(f"{where}: {named}{message}" if where else f"{named}{message}")
+
+
+class CapacityError(LivejoinError):
+    """A size beyond what the state can address."""

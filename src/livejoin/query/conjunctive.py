@@ -1,0 +1,105 @@
+"""Conjunctive queries under bag semantics.
+
+A conjunctive query (CQ) is ``pi_y (R_1(e_1) |><| ... |><| R_n(e_n))`` (CROWN, section 3.1). Each atom ``R_i(e_i)``
+assigns a variable to every column that it uses; atoms that share a variable are joined on it. Under bag semantics the
+projection keeps multiplicities: a result's multiplicity is the product of those of the rows that it is made of, and
+the law that a view of the query keeps is
+
+    Q(D + t) = Q(D) + Q(D |>< t)    as multisets, for an inserted row t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from livejoin.schema import Table
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One occurrence of a table in a query.
+
+    Args:
+        alias: The name of this occurrence in the query, distinct among the atoms.
+        table: The table.
+        columns: Positions of the table's columns that the query uses, ascending, without repetition. May be empty
+            (a Cartesian factor of which only the multiplicity counts).
+        variables: The variable of each of ``columns``, distinct within the atom.
+        predicate: A DuckDB expression of type BOOLEAN over the table's columns (double-quoted, unqualified names), or
+            None. Rows for which it is not true do not take part. It need not repeat that join columns are not NULL.
+    """
+
+    alias: str
+    table: Table
+    columns: tuple[int, ...]
+    variables: tuple[str, ...]
+    predicate: str | None = None
+
+    def column_of(self, variable: str) -> int:
+        """The table's column that carries a variable."""
+        return self.columns[self.variables.index(variable)]
+
+
+@dataclass(frozen=True, order=True)
+class ColumnRef:
+    """A column of an atom: positions of the atom in the query and of the column in its table."""
+
+    atom: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output column.
+
+    Args:
+        name: Its name, distinct among the outputs.
+        type: Its Arrow type.
+        source: Either the position in the query's ``head`` of the column that it copies, or a DuckDB expression over
+            the head's columns, which it calls ``c0``, ``c1``, ... by their position in the head.
+    """
+
+    name: str
+    type: pa.DataType
+    source: int | str
+
+
+@dataclass(frozen=True)
+class ConjunctiveQuery:
+    """A conjunctive query with bag semantics.
+
+    Args:
+        sql: The SQL text it was bound from, for messages and ``explain``.
+        atoms: At least one atom.
+        head: The base columns that the outputs need, without repetition.
+        outputs: The output columns in order.
+
+    ``variables`` and ``edges`` are the query's hypergraph: variables are nodes, each atom is an edge.
+    """
+
+    sql: str
+    atoms: tuple[Atom, ...]
+    head: tuple[ColumnRef, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def edges(self) -> tuple[frozenset[str], ...]:
+        """The variables of each atom."""
+        return tuple(frozenset(atom.variables) for atom in self.atoms)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """All variables."""
+        return frozenset[str]().union(*self.edges)
+
+    def join_variables(self, atom: int) -> frozenset[str]:
+        """Variables of an atom that occur in another atom too; a row with NULL in one of them joins nothing."""
+        others = frozenset[str]().union(*(e for i, e in enumerate(self.edges) if i != atom))
+        return self.edges[atom] & others
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return pa.schema([pa.field(o.name, o.type) for o in self.outputs])

@@ -1,0 +1,209 @@
+"""Types, columns, tables and the catalog.
+
+A table is a multiset of rows unless it declares a primary key. Names are compared without regard to case, as in
+Spark SQL, and keep the spelling of their declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from livejoin.errors import SchemaError
+
+Kind = Literal["boolean", "integer", "double", "decimal", "date", "timestamp", "string"]
+
+RESERVED_PREFIX = "_"
+CHANGE_TYPE = "_change_type"
+COMMIT_VERSION = "_commit_version"
+SEQUENCE = "_seq"
+CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", SEQUENCE)
+
+_INTEGER_SQL = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
+_INTEGER_ARROW = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+
+
+@dataclass(frozen=True)
+class SqlType:
+    """A column type of the Spark dialect.
+
+    ``bits`` is the width of an integer (8, 16, 32 or 64) and 0 otherwise; ``precision`` and ``scale`` are those of a
+    decimal and 0 otherwise.
+
+    >>> SqlType.decimal(10, 2)
+    SqlType(kind='decimal', bits=0, precision=10, scale=2)
+    >>> str(SqlType.integer(64)), SqlType.integer(64).arrow
+    ('BIGINT', DataType(int64))
+    """
+
+    kind: Kind
+    bits: int = 0
+    precision: int = 0
+    scale: int = 0
+
+    @staticmethod
+    def integer(bits: int) -> SqlType:
+        """An integer of 8, 16, 32 or 64 bits."""
+        return SqlType("integer", bits=bits)
+
+    @staticmethod
+    def decimal(precision: int, scale: int) -> SqlType:
+        """A decimal with 1 to 38 digits, ``scale`` of them behind the point.
+
+        Raises:
+            SchemaError: The digits are out of range.
+        """
+        if not (1 <= precision <= 38 and 0 <= scale <= precision):
+            msg = f"DECIMAL({precision}, {scale}): allowed are 1 to 38 digits, 0 to all of them behind the point"
+            raise SchemaError(msg)
+        return SqlType("decimal", precision=precision, scale=scale)
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """The Arrow type that carries values of this type."""
+        match self.kind:
+            case "boolean":
+                return pa.bool_()
+            case "integer":
+                return _INTEGER_ARROW[self.bits]
+            case "double":
+                return pa.float64()
+            case "decimal":
+                return pa.decimal128(self.precision, self.scale)
+            case "date":
+                return pa.date32()
+            case "timestamp":
+                return pa.timestamp("us")
+            case "string":
+                return pa.string()
+
+    @property
+    def join_class(self) -> tuple[str, int]:
+        """Types of one join class have equal codes for equal values, so that their columns may be joined."""
+        return (self.kind, self.scale if self.kind == "decimal" else 0)
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "integer":
+                return _INTEGER_SQL[self.bits]
+            case "decimal":
+                return f"DECIMAL({self.precision}, {self.scale})"
+            case _:
+                return self.kind.upper()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A named, typed column; ``nullable`` is False for NOT NULL and primary key columns."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}" + ("" if self.nullable else " NOT NULL")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The declaration of a base table.
+
+    Args:
+        name: The table's name.
+        columns: Its columns, at least one, names distinct without regard to case.
+        primary_key: Positions of the key's columns; empty for a multiset.
+        window_rows: The table keeps this many rows, the oldest leave as new ones come; None keeps all.
+
+    Raises:
+        SchemaError: A name is empty, doubled or reserved, or the window is not positive.
+
+    >>> Table("G", (Column("src", SqlType.integer(64)), Column("dst", SqlType.integer(64)))).position("DST")
+    1
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[int, ...] = ()
+    window_rows: int | None = None
+    _positions: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            msg = "a table needs a name"
+            raise SchemaError(msg)
+        if not self.columns:
+            msg = f"table {self.name!r} has no columns; a table needs at least one"
+            raise SchemaError(msg)
+        positions: dict[str, int] = {}
+        for position, column in enumerate(self.columns):
+            if column.name.lower() in CHANGE_COLUMNS:
+                msg = f"table {self.name!r}: column name {column.name!r} is reserved for change streams"
+                raise SchemaError(msg)
+            if column.name.lower() in positions:
+                msg = f"table {self.name!r}: column {column.name!r} is declared twice"
+                raise SchemaError(msg)
+            positions[column.name.lower()] = position
+        if self.window_rows is not None and self.window_rows < 1:
+            msg = f"table {self.name!r}: window_rows is {self.window_rows}; allowed is a positive number of rows"
+            raise SchemaError(msg)
+        object.__setattr__(self, "_positions", positions)
+
+    def position(self, column: str) -> int:
+        """Position of a column by name.
+
+        Raises:
+            SchemaError: There is no such column.
+        """
+        try:
+            return self._positions[column.lower()]
+        except KeyError:
+            names = ", ".join(c.name for c in self.columns)
+            msg = f"table {self.name!r} has no column {column!r}; it has {names}"
+            raise SchemaError(msg) from None
+
+    def has_column(self, column: str) -> bool:
+        """Whether there is a column of this name."""
+        return column.lower() in self._positions
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema of the table's rows."""
+        return pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns])
+
+
+class Catalog:
+    """The tables of one database, by name; mutable, insertion order kept."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Table] = {}
+
+    def add(self, table: Table) -> None:
+        """Add a table.
+
+        Raises:
+            SchemaError: The name is taken.
+        """
+        if table.name.lower() in self._tables:
+            msg = f"table {table.name!r} exists already"
+            raise SchemaError(msg)
+        self._tables[table.name.lower()] = table
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._tables
+
+    def __getitem__(self, name: str) -> Table:
+        try:
+            return self._tables[name.lower()]
+        except KeyError:
+            names = ", ".join(repr(t.name) for t in self) or "none yet"
+            msg = f"there is no table {name!r}; known tables: {names}"
+            raise SchemaError(msg) from None
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(self._tables.values())
+
+    def __len__(self) -> int:
+        return len(self._tables)

@@ -1,0 +1,1 @@
+"""Pure functions on queries: hypergraphs, join trees and what follows from their shape."""
