@@ -1,0 +1,62 @@
+# Every target makes the virtual environment first if it is not there; `make` alone lists the targets.
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTHON ?=
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test ci bench fuzz lint format types imports doctest nojit lock clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
+		|| sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1: \2/p' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml requirements.lock requirements-java.lock tools/setup.sh
+	@sh tools/setup.sh $(VENV)
+	@touch $@
+
+setup: $(STAMP) ## make the virtual environment .venv from the lock files
+
+demo: $(STAMP) ## keep a 3-hop join over a real graph up to date on Spark, and watch it
+	@$(BIN)/livejoin run examples/hop3/pipeline.toml --fresh
+
+test: $(STAMP) ## run the whole test suite
+	@$(BIN)/python -m pytest
+
+ci: ## run what CI runs: checks of the source, then all tests
+	@.ci/run
+
+bench: $(STAMP) ## measure on a sample; make bench DATA=soc-Epinions1.txt.gz for the real thing
+	@$(BIN)/python -m benchmarks graph $(if $(DATA),--data $(DATA),--small)
+
+fuzz: $(STAMP) ## run the property tests with many more examples
+	@HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest tests -m "not spark" -k "property or random"
+
+lint: $(STAMP)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+format: $(STAMP) ## format the source
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+types: $(STAMP)
+	@$(BIN)/mypy
+
+imports: $(STAMP)
+	@$(BIN)/lint-imports --no-cache
+
+doctest: $(STAMP)
+	@$(BIN)/python -m pytest --quiet --doctest-modules src
+
+nojit: $(STAMP)
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --quiet -m nojit
+
+lock: $(STAMP) ## pin the newest versions that pyproject.toml allows
+	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/python -m uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
+		--extra spark --extra dev --no-annotate --custom-compile-command "make lock" -o requirements.lock
+
+clean: ## remove the virtual environment, caches and what the demo wrote
+	@rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \
+		spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
