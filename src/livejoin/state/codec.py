@@ -1,0 +1,268 @@
+"""Every value as one 64-bit word.
+
+Law: two values of one join class (``SqlType.join_class``) have equal words iff they are equal, across all tables of
+the database, where NULL equals NULL alone, -0.0 equals 0.0 and NaN equals NaN. Kernels therefore compare words only.
+
+====================  =================================================================================================
+NULL                  ``NULL_CODE``, a NaN pattern that no canonical double has
+BOOLEAN               0, 1
+integers              the value; the BIGINT ``NULL_CODE`` itself is refused
+DOUBLE                its bits, with one zero and one NaN
+DATE, TIMESTAMP       days, microseconds since 1970-01-01
+DECIMAL               the unscaled value where it has at most 18 digits; else ``WIDE_BASE`` plus a dictionary code, so
+                      that decimals of equal scale have equal words whatever their precision
+STRING                a dictionary code
+====================  =================================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.errors import CapacityError, ChangeValueError, StateError
+from livejoin.kernels.strings import FREE
+from livejoin.schema import Column, SqlType, Table
+from livejoin.state.dictionary import ByteDictionary
+
+NULL_CODE = 0x7FF94E554C4C0001
+CANONICAL_NAN = 0x7FF8000000000000
+WIDE_BASE = 1 << 62
+
+_NARROW_LIMIT = 10**18  # unscaled decimals below are words, those from here on are in the dictionary
+_DECIMAL_BYTES = 16
+_ARROW_STRING_BYTES = 2**31 - 1  # Arrow's string type has 32-bit offsets
+
+Words = npt.NDArray[np.int64]
+
+
+def _fixed(chunk: pa.Array, dtype: type[np.generic], width: int = 1) -> npt.NDArray[Any]:
+    """The value buffer of a fixed-width array, ``width`` items a value."""
+    begin, end = chunk.offset * width, (chunk.offset + len(chunk)) * width
+    return np.frombuffer(chunk.buffers()[1], dtype)[begin:end]
+
+
+def _validity(words: Words) -> tuple[pa.Buffer | None, int]:
+    """Arrow's validity bitmap for words, None if there is no NULL, and the number of NULLs."""
+    valid = words != NULL_CODE
+    nulls = words.size - int(np.count_nonzero(valid))
+    return (pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None), nulls
+
+
+class Codec:
+    """The words of one database; owns a dictionary of all strings and one of all wide decimals. Mutable.
+
+    >>> codec, text = Codec(), SqlType("string")
+    >>> words = codec.encode(pa.table({"a": ["x", None, "y", "x"]}), Table("T", (Column("a", text),)))
+    >>> codec.decode(words[0], text).to_pylist()
+    ['x', None, 'y', 'x']
+    >>> codec.entries
+    2
+    """
+
+    def __init__(self) -> None:
+        self._strings = ByteDictionary()
+        self._decimals = ByteDictionary()
+
+    def encode(self, batch: pa.Table, table: Table) -> Words:
+        """The words of a batch; new strings and wide decimals are added to the dictionaries.
+
+        Args:
+            batch: The table's columns in order, with their Arrow types (as from ``read_changes``), in any chunks.
+            table: The declaration.
+
+        Returns:
+            int64 of shape (columns, rows), C order.
+
+        Raises:
+            ChangeValueError: The one integer or timestamp that stands for NULL. Nothing but dictionary entries was
+                added.
+
+        Cost: O(values + bytes of strings).
+        """
+        words = np.empty((batch.num_columns, batch.num_rows), np.int64)
+        for column, line, declared in zip(batch.columns, words, table.columns, strict=True):
+            self.encode_column(column, declared, line, table.name)
+        return words
+
+    def encode_column(self, column: pa.ChunkedArray, declared: Column, out: Words, table: str = "") -> None:
+        """Write the words of one column to ``out``, one a row; otherwise as ``encode``."""
+        begin = 0
+        for chunk in column.chunks:
+            if len(chunk) == 0:
+                continue
+            words = out[begin : begin + len(chunk)]
+            valid = chunk.is_valid().to_numpy(zero_copy_only=False) if chunk.null_count else None
+            match declared.type.kind:
+                case "boolean":
+                    words[:] = _fixed(chunk.cast(pa.uint8()), np.uint8)
+                case "integer":
+                    words[:] = _fixed(chunk, np.dtype(f"i{declared.type.bits // 8}").type)
+                case "double":
+                    doubles = _fixed(chunk, np.float64)
+                    np.add(doubles, 0.0, out=words.view(np.float64))  # -0.0 + 0.0 is 0.0
+                    words[np.isnan(doubles)] = CANONICAL_NAN
+                case "date":
+                    words[:] = _fixed(chunk, np.int32)
+                case "timestamp":
+                    words[:] = _fixed(chunk, np.int64)
+                case "decimal":
+                    self._encode_decimals(chunk, valid, words)
+                case "string":
+                    self._encode_strings(chunk, valid, words)
+            if declared.type.bits == 64 or declared.type.kind == "timestamp":
+                _refuse_reserved(words, valid, declared, table, begin)
+            if valid is not None:
+                words[~valid] = NULL_CODE
+            begin += len(chunk)
+
+    def _encode_strings(self, chunk: pa.Array, valid: npt.NDArray[np.bool_] | None, words: Words) -> None:
+        _, offsets, data = chunk.buffers()
+        bounds = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)
+        heap = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+        words[:] = self._strings.encode(heap, bounds) if valid is None else self._strings.encode(heap, bounds, valid)
+
+    def _encode_decimals(self, chunk: pa.Array, valid: npt.NDArray[np.bool_] | None, words: Words) -> None:
+        pairs = _fixed(chunk, np.int64, 2).reshape(-1, 2)
+        low, high = pairs[:, 0], pairs[:, 1]
+        words[:] = low
+        wide = (high != low >> 63) | (low <= -_NARROW_LIMIT) | (low >= _NARROW_LIMIT)
+        if valid is not None:
+            wide &= valid
+        if wide.any():
+            data = pairs[wide].view(np.uint8).reshape(-1)
+            offsets = np.arange(0, data.size + 1, _DECIMAL_BYTES, dtype=np.int64)
+            words[wide] = self._decimals.encode(data, offsets) + WIDE_BASE
+
+    def decode(self, words: Words, type: SqlType) -> pa.Array:
+        """The values of words.
+
+        Args:
+            words: One dimension. BIGINT, DOUBLE and TIMESTAMP use its memory without a copy if it is contiguous, so
+                it must not be written to afterwards.
+            type: The type that they were encoded with.
+
+        Returns:
+            An array of ``type.arrow``.
+
+        Raises:
+            StateError: A dictionary code that is not in use.
+            CapacityError: More than 2 GiB of strings; decode fewer rows at a time.
+
+        Cost: O(rows + bytes of strings).
+        """
+        words = np.ascontiguousarray(words)
+        validity, nulls = _validity(words)
+        values: npt.NDArray[Any]
+        match type.kind:
+            case "string":
+                return self._decode_strings(words, validity, nulls)
+            case "decimal":
+                values = self._decode_decimals(words)
+            case "boolean":
+                values = np.packbits(words == 1, bitorder="little")
+            case "integer":
+                values = words.astype(f"i{type.bits // 8}", copy=False)
+            case "date":
+                values = words.astype(np.int32)
+            case _:
+                values = words
+        return pa.Array.from_buffers(type.arrow, words.size, [validity, pa.py_buffer(values)], nulls)
+
+    def _decode_strings(self, words: Words, validity: pa.Buffer | None, nulls: int) -> pa.Array:
+        data, offsets = self._strings.decode(words, NULL_CODE)
+        if data.size > _ARROW_STRING_BYTES:
+            msg = f"{words.size} rows hold {data.size} bytes of strings; an Arrow array holds 2 GiB: read fewer rows"
+            raise CapacityError(msg)
+        buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.string(), words.size, buffers, nulls)
+
+    def _decode_decimals(self, words: Words) -> npt.NDArray[Any]:
+        pairs = np.empty((words.size, 2), np.int64)
+        pairs[:, 0] = words
+        pairs[:, 1] = words >> 63
+        wide = (words >= WIDE_BASE) & (words != NULL_CODE)
+        if wide.any():
+            data, _ = self._decimals.decode(words[wide] - WIDE_BASE)
+            pairs[wide] = data.view(np.int64).reshape(-1, 2)
+        return pairs
+
+    def retain(self, used_strings: Words, used_decimals: Words) -> None:
+        """Drop all dictionary entries but those of the given words, which do not change; dropped codes are reused.
+
+        Args:
+            used_strings: Words of STRING columns, any order and repetitions, NULL included.
+            used_decimals: Words of DECIMAL columns, likewise; those that are no dictionary codes are passed over.
+
+        Raises:
+            StateError: A word that is not in the dictionary; nothing was dropped from it.
+
+        Cost: O(used + entries).
+        """
+        wide = (used_decimals >= WIDE_BASE) & (used_decimals != NULL_CODE)
+        self._strings.retain(used_strings[used_strings != NULL_CODE])
+        self._decimals.retain(used_decimals[wide] - WIDE_BASE)
+
+    @property
+    def entries(self) -> int:
+        """Number of strings and wide decimals."""
+        return len(self._strings) + len(self._decimals)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated by the dictionaries."""
+        return self._strings.nbytes + self._decimals.nbytes
+
+    @property
+    def live_bytes(self) -> int:
+        """Bytes that the dictionaries' entries take."""
+        return self._strings.live_bytes + self._decimals.live_bytes
+
+    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """The dictionaries for a snapshot: views, valid until the next ``encode`` or ``retain``."""
+        named = {"strings": self._strings, "decimals": self._decimals}
+        return {f"{name}.{key}": array for name, part in named.items() for key, array in part.arrays().items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[np.generic]]) -> Codec:
+        """The codec that ``arrays`` was called on, with the same codes.
+
+        Raises:
+            StateError: The arrays are not those of a codec.
+        """
+        parts: dict[str, dict[str, npt.NDArray[np.generic]]] = {"strings": {}, "decimals": {}}
+        for name, array in arrays.items():
+            part, _, key = name.partition(".")
+            if part not in parts:
+                msg = f"the snapshot of a codec has an array {name!r}; known parts are {', '.join(parts)}"
+                raise StateError(msg)
+            parts[part][key] = array
+        codec = cls()
+        codec._strings = ByteDictionary.from_arrays(parts["strings"])
+        codec._decimals = ByteDictionary.from_arrays(parts["decimals"])
+        lengths = parts["decimals"]["lengths"]
+        if np.any((lengths != _DECIMAL_BYTES) & (lengths != FREE)):
+            msg = f"the snapshot of a codec has decimals that are not {_DECIMAL_BYTES} bytes wide; it is damaged"
+            raise StateError(msg)
+        return codec
+
+    def _check(self) -> None:
+        """Assert all invariants; O(entries), for tests."""
+        self._strings._check()
+        self._decimals._check()
+
+
+def _refuse_reserved(words: Words, valid: npt.NDArray[np.bool_] | None, column: Column, table: str, begin: int) -> None:
+    reserved = words == NULL_CODE
+    if valid is not None:
+        reserved &= valid
+    if reserved.any():
+        row = int(np.argmax(reserved))
+        msg = (
+            f"value {NULL_CODE} of column {column.name!r} ({column.type}) is the one value that livejoin reserves, "
+            "for NULL; use any other"
+        )
+        raise ChangeValueError(msg, table, begin + row)

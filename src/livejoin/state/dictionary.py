@@ -1,0 +1,231 @@
+"""A dictionary from byte strings to dense codes.
+
+Law: codes are equal iff the strings are equal, for as long as the string is retained. The strings lie in flat arrays
+(layout: ``livejoin.kernels.strings``), so a snapshot is three arrays and nothing lives on Python's heap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.errors import CapacityError, StateError
+from livejoin.kernels.strings import (
+    CODES,
+    FREE,
+    HEADER_WORDS,
+    HEAP_USED,
+    LIVE,
+    MAX_CODES,
+    NEXT_FREE,
+    Bytes,
+    Ints,
+    Longs,
+    encode_strings,
+    fill_slots,
+    gather_strings,
+    measure_strings,
+)
+
+_SMALLEST = 16
+_ALL_VALID = np.empty(0, np.bool_)
+_NO_NULL = -1
+
+
+def _capacity(needed: int) -> int:
+    return max(_SMALLEST, 1 << (needed - 1).bit_length()) if needed else _SMALLEST
+
+
+def _grown(array: npt.NDArray[np.generic], needed: int) -> npt.NDArray[np.generic]:
+    larger = np.empty(_capacity(needed), array.dtype)
+    larger[: array.size] = array
+    return larger
+
+
+class ByteDictionary:
+    """Byte strings and their codes; mutable, starts empty.
+
+    >>> letters = ByteDictionary()
+    >>> letters.encode(np.frombuffer(b"abaa", np.uint8), np.array([0, 1, 2, 3, 4])).tolist()
+    [0, 1, 0, 0]
+    >>> len(letters)
+    2
+    """
+
+    def __init__(self) -> None:
+        self._adopt(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int32))
+
+    def _adopt(self, heap: Bytes, starts: Longs, lengths: Ints) -> None:
+        """Take over strings laid out exactly, in arrays that nobody else keeps; chain the free codes, fill slots."""
+        free = np.flatnonzero(lengths == FREE)
+        starts[free] = np.append(free[1:], -1) if free.size else free
+        self._header = np.zeros(HEADER_WORDS, np.int64)
+        self._header[CODES] = lengths.size
+        self._header[LIVE] = lengths.size - free.size
+        self._header[HEAP_USED] = heap.size
+        self._header[NEXT_FREE] = free[0] if free.size else -1
+        self._heap: Bytes = _grown(heap, heap.size)  # type: ignore[assignment]
+        self._starts: Longs = _grown(starts, starts.size)  # type: ignore[assignment]
+        self._lengths: Ints = _grown(lengths, lengths.size)  # type: ignore[assignment]
+        self._reslot(2 * (lengths.size - free.size))
+
+    def _reslot(self, needed: int) -> None:
+        self._slots = np.zeros(_capacity(needed), np.uint64)
+        with np.errstate(over="ignore"):  # without the JIT, NumPy warns of the hash's wrap-around
+            fill_slots(self._header, self._heap, self._starts, self._lengths, self._slots)
+
+    def _make_space(self, length: int) -> None:
+        """Double what has no space for one more string of ``length`` bytes."""
+        header = self._header
+        if header[HEAP_USED] + length > self._heap.size:
+            self._heap = _grown(self._heap, int(header[HEAP_USED]) + length)  # type: ignore[assignment]
+        if header[NEXT_FREE] < 0 and header[CODES] >= self._lengths.size:
+            if header[CODES] >= MAX_CODES:
+                msg = f"the dictionary holds {header[CODES]} different values, its limit; drop views or tables"
+                raise CapacityError(msg)
+            self._starts = _grown(self._starts, int(header[CODES]) + 1)  # type: ignore[assignment]
+            self._lengths = _grown(self._lengths, int(header[CODES]) + 1)  # type: ignore[assignment]
+        if 2 * (header[LIVE] + 1) > self._slots.size:
+            self._reslot(2 * (int(header[LIVE]) + 1))
+
+    def encode(self, data: Bytes, offsets: Longs, valid: npt.NDArray[np.bool_] = _ALL_VALID) -> Longs:
+        """Codes of a batch of strings; new strings are added.
+
+        Args:
+            data: The strings' bytes.
+            offsets: String ``i`` is ``data[offsets[i] : offsets[i + 1]]``; one more than there are strings.
+            valid: Which rows hold a string; empty if all do.
+
+        Returns:
+            One code a row; whatever stands in rows that are not valid means nothing.
+
+        Raises:
+            CapacityError: More than 2^32 - 2 different strings.
+
+        Cost: expected O(bytes of the batch), amortised over growth.
+        """
+        out = np.zeros(offsets.size - 1, np.int64)
+        # One view for all callers: Arrow's buffers are read-only and would compile the kernel a second time.
+        data = data.view()
+        data.setflags(write=False)
+        row = 0
+        while True:
+            with np.errstate(over="ignore"):
+                row = encode_strings(
+                    self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid, row, out
+                )
+            if row == out.size:
+                return out
+            self._make_space(int(offsets[row + 1] - offsets[row]))
+
+    def decode(self, codes: Longs, null: int = _NO_NULL) -> tuple[Bytes, Longs]:
+        """The strings of codes, laid out one after the other.
+
+        Args:
+            codes: Codes in use, or ``null`` for no string, which comes out empty.
+
+        Returns:
+            The bytes, and the offsets of the strings in them.
+
+        Raises:
+            StateError: A code that is not in use.
+
+        Cost: O(codes + bytes).
+        """
+        codes = np.ascontiguousarray(codes)
+        offsets = np.empty(codes.size + 1, np.int64)
+        bad = measure_strings(self._header, self._lengths, codes, null, offsets)
+        if bad >= 0:
+            msg = f"code {codes[bad]} at position {bad} is not in the dictionary, which has {len(self)} entries"
+            raise StateError(msg)
+        out = np.empty(int(offsets[-1]), np.uint8)
+        gather_strings(self._heap, self._starts, codes, null, offsets, out)
+        return out, offsets
+
+    def retain(self, codes: Longs) -> None:
+        """Drop all strings but those of the given codes (any order, repetitions allowed), which keep their codes.
+
+        Raises:
+            StateError: A code that is not in use; nothing was dropped.
+
+        Cost: O(codes + entries + bytes of the kept strings).
+        """
+        kept = np.unique(codes)
+        heap, offsets = self.decode(kept)
+        starts = np.empty(int(kept[-1]) + 1 if kept.size else 0, np.int64)
+        lengths = np.full(starts.size, FREE, np.int32)
+        starts[kept] = offsets[:-1]
+        lengths[kept] = np.diff(offsets)
+        self._adopt(heap, starts, lengths)
+
+    def __len__(self) -> int:
+        return int(self._header[LIVE])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        arrays = (self._header, self._heap, self._starts, self._lengths, self._slots)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def live_bytes(self) -> int:
+        """Bytes in use: the strings, and for each its place, its length and its slot."""
+        per_string = self._starts.itemsize + self._lengths.itemsize + self._slots.itemsize
+        return int(self._header[HEAP_USED]) + len(self) * per_string
+
+    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+        """The content for a snapshot: views, valid until the dictionary changes."""
+        codes = self._header[CODES]
+        return {
+            "heap": self._heap[: self._header[HEAP_USED]],
+            "starts": self._starts[:codes],
+            "lengths": self._lengths[:codes],
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[np.generic]]) -> ByteDictionary:
+        """The dictionary that ``arrays`` was called on; the given arrays are copied.
+
+        Raises:
+            StateError: Arrays that do not describe a dictionary.
+        """
+        try:
+            heap, starts, lengths = (arrays[name].copy() for name in ("heap", "starts", "lengths"))
+        except KeyError as error:
+            msg = f"the snapshot of a dictionary lacks the array {error}; it is damaged or of another version"
+            raise StateError(msg) from None
+        dtypes = (heap.dtype, starts.dtype, lengths.dtype)
+        live = lengths != FREE
+        if (
+            dtypes != (np.uint8, np.int64, np.int32)
+            or starts.shape != lengths.shape
+            or np.any(lengths[live] < 0)
+            or np.any(starts[live] < 0)
+            or np.any(starts[live] + lengths[live] > heap.size)
+        ):
+            msg = "the snapshot of a dictionary has strings outside of its heap; it is damaged or of another version"
+            raise StateError(msg)
+        dictionary = cls()
+        dictionary._adopt(heap, starts, lengths)
+        return dictionary
+
+    def _check(self) -> None:
+        """Assert all invariants; O(entries), for tests."""
+        codes, live, heap_used, free = (int(word) for word in self._header)
+        assert codes <= self._lengths.size == self._starts.size
+        assert heap_used <= self._heap.size
+        assert self._slots.size & (self._slots.size - 1) == 0
+        assert 2 * live <= self._slots.size
+        assert np.count_nonzero(self._slots) == live
+        chain = set[int]()
+        while free >= 0:
+            assert free < codes and free not in chain and self._lengths[free] == FREE
+            chain.add(free)
+            free = int(self._starts[free])
+        alive = np.flatnonzero(self._lengths[:codes] != FREE)
+        assert alive.size == live and live + len(chain) == codes and chain.isdisjoint(alive.tolist())
+        assert np.all(self._starts[alive] >= 0) and np.all(self._lengths[alive] >= 0)
+        assert np.all(self._starts[alive] + self._lengths[alive] <= heap_used)
+        before = self._header.copy()
+        found = self.encode(*self.decode(alive))  # every live code is found by probing, and nothing is added
+        assert np.array_equal(found, alive) and np.array_equal(before, self._header)
