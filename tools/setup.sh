@@ -13,14 +13,14 @@ supported() {
 }
 
 find_python() {
-    for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11 python3.14; do
+    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.14}; do
         if supported "$candidate"; then
             printf '%s' "$candidate"
             return
         fi
     done
-    found=$(python3 --version 2>/dev/null || echo "no python3 on PATH")
-    say "needs Python 3.11 to 3.14, found: $found." >&2
+    found=$("${PYTHON:-python3}" --version 2>/dev/null) || found="no ${PYTHON:-python3} that runs"
+    say "needs Python 3.11 to 3.14; found ${found:-${PYTHON:-python3}, which tells no version}." >&2
     say "Install one of them, or name it: make PYTHON=/path/to/python3.12 ..." >&2
     exit 1
 }
@@ -31,11 +31,9 @@ java_major() {
     printf '%s' "${version:-0}"
 }
 
+# Spark looks at JAVA_HOME alone where that is set.
 java_found() {
-    if [ -n "${JAVA_HOME:-}" ] && [ "$(java_major "$JAVA_HOME/bin/java")" -ge 17 ]; then
-        return 0
-    fi
-    command -v java >/dev/null 2>&1 && [ "$(java_major java)" -ge 17 ]
+    [ "$(java_major "${JAVA_HOME:+$JAVA_HOME/bin/}java")" -ge 17 ]
 }
 
 pip_install() {
