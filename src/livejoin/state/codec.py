@@ -221,19 +221,19 @@ class Codec:
         """Bytes that the dictionaries' entries take."""
         return self._strings.live_bytes + self._decimals.live_bytes
 
-    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The dictionaries for a snapshot: views, valid until the next ``encode`` or ``retain``."""
         named = {"strings": self._strings, "decimals": self._decimals}
         return {f"{name}.{key}": array for name, part in named.items() for key, array in part.arrays().items()}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[np.generic]]) -> Codec:
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Codec:
         """The codec that ``arrays`` was called on, with the same codes.
 
         Raises:
             StateError: The arrays are not those of a codec.
         """
-        parts: dict[str, dict[str, npt.NDArray[np.generic]]] = {"strings": {}, "decimals": {}}
+        parts: dict[str, dict[str, npt.NDArray[Any]]] = {"strings": {}, "decimals": {}}
         for name, array in arrays.items():
             part, _, key = name.partition(".")
             if part not in parts:

@@ -6,6 +6,8 @@ Law: codes are equal iff the strings are equal, for as long as the string is ret
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,6 +29,8 @@ from livejoin.kernels.strings import (
     measure_strings,
 )
 
+Item = TypeVar("Item", bound=np.generic)
+
 _SMALLEST = 16
 _ALL_VALID = np.empty(0, np.bool_)
 _NO_NULL = -1
@@ -36,7 +40,7 @@ def _capacity(needed: int) -> int:
     return max(_SMALLEST, 1 << (needed - 1).bit_length()) if needed else _SMALLEST
 
 
-def _grown(array: npt.NDArray[np.generic], needed: int) -> npt.NDArray[np.generic]:
+def _grown(array: npt.NDArray[Item], needed: int) -> npt.NDArray[Item]:
     larger = np.empty(_capacity(needed), array.dtype)
     larger[: array.size] = array
     return larger
@@ -64,9 +68,9 @@ class ByteDictionary:
         self._header[LIVE] = lengths.size - free.size
         self._header[HEAP_USED] = heap.size
         self._header[NEXT_FREE] = free[0] if free.size else -1
-        self._heap: Bytes = _grown(heap, heap.size)  # type: ignore[assignment]
-        self._starts: Longs = _grown(starts, starts.size)  # type: ignore[assignment]
-        self._lengths: Ints = _grown(lengths, lengths.size)  # type: ignore[assignment]
+        self._heap: Bytes = _grown(heap, heap.size)
+        self._starts: Longs = _grown(starts, starts.size)
+        self._lengths: Ints = _grown(lengths, lengths.size)
         self._reslot(2 * (lengths.size - free.size))
 
     def _reslot(self, needed: int) -> None:
@@ -78,13 +82,13 @@ class ByteDictionary:
         """Double what has no space for one more string of ``length`` bytes."""
         header = self._header
         if header[HEAP_USED] + length > self._heap.size:
-            self._heap = _grown(self._heap, int(header[HEAP_USED]) + length)  # type: ignore[assignment]
+            self._heap = _grown(self._heap, int(header[HEAP_USED]) + length)
         if header[NEXT_FREE] < 0 and header[CODES] >= self._lengths.size:
             if header[CODES] >= MAX_CODES:
                 msg = f"the dictionary holds {header[CODES]} different values, its limit; drop views or tables"
                 raise CapacityError(msg)
-            self._starts = _grown(self._starts, int(header[CODES]) + 1)  # type: ignore[assignment]
-            self._lengths = _grown(self._lengths, int(header[CODES]) + 1)  # type: ignore[assignment]
+            self._starts = _grown(self._starts, int(header[CODES]) + 1)
+            self._lengths = _grown(self._lengths, int(header[CODES]) + 1)
         if 2 * (header[LIVE] + 1) > self._slots.size:
             self._reslot(2 * (int(header[LIVE]) + 1))
 
@@ -173,7 +177,7 @@ class ByteDictionary:
         per_string = self._starts.itemsize + self._lengths.itemsize + self._slots.itemsize
         return int(self._header[HEAP_USED]) + len(self) * per_string
 
-    def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The content for a snapshot: views, valid until the dictionary changes."""
         codes = self._header[CODES]
         return {
@@ -183,7 +187,7 @@ class ByteDictionary:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[np.generic]]) -> ByteDictionary:
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> ByteDictionary:
         """The dictionary that ``arrays`` was called on; the given arrays are copied.
 
         Raises:
@@ -194,10 +198,9 @@ class ByteDictionary:
         except KeyError as error:
             msg = f"the snapshot of a dictionary lacks the array {error}; it is damaged or of another version"
             raise StateError(msg) from None
-        dtypes = (heap.dtype, starts.dtype, lengths.dtype)
         live = lengths != FREE
         if (
-            dtypes != (np.uint8, np.int64, np.int32)
+            [array.dtype for array in (heap, starts, lengths)] != [np.uint8, np.int64, np.int32]
             or starts.shape != lengths.shape
             or np.any(lengths[live] < 0)
             or np.any(starts[live] < 0)

@@ -1,0 +1,10 @@
+"""Change batches: from anything that carries rows to validated changes of one table.
+
+A change is a row with a weight: +1 inserts it (``insert``, ``update_postimage``), -1 deletes it (``delete``,
+``update_preimage``), so that a batch is a Z-relation and a table the sum of its batches. Law: reading is lossless; a
+value is taken exactly as it is or refused with its row and column, never rounded, truncated or guessed.
+"""
+
+from livejoin.changes.batch import ChangeBatch, read_changes
+
+__all__ = ["ChangeBatch", "read_changes"]

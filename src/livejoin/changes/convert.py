@@ -1,0 +1,226 @@
+"""Lossless conversion of one column of changes to its declared type.
+
+Law: the converted value equals the given one, or the change is refused with its row, column and value.
+
+==========  ============================================  =====================================================
+Column      Arrow (pandas, Polars, DuckDB, Spark)         Python object in a tuple or dict
+==========  ============================================  =====================================================
+BOOLEAN     bool                                          bool
+integers    integers of any width in range; floats, if    int, not bool and not float
+            all are whole and within 2^53 (pandas turns
+            integers with NULLs into floats)
+DOUBLE      floats; integers within 2^53                  float; int within 2^53
+DECIMAL     decimals of any width and integers that fit   Decimal and int that fit the digits
+            the digits
+DATE        date32; date64 in whole days                  date, not datetime
+TIMESTAMP   any unit in whole microseconds                datetime, in whole microseconds
+STRING      string, large_string, string_view             str
+==========  ============================================  =====================================================
+
+Dictionary-encoded columns count as their values, and a column of Arrow's null type is NULL in any type. TIMESTAMP has
+no time zone: a value with one (as from Spark's ``toArrow``) stands for its instant and is taken in UTC. In pandas NaN
+is NULL, as pandas itself says.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from livejoin.changes.source import ARROW_ERRORS, Values
+from livejoin.errors import CapacityError, ChangeValueError
+from livejoin.schema import Column, Kind, SqlType, Table
+
+_EXACT_IN_DOUBLE = 2**53
+_INTEGER_DIGITS = pa.decimal128(20, 0)  # holds every int64 and uint64
+_SHOWN = 80
+
+_types = pa.types
+_ARROW_CLASSES: dict[Kind, tuple[Callable[[pa.DataType], bool], ...]] = {
+    "boolean": (_types.is_boolean,),
+    "integer": (_types.is_integer, _types.is_floating),
+    "double": (_types.is_floating, _types.is_integer),
+    "decimal": (_types.is_decimal, _types.is_integer),
+    "date": (_types.is_date,),
+    "timestamp": (_types.is_timestamp,),
+    "string": (_types.is_string, _types.is_large_string, _types.is_string_view),
+}
+_PYTHON_CLASSES: dict[Kind, tuple[type, ...]] = {
+    "boolean": (bool, np.bool_),
+    "integer": (int, np.integer),
+    "double": (float, np.floating, int, np.integer),
+    "decimal": (Decimal, int),
+    "date": (dt.date,),
+    "timestamp": (dt.datetime,),
+    "string": (str,),
+}
+# Sub-classes in Python, but other types in SQL.
+_PYTHON_EXCEPT: dict[Kind, tuple[type, ...]] = {
+    "integer": (bool,),
+    "double": (bool,),
+    "decimal": (bool,),
+    "date": (dt.datetime,),
+}
+
+
+def convert(values: Values, column: Column, table: Table) -> pa.Array:
+    """Convert a column, into one chunk.
+
+    Args:
+        values: The column as it was given.
+        column: Its declaration.
+        table: Named in errors.
+
+    Raises:
+        ChangeValueError: A value outside of the column's type, or NULL in a column that is not nullable.
+        CapacityError: More than 2 GiB of strings.
+
+    Cost: O(values), without a copy where the type and the chunks fit already.
+    """
+    converted = _from_python(values, column, table) if isinstance(values, tuple) else _from_arrow(values, column, table)
+    if converted.null_count and not column.nullable:
+        row = pc.index(converted.is_null(), True).as_py()
+        msg = f"NULL in column {column.name!r}, which is NOT NULL or in the primary key; give a {column.type} value"
+        raise ChangeValueError(msg, table.name, row)
+    return converted
+
+
+def _from_arrow(values: pa.ChunkedArray, column: Column, table: Table) -> pa.Array:
+    plain = _without_dictionary(values)
+    if not _types.is_null(plain.type) and not any(fits(plain.type) for fits in _ARROW_CLASSES[column.type.kind]):
+        row = -1 if plain.null_count == len(plain) else pc.index(plain.is_valid(), True).as_py()
+        first = f" (first value: {_show(plain[row])})" if row >= 0 else ""
+        msg = (
+            f"column {column.name!r} is {column.type}, but its data has the Arrow type {plain.type}{first}; "
+            f"allowed: {_allowed(column.type)}; cast the data first"
+        )
+        raise ChangeValueError(msg, table.name, row)
+    try:
+        cast = _cast(plain, column.type)
+        return cast.chunk(0) if cast.num_chunks == 1 else cast.combine_chunks()
+    except ARROW_ERRORS as error:
+        if column.type.kind == "string":
+            raise _too_long(table, column) from error  # strings cannot fail in another way
+        row = _first_failure(len(plain), lambda low, high: _cast(plain.slice(low, high - low), column.type))
+        raise _misfit(table, column, row, _show(plain[row])) from error
+
+
+def _without_dictionary(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not _types.is_dictionary(values.type):
+        return values
+    plain = values.type.value_type
+    if _types.is_string_view(plain):  # Arrow cannot take from these
+        plain = pa.string()
+    return pa.chunked_array([chunk.dictionary.cast(plain).take(chunk.indices) for chunk in values.chunks], plain)
+
+
+def _cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
+    """Cast, or raise what Arrow raises where one value does not fit."""
+    if type.kind == "integer" and _types.is_floating(values.type):
+        bounds = pc.min_max(values.cast(pa.float64())).as_py()
+        if max(abs(bounds["min"] or 0), abs(bounds["max"] or 0)) > _EXACT_IN_DOUBLE:
+            msg = "a float beyond 2^53 may stand for several integers"
+            raise ValueError(msg)
+    if type.kind == "decimal":
+        if _types.is_integer(values.type):
+            values = values.cast(_INTEGER_DIGITS)
+        if _types.is_decimal(values.type) and values.type.scale < type.scale:
+            # Arrow multiplies without a check for overflow: 38 digits, shifted by up to 38 more, need the wide type.
+            values = values.cast(pa.decimal128(38, values.type.scale)).cast(pa.decimal256(76, type.scale))
+    return values.cast(type.arrow)
+
+
+def _from_python(values: tuple[Any, ...], column: Column, table: Table) -> pa.Array:
+    kind = column.type.kind
+    allowed, excluded = _PYTHON_CLASSES[kind], _PYTHON_EXCEPT.get(kind, ())
+    wrong = {
+        found
+        for found in set(map(type, values)) - {type(None)}
+        if not issubclass(found, allowed) or issubclass(found, excluded)
+    }
+    if wrong:
+        row = next(i for i, value in enumerate(values) if type(value) in wrong)
+        shown = f"{_shortened(repr(values[row]))} ({type(values[row]).__name__})"
+        raise _misfit(table, column, row, shown)
+    try:
+        built = _build(values, column.type)
+    except ARROW_ERRORS as error:
+        row = _first_failure(len(values), lambda low, high: _build(values[low:high], column.type))
+        raise _misfit(table, column, row, _shortened(repr(values[row]))) from error
+    if isinstance(built, pa.ChunkedArray):  # pyarrow's answer to more strings than fit an array
+        raise _too_long(table, column)
+    return built
+
+
+def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray:
+    """Build, or raise what Arrow raises where one value does not fit."""
+    if type.kind == "timestamp" and any(getattr(value, "nanosecond", 0) for value in values):
+        msg = "Arrow would drop the nanoseconds of a pandas.Timestamp"
+        raise ValueError(msg)
+    return pa.array(values, type.arrow)
+
+
+def _first_failure(size: int, attempt: Callable[[int, int], object]) -> int:
+    """The first of ``size`` values on which ``attempt(low, high)`` fails, which is known to fail on all; O(size)."""
+    low, high = 0, size
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            attempt(low, middle)
+        except ARROW_ERRORS:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _too_long(table: Table, column: Column) -> CapacityError:
+    msg = (
+        f"table {table.name!r}: column {column.name!r} has more than 2 GiB of strings, the most that an Arrow array "
+        "holds; give fewer rows at a time"
+    )
+    return CapacityError(msg)
+
+
+def _misfit(table: Table, column: Column, row: int, shown: str) -> ChangeValueError:
+    overflow = column.type.kind == "integer" and shown.removeprefix("-").isdigit()
+    verb = "overflows" if overflow else "does not fit"
+    msg = f"value {shown} of column {column.name!r} {verb} {column.type}; allowed: {_allowed(column.type)}"
+    return ChangeValueError(msg, table.name, row)
+
+
+def _allowed(type: SqlType) -> str:
+    match type.kind:
+        case "boolean":
+            return "true, false"
+        case "integer":
+            limit = 2 ** (type.bits - 1)
+            return f"whole numbers from {-limit} to {limit - 1}"
+        case "double":
+            return "floating-point numbers, and whole numbers from -2^53 to 2^53"
+        case "decimal":
+            before = type.precision - type.scale
+            return f"decimals and whole numbers with {before} digits before and {type.scale} behind the point"
+        case "date":
+            return "dates without a time of day"
+        case "timestamp":
+            return "timestamps in whole microseconds"
+        case "string":
+            return "text that UTF-8 can encode"
+
+
+def _show(scalar: pa.Scalar) -> str:
+    try:
+        return _shortened(repr(scalar.as_py()))
+    except ARROW_ERRORS:  # a date or time that Python cannot hold
+        return f"{scalar.value} ({scalar.type})"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -1,0 +1,125 @@
+"""From anything that carries rows to named columns; names and values are not checked here.
+
+Rows of Python objects stay columns of Python objects, because Arrow's inference of types would guess.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from livejoin.errors import ChangeFormatError
+from livejoin.schema import CHANGE_COLUMNS, Table
+
+Values: TypeAlias = pa.ChunkedArray | tuple[Any, ...]
+
+_ALLOWED = (
+    "allowed are Arrow data (pyarrow, pandas, Polars, DuckDB: anything with __arrow_c_stream__) "
+    "and lists of tuples or of dicts"
+)
+# What Arrow raises when data does not make a table; some of pyarrow's errors are plain Python ones.
+ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Columns as they were given: a name and the values of each, and the number of rows."""
+
+    names: tuple[str, ...]
+    values: tuple[Values, ...]
+    rows: int
+
+
+def read_source(table: Table, data: object) -> Source:
+    """The columns of data of any supported kind.
+
+    Args:
+        table: Names the columns of tuples, and the table in errors.
+        data: See ``read_changes``.
+
+    Raises:
+        ChangeFormatError: The data is of no supported kind; a row has too few or too many values, or other keys than
+            the first.
+
+    Cost: O(rows) for Python objects, else O(columns).
+    """
+    if _is_pandas(data) or hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        frame = _as_arrow(table, data)
+        return Source(tuple(frame.column_names), tuple(frame.columns), frame.num_rows)
+    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
+        msg = f"the changes are of type {_type_name(data)}; {_ALLOWED}"
+        raise ChangeFormatError(msg, table.name)
+    rows = list(data)
+    if not rows:
+        names = (*(column.name for column in table.columns), *CHANGE_COLUMNS)
+        return Source(names, ((),) * len(names), 0)
+    if isinstance(rows[0], Mapping):
+        return _from_dicts(table, rows)
+    return _from_tuples(table, rows)
+
+
+def _is_pandas(data: object) -> bool:
+    pandas = sys.modules.get("pandas")  # whoever holds a DataFrame has imported pandas; we need not
+    return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def _as_arrow(table: Table, data: Any) -> pa.Table:
+    try:
+        if isinstance(data, pa.Table):
+            return data
+        if _is_pandas(data):  # not by its Arrow interface, which hands over the index as a column
+            return pa.Table.from_pandas(data, preserve_index=False)
+        return pa.table(data)
+    except ARROW_ERRORS as error:
+        msg = f"the changes, of type {_type_name(data)}, do not convert to an Arrow table: {error}"
+        raise ChangeFormatError(msg, table.name) from error
+
+
+def _from_tuples(table: Table, rows: list[Any]) -> Source:
+    names = tuple(column.name for column in table.columns)
+    if not all(isinstance(row, tuple | list) for row in rows):
+        raise _mixed(table, rows, tuple | list)
+    if set(map(len, rows)) != {len(names)}:
+        position, row = next((i, row) for i, row in enumerate(rows) if len(row) != len(names))
+        msg = f"the tuple has {len(row)} values; the table has {len(names)} columns: {', '.join(names)}"
+        raise ChangeFormatError(msg, table.name, position)
+    return Source(names, tuple(zip(*rows, strict=True)), len(rows))
+
+
+def _from_dicts(table: Table, rows: list[Any]) -> Source:
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise _mixed(table, rows, Mapping)
+    names = tuple(rows[0])
+    for position, row in enumerate(rows):
+        if row.keys() != rows[0].keys():
+            rows[position] = _respelled(table, position, row, names)
+    if not all(isinstance(name, str) for name in names):
+        msg = f"the keys of a dict are column names; found {', '.join(map(repr, names))}"
+        raise ChangeFormatError(msg, table.name, 0)
+    return Source(names, tuple(tuple(row[name] for row in rows) for name in names), len(rows))
+
+
+def _respelled(table: Table, position: int, row: Mapping[Any, Any], names: Sequence[Any]) -> dict[Any, Any]:
+    """The row with the keys of the first row, which it may spell in another case."""
+    values = {str(key).lower(): value for key, value in row.items()}
+    expected = {str(name).lower(): name for name in names}
+    if len(values) != len(row) or values.keys() != expected.keys():
+        found, first = (", ".join(map(repr, keys)) or "none" for keys in (row, names))
+        msg = f"the dict has the keys {found}; the first row has {first}; give every row the same keys, None for NULL"
+        raise ChangeFormatError(msg, table.name, position)
+    return {name: values[key] for key, name in expected.items()}
+
+
+def _mixed(table: Table, rows: list[Any], expected: Any) -> ChangeFormatError:
+    position, row = next((i, row) for i, row in enumerate(rows) if not isinstance(row, expected))
+    msg = f"the row is of type {_type_name(row)}" + (f", the first of type {_type_name(rows[0])}" if position else "")
+    return ChangeFormatError(f"{msg}; {_ALLOWED}", table.name, position)
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
