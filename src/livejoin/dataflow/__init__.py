@@ -1,0 +1,1 @@
+"""Operators that maintain results: they own state, apply changes and give deltas."""

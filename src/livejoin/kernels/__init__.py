@@ -1,0 +1,1 @@
+"""Numba kernels over flat buffers; the only package that imports numba."""

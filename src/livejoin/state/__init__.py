@@ -1,0 +1,1 @@
+"""What is kept between commits: arenas, base tables, dictionaries, snapshots."""

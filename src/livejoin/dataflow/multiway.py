@@ -1,0 +1,151 @@
+"""The multiway join operator: a full join query maintained by the join-tree plan (CROWN, sections 4 and 5).
+
+Law: after every event, what `scan` enumerates is the query's result over the rows given so far, and the deltas of
+`maintain` add up to it. Cost of an event: O(enclosureness of the change sequence with respect to the tree), amortised
+(Theorem 6.6); of a result row: O(1); of the state: O(rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.errors import CapacityError
+from livejoin.kernels import layout as k
+from livejoin.kernels import maintain as kernel
+from livejoin.kernels.errstate import wrapping
+from livejoin.plan.physical import PhysicalPlan
+from livejoin.state.arena import Arena
+
+Words = npt.NDArray[np.int64]
+
+OUTPUT_BYTES = 4 << 20
+SEGMENTS = 1 << 15
+_MAX_COUNT = 9.0e18
+
+
+@dataclass(frozen=True, eq=False)
+class DeltaChunk:
+    """A piece of a delta.
+
+    Args:
+        words: int64 of shape (head columns, rows): the base columns in the query's head, a row as often as its
+            multiplicity.
+        starts: First row of each segment; a segment's rows have one version and one sign.
+        versions: Version of each segment.
+        signs: +1 or -1 of each segment.
+    """
+
+    words: Words
+    starts: Words
+    versions: Words
+    signs: Words
+
+    @property
+    def rows(self) -> int:
+        """Rows of the chunk."""
+        return int(self.words.shape[1])
+
+    def lengths(self) -> Words:
+        """Rows of each segment."""
+        return np.diff(self.starts, append=self.rows)
+
+
+class MultiwayJoin:
+    """State and operations of one maintained join; mutable.
+
+    Args:
+        plan: The physical plan.
+    """
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        self.plan = plan
+        first = int(plan.words[k.P_FIRST_TABLE])
+        headers = [int(plan.words[first + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
+        self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
+        self._cursor = np.zeros(plan.cursor_words, np.int64)
+
+    def load(self, table: int, rows: Words, words: Words, stride: int, first: int) -> None:
+        """Bring base rows' values into their records, before the events that name them.
+
+        Args:
+            table: Position of the table in the plan.
+            rows: Row ids.
+            words: The base table's rows, flat.
+            stride: Words a base row.
+            first: Offset of a base row's first value.
+        """
+        while kernel.load(self.arena.words, self.plan.words, table, rows, words[first:], stride) == k.NEED_SPACE:
+            self.arena.grow()
+
+    def maintain(self, events: Words, emit: bool) -> Iterator[DeltaChunk]:
+        """Apply events in order; the delta comes in chunks, each a buffer of its own.
+
+        The iterator must be run to its end; until then the state is between two events.
+
+        Args:
+            events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.layout`.
+            emit: Whether to enumerate the delta; needs live views.
+        """
+        width = self.plan.query.head
+        capacity = max(1024, OUTPUT_BYTES // (8 * max(1, len(width)))) if emit else 1
+        segments = SEGMENTS if emit else 1
+        status = k.NEED_SPACE
+        while status != k.DONE:
+            output = np.empty((len(width), capacity), np.int64)
+            starts, versions, signs = (np.empty(segments, np.int64) for _ in range(3))
+            status = self._run(events, emit, output, starts, versions, signs)
+            rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
+            if rows:
+                yield DeltaChunk(output[:, :rows], starts[:used], versions[:used], signs[:used])
+
+    def _run(self, events: Words, emit: bool, output: Words, starts: Words, versions: Words, signs: Words) -> int:
+        """One run of the kernel until the output is full or all is done; the arena grows in between."""
+        status = k.NEED_SPACE
+        with wrapping():
+            status = kernel.maintain(
+                self.arena.words, self.plan.words, events, self._cursor, emit, output, starts, versions, signs
+            )
+        if status == k.NEED_SPACE:
+            self.arena.grow()
+        return status
+
+    def scan(self, capacity: int) -> Iterator[Words]:
+        """Full enumeration with constant delay, in buffers of shape (head columns, up to ``capacity`` rows)."""
+        cursor = np.zeros(self.plan.cursor_words, np.int64)
+        cursor[k.CURSOR_HEADER + k.C_WEIGHT] = 1
+        done = False
+        while not done:
+            output = np.empty((len(self.plan.query.head), capacity), np.int64)
+            done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
+            if rows:
+                yield output[:, :rows]
+
+    def count(self) -> int:
+        """Size of the result with multiplicities, in O(rows), without enumeration.
+
+        Raises:
+            CapacityError: It is beyond 64 bits.
+        """
+        exact, rough = kernel.count(self.arena.words, self.plan.words)
+        if rough > _MAX_COUNT:
+            msg = f"the result has about {rough:.3g} rows, more than 64 bits count"
+            raise CapacityError(msg)
+        return int(exact)
+
+    @property
+    def has_duplicates(self) -> bool:
+        """Whether some row has a multiplicity other than one."""
+        return bool(self.arena.words[k.H_DUPLICATES])
+
+    @property
+    def registered(self) -> int:
+        """Atom rows in the state."""
+        return int(self.arena.words[k.H_REGISTERED])
+
+    def counters(self) -> dict[str, int]:
+        """Work done so far: rows that entered or left a semi-join view, counters that P-UPDATE changed."""
+        return {"propagated": int(self.arena.words[k.H_PROPAGATED]), "touched": int(self.arena.words[k.H_TOUCHED])}

@@ -1,0 +1,60 @@
+"""The owner of an arena: allocates it, doubles it, measures it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from livejoin.errors import CapacityError
+from livejoin.kernels import layout as k
+
+
+class Arena:
+    """One flat buffer of 64-bit words for all kernel state of a view; mutable.
+
+    Args:
+        header_words: Words in front of the bump area: the fixed header, tables and directories.
+        directories: References of directory headers, each of which starts with eight hash slots.
+        tables: References of table headers, each of which starts with a chunk table of eight places.
+    """
+
+    def __init__(self, header_words: int, directories: tuple[int, ...] = (), tables: tuple[int, ...] = ()) -> None:
+        log = 3
+        needed = header_words + (len(directories) + len(tables)) * (1 << log)
+        size = 1 << max(10, (needed * 2).bit_length())
+        self.words = np.zeros(size, dtype=np.int64)
+        self.words[k.H_END] = size
+        bump = header_words
+        for directory in directories:
+            self.words[directory + k.D_SLOTS] = bump
+            self.words[directory + k.D_LOG] = log
+            bump += 1 << log
+        for table in tables:
+            self.words[table + k.T_CHUNKS] = bump
+            self.words[table + k.T_CLASS] = log
+            bump += 1 << log
+        self.words[k.H_BUMP] = bump
+
+    def grow(self) -> None:
+        """Double the buffer; references stay valid.
+
+        Raises:
+            CapacityError: The buffer has reached what a 32-bit reference can address.
+        """
+        size = self.words.shape[0]
+        if size >= k.MAX_WORDS:
+            msg = f"the state of a view has reached {size * 8:,} bytes, the most that one arena can address"
+            raise CapacityError(msg)
+        larger = np.empty(2 * size, dtype=np.int64)
+        larger[:size] = self.words
+        larger[k.H_END] = 2 * size
+        self.words = larger
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes handed out so far, freed blocks included."""
+        return int(self.words[k.H_BUMP]) * 8
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes of the whole buffer."""
+        return self.words.nbytes

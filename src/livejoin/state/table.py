@@ -1,0 +1,307 @@
+"""A base table: its rows as words, a hash index over them, the unique key's index and the window.
+
+Law: after `commit` the table is the multiset that the changes so far make; after `rollback` it is what it was before
+the staging. Cost of a change: O(1) expected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.errors import AbsentRowError, CapacityError, DuplicateKeyError, StateError
+from livejoin.kernels import layout as k
+from livejoin.kernels import rows as kernel
+from livejoin.kernels.errstate import wrapping
+from livejoin.schema import Table
+
+Words = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Staged:
+    """What a staging did.
+
+    Args:
+        rows: Row id of each event.
+        weights: Change of its multiplicity.
+        changes: Position of the change in the given data that names the row; -1 if only the window took it out.
+        ignored: Conflicts that were skipped.
+    """
+
+    rows: Words
+    weights: Words
+    changes: Words
+    ignored: int
+
+
+class BaseTable:
+    """The rows of a table; mutable.
+
+    Args:
+        table: The declaration.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._first = 2 if table.window_rows else 1
+        self.stride = self._first + len(table.columns)
+        self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
+        self.words = np.zeros(16 * self.stride, np.int64)
+        self._slots = _empty_slots(4)
+        self._key = np.array([self._first + c for c in table.primary_key], np.int64)
+        self._key_slots = _empty_slots(4 if table.primary_key else 0)
+        self._queue = np.zeros(16 if table.window_rows else 1, np.int64)
+        self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
+        self._staged = 0
+        self._before = (0, 0)
+
+    @property
+    def rows(self) -> int:
+        """Distinct rows."""
+        return int(self._header[kernel.R_ROWS])
+
+    @property
+    def total(self) -> int:
+        """Rows counted with their multiplicities."""
+        return int(self._header[kernel.R_TOTAL])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return sum(a.nbytes for a in (self.words, self._slots, self._key_slots, self._queue))
+
+    def value_offset(self, column: int) -> int:
+        """Offset of a column's word in a row."""
+        return self._first + column
+
+    def stage_commit(self, values: Words, weights: Words, ignore: bool) -> Staged:
+        """Apply an atomic set of changes, whose order matters for the window alone.
+
+        Args:
+            values: Words of shape (columns, n).
+            weights: +1 or -1 a change.
+            ignore: Skip conflicts and count them.
+
+        Returns:
+            The net events, deletions first.
+
+        Raises:
+            AbsentRowError: A deletion of a row that is not there; the table is as before.
+            DuplicateKeyError: A second row with the same primary key; the table is as before.
+        """
+        self._begin(weights)
+        with wrapping():
+            status, count, change = kernel.stage_commit(*self._state(), values, weights, ignore, self._touched)
+            self._staged = count
+            if status != kernel.OK:
+                raise self._refuse(status, change)
+            events = np.empty((count, 3), np.int64)
+            made = kernel.net_events(self.words, self.stride, self._touched, count, events)
+        return self._result(events[:made])
+
+    def stage_changes(self, values: Words, weights: Words, ignore: bool) -> Staged:
+        """Apply changes one after the other; otherwise as `stage_commit`, but with all events in order."""
+        self._begin(weights)
+        events = np.empty((2 * weights.shape[0], 3), np.int64)
+        with wrapping():
+            status, count, made, change = kernel.stage_changes(
+                *self._state(), values, weights, ignore, self._touched, events
+            )
+        self._staged = count
+        if status != kernel.OK:
+            raise self._refuse(status, change)
+        return self._result(events[:made])
+
+    def commit(self) -> None:
+        """End a staging for good; ids of rows that are gone may be used again."""
+        with wrapping():
+            kernel.finish_commit(
+                self._header, self.words, self.stride, self._first, self._slots, self._touched, self._staged
+            )
+        self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
+        self._staged = 0
+
+    def rollback(self) -> None:
+        """Undo a staging."""
+        with wrapping():
+            kernel.undo(
+                self._header,
+                self.words,
+                self.stride,
+                self._first,
+                self._key_slots,
+                self._key,
+                self._touched,
+                self._staged,
+                *self._before,
+            )
+        self.commit()
+
+    def live_rows(self) -> tuple[Words, Words]:
+        """Ids and multiplicities of all rows; O(rows)."""
+        rows = np.empty(self.rows, np.int64)
+        weights = np.empty(self.rows, np.int64)
+        kernel.live_rows(self._header, self.words, self.stride, rows, weights)
+        return rows, weights
+
+    def values_of(self, rows: Words) -> Words:
+        """Words of shape (columns, n) of the given rows."""
+        matrix = self.words.reshape(-1, self.stride)
+        return np.ascontiguousarray(matrix[rows, self._first :].T)
+
+    def used_words(self, column: int) -> Words:
+        """Words of one column over all rows that have an id, also those that only a window's queue still names."""
+        issued = self.words.reshape(-1, self.stride)[: int(self._header[kernel.R_NEXT])]
+        return issued[self._named(), self._first + column]
+
+    def arrays(self) -> dict[str, Words]:
+        """Everything, for a snapshot."""
+        return {
+            "header": self._header,
+            "words": self.words,
+            "slots": self._slots,
+            "key_slots": self._key_slots,
+            "queue": self._queue,
+        }
+
+    @classmethod
+    def from_arrays(cls, table: Table, arrays: dict[str, Words]) -> BaseTable:
+        """A table from a snapshot's arrays.
+
+        Raises:
+            StateError: They do not fit the declaration.
+        """
+        base = cls(table)
+        if arrays["words"].shape[0] % base.stride or arrays["header"].shape != base._header.shape:
+            msg = f"the snapshot of table {table.name!r} does not fit its declaration; it is damaged or from elsewhere"
+            raise StateError(msg)
+        base._header, base.words, base._slots = arrays["header"], arrays["words"], arrays["slots"]
+        base._key_slots, base._queue = arrays["key_slots"], arrays["queue"]
+        return base
+
+    def _state(self) -> tuple[Any, ...]:
+        window = self.table.window_rows or 0
+        return (
+            self._header,
+            self.words,
+            self.stride,
+            self._first,
+            self._slots,
+            self._key_slots,
+            self._key,
+            self._queue,
+            window,
+        )
+
+    def _begin(self, weights: Words) -> None:
+        """Make room for the worst case, so that the kernels never allocate."""
+        if self._staged:
+            msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
+            raise StateError(msg)
+        inserts = int(np.count_nonzero(weights > 0))
+        rows = int(self._header[kernel.R_NEXT]) + inserts
+        if rows >= k.MAX_WORDS // self.stride:
+            msg = f"table {self.table.name!r} would have {rows:,} rows, more than one table can address"
+            raise CapacityError(msg)
+        if rows * self.stride > self.words.shape[0]:
+            larger = np.zeros(max(rows, 2 * self.words.shape[0] // self.stride) * self.stride, np.int64)
+            larger[: self.words.shape[0]] = self.words
+            self.words = larger
+        self._slots = _roomy(self._slots, int(self._header[kernel.R_USED]) + inserts)
+        if self._key.shape[0]:
+            self._key_slots = _roomy(self._key_slots, self.rows + inserts)
+        head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
+        if self.table.window_rows and tail - head + inserts > self._queue.shape[0]:
+            larger = np.zeros(1 << (tail - head + inserts).bit_length(), np.int64)
+            positions = np.arange(head, tail)
+            larger[positions & (larger.shape[0] - 1)] = self._queue[positions & (self._queue.shape[0] - 1)]
+            self._queue = larger
+        evictions = tail - head + inserts if self.table.window_rows else 0
+        self._touched = np.empty((weights.shape[0] + evictions, kernel.TOUCHED), np.int64)
+        self._before = (head, tail)
+
+    def _result(self, events: Words) -> Staged:
+        ignored = int(self._header[kernel.R_IGNORED])
+        rows, weights, changes = (np.ascontiguousarray(events[:, i]) for i in range(3))
+        return Staged(rows, weights, changes, ignored)
+
+    def _refuse(self, status: int, change: int) -> Exception:
+        """Undo the staging and make the error for it."""
+        self.rollback()
+        name = self.table.name
+        if status == kernel.ABSENT:
+            msg = (
+                "the change deletes a row that is not in the table; delete only rows that are there, "
+                "or apply with on_conflict='ignore'"
+            )
+            return AbsentRowError(msg, name, change)
+        key = ", ".join(self.table.columns[c].name for c in self.table.primary_key)
+        msg = (
+            f"the change inserts a second row with the same primary key ({key}); delete the old row in the same "
+            "commit, or apply with on_conflict='ignore'"
+        )
+        return DuplicateKeyError(msg, name, change)
+
+    def _named(self) -> npt.NDArray[np.bool_]:
+        """Which of the ids given out are in use."""
+        used = np.zeros(int(self._header[kernel.R_NEXT]), bool)
+        taken = self._slots[1:][self._slots[1:] != 0]
+        used[(taken & k.MASK32) - 1] = True
+        return used
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        issued = int(self._header[kernel.R_NEXT])
+        matrix = self.words.reshape(-1, self.stride)[:issued]
+        used = self._named()
+        assert int(used.sum()) == int(self._header[kernel.R_USED]), "rows in the hash index"
+        mult = matrix[:, 0] >> 1
+        assert not (matrix[used, 0] & 1).any(), "no row is marked between commits"
+        assert int((mult[used] > 0).sum()) == self.rows, "distinct rows"
+        assert int(mult[used].sum()) == self.total, "total multiplicity"
+        assert (mult[used] >= 0).all(), "multiplicities"
+        content = [tuple(r) for r in matrix[used, self._first :].tolist()]
+        assert len(set(content)) == len(content), "every row has one id"
+        free, at = set(), int(self._header[kernel.R_FREE])
+        while at:
+            assert at - 1 not in free and not used[at - 1], "the free list names unused ids, each once"
+            free.add(at - 1)
+            at = int(matrix[at - 1, 1])
+        assert len(free) + int(used.sum()) == issued, "every id is used or free"
+        if self.table.window_rows:
+            head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
+            entries = self._queue[np.arange(head, tail) & (self._queue.shape[0] - 1)]
+            counts = np.bincount(entries, minlength=issued)
+            assert (counts[used] == mult[used] + matrix[used, 1]).all(), "queue entries are live or dead occurrences"
+            assert self.total <= self.table.window_rows, "the window holds"
+        else:
+            assert (mult[used] > 0).all(), "rows that are gone have no id"
+        if self._key.shape[0]:
+            holders = self._key_slots[1:][self._key_slots[1:] != 0] & k.MASK32
+            assert sorted(holders - 1) == np.flatnonzero(used & (mult > 0)).tolist(), "the key index names every row"
+            keys = [tuple(r) for r in matrix[used & (mult > 0)][:, self._key].tolist()]
+            assert len(set(keys)) == len(keys), "keys are unique"
+
+
+def _empty_slots(log: int) -> Words:
+    """A cleared hash table; its first word is its log2 size."""
+    slots = np.zeros(1 + (1 << log), np.int64)
+    slots[0] = log
+    return slots
+
+
+def _roomy(slots: Words, rows: int) -> Words:
+    """The table itself, or a larger one where ``rows`` would fill it by more than five eighths."""
+    log = int(slots[0])
+    while rows * 8 > 5 << log:
+        log += 1
+    if log == slots[0]:
+        return slots
+    larger = _empty_slots(log)
+    with wrapping():
+        kernel.rehash(slots, larger)
+    return larger
