@@ -151,7 +151,7 @@ def test_values_that_fit_are_not_copied():
         (pa.table([[1], [1], [1]], names=["src", "dst", "SRC"]), -1, r"column 'SRC' is there twice"),
         (pd.DataFrame([[1, 2]], columns=["src", "src"]), -1, r"Duplicate column names"),
         (pa.array([1, 2]), -1, r"do not convert to an Arrow table"),
-        (pd.Series([1]), -1, r"pandas.*Series, do not convert"),
+        (pl.Series([1]), -1, r"polars.*Series, do not convert"),
         ({"src": [1], "dst": [1]}, -1, r"of type dict; allowed are Arrow data"),
         ("rows", -1, r"of type str"),
         (None, -1, r"of type NoneType"),
@@ -368,7 +368,8 @@ def test_decimals_are_exact_or_refused(value, target, from_list):
     elif isinstance(value, int):
         data = pa.array([value], pa.int64() if value < 2**63 else pa.uint64())
     else:
-        data = pa.array([value], pa.decimal128(38, -value.as_tuple().exponent))
+        digits = max(len(value.as_tuple().digits), -value.as_tuple().exponent)
+        data = pa.array([value], pa.decimal128(digits, -value.as_tuple().exponent))
     try:
         result = read_one(SqlType.decimal(*target), data)
     except ChangeValueError:

@@ -130,9 +130,11 @@ def _cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
     if type.kind == "decimal":
         if _types.is_integer(values.type):
             values = values.cast(_INTEGER_DIGITS)
-        if _types.is_decimal(values.type) and values.type.scale < type.scale:
-            # Arrow multiplies without a check for overflow: 38 digits, shifted by up to 38 more, need the wide type.
-            values = values.cast(pa.decimal128(38, values.type.scale)).cast(pa.decimal256(76, type.scale))
+        if _types.is_decimal(values.type):
+            shift = type.scale - values.type.scale
+            if shift > 0 and values.type.precision + shift > 38:
+                # Arrow multiplies without a check for overflow, so what may exceed 128 bits goes by way of 256.
+                values = values.cast(pa.decimal128(38, values.type.scale)).cast(pa.decimal256(76, type.scale))
     return values.cast(type.arrow)
 
 

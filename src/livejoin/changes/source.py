@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -87,7 +88,7 @@ def _from_tuples(table: Table, rows: list[Any]) -> Source:
         position, row = next((i, row) for i, row in enumerate(rows) if len(row) != len(names))
         msg = f"the tuple has {len(row)} values; the table has {len(names)} columns: {', '.join(names)}"
         raise ChangeFormatError(msg, table.name, position)
-    return Source(names, tuple(zip(*rows, strict=True)), len(rows))
+    return Source(names, tuple(tuple(map(itemgetter(i), rows)) for i in range(len(names))), len(rows))
 
 
 def _from_dicts(table: Table, rows: list[Any]) -> Source:
@@ -100,7 +101,7 @@ def _from_dicts(table: Table, rows: list[Any]) -> Source:
     if not all(isinstance(name, str) for name in names):
         msg = f"the keys of a dict are column names; found {', '.join(map(repr, names))}"
         raise ChangeFormatError(msg, table.name, 0)
-    return Source(names, tuple(tuple(row[name] for row in rows) for name in names), len(rows))
+    return Source(names, tuple(tuple(map(itemgetter(name), rows)) for name in names), len(rows))
 
 
 def _respelled(table: Table, position: int, row: Mapping[Any, Any], names: Sequence[Any]) -> dict[Any, Any]:
