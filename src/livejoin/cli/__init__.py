@@ -1,0 +1,1 @@
+"""The command line: arguments and what the terminal shows."""

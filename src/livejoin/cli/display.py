@@ -1,0 +1,169 @@
+"""The display of a run: a panel that changes in place on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Protocol
+
+from rich.bar import Bar
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from livejoin.cli.meter import Meter, clock_time, size, sparkline
+from livejoin.spark import BatchReport
+
+_WIDTH = 80
+_SECONDS_BETWEEN_LINES = 2.0
+
+
+class Display(Protocol):
+    """Shows a run while it goes on."""
+
+    def __enter__(self) -> Display: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+    def phase(self, text: str) -> None:
+        """Say what is going on."""
+
+    def batch(self, report: BatchReport) -> None:
+        """Show a batch; called from another thread."""
+
+
+def display_for(console: Console, title: str, views: Sequence[str], meter: Meter) -> Display:
+    """The panel on a terminal, lines elsewhere."""
+    return Dashboard(console, title, views, meter) if console.is_terminal else Lines(console, title, meter)
+
+
+class Dashboard:
+    """A panel that is drawn again some times a second, and stays as it was at the end."""
+
+    def __init__(self, console: Console, title: str, views: Sequence[str], meter: Meter) -> None:
+        self._title = title
+        self._views = views
+        self._meter = meter
+        self._phase = ""
+        self._live = Live(console=console, get_renderable=self.panel, refresh_per_second=8)
+
+    def __enter__(self) -> Dashboard:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def phase(self, text: str) -> None:
+        """Say what is going on."""
+        self._phase = text
+
+    def batch(self, report: BatchReport) -> None:
+        """Count a batch."""
+        self._meter.add(report)
+
+    def panel(self) -> RenderableType:
+        """The panel as of now."""
+        meter = self._meter
+        reports = [report for _, report in list(meter.history)]
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(min_width=11)
+        grid.add_column(justify="right", min_width=13)
+        grid.add_column(min_width=20)
+        grid.add_column(justify="right", min_width=20)
+        total = f" of {meter.expected}" if meter.expected else ""
+        grid.add_row("batches", Text(f"{meter.done}{total}", "bold"), self._bar(), self._left())
+        grid.add_row(
+            "changes",
+            Text(f"{meter.changes_a_second:,.0f}/s", "bold cyan"),
+            Text(sparkline([report.changes for report in reports]), "cyan"),
+            f"{meter.changes:,} in all",
+        )
+        grid.add_row(
+            "delta rows",
+            Text(f"{meter.delta_rows_a_second:,.0f}/s", "bold magenta"),
+            Text(sparkline([sum(report.delta_rows.values()) for report in reports]), "magenta"),
+            f"{meter.delta_rows:,} in all",
+        )
+        for view in self._views:
+            rows = [report.rows.get(view, 0) for report in reports]
+            now = f"{rows[-1]:,}" if rows else "0"
+            grid.add_row(view, Text(now, "bold green"), Text(sparkline(rows), "green"), "rows in the result now")
+        state = size(meter.last.state_bytes) if meter.last else "0 B"
+        share = f"engine busy {meter.engine_share:.0%}" if reports else ""
+        grid.add_row("state", Text(state, "bold"), "", Text(share, "dim"))
+        return Panel(
+            grid,
+            title=Text.assemble(("livejoin", "bold"), f"  {self._title}"),
+            title_align="left",
+            subtitle=Text(f"{self._phase}  {clock_time(meter.elapsed)}", "dim"),
+            subtitle_align="right",
+            width=min(_WIDTH, self._live.console.width),
+            padding=(0, 1),
+        )
+
+    def _bar(self) -> RenderableType:
+        if not self._meter.expected:
+            return ""
+        return Bar(self._meter.expected, 0, self._meter.done, width=20, color="yellow", bgcolor="grey23")
+
+    def _left(self) -> str:
+        left = self._meter.seconds_left
+        return "" if left is None else f"{clock_time(left)} left"
+
+
+class Lines:
+    """A line at each turn, and one every few seconds in between: for logs and for CI."""
+
+    def __init__(self, console: Console, title: str, meter: Meter) -> None:
+        self._console = console
+        self._title = title
+        self._meter = meter
+        self._shown = meter.clock()
+
+    def __enter__(self) -> Lines:
+        self._print(f"livejoin  {self._title}")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._meter.last is not None:
+            self._print(self.line())
+
+    def phase(self, text: str) -> None:
+        """Say what is going on."""
+        self._print(text)
+
+    def batch(self, report: BatchReport) -> None:
+        """Count a batch."""
+        self._meter.add(report)
+        if self._meter.clock() - self._shown >= _SECONDS_BETWEEN_LINES:
+            self._shown = self._meter.clock()
+            self._print(self.line())
+
+    def line(self) -> str:
+        """The state of things as of now."""
+        meter = self._meter
+        total = f" of {meter.expected}" if meter.expected else ""
+        parts = [
+            f"batch {meter.done}{total}",
+            f"{meter.changes_a_second:,.0f} changes/s",
+            f"{meter.delta_rows_a_second:,.0f} delta rows/s",
+        ]
+        if meter.last:
+            parts += [f"{view} {rows:,} rows" for view, rows in meter.last.rows.items()]
+            parts.append(f"state {size(meter.last.state_bytes)}")
+        left = meter.seconds_left
+        if left:
+            parts.append(f"{clock_time(left)} left")
+        return " | ".join(parts)
+
+    def _print(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)

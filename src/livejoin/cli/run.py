@@ -1,0 +1,105 @@
+"""``livejoin run``: what a person sees of a pipeline, from the start of Spark to the check."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from livejoin.cli.display import display_for
+from livejoin.cli.meter import Meter, clock_time, size
+from livejoin.pipeline import Pipeline, ViewCheck, check, clear, expected_batches, load, run
+from livejoin.spark.sinks import ParquetSink
+
+
+def run_pipeline(file: Path, fresh: bool, console: Console) -> bool:
+    """Run a pipeline and show it.
+
+    Args:
+        file: The pipeline file.
+        fresh: Whether the output and the checkpoint of earlier runs are deleted first.
+        console: Where to.
+
+    Returns:
+        Whether all is well: False if the check found a difference.
+
+    Raises:
+        LivejoinError: The file is wrong, or a batch failed.
+    """
+    pipeline = load(file)
+    if fresh:
+        clear(pipeline)
+    ends = "availableNow" in pipeline.trigger
+    meter = Meter(expected_batches(pipeline) if ends else None)
+    with display_for(console, _short(pipeline.file), tuple(pipeline.views), meter) as display:
+
+        def flowing() -> None:
+            meter.flow()
+            display.phase("running" if ends else "running, Ctrl-C stops it")
+
+        display.phase("starting Spark")
+        run(pipeline, display.batch, flowing)
+        display.phase("done")
+    console.print(
+        f"{meter.batches:,} batches, {meter.changes:,} changes, {meter.delta_rows:,} delta rows "
+        f"in {clock_time(meter.elapsed)}."
+    )
+    if meter.batches == 0:
+        console.print("Nothing new has arrived since the last run; --fresh starts from the beginning.", soft_wrap=True)
+    well = not pipeline.check or _show_checks(check(pipeline), console)
+    _show_places(pipeline, console)
+    return well
+
+
+def _show_checks(checks: Sequence[ViewCheck], console: Console) -> bool:
+    console.print("\nThe same files, recomputed by DuckDB from scratch:")
+    for result in checks:
+        verdict = ("identical", "bold green") if result.identical else ("DIFFERENT", "bold red")
+        console.print(
+            Text.assemble(
+                f"  {result.view}: DuckDB {result.recomputed:,} rows, livejoin {result.maintained:,} rows: ", verdict
+            )
+        )
+        if result.identical:
+            console.print(Text(f"  (the sum of the {result.delta_rows:,} delta rows on disk too)", "dim"))
+        else:
+            message = f"  {result.differing:,} rows differ; for example {result.example}"
+            console.print(Text(message, "red"), soft_wrap=True)
+    return all(result.identical for result in checks)
+
+
+def _show_places(pipeline: Pipeline, console: Console) -> None:
+    sink = ParquetSink(pipeline.output)
+    console.print("\nWhere things are:")
+    for view in pipeline.views:
+        files = sink.files(view)
+        weight = size(sum(file.stat().st_size for file in files))
+        console.print(Text(f"  deltas of {view}   {_short(sink.of(view))}/   {len(files)} files, {weight}"), soft_wrap=True)
+    console.print(Text(f"  state            {_short(pipeline.checkpoint)}/"), soft_wrap=True)
+    view = next(iter(pipeline.views))
+    query = (
+        f"FROM '{_short(sink.of(view))}/*.parquet' SELECT _commit_version, _change_type, count(*) GROUP BY ALL ORDER BY 1"
+    )
+    program = [_short(Path(sys.executable)), "-c", f'import duckdb; duckdb.sql("{query}").show()']
+    again = f"{_short(Path(sys.argv[0]))} run {_short(pipeline.file)}"
+    if Path(sys.argv[0]).name == "__main__.py":
+        again = f"{_short(Path(sys.executable))} -m livejoin run {_short(pipeline.file)}"
+    console.print("\nTry next:")
+    for idea, command in (
+        ("What did each batch change?", shlex.join(program)),
+        ("Change the view's SQL or the window in the file, and run it from the beginning:", f"{again} --fresh"),
+        ("Kill a run half way (Ctrl-C or kill -9); this continues without loss or repetition:", again),
+    ):
+        console.print(Text(f"  {idea}", "dim"), soft_wrap=True)
+        console.print(Text(f"    {command}"), soft_wrap=True)
+
+
+def _short(path: Path) -> str:
+    """A path as one would type it here."""
+    absolute = path.absolute()
+    here = Path.cwd()
+    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(absolute)

@@ -1,0 +1,164 @@
+"""The check at the end: a pipeline's result against DuckDB, which reads the same files by itself.
+
+Three multisets must be equal for each view: what DuckDB computes from the input files, the result of the engine as it
+lies in the checkpoint, and the sum of all Parquet deltas. Neither the engine nor Spark takes part in the first one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from livejoin.database import Database
+from livejoin.pipeline.load import Pipeline
+from livejoin.schema import CHANGE_TYPE, SEQUENCE
+from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.sources import FileSource
+from livejoin.sql import to_duckdb
+
+_SIGN = f"CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1 ELSE -1 END"
+
+
+@dataclass(frozen=True)
+class ViewCheck:
+    """How the three results of a view compare.
+
+    Args:
+        view: The view's name.
+        recomputed: Rows of the view as DuckDB recomputes it.
+        maintained: Rows of the engine's result.
+        delta_rows: Rows of all Parquet deltas together, deletions counted as rows.
+        differing: Rows that are not in all three equally often.
+        example: One of them, for a message; empty where there is none.
+    """
+
+    view: str
+    recomputed: int
+    maintained: int
+    delta_rows: int
+    differing: int
+    example: str
+
+    @property
+    def identical(self) -> bool:
+        """Whether all three are the same multiset."""
+        return self.differing == 0
+
+
+def check(pipeline: Pipeline) -> list[ViewCheck]:
+    """Compare each view with its recomputation. Cost: that of the join, and linear in the results and deltas."""
+    database = Database.load(pipeline.checkpoint / "livejoin")
+    sink = ParquetSink(pipeline.output)
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET TimeZone = 'UTC'")
+    for source in pipeline.sources.values():
+        connection.execute(f"CREATE TABLE {_quoted(source.table.name)} AS {table_now(source)}")
+    results = []
+    for view, sql in pipeline.views.items():
+        kept = database.views[view].to_arrow()
+        columns = ", ".join(_quoted(name) for name in kept.column_names)
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE recomputed AS {to_duckdb(sql)}")
+        connection.register("maintained", kept)
+        files = [str(file) for file in sink.files(view)]
+        deltas = f"read_parquet({_listed(files)})" if files else "(SELECT *, 'insert' AS _change_type FROM maintained LIMIT 0)"
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE differing AS SELECT {columns}, sum(_r) AS _r, sum(_m) AS _m, sum(_d) AS _d FROM ("
+            f"SELECT {columns}, 1 AS _r, 0 AS _m, 0 AS _d FROM recomputed AS _({columns}) UNION ALL "
+            f"SELECT {columns}, 0, 1, 0 FROM maintained UNION ALL SELECT {columns}, 0, 0, {_SIGN} FROM {deltas}"
+            f") GROUP BY {columns} HAVING sum(_r) <> sum(_m) OR sum(_r) <> sum(_d)"
+        )
+        results.append(
+            ViewCheck(
+                view=view,
+                recomputed=_count(connection, "recomputed"),
+                maintained=kept.num_rows,
+                delta_rows=_count(connection, deltas),
+                differing=_count(connection, "differing"),
+                example=_example(connection, kept.schema),
+            )
+        )
+        connection.unregister("maintained")
+    return results
+
+
+def table_now(source: FileSource) -> str:
+    """DuckDB's query for the rows that a table holds after all files.
+
+    The order of the rows is that of ``_seq``, or else that of the files and of the rows in them.
+    """
+    row = ", ".join(_quoted(column.name) for column in source.table.columns)
+    rows = _reader(source)
+    if source.feed == "debezium":
+        images = [("after", "op IN ('c', 'r', 'u')", "1"), ("before", "op IN ('u', 'd')", "-1")]
+        fields = [", ".join(f"{side}.{_quoted(c.name)}" for c in source.table.columns) for side, _, _ in images]
+        signed = " UNION ALL ".join(
+            f"SELECT {names}, {sign} AS n FROM {rows} WHERE {condition}"
+            for names, (_, condition, sign) in zip(fields, images, strict=True)
+        )
+        return _expanded(row, signed)
+    if source.feed == "change-feed":
+        return _expanded(row, f"SELECT {row}, {_SIGN} AS n FROM {rows}")
+    if source.table.window_rows is None:
+        return f"SELECT {row} FROM {rows}"
+    order = SEQUENCE if (SEQUENCE, "BIGINT") in source.columns else "row_number() OVER ()"
+    numbered = f"SELECT {row}, {order} AS _position FROM {rows}"
+    return f"SELECT {row} FROM ({numbered}) ORDER BY _position DESC LIMIT {source.table.window_rows}"
+
+
+def _reader(source: FileSource) -> str:
+    """The table function that reads a source's files as they are."""
+    files = _listed([str(file) for file in source.files()])
+    if source.format == "parquet":
+        casts = ", ".join(f"CAST({_quoted(name)} AS {kind}) AS {_quoted(name)}" for name, kind in source.columns)
+        return f"(SELECT {casts} FROM read_parquet({files}))"
+    types = dict(source.columns)
+    if source.format == "json":
+        if source.feed == "debezium":
+            row = ", ".join(f"{_quoted(name)} {kind}" for name, kind in source.columns if name != SEQUENCE)
+            types = {"op": "STRING", "before": f"STRUCT({row})", "after": f"STRUCT({row})"}
+        return f"read_json({files}, columns = {_struct(types)}, format = 'newline_delimited')"
+    options = {key.lower(): value for key, value in source.options.items()}
+    delimiter = options.get("sep", options.get("delimiter", ","))
+    return (
+        f"read_csv({files}, columns = {_struct(types)}, header = {options.get('header', 'false')}, "
+        f"delim = {_text(delimiter)}, nullstr = {_text(options.get('nullvalue', ''))}, auto_detect = false)"
+    )
+
+
+def _expanded(row: str, signed: str) -> str:
+    """The multiset of rows from rows with signs."""
+    net = f"SELECT {row}, sum(n) AS n FROM ({signed}) GROUP BY {row} HAVING sum(n) > 0"
+    return f"SELECT {row} FROM (SELECT {row}, unnest(range(n::BIGINT)) FROM ({net}))"
+
+
+def _count(connection: duckdb.DuckDBPyConnection, relation: str) -> int:
+    found = connection.execute(f"SELECT count(*) FROM {relation}").fetchone()
+    return int(found[0]) if found else 0
+
+
+def _example(connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> str:
+    found = connection.execute("SELECT * FROM differing LIMIT 1").fetchone()
+    if found is None:
+        return ""
+    *values, recomputed, maintained, summed = found
+    row = ", ".join(f"{name} = {value!r}" for name, value in zip(schema.names, values, strict=True))
+    return f"({row}) is there {recomputed} times in DuckDB, {maintained} in the engine, {summed} in the sum of the deltas"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _listed(files: list[str]) -> str:
+    return "[" + ", ".join(_text(file) for file in files) + "]"
+
+
+def _struct(types: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in types.items()) + "}"

@@ -1,0 +1,243 @@
+"""From a pipeline file to a pipeline in which everything has been looked up, and all that is wrong with it at once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from livejoin.errors import LivejoinError, PipelineError
+from livejoin.pipeline.lines import key_lines, line_of
+from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource, ViewText, allowed_keys
+from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog, Table
+from livejoin.spark.sources import FileSource
+from livejoin.sql import bind, parse_columns
+
+
+_CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A pipeline that can run.
+
+    Args:
+        file: The pipeline file.
+        sources: Where the changes of each table come from.
+        views: The SQL text of each view.
+        output: The folder of the deltas.
+        checkpoint: The folder of the state.
+        trigger: Arguments of Spark's ``trigger``.
+        check: Whether the result is compared with DuckDB at the end.
+        spark: Settings of the Spark session.
+    """
+
+    file: Path
+    sources: Mapping[str, FileSource]
+    views: Mapping[str, str]
+    output: Path
+    checkpoint: Path
+    trigger: Mapping[str, Any]
+    check: bool
+    spark: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Problem:
+    key: tuple[str, ...]
+    message: str
+
+
+class _Refused(Exception):
+    """A value of a table that cannot stand; carries the key below ``tables.<name>``."""
+
+    def __init__(self, key: str, message: str) -> None:
+        self.key = key
+        super().__init__(message)
+
+
+def load(file: str | Path) -> Pipeline:
+    """Read a pipeline file.
+
+    Raises:
+        PipelineError: With every error of the file, each with its key and its line.
+    """
+    path = Path(file)
+    text = _text(path)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        position = re.search(r"\(at line (\d+)", str(error))
+        msg = f"this is not valid TOML: {error}"
+        raise PipelineError(msg, str(path), line=int(position[1]) if position else 0) from None
+    try:
+        parsed = PipelineFile.model_validate(values)
+    except ValidationError as error:
+        raise _report(path, text, [_problem(dict(found)) for found in error.errors()]) from None
+    return _resolve(path.absolute(), path, text, parsed)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        msg = f"cannot read the pipeline file: {error.strerror}"
+        raise PipelineError(msg, str(path)) from None
+    except UnicodeDecodeError as error:
+        msg = f"the pipeline file is not UTF-8 text: {error.reason} at byte {error.start}"
+        raise PipelineError(msg, str(path)) from None
+
+
+def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pipeline:
+    folder = absolute.parent
+    problems: list[_Problem] = []
+    sources: dict[str, FileSource] = {}
+    for name, table in parsed.tables.items():
+        try:
+            sources[name] = _source(name, table, parsed, folder)
+        except _Refused as error:
+            problems.append(_Problem(("tables", name, error.key), str(error)))
+        except LivejoinError as error:
+            problems.append(_Problem(("tables", name, "schema"), str(error)))
+    views: dict[str, str] = {}
+    for name, view in parsed.views.items():
+        try:
+            views[name] = _sql(view, folder)
+        except OSError as error:
+            problems.append(_Problem(("views", name, "sql_file"), f"cannot read it: {error.strerror}"))
+    if not problems:
+        problems = _unbound(parsed.views, views, sources)
+    if problems:
+        raise _report(path, text, problems)
+    trigger = parsed.run.trigger
+    return Pipeline(
+        file=absolute,
+        sources=sources,
+        views=views,
+        output=folder / parsed.sink.path,
+        checkpoint=folder / parsed.run.checkpoint,
+        trigger={"availableNow": True} if trigger == AVAILABLE_NOW else {"processingTime": trigger},
+        check=parsed.run.check,
+        spark=parsed.run.spark,
+    )
+
+
+def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -> FileSource:
+    """A table's source; an error names the key below ``tables.<name>``."""
+    definitions = [text.strip() for text in re.split(r",(?![^(]*\))", table.columns)]
+    carried = {text: text.split()[0].lower() for text in definitions if text.lower().startswith(tuple(_CARRIED))}
+    for text, column in carried.items():
+        if text.upper().split()[1:] != [_CARRIED[column]]:
+            msg = f"{column} has the type {_CARRIED[column]}, found {text!r}"
+            raise _Refused("schema", msg)
+    _check_feed(table, CHANGE_TYPE in carried.values())
+    declared = parse_columns(name, ", ".join(text for text in definitions if text not in carried), table.window_rows)
+    if declared.primary_key:
+        msg = "a primary key is not checked on streams of changes yet; leave PRIMARY KEY out"
+        raise _Refused("schema", msg)
+    of_rows = iter(declared.columns)
+    columns = []
+    for text in definitions:
+        if text in carried:
+            columns.append((carried[text], _CARRIED[carried[text]]))
+        else:
+            column = next(of_rows)
+            columns.append((column.name, str(column.type)))
+    source = FileSource(
+        table=declared,
+        columns=tuple(columns),
+        format=table.format,
+        path=folder / table.path,
+        options={key: _option(value) for key, value in table.options.items()},
+        feed=table.feed,
+        by_name=table.arrival == "by-name",
+    )
+    _check_run(source, parsed)
+    return source
+
+
+def _check_feed(table: TableSource, typed: bool) -> None:
+    if typed and table.feed != "change-feed":
+        msg = f"{CHANGE_TYPE} is among the columns, so that the feed must be 'change-feed', not {table.feed!r}"
+        raise _Refused("feed", msg)
+    if not typed and table.feed == "change-feed":
+        msg = f"feed 'change-feed' needs the column {CHANGE_TYPE} STRING among the files' columns"
+        raise _Refused("schema", msg)
+
+
+def _check_run(source: FileSource, parsed: PipelineFile) -> None:
+    ends = parsed.run.trigger == AVAILABLE_NOW
+    if source.by_name and not ends:
+        msg = "'by-name' puts the files that are there in order; it needs run.trigger = 'available-now'"
+        raise _Refused("arrival", msg)
+    if ends and not source.files():
+        msg = f"there is no file at {source.path}"
+        raise _Refused("path", msg)
+    if not parsed.run.check:
+        return
+    if not ends:
+        msg = "run.check needs run.trigger = 'available-now': a pipeline that goes on has no end to check at"
+        raise _Refused("path", msg)
+    if source.format == "orc":
+        msg = "run.check reads the files with DuckDB, which does not read 'orc'; allowed are csv, json and parquet"
+        raise _Refused("format", msg)
+    if source.table.window_rows and source.feed != "append":
+        msg = f"run.check recomputes a window over append feeds only, and this one is {source.feed!r}; leave one out"
+        raise _Refused("window_rows", msg)
+
+
+def _option(value: str | bool | int | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _sql(view: ViewText, folder: Path) -> str:
+    return view.sql if view.sql is not None else (folder / str(view.sql_file)).read_text(encoding="utf-8")
+
+
+def _unbound(written: Mapping[str, ViewText], views: Mapping[str, str], sources: Mapping[str, FileSource]) -> list[_Problem]:
+    """What is wrong with the views."""
+    catalog = Catalog()
+    for source in sources.values():
+        catalog.add(source.table)
+    problems = []
+    for name, sql in views.items():
+        try:
+            bind(sql, catalog)
+        except LivejoinError as error:
+            key = "sql" if written[name].sql is not None else "sql_file"
+            problems.append(_Problem(("views", name, key), str(error)))
+    return problems
+
+
+def _problem(found: Mapping[str, Any]) -> _Problem:
+    """One error of pydantic in our words."""
+    key = tuple(str(part) for part in found["loc"])
+    allowed = ", ".join(allowed_keys(key[:-1]))
+    match found["type"]:
+        case "missing":
+            return _Problem(key, "is missing")
+        case "extra_forbidden":
+            return _Problem(key, f"is not a key of this table; allowed are {allowed}")
+        case "too_short":
+            return _Problem(key, "is empty; at least one is needed")
+        case "value_error":
+            return _Problem(key, str(found["ctx"]["error"]))
+        case _:
+            text = str(found["msg"])
+            return _Problem(key, f"{text[0].lower()}{text[1:]}, found {found['input']!r}")
+
+
+def _report(path: Path, text: str, problems: Sequence[_Problem]) -> PipelineError:
+    """One error that shows all problems, each with its key and its line, in the order of the file."""
+    lines = key_lines(text)
+    placed = sorted(problems, key=lambda problem: line_of(lines, problem.key))
+    first, *others = placed
+    more = "".join(
+        f"\n{PipelineError(other.message, str(path), '.'.join(other.key), line_of(lines, other.key))}" for other in others
+    )
+    return PipelineError(first.message + more, str(path), ".".join(first.key), line_of(lines, first.key))

@@ -1,0 +1,117 @@
+"""What a pipeline file may say."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, model_validator
+
+Format = Literal["csv", "json", "orc", "parquet"]
+Feed = Literal["append", "change-feed", "debezium"]
+_INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour)s?")
+AVAILABLE_NOW = "available-now"
+
+
+def _trigger(text: str) -> str:
+    if text != AVAILABLE_NOW and not _INTERVAL.fullmatch(text):
+        msg = f"allowed are 'available-now' and an interval as in '10 seconds', not {text!r}"
+        raise ValueError(msg)
+    return text
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class TableSource(_Strict):
+    """One table: files of changes that Spark reads as a stream.
+
+    Args:
+        columns: Key ``schema``: the columns of the files in their order, ``_seq`` and ``_change_type`` among them.
+        format: The files' format.
+        path: A file, a folder or a pattern, relative to the pipeline file.
+        options: Spark's options for reading this format, for example ``maxFilesPerTrigger``.
+        feed: ``append``: every row is an insertion. ``change-feed``: ``_change_type`` says what it is. ``debezium``: JSON
+            envelopes with ``op``, ``before`` and ``after``; ``schema`` is that of the rows inside.
+        window_rows: The table keeps this many rows.
+        arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
+            the order of their names; for that they are copied below the checkpoint first.
+    """
+
+    columns: str = Field(alias="schema")
+    format: Format
+    path: str
+    options: dict[str, str | bool | int | float] = {}
+    feed: Feed = "append"
+    window_rows: PositiveInt | None = None
+    arrival: Literal["by-time", "by-name"] = "by-time"
+
+    @model_validator(mode="after")
+    def _feed_fits(self) -> TableSource:
+        if self.feed == "debezium" and self.format != "json":
+            msg = f"feed 'debezium' is read from json, not from {self.format!r}"
+            raise ValueError(msg)
+        return self
+
+
+class ViewText(_Strict):
+    """One view: its SQL text, here or in a file beside."""
+
+    sql: str | None = None
+    sql_file: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> ViewText:
+        if (self.sql is None) == (self.sql_file is None):
+            msg = "needs either sql or sql_file"
+            raise ValueError(msg)
+        return self
+
+
+class ParquetOutput(_Strict):
+    """Where the deltas go: ``<path>/<view>/part-<batch>.parquet``."""
+
+    kind: Literal["parquet"]
+    path: str
+
+
+class RunSettings(_Strict):
+    """How the pipeline runs.
+
+    Args:
+        checkpoint: The folder of the state.
+        trigger: ``available-now`` takes all files that are there and ends; an interval goes on until it is stopped.
+        check: At the end, compare with a recomputation in DuckDB.
+        spark: Settings of the Spark session.
+    """
+
+    checkpoint: str
+    trigger: Annotated[str, AfterValidator(_trigger)] = AVAILABLE_NOW
+    check: bool = False
+    spark: dict[str, str] = {}
+
+
+class PipelineFile(_Strict):
+    """A whole pipeline file, as it is written."""
+
+    tables: dict[str, TableSource] = Field(min_length=1)
+    views: dict[str, ViewText] = Field(min_length=1)
+    sink: ParquetOutput
+    run: RunSettings
+
+
+def allowed_keys(location: tuple[Any, ...]) -> tuple[str, ...]:
+    """The keys that may stand in a table of the file.
+
+    >>> allowed_keys(("sink",))
+    ('kind', 'path')
+    """
+    inner: dict[tuple[str, int], type[BaseModel]] = {
+        ("tables", 2): TableSource,
+        ("views", 2): ViewText,
+        ("sink", 1): ParquetOutput,
+        ("run", 1): RunSettings,
+    }
+    model = inner.get((location[0], len(location)), PipelineFile) if location else PipelineFile
+    return tuple(field.alias or name for name, field in model.model_fields.items())

@@ -1,0 +1,89 @@
+"""Running a pipeline on Spark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+from livejoin.errors import LivejoinError, PipelineError
+from livejoin.pipeline.load import Pipeline
+from livejoin.spark import BatchReport, local_session
+from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.sources import read_changes
+from livejoin.spark.streaming import start
+
+SPARK_LOG = "spark.log"
+_OURS = ("livejoin", "spark", "static", "arrivals")
+_POLL_SECONDS = 0.2
+
+
+def clear(pipeline: Pipeline) -> None:
+    """Delete what earlier runs of a pipeline wrote, and nothing else that lies in these folders."""
+    sink = ParquetSink(pipeline.output)
+    for view in pipeline.views:
+        for file in sink.files(view):
+            file.unlink()
+    for name in _OURS:
+        shutil.rmtree(pipeline.checkpoint / name, ignore_errors=True)
+
+
+def expected_batches(pipeline: Pipeline) -> int:
+    """How many micro-batches the files that are there now make, from an empty checkpoint on."""
+    return max(source.batches() for source in pipeline.sources.values())
+
+
+def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start: Callable[[], object]) -> None:
+    """Run a pipeline until its input is used up, or until an interrupt from the keyboard stops it.
+
+    Args:
+        pipeline: The pipeline.
+        on_batch: Called after each micro-batch, from another thread.
+        on_start: Called when Spark is up and the query runs.
+
+    Raises:
+        LivejoinError: A batch failed, or the checkpoint is not sound.
+        KeyboardInterrupt: It was interrupted; the batch that ran has ended.
+    """
+    spark = local_session(
+        f"livejoin {pipeline.file.stem}", log_file=pipeline.checkpoint / SPARK_LOG, settings=pipeline.spark
+    )
+    try:
+        tables = {
+            name: read_changes(spark, source, pipeline.checkpoint / "arrivals")
+            for name, source in pipeline.sources.items()
+        }
+        windows = {
+            name: source.table.window_rows for name, source in pipeline.sources.items() if source.table.window_rows
+        }
+        query, batches = start(
+            spark,
+            pipeline.views,
+            tables,
+            windows,
+            "parquet",
+            pipeline.output,
+            pipeline.checkpoint,
+            pipeline.trigger,
+            on_batch,
+        )
+        on_start()
+        try:
+            while query.isActive:
+                query.awaitTermination(_POLL_SECONDS)
+        except KeyboardInterrupt:
+            query.stop()
+            raise
+        except Exception as error:
+            raise batches.failure or _spark_failure(error, pipeline) from None
+        failed = query.exception()
+        if failed is not None:
+            raise batches.failure or _spark_failure(failed, pipeline)
+    finally:
+        spark.stop()
+
+
+def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:
+    """An error of Spark itself, as short as it can be said."""
+    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    msg = f"Spark ended the query: {first}; more is in {pipeline.checkpoint / SPARK_LOG}"
+    return PipelineError(msg, str(pipeline.file))

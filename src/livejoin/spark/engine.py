@@ -1,0 +1,152 @@
+"""The embedded engine behind a stream: declared once, saved with each batch, found again after a failure.
+
+The engine and the number of the last batch that it holds are saved together, atomically, so that the two never
+disagree. The law: the saved engine is the state after exactly the batches ``0 .. last_batch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from livejoin.database import Database
+from livejoin.errors import StateError
+from livejoin.schema import Catalog, Table
+from livejoin.sql import bind
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What an engine is made of.
+
+    Args:
+        tables: The columns of each table, as in CREATE TABLE.
+        windows: The rows that each windowed table keeps.
+        views: The SQL text of each view.
+    """
+
+    tables: Mapping[str, str]
+    windows: Mapping[str, int]
+    views: Mapping[str, str]
+
+    @staticmethod
+    def of(tables: Mapping[str, Table], columns: Mapping[str, tuple[str, ...]], views: Mapping[str, str]) -> Declaration:
+        """The declaration of tables of which only some columns are kept."""
+        kept = {
+            name: ", ".join(f"`{column}` {table.columns[table.position(column)].type}" for column in columns[name])
+            for name, table in tables.items()
+        }
+        windows = {name: table.window_rows for name, table in tables.items() if table.window_rows is not None}
+        return Declaration(kept, windows, dict(views))
+
+
+@dataclass
+class Engine:
+    """A database and the last batch that it holds; changed in place as batches come.
+
+    Args:
+        database: The database.
+        declaration: What it is made of.
+        folder: Where it is saved.
+        last_batch: The last batch that it holds; None before the first one.
+    """
+
+    database: Database
+    declaration: Declaration
+    folder: Path
+    last_batch: int | None
+
+    @staticmethod
+    def open(declaration: Declaration, folder: Path) -> Engine:
+        """The engine saved in a folder, or a new one if there is none.
+
+        Raises:
+            StateError: The saved engine is made of something else; the message says of what.
+            LivejoinError: A declaration of a new engine does not stand.
+        """
+        if folder.exists():
+            database = Database.load(folder)
+            saved = database.extra
+            _check_same(declaration, saved, folder)
+            return Engine(database, declaration, folder, int(saved["batch_id"]))
+        database = Database()
+        for name, columns in declaration.tables.items():
+            database.create_table(name, columns, window_rows=declaration.windows.get(name))
+        for name, sql in declaration.views.items():
+            database.create_view(name, sql)
+        return Engine(database, declaration, folder, None)
+
+    def save(self, batch_id: int) -> None:
+        """Save the state as that after a batch. Cost: linear in the state."""
+        self.database.save(self.folder, extra={"batch_id": batch_id, **asdict(self.declaration)})
+        self.last_batch = batch_id
+
+    def is_new(self, batch_id: int) -> bool:
+        """Whether a batch is the next one (True) or the last one once more (False).
+
+        Raises:
+            StateError: It is neither, so that Spark's checkpoint and the engine's state do not belong together.
+        """
+        following = 0 if self.last_batch is None else self.last_batch + 1
+        if batch_id == following:
+            return True
+        if batch_id == self.last_batch:
+            return False
+        holds = "has no state yet" if self.last_batch is None else f"holds the batches up to {self.last_batch}"
+        msg = (
+            f"Spark runs batch {batch_id}, and the engine in {self.folder} {holds}: the two halves of the checkpoint "
+            "do not belong together. Restore both from the same backup, or start over with an empty checkpoint "
+            "and an empty output"
+        )
+        raise StateError(msg)
+
+
+def used_columns(tables: Mapping[str, Table], views: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The columns of each table that some view uses, the first one if none does.
+
+    Raises:
+        SqlError: A view does not bind.
+    """
+    catalog = Catalog()
+    for table in tables.values():
+        catalog.add(table)
+    used: dict[str, set[int]] = {table.name: set() for table in tables.values()}
+    for sql in views.values():
+        query = bind(sql, catalog)
+        for atom in query.atoms:
+            predicate = (atom.predicate or "").lower()
+            used[atom.table.name].update(atom.columns)
+            used[atom.table.name].update(
+                position
+                for position, column in enumerate(atom.table.columns)
+                if '"' + column.name.lower().replace('"', '""') + '"' in predicate
+            )
+        for ref in query.head:
+            used[query.atoms[ref.atom].table.name].add(ref.column)
+    return {
+        name: tuple(table.columns[position].name for position in sorted(used[table.name] or {0}))
+        for name, table in tables.items()
+    }
+
+
+def _check_same(declaration: Declaration, saved: Mapping[str, Any], folder: Path) -> None:
+    """Compare with the saved declaration."""
+    differences = []
+    for part, now in asdict(declaration).items():
+        before = dict(saved.get(part) or {})
+        for name in sorted(before.keys() | now.keys()):
+            if before.get(name) != now.get(name):
+                kind = part.removesuffix("s")
+                differences.append(f"{kind} {name!r} was {_shown(before.get(name))} and is now {_shown(now.get(name))}")
+    if differences:
+        msg = (
+            f"the checkpoint in {folder.parent} belongs to another job: {'; '.join(differences)}. "
+            "Give the declarations of before, or another checkpoint and output folder"
+        )
+        raise StateError(msg)
+
+
+def _shown(text: object) -> str:
+    return "absent" if text is None else repr(text)

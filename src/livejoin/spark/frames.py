@@ -1,0 +1,169 @@
+"""Frames of changes: what a DataFrame says about its table, and how several tables travel through one stream.
+
+Spark commits the offsets of one streaming query at a time, so that all tables have to be in one query for a
+micro-batch to be one commit. Each row of the packed frame carries the number of its table in ``_table``, the row itself
+in the struct column of that table (NULL in those of the other tables), and the time of the micro-batch. Spark takes
+that time from its log of offsets, so that a micro-batch that runs again has the same one.
+
+The law: ``unpack(pack(frames))`` gives for each table the multiset of rows of its frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from livejoin.errors import ChangeFormatError, SchemaError
+from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
+
+TAG = "_table"
+TIMESTAMP = "_commit_timestamp"
+_PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
+    T.BooleanType: SqlType("boolean"),
+    T.ByteType: SqlType.integer(8),
+    T.ShortType: SqlType.integer(16),
+    T.IntegerType: SqlType.integer(32),
+    T.LongType: SqlType.integer(64),
+    T.DoubleType: SqlType("double"),
+    T.DateType: SqlType("date"),
+    T.TimestampType: SqlType("timestamp"),
+    T.TimestampNTZType: SqlType("timestamp"),
+}
+_CARRIED = (CHANGE_TYPE, SEQUENCE)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The changes of one micro-batch.
+
+    Args:
+        changes: By table, in the order of ``_seq`` where there is one.
+        time: Spark's time of the micro-batch, in UTC; None for a micro-batch without rows.
+    """
+
+    changes: Mapping[str, pa.Table]
+    time: datetime | None
+
+    @property
+    def rows(self) -> int:
+        """Number of changes in all tables."""
+        return sum(rows.num_rows for rows in self.changes.values())
+
+
+def table_of(name: str, frame: DataFrame, window_rows: int | None = None) -> Table:
+    """The table of which a frame carries the changes: its columns without those of the change stream.
+
+    Raises:
+        SchemaError: A column has a type that livejoin does not keep, or ``_change_type`` or ``_seq`` has a wrong one.
+    """
+    columns = []
+    for field in frame.schema.fields:
+        lowered = field.name.lower()
+        if lowered in CHANGE_COLUMNS:
+            _check_change_column(name, field)
+        else:
+            columns.append(Column(field.name, _sql_type(name, field)))
+    return Table(name, tuple(columns), window_rows=window_rows)
+
+
+def pack(frames: Mapping[str, DataFrame], columns: Mapping[str, Sequence[str]]) -> DataFrame:
+    """One frame that carries the changes of all tables.
+
+    Args:
+        frames: The frame of each table.
+        columns: The columns of each table that are sent; the change columns come by themselves.
+    """
+    packed = [
+        frame.select(F.lit(tag).alias(TAG), _row(frame, columns[name]).alias(f"t{tag}"))
+        for tag, (name, frame) in enumerate(frames.items())
+    ]
+    union = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), packed)
+    return union.withColumn(TIMESTAMP, F.current_timestamp())
+
+
+def unpack(names: Sequence[str], rows: pa.Table) -> Batch:
+    """The changes by table from the rows of a packed frame; tables without a change are left out.
+
+    Timestamps with a time zone (Spark's TIMESTAMP) become the same instants in UTC without one. Cost: linear in the
+    rows, a sort where ``_seq`` does not ascend already.
+
+    Raises:
+        ChangeFormatError: ``_seq`` is NULL somewhere.
+    """
+    changes = {}
+    for tag, name in enumerate(names):
+        of_table = rows if len(names) == 1 else rows.filter(pc.equal(rows[TAG], tag))
+        if of_table.num_rows:
+            plain = pa.Table.from_struct_array(of_table[f"t{tag}"])
+            changes[name] = _without_zones(_in_sequence(name, plain))
+    time = rows[TIMESTAMP][0].as_py() if rows.num_rows else None
+    return Batch(changes, time)
+
+
+def _sql_type(table: str, field: T.StructField) -> SqlType:
+    kind = field.dataType
+    if isinstance(kind, T.DecimalType):
+        return SqlType.decimal(kind.precision, kind.scale)
+    if isinstance(kind, T.StringType) and kind.simpleString() == "string":
+        return SqlType("string")
+    found = _PLAIN_TYPES.get(type(kind))
+    if found is None:
+        msg = (
+            f"table {table!r}, column {field.name!r} has the Spark type {kind.simpleString()}; allowed are boolean, "
+            "tinyint, smallint, int, bigint, double, decimal, date, timestamp, timestamp_ntz and string: "
+            "cast the column, or leave it out with select() or drop()"
+        )
+        raise SchemaError(msg)
+    return found
+
+
+def _check_change_column(table: str, field: T.StructField) -> None:
+    lowered = field.name.lower()
+    wrong_sequence = lowered == SEQUENCE and not isinstance(field.dataType, T.IntegralType)
+    wrong_type = lowered == CHANGE_TYPE and not isinstance(field.dataType, T.StringType)
+    if wrong_sequence or wrong_type:
+        allowed = "an integer" if wrong_sequence else "a string"
+        found = field.dataType.simpleString()
+        msg = f"table {table!r}, column {field.name!r} has the Spark type {found}; allowed is {allowed}: cast it"
+        raise SchemaError(msg)
+
+
+def _row(frame: DataFrame, columns: Sequence[str]) -> Expression:
+    present = {name.lower(): name for name in frame.columns}
+    carried = [_named(frame, present[name]).alias(name) for name in _CARRIED if name in present]
+    return F.struct(*(_named(frame, name) for name in columns), *carried)
+
+
+def _named(frame: DataFrame, column: str) -> Expression:
+    return frame["`" + column.replace("`", "``") + "`"]
+
+
+def _in_sequence(name: str, rows: pa.Table) -> pa.Table:
+    """The rows in the order of ``_seq``, which is then dropped; rows of the same ``_seq`` stay in their order."""
+    if SEQUENCE not in rows.column_names:
+        return rows
+    sequence = rows[SEQUENCE]
+    if sequence.null_count:
+        missing = pc.index(pc.is_null(sequence), True).as_py()
+        msg = f"{SEQUENCE} is NULL; it orders the changes, so that every one needs it"
+        raise ChangeFormatError(msg, name, missing)
+    rows = rows.drop_columns([SEQUENCE])
+    ascends = pc.all(pc.less_equal(sequence[:-1], sequence[1:])).as_py()
+    return rows if ascends is not False else rows.take(pc.array_sort_indices(sequence))
+
+
+def _without_zones(rows: pa.Table) -> pa.Table:
+    fields = [
+        pa.field(field.name, pa.timestamp("us") if pa.types.is_timestamp(field.type) else field.type)
+        for field in rows.schema
+    ]
+    return rows.cast(pa.schema(fields))

@@ -1,0 +1,116 @@
+"""One micro-batch of Spark as one commit of the engine, exactly once.
+
+In this order: the changes come over as Arrow, the engine applies them as one commit, each view's delta goes to the sink,
+the engine is saved with the batch's number, and only then does Spark note the batch as done. Wherever the process dies,
+Spark runs the batch again, and
+
+- before the save, the engine is the one before the batch: it computes the same deltas again, which replace the first;
+- after the save, the engine knows the batch and skips it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from livejoin.errors import LivejoinError
+from livejoin.spark.engine import Engine
+from livejoin.spark.frames import TIMESTAMP, Batch, unpack
+from livejoin.spark.sinks import Sink
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What a micro-batch did.
+
+    Args:
+        batch_id: Spark's number of the batch.
+        version: The engine's version after it.
+        changes: Changes in it, over all tables.
+        delta_rows: Rows of each view's delta.
+        rows: Rows of each view's result after it.
+        state_bytes: Bytes of the engine's state after it.
+        engine_seconds: Time that the engine took to apply the changes and to enumerate the deltas.
+        seconds: Time from Spark's call to the saved engine.
+    """
+
+    batch_id: int
+    version: int
+    changes: int
+    delta_rows: Mapping[str, int]
+    rows: Mapping[str, int]
+    state_bytes: int
+    engine_seconds: float
+    seconds: float
+
+
+class MicroBatches:
+    """What Spark calls with each micro-batch; changes the engine and the sink.
+
+    Args:
+        engine: The engine.
+        sink: Where the deltas go.
+        on_batch: Called with a report after each batch that is not skipped.
+    """
+
+    def __init__(self, engine: Engine, sink: Sink, on_batch: Callable[[BatchReport], object] | None) -> None:
+        self.failure: LivejoinError | None = None
+        self._engine = engine
+        self._sink = sink
+        self._on_batch = on_batch
+        self._tables = tuple(engine.declaration.tables)
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Commit a micro-batch.
+
+        Raises:
+            LivejoinError: A change cannot be applied, or the checkpoint is not sound; also kept in ``failure``.
+        """
+        try:
+            if self._engine.is_new(batch_id):
+                self._commit(frame, batch_id)
+        except LivejoinError as error:
+            error.add_note(f"in micro-batch {batch_id} of Spark; none of it was applied")
+            self.failure = error
+            raise
+
+    def _commit(self, frame: DataFrame, batch_id: int) -> None:
+        started = time.perf_counter()
+        batch = unpack(self._tables, frame.toArrow())
+        database = self._engine.database
+        before = time.perf_counter()
+        deltas = self._apply(batch)
+        engine_seconds = time.perf_counter() - before
+        for view, delta in deltas.items():
+            self._sink.deliver(view, delta, batch_id)
+        self._engine.save(batch_id)
+        if self._on_batch is not None:
+            views = database.views
+            report = BatchReport(
+                batch_id=batch_id,
+                version=database.version,
+                changes=batch.rows,
+                delta_rows={view: deltas[view].num_rows if view in deltas else 0 for view in views},
+                rows={name: view.count() for name, view in views.items()},
+                state_bytes=sum(view.stats()["state_bytes"] for view in views.values()),
+                engine_seconds=engine_seconds,
+                seconds=time.perf_counter() - started,
+            )
+            self._on_batch(report)
+
+    def _apply(self, batch: Batch) -> dict[str, pa.Table]:
+        """The delta of each view, with the time of the batch as ``_commit_timestamp``."""
+        if not batch.rows:
+            return {}
+        commit = self._engine.database.apply(dict(batch.changes))
+        kind = pa.timestamp("us", "UTC")
+        deltas = {}
+        for view in commit.views:
+            delta = commit[view]
+            times = pa.repeat(pa.scalar(batch.time, kind), delta.num_rows)
+            deltas[view] = delta.append_column(pa.field(TIMESTAMP, kind), times)
+        return deltas

@@ -1,0 +1,124 @@
+"""Where the deltas of views go.
+
+A sink gets the delta of a view and the batch that it belongs to. A batch that runs again after a failure is delivered
+again with the same number and the same content; what a sink makes of it decides how often a reader sees it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from livejoin.errors import StateError
+
+SinkFunction = Callable[[str, DataFrame, int], object]
+
+
+class Sink(Protocol):
+    """What the deltas of a batch are handed to."""
+
+    def open(self, views: Iterable[str], last_batch: int | None) -> None:
+        """Called once before the first batch.
+
+        Args:
+            views: The names of all views.
+            last_batch: The last batch that the engine holds; None at a fresh start.
+        """
+
+    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> None:
+        """Take the delta of a view; it may be empty."""
+
+
+@dataclass(frozen=True)
+class ParquetSink:
+    """A folder a view, with at most one Parquet file a batch.
+
+    The file's name is a function of the batch, and the file appears at once under that name when it is complete. A
+    batch that runs again replaces its file. So a reader sees each delta exactly once, at any time. A batch that does
+    not change a view leaves no file.
+
+    Args:
+        folder: Its parent folder; ``<folder>/<view>/part-00000007.parquet`` is the delta of batch 7.
+    """
+
+    folder: Path
+
+    def open(self, views: Iterable[str], last_batch: int | None) -> None:
+        """Make the folders.
+
+        Raises:
+            StateError: They hold files of batches that the engine never saw.
+        """
+        # The batch after the last one may have been written by a process that died before it could save the engine.
+        newest = 0 if last_batch is None else last_batch + 1
+        for view in views:
+            self.of(view).mkdir(parents=True, exist_ok=True)
+            foreign = [file for file in self.files(view) if int(file.stem.removeprefix("part-")) > newest]
+            if foreign:
+                seen = "has not seen a batch yet" if last_batch is None else f"has seen the batches up to {last_batch}"
+                msg = (
+                    f"{self.of(view)} holds {foreign[0].name}, and the checkpoint {seen}: the files are of another "
+                    "run. Move them away, or give another path, or the checkpoint that belongs to them"
+                )
+                raise StateError(msg)
+
+    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> None:
+        """Write the file of a batch, or take it away where the delta is empty. Cost: linear in the delta."""
+        target = self.of(view) / f"part-{batch_id:08d}.parquet"
+        if delta.num_rows == 0:
+            target.unlink(missing_ok=True)
+            return
+        draft = target.with_name(f".{target.name}.writing")
+        with draft.open("wb") as stream:
+            pq.write_table(delta, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(target)
+        _flush_folder(target.parent)
+
+    def of(self, view: str) -> Path:
+        """The folder of a view."""
+        return self.folder / quote(view, safe=" ")
+
+    def files(self, view: str) -> list[Path]:
+        """The files of a view in the order of their batches."""
+        return sorted(self.of(view).glob("part-*.parquet"))
+
+
+@dataclass(frozen=True)
+class FunctionSink:
+    """A function of the user, called as Spark's ``foreachBatch`` would: at least once a batch.
+
+    Args:
+        spark: The session that makes the frames.
+        function: Gets the view's name, the delta as a DataFrame, and the batch's number. It is not called where the
+            delta is empty. After a failure it may see a batch again, with the same number.
+    """
+
+    spark: SparkSession
+    function: SinkFunction
+
+    def open(self, views: Iterable[str], last_batch: int | None) -> None:
+        """There is nothing to prepare."""
+
+    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> None:
+        """Call the function."""
+        if delta.num_rows:
+            self.function(view, self.spark.createDataFrame(delta), batch_id)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a rename survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

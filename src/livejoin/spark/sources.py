@@ -1,0 +1,121 @@
+"""Files of changes as streaming frames.
+
+Whatever the kind of feed, the frame that comes out has the table's columns, ``_change_type`` where the feed knows more
+than insertions, and ``_seq`` where the files have it.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from livejoin.schema import CHANGE_TYPE, SEQUENCE, Table
+
+Feed = Literal["append", "change-feed", "debezium"]
+_FIRST_ARRIVAL = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """The files that carry the changes of a table.
+
+    Args:
+        table: The table.
+        columns: Name and SQL type of the files' columns in their order, ``_seq`` and ``_change_type`` among them; of a
+            Debezium envelope those of the rows inside, and ``_seq`` if it stands beside ``op``.
+        format: Spark's name of the format.
+        path: A file, a folder or a pattern.
+        options: Spark's options of the format.
+        feed: What a row of the files says.
+        by_name: Whether the files arrive in the order of their names, else in that of their modification times.
+    """
+
+    table: Table
+    columns: tuple[tuple[str, str], ...]
+    format: str
+    path: Path
+    options: Mapping[str, str]
+    feed: Feed = "append"
+    by_name: bool = False
+
+    def files(self) -> list[Path]:
+        """The files that are there now, in the order in which they arrive.
+
+        Files of one modification time come in no particular order: Spark does not promise one.
+        """
+        pattern = self.path / "*" if self.path.is_dir() else self.path
+        found = [Path(name) for name in sorted(glob.glob(str(pattern)))]
+        visible = [file for file in found if file.is_file() and not file.name.startswith(("_", "."))]
+        return visible if self.by_name else sorted(visible, key=lambda file: file.stat().st_mtime)
+
+    def batches(self) -> int:
+        """How many micro-batches the files that are there now make."""
+        limit = next((value for key, value in self.options.items() if key.lower() == "maxfilespertrigger"), "")
+        return -(-len(self.files()) // int(limit)) if limit.isdigit() and int(limit) else 1
+
+
+def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> DataFrame:
+    """A streaming frame over the files of a source.
+
+    Args:
+        spark: The session.
+        source: The source.
+        scratch: A folder below the checkpoint, for files that have to be put in order first.
+    """
+    place = source.path
+    if source.by_name or place.is_file():
+        place = scratch / quote(source.table.name, safe="")
+        arrange(source.files(), place)
+    if source.feed == "debezium":
+        sequence = "".join(f"{name} {kind}, " for name, kind in source.columns if name == SEQUENCE)
+        row = ", ".join(f"`{name}`: {kind}" for name, kind in source.columns if name != SEQUENCE)
+        schema = f"{sequence}op STRING, before STRUCT<{row}>, after STRUCT<{row}>"
+    else:
+        schema = ", ".join(f"`{name}` {kind}" for name, kind in source.columns)
+    where = glob.escape(str(place)) if place.is_dir() else str(place)
+    frame = spark.readStream.format(source.format).options(**source.options).schema(schema).load(where)
+    return _from_envelopes(frame, source.table) if source.feed == "debezium" else frame
+
+
+def arrange(files: list[Path], folder: Path) -> None:
+    """Copy files into a folder so that Spark takes them in the given order.
+
+    Spark's file source goes by modification times, and files that came with ``git clone`` or ``cp`` have the times of the
+    copying, many of them the same. The copies get times a second apart. Files that were copied before stay as they are.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    known = sum(1 for file in folder.iterdir() if not file.name.startswith("."))
+    new = [file for file in files if not (folder / file.name).exists()]
+    for position, file in enumerate(new, start=known):
+        draft = folder / f".{file.name}.copying"
+        shutil.copyfile(file, draft)
+        os.utime(draft, (_FIRST_ARRIVAL + position, _FIRST_ARRIVAL + position))
+        draft.replace(folder / file.name)
+
+
+def _from_envelopes(frame: DataFrame, table: Table) -> DataFrame:
+    """Rows with ``_change_type`` from Debezium's envelopes: ``c`` and ``r`` insert, ``u`` updates, ``d`` deletes."""
+    carried = [name for name in frame.columns if name == SEQUENCE]
+    images = F.when(F.col("op").isin("c", "r"), F.array(_image("insert", "after")))
+    images = images.when(
+        F.col("op") == "u", F.array(_image("update_preimage", "before"), _image("update_postimage", "after"))
+    )
+    images = images.when(F.col("op") == "d", F.array(_image("delete", "before")))
+    unknown = F.concat(F.lit(f"table {table.name}: Debezium's op is c, r, u or d, found "), F.coalesce("op", F.lit("none")))
+    exploded = frame.select(*carried, F.explode(images.otherwise(F.raise_error(unknown))).alias("image"))
+    rows = [F.col(f"image.row.`{column.name}`").alias(column.name) for column in table.columns]
+    return exploded.select(*carried, F.col("image.kind").alias(CHANGE_TYPE), *rows)
+
+
+def _image(kind: str, side: str) -> Expression:
+    return F.struct(F.lit(kind).alias("kind"), F.col(side).alias("row"))

@@ -1,0 +1,152 @@
+"""``maintain``: views over DataFrames of changes, kept up to date by one streaming query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote, unquote, urlsplit
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from livejoin.errors import PipelineError, SchemaError
+from livejoin.spark.engine import Declaration, Engine, used_columns
+from livejoin.spark.frames import pack, table_of
+from livejoin.spark.micro_batch import BatchReport, MicroBatches
+from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction
+
+
+def maintain(
+    spark: SparkSession,
+    views: Mapping[str, str],
+    tables: Mapping[str, DataFrame],
+    windows: Mapping[str, int] | None = None,
+    *,
+    sink: Literal["parquet"] | SinkFunction = "parquet",
+    path: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    trigger: Mapping[str, Any] | None = None,
+    on_batch: Callable[[BatchReport], object] | None = None,
+) -> StreamingQuery:
+    """Keep views over changing tables up to date, and hand out what changed.
+
+    All tables advance in one streaming query, so that a micro-batch is one atomic commit. The engine runs inside of this
+    process; its state is saved with each batch in ``<checkpoint>/livejoin``, beside Spark's own checkpoint in
+    ``<checkpoint>/spark``. A query that was stopped or killed continues from there when ``maintain`` is called again with
+    the same arguments: without loss and without repetition in its Parquet output.
+
+    Args:
+        spark: A session of classic Spark (not Spark Connect).
+        views: The SQL text of each view.
+        tables: The changes of each table, as streaming or batch frames. ``_change_type`` (``insert``, ``delete``,
+            ``update_preimage``, ``update_postimage``) is optional, its absence means insert. ``_seq``, an integer, is
+            optional: it orders the rows of a micro-batch, which matters for windows; without it they come in the order
+            in which Spark reads them. TIMESTAMP columns are taken in UTC. Batch frames are written once to
+            ``<checkpoint>/static`` and read as a stream from there.
+        windows: For a table, how many rows it keeps: the oldest leave as new ones come.
+        sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's columns,
+            ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name, the delta as
+            a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
+        path: The folder of the Parquet output; a local or mounted one.
+        checkpoint: The folder of the state; a local or mounted one.
+        trigger: Arguments of Spark's ``trigger``, for example ``{"availableNow": True}``. None is Spark's default, or
+            ``availableNow`` where all tables are batch frames.
+        on_batch: Called with a ``BatchReport`` after each batch, when the engine is saved.
+
+    Returns:
+        The running query. An error in a batch ends it: ``query.exception()`` and ``query.awaitTermination()`` carry the
+        message.
+
+    Raises:
+        SqlError: A view's SQL text does not bind.
+        SchemaError: There is no table or no view, a window names an unknown table, a column has an unknown type.
+        PipelineError: ``path`` or ``checkpoint`` is missing or not local; the session is of Spark Connect.
+        StateError: The checkpoint or the output belongs to another job.
+    """
+    return start(spark, views, tables, windows or {}, sink, path, checkpoint, trigger, on_batch)[0]
+
+
+def start(
+    spark: SparkSession,
+    views: Mapping[str, str],
+    tables: Mapping[str, DataFrame],
+    windows: Mapping[str, int],
+    sink: Literal["parquet"] | SinkFunction,
+    path: str | Path | None,
+    checkpoint: str | Path | None,
+    trigger: Mapping[str, Any] | None,
+    on_batch: Callable[[BatchReport], object] | None,
+) -> tuple[StreamingQuery, MicroBatches]:
+    """``maintain``, which also hands out the object that commits the batches and keeps the error that ended it."""
+    if not isinstance(spark, SparkSession):
+        msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
+        raise PipelineError(msg)
+    _check_names(views, tables, windows)
+    declared = {name: table_of(name, frame, windows.get(name)) for name, frame in tables.items()}
+    columns = used_columns(declared, views)
+    state = local_folder(checkpoint, "checkpoint")
+    target = _sink(spark, sink, path)
+    engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin")
+    target.open(views, engine.last_batch)
+    frames = {
+        name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
+        for name, frame in tables.items()
+    }
+    if trigger is None and not any(frame.isStreaming for frame in tables.values()):
+        trigger = {"availableNow": True}
+    batches = MicroBatches(engine, target, on_batch)
+    writer = pack(frames, columns).writeStream.foreachBatch(batches)
+    writer = writer.option("checkpointLocation", (state / "spark").as_uri())
+    return (writer.trigger(**trigger) if trigger else writer).start(), batches
+
+
+def local_folder(folder: str | Path | None, argument: str) -> Path:
+    """An absolute local path.
+
+    Raises:
+        PipelineError: It is missing, or a URI of something else than files.
+    """
+    if folder is None:
+        msg = f"{argument}= is missing; give a local or mounted folder"
+        raise PipelineError(msg, key=argument)
+    text = str(folder)
+    parts = urlsplit(text)
+    if parts.scheme == "file":
+        text = unquote(parts.path)
+    elif "://" in text:
+        msg = f"{argument}={text!r} is not a local folder; the embedded engine needs a local or mounted one"
+        raise PipelineError(msg, key=argument)
+    return Path(text).absolute()
+
+
+def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame], windows: Mapping[str, int]) -> None:
+    if not tables:
+        msg = 'no tables are given; tables= needs at least one frame of changes, for example {"G": changes}'
+        raise SchemaError(msg)
+    if not views:
+        msg = 'no views are given; views= needs at least one SQL text, for example {"hop3": "SELECT ..."}'
+        raise SchemaError(msg)
+    for name in windows:
+        if name not in tables:
+            known = ", ".join(map(repr, tables))
+            msg = f"windows= names the table {name!r}, which is not in tables=; it has {known}"
+            raise SchemaError(msg)
+
+
+def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction, path: str | Path | None) -> Sink:
+    if callable(sink):
+        return FunctionSink(spark, sink)
+    if sink != "parquet":
+        msg = f"sink={sink!r} is unknown; allowed are 'parquet' and a function(view_name, delta_df, batch_id)"
+        raise PipelineError(msg, key="sink")
+    return ParquetSink(local_folder(path, "path"))
+
+
+def _as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
+    """A batch frame as a stream: written once, complete or not at all."""
+    if not folder.exists():
+        draft = folder.with_name(f".{folder.name}.writing")
+        frame.write.mode("overwrite").parquet(draft.as_uri())
+        draft.replace(folder)
+    return spark.readStream.schema(frame.schema).parquet(folder.as_uri())
