@@ -49,6 +49,7 @@ class Dashboard:
         self._views = views
         self._meter = meter
         self._phase = ""
+        self._console = console
         self._live = Live(console=console, get_renderable=self.panel, refresh_per_second=8)
 
     def __enter__(self) -> Dashboard:
@@ -104,7 +105,7 @@ class Dashboard:
             title_align="left",
             subtitle=Text(f"{self._phase}  {clock_time(meter.elapsed)}", "dim"),
             subtitle_align="right",
-            width=min(_WIDTH, self._live.console.width),
+            width=min(_WIDTH, self._console.width),
             padding=(0, 1),
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +33,8 @@ def run_pipeline(file: Path, fresh: bool, console: Console) -> bool:
     if fresh:
         clear(pipeline)
     ends = "availableNow" in pipeline.trigger
+    for view, sql in pipeline.views.items():
+        console.print(Text.assemble((view, "bold green"), (" = ", "dim"), (" ".join(sql.split()), "dim")))
     meter = Meter(expected_batches(pipeline) if ends else None)
     with display_for(console, _short(pipeline.file), tuple(pipeline.views), meter) as display:
 
@@ -78,21 +79,21 @@ def _show_places(pipeline: Pipeline, console: Console) -> None:
     for view in pipeline.views:
         files = sink.files(view)
         weight = size(sum(file.stat().st_size for file in files))
-        console.print(Text(f"  deltas of {view}   {_short(sink.of(view))}/   {len(files)} files, {weight}"), soft_wrap=True)
+        console.print(
+            Text(f"  deltas of {view}   {_short(sink.of(view))}/   {len(files)} files, {weight}"), soft_wrap=True
+        )
     console.print(Text(f"  state            {_short(pipeline.checkpoint)}/"), soft_wrap=True)
     view = next(iter(pipeline.views))
-    query = (
-        f"FROM '{_short(sink.of(view))}/*.parquet' SELECT _commit_version, _change_type, count(*) GROUP BY ALL ORDER BY 1"
-    )
-    program = [_short(Path(sys.executable)), "-c", f'import duckdb; duckdb.sql("{query}").show()']
+    peek = f"duckdb.read_parquet('{_short(sink.of(view))}/*.parquet').aggregate('_change_type, count(*)').show()"
+    program = f'{_short(Path(sys.executable))} -c "import duckdb; {peek}"'
     again = f"{_short(Path(sys.argv[0]))} run {_short(pipeline.file)}"
     if Path(sys.argv[0]).name == "__main__.py":
         again = f"{_short(Path(sys.executable))} -m livejoin run {_short(pipeline.file)}"
     console.print("\nTry next:")
     for idea, command in (
-        ("What did each batch change?", shlex.join(program)),
-        ("Change the view's SQL or the window in the file, and run it from the beginning:", f"{again} --fresh"),
-        ("Kill a run half way (Ctrl-C or kill -9); this continues without loss or repetition:", again),
+        ("What changed, in all?", program),
+        ("Edit the SQL or the window in the file, and run it from the beginning:", f"{again} --fresh"),
+        ("Kill a run half way (kill -9): this continues, nothing lost or repeated:", again),
     ):
         console.print(Text(f"  {idea}", "dim"), soft_wrap=True)
         console.print(Text(f"    {command}"), soft_wrap=True)

@@ -16,7 +16,7 @@ from livejoin.pipeline.load import Pipeline
 from livejoin.schema import CHANGE_TYPE, SEQUENCE
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import FileSource
-from livejoin.sql import to_duckdb
+from livejoin.sql.parse import parse
 
 _SIGN = f"CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1 ELSE -1 END"
 
@@ -60,12 +60,15 @@ def check(pipeline: Pipeline) -> list[ViewCheck]:
     for view, sql in pipeline.views.items():
         kept = database.views[view].to_arrow()
         columns = ", ".join(_quoted(name) for name in kept.column_names)
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE recomputed AS {to_duckdb(sql)}")
+        in_duckdb = parse(sql)[0].sql("duckdb")
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE recomputed AS {in_duckdb}")
         connection.register("maintained", kept)
         files = [str(file) for file in sink.files(view)]
-        deltas = f"read_parquet({_listed(files)})" if files else "(SELECT *, 'insert' AS _change_type FROM maintained LIMIT 0)"
+        nothing = f"(SELECT *, 'insert' AS {CHANGE_TYPE} FROM maintained LIMIT 0)"
+        deltas = f"read_parquet({_listed(files)})" if files else nothing
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE differing AS SELECT {columns}, sum(_r) AS _r, sum(_m) AS _m, sum(_d) AS _d FROM ("
+            f"CREATE OR REPLACE TEMP TABLE differing AS "
+            f"SELECT {columns}, sum(_r) AS _r, sum(_m) AS _m, sum(_d) AS _d FROM ("
             f"SELECT {columns}, 1 AS _r, 0 AS _m, 0 AS _d FROM recomputed AS _({columns}) UNION ALL "
             f"SELECT {columns}, 0, 1, 0 FROM maintained UNION ALL SELECT {columns}, 0, 0, {_SIGN} FROM {deltas}"
             f") GROUP BY {columns} HAVING sum(_r) <> sum(_m) OR sum(_r) <> sum(_d)"
@@ -145,7 +148,7 @@ def _example(connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> str:
         return ""
     *values, recomputed, maintained, summed = found
     row = ", ".join(f"{name} = {value!r}" for name, value in zip(schema.names, values, strict=True))
-    return f"({row}) is there {recomputed} times in DuckDB, {maintained} in the engine, {summed} in the sum of the deltas"
+    return f"({row}): {recomputed} times in DuckDB, {maintained} in the engine, {summed} in the sum of the deltas"
 
 
 def _quoted(name: str) -> str:

@@ -1,8 +1,8 @@
 """In which line of a TOML text a key stands.
 
 ``tomllib`` reads values and forgets where they were; an error message about a key should say it. The text is known to
-be valid TOML here, so that it suffices to look at the beginnings of lines outside of multi-line strings. A key inside of
-an inline table or an array stands in the line of the key that holds it.
+be valid TOML here, so that it suffices to look at the beginnings of lines outside of multi-line strings. A key inside
+of an inline table or an array stands in the line of the key that holds it.
 """
 
 from __future__ import annotations

