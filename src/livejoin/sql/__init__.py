@@ -1,0 +1,20 @@
+"""SQL text to bound queries: parse, refuse what is outside, bind names, lower to a conjunctive query.
+
+The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer that knows sqlglot.
+"""
+
+from livejoin.sql.bind import bind
+from livejoin.sql.declare import parse_columns, parse_create_table
+from livejoin.sql.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
+
+__all__ = [
+    "CreateTable",
+    "CreateView",
+    "DropTable",
+    "DropView",
+    "Statement",
+    "bind",
+    "parse_columns",
+    "parse_create_table",
+    "parse_statement",
+]

@@ -50,7 +50,8 @@ class Hypergraph:
         ignored = frozenset(without)
         found: list[tuple[frozenset[str], tuple[int, ...]]] = []
         for position, edge in enumerate(self.edges):
-            variables, members = edge - ignored, (position,)
+            variables = edge - ignored
+            members: tuple[int, ...] = (position,)
             apart = []
             for other in found:
                 if other[0] & variables:

@@ -114,8 +114,8 @@ def least_height_tree(
             [e] over general(D, e, h) for the components D of S without e
 
     The recursion is complete. Atoms of one component without r cannot be connected through r, so they lie below one
-    child of r; each component is connected below it, so it may as well be a child by itself. A generalized relation with
-    two children lies in an atom below each of them (guard) and contains what these share (connect), so it is their
+    child of r; each component is connected below it, so it may as well be a child by itself. A generalized relation
+    with two children lies in an atom below each of them (guard) and contains what these share (connect), so it is their
     intersection. A component that has no atom with all of e hangs below some atom that contains e, at the same cost
     below any of them; here it joins the first component that has one.
 

@@ -1,0 +1,67 @@
+"""Bind a SELECT to a conjunctive query.
+
+The steps, each in its own file: parse, refuse clauses outside, bind FROM, split conditions, bind the SELECT list, close
+equalities into variables, refuse cyclic joins.
+"""
+
+from __future__ import annotations
+
+from sqlglot import TokenType
+
+from livejoin.query.conjunctive import ConjunctiveQuery
+from livejoin.schema import Catalog
+from livejoin.sql.conditions import split_conditions
+from livejoin.sql.from_clause import bind_from
+from livejoin.sql.outputs import bind_outputs
+from livejoin.sql.parse import parse
+from livejoin.sql.refuse import the_select
+from livejoin.sql.scope import resolve
+from livejoin.sql.source import Source
+from livejoin.sql.variables import check_types, classes, make_atoms
+from livejoin.theory import cycle
+
+
+def bind(sql: str, catalog: Catalog) -> ConjunctiveQuery:
+    """The conjunctive query of a SELECT over the tables of a catalog.
+
+    Cost: a few ms; each predicate and each expression is bound by DuckDB, over no rows.
+
+    Raises:
+        SqlSyntaxError: The text does not parse.
+        UnknownNameError: A table, column or alias that does not exist or is ambiguous.
+        SqlTypeError: An expression or a join whose types do not fit.
+        UnsupportedQueryError: A query outside of what livejoin maintains.
+
+    >>> from livejoin.sql import parse_columns
+    >>> catalog = Catalog()
+    >>> catalog.add(parse_columns("G", "src BIGINT, dst BIGINT"))
+    >>> query = bind("SELECT A.src, B.dst FROM G A JOIN G B ON A.dst = B.src WHERE B.dst % 10 = 0", catalog)
+    >>> [(atom.alias, atom.variables, atom.predicate) for atom in query.atoms]
+    [('A', ('A.src', 'A.dst'), None), ('B', ('A.dst', 'B.dst'), '"dst" % 10 = 0')]
+    """
+    tree, source = parse(sql)
+    select = the_select(tree, source)
+    clause = bind_from(select, catalog, source)
+    conditions, start = list(clause.conditions), source.find({TokenType.FROM})
+    if where := select.args.get("where"):
+        conditions.append(resolve(where.this, clause.scope, source))
+        start = source.find({TokenType.WHERE})
+    split = split_conditions(conditions, clause.scope, source, start)
+    equalities = (*clause.equalities, *split.equalities)
+    check_types(equalities, clause.scope, source)
+    head, outputs = bind_outputs(select, clause.scope, source)
+    atoms = make_atoms(clause.scope, classes(equalities, clause.scope), split.predicates, head)
+    query = ConjunctiveQuery(sql, atoms, head, outputs)
+    _refuse_cycle(query, source)
+    return query
+
+
+def _refuse_cycle(query: ConjunctiveQuery, source: Source) -> None:
+    found = cycle(query.edges)
+    if found:
+        aliases = ", ".join(query.atoms[position].alias for position in found)
+        msg = (
+            f"the join is cyclic: {aliases} form a cycle; cyclic joins come later. Allowed are acyclic joins: "
+            "maintain the join without one of the cycle's conditions, and filter what you read on that one"
+        )
+        raise source.unsupported("FROM", msg, source.find({TokenType.FROM}))

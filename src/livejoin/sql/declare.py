@@ -1,0 +1,187 @@
+"""Table declarations: CREATE TABLE and lists of columns.
+
+A declaration says names, types, NOT NULL and PRIMARY KEY. Everything else is refused, because a constraint or a length
+that is read but not kept would be a promise broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import TokenType, exp
+
+from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
+from livejoin.schema import Column, SqlType, Table
+from livejoin.sql.parse import parse
+from livejoin.sql.source import Source, offset_of
+
+_TYPES: dict[exp.DType, SqlType] = {
+    exp.DType.BOOLEAN: SqlType("boolean"),
+    exp.DType.TINYINT: SqlType.integer(8),
+    exp.DType.SMALLINT: SqlType.integer(16),
+    exp.DType.INT: SqlType.integer(32),
+    exp.DType.BIGINT: SqlType.integer(64),
+    exp.DType.DOUBLE: SqlType("double"),
+    exp.DType.DATE: SqlType("date"),
+    exp.DType.TIMESTAMP: SqlType("timestamp"),
+    exp.DType.TIMESTAMPNTZ: SqlType("timestamp"),
+    exp.DType.TIMESTAMPTZ: SqlType("timestamp"),
+    exp.DType.TEXT: SqlType("string"),
+    exp.DType.VARCHAR: SqlType("string"),
+}
+_ALLOWED_TYPES = "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING"
+_ALLOWED = "allowed are NOT NULL and PRIMARY KEY"
+
+
+def parse_create_table(sql: str) -> Table:
+    """The table that a CREATE TABLE declares.
+
+    Raises:
+        SqlSyntaxError: The text does not parse.
+        SqlTypeError: A type that livejoin does not have.
+        UnsupportedQueryError: Another statement, or a clause outside.
+        SchemaError: Names that cannot stand.
+
+    >>> str(parse_create_table("CREATE TABLE G (src BIGINT, price DECIMAL(10, 2) NOT NULL)").columns[1])
+    'price DECIMAL(10, 2) NOT NULL'
+    """
+    tree, source = parse(sql)
+    if not isinstance(tree, exp.Create) or tree.kind != "TABLE":
+        clause = source.tokens[0].text.upper()
+        msg = f"found {clause}; allowed is CREATE TABLE name (column type, ...)"
+        raise source.unsupported(clause, msg, source.tokens[0].start)
+    return declare(tree, source)
+
+
+def parse_columns(name: str, columns: str, window_rows: int | None = None) -> Table:
+    """The table with a name and a list of columns, for example ``"src BIGINT, dst BIGINT"``.
+
+    Positions in errors are those in ``columns``. Raises as `parse_create_table`.
+
+    >>> parse_columns("G", "src BIGINT PRIMARY KEY, dst BIGINT", window_rows=10).primary_key
+    (0,)
+    """
+    prefix = "CREATE TABLE t (\n"
+    try:
+        declared = parse_create_table(f"{prefix}{columns}\n)")
+    except UnsupportedQueryError as error:
+        raise UnsupportedQueryError(error.message, columns, error.line - 1, error.column, error.clause) from error
+    except SqlError as error:
+        raise type(error)(error.message, columns, error.line - 1, error.column) from error
+    return Table(name, declared.columns, declared.primary_key, window_rows)
+
+
+def declare(create: exp.Create, source: Source, window_rows: int | None = None) -> Table:
+    """The table that a parsed CREATE TABLE declares; raises as `parse_create_table`."""
+    start = source.tokens[0].start
+    schema = create.this
+    if create.args.get("expression") is not None or not isinstance(schema, exp.Schema) or not schema.expressions:
+        msg = "CREATE TABLE needs a list of columns: CREATE TABLE name (column type, ...)"
+        raise source.unsupported("CREATE TABLE", msg, source.find({TokenType.ALIAS}, default=start))
+    _refuse_options(create, source)
+    definitions = [part for part in schema.expressions if isinstance(part, exp.ColumnDef)]
+    columns = [_column(part, source) for part in definitions]
+    keys = [(i, p) for i, p in enumerate(definitions) if _constraint(p, exp.PrimaryKeyColumnConstraint)]
+    primary = [([i], offset_of(part, start)) for i, part in keys]
+    for part in schema.expressions:
+        if not isinstance(part, exp.ColumnDef):
+            primary.append(_table_key(part, columns, source, start))
+    if len(primary) > 1:
+        msg = "PRIMARY KEY is declared twice; a key of several columns is written PRIMARY KEY (a, b)"
+        raise source.unsupported("PRIMARY KEY", msg, primary[1][1])
+    key = primary[0][0] if primary else []
+    nullable = [column.nullable and i not in key for i, column in enumerate(columns)]
+    declared = tuple(Column(c.name, c.type, n) for c, n in zip(columns, nullable, strict=True))
+    return Table(table_name(schema.this, source), declared, tuple(key), window_rows)
+
+
+def table_name(table: exp.Expr, source: Source) -> str:
+    """The plain name of a table or view.
+
+    Raises:
+        UnknownNameError: It is qualified.
+    """
+    if not isinstance(table, exp.Table) or len(table.parts) != 1:
+        msg = f"{table.sql('spark')}: a name with a database is not known here; allowed is a plain name"
+        raise source.error(UnknownNameError, msg, offset_of(table, source.tokens[0].start))
+    return table.name
+
+
+def _refuse_options(create: exp.Create, source: Source) -> None:
+    properties = create.args.get("properties")
+    clauses = [part.sql("spark").strip() for part in (properties.expressions if properties else ())]
+    known = {"this", "kind", "exists", "properties"}
+    options = (name.strip("_").upper() for name, value in create.args.items() if value and name not in known)
+    for clause in (*clauses, *options):
+        at = _word_offset(clause, source.tokens[0].start, source)
+        msg = f"{clause} is not supported; allowed is CREATE TABLE [IF NOT EXISTS] name (column type, ...)"
+        raise source.unsupported(clause, msg, at)
+
+
+def _column(definition: exp.ColumnDef, source: Source) -> Column:
+    offset = offset_of(definition, 0)
+    if not isinstance(definition.this, exp.Identifier):
+        msg = f"column name {definition.name!r} is a string; names are quoted with backticks: `{definition.name}`"
+        raise source.unsupported("column name", msg, offset)
+    for constraint in definition.args.get("constraints") or ():
+        kind = constraint.args["kind"]
+        if not isinstance(kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint)):
+            clause = kind.sql("spark")
+            at = _word_offset(clause, offset, source)
+            raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {_ALLOWED}", at)
+    not_null = _constraint(definition, exp.NotNullColumnConstraint)
+    nullable = not_null is None or bool(not_null.args.get("allow_null"))
+    return Column(definition.name, _type(definition, source, offset), nullable)
+
+
+def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | None:
+    found = (constraint.args["kind"] for constraint in definition.args.get("constraints") or ())
+    return next((constraint for constraint in found if isinstance(constraint, kind)), None)
+
+
+def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
+    kind = definition.args.get("kind")
+    parameters = [int(p.name) for p in kind.expressions if p.name.isdigit()] if kind is not None else []
+    if kind is not None and kind.this == exp.DType.DECIMAL and len(parameters) == len(kind.expressions):
+        try:
+            return SqlType.decimal(*([*parameters, 0][:2] if parameters else (10, 0)))
+        except SchemaError as error:
+            raise source.error(SqlTypeError, f"column {definition.name!r}: {error}", offset) from error
+    if kind is not None and not kind.expressions and kind.this in _TYPES:
+        return _TYPES[kind.this]
+    text = "no type" if kind is None else f"the type {kind.sql('spark')}"
+    remedy = "; a length is not checked, so leave it out" if parameters else ""
+    msg = f"column {definition.name!r} has {text}; allowed are {_ALLOWED_TYPES}{remedy}"
+    raise source.error(SqlTypeError, msg, offset)
+
+
+def _table_key(part: exp.Expr, columns: Sequence[Column], source: Source, start: int) -> tuple[list[int], int]:
+    """The positions of PRIMARY KEY (a, b, ...), and where it stands."""
+    offset = offset_of(part, start)
+    if isinstance(part, exp.Identifier):
+        msg = f"column {part.name!r} has no type; allowed are {_ALLOWED_TYPES}"
+        raise source.error(SqlTypeError, msg, offset)
+    key = part.expressions[0] if isinstance(part, exp.Constraint) and len(part.expressions) == 1 else part
+    if not isinstance(key, exp.PrimaryKey) or key.args.get("options"):
+        clause = part.sql("spark")
+        at = _word_offset(clause, source.find_back({TokenType.COMMA}, offset, offset), source)
+        raise source.unsupported(clause, f"{clause}: {_ALLOWED}", at)
+    positions: list[int] = []
+    for name in key.expressions:
+        found = next((i for i, column in enumerate(columns) if column.name.lower() == name.name.lower()), None)
+        at = offset_of(name, offset)
+        if found is None:
+            known = ", ".join(column.name for column in columns)
+            msg = f"PRIMARY KEY names {name.name!r}, which is no column; there are {known}"
+            raise source.error(UnknownNameError, msg, at)
+        if found in positions:
+            msg = f"PRIMARY KEY names {name.name!r} twice"
+            raise source.error(UnknownNameError, msg, at)
+        positions.append(found)
+    return positions, source.find_back({TokenType.PRIMARY_KEY}, offset + 1, offset)
+
+
+def _word_offset(clause: str, start: int, source: Source) -> int:
+    """Where the first word of a clause stands at or behind ``start``."""
+    word = clause.split("(", maxsplit=1)[0].split(maxsplit=1)[0].upper()
+    return next((t.start for t in source.tokens if t.start >= start and t.text.upper().startswith(word)), start)
