@@ -191,6 +191,14 @@ class Catalog:
             raise SchemaError(msg)
         self._tables[table.name.lower()] = table
 
+    def remove(self, name: str) -> None:
+        """Forget a table.
+
+        Raises:
+            SchemaError: There is no such table.
+        """
+        del self._tables[self[name].name.lower()]
+
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._tables
 

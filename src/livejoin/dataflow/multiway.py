@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.dataflow.invariants import check
 from livejoin.errors import CapacityError
 from livejoin.kernels import layout as k
 from livejoin.kernels import maintain as kernel
@@ -149,3 +150,7 @@ class MultiwayJoin:
     def counters(self) -> dict[str, int]:
         """Work done so far: rows that entered or left a semi-join view, counters that P-UPDATE changed."""
         return {"propagated": int(self.arena.words[k.H_PROPAGATED]), "touched": int(self.arena.words[k.H_TOUCHED])}
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        check(self.plan, self.arena.words)

@@ -20,6 +20,8 @@ half of a directory entry: the rows of the child's semi-join view ``V_s`` that c
 
 from __future__ import annotations
 
+STATE_FORMAT = 1  # changes whenever a stored state could be misread
+
 MASK32 = 0xFFFFFFFF
 COUNTER_BITS = 16
 COUNTER_MASK = (1 << COUNTER_BITS) - 1

@@ -6,6 +6,7 @@ same plan again.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,11 @@ class PhysicalPlan:
     header_words: int
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
+        return hashlib.sha256(self.words.tobytes() + bytes([k.STATE_FORMAT])).hexdigest()[:16]
 
     @property
     def cursor_words(self) -> int:

@@ -1,0 +1,21 @@
+"""livejoin keeps the result of a SQL query over changing tables up to date and says exactly what changed.
+
+>>> import livejoin
+>>> db = livejoin.Database()
+>>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+>>> view = db.create_view("pairs", "SELECT A.src, B.dst FROM G A JOIN G B ON A.dst = B.src")
+>>> db.apply("G", [(1, 2), (2, 3)])["pairs"].to_pylist()
+[{'src': 1, 'dst': 3, '_change_type': 'insert', '_commit_version': 1}]
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from livejoin import errors
+from livejoin.database import Commit, Database, View
+
+try:
+    __version__ = version("livejoin")
+except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = "0+unknown"
+
+__all__ = ["Commit", "Database", "View", "__version__", "errors"]

@@ -1,0 +1,7 @@
+"""The embedded engine: tables, views, commits and snapshots in one process."""
+
+from livejoin.database.commit import Commit
+from livejoin.database.engine import Database
+from livejoin.database.view import View
+
+__all__ = ["Commit", "Database", "View"]

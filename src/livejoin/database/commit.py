@@ -1,0 +1,55 @@
+"""What a commit did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from livejoin.errors import ReadError
+
+
+class Commit:
+    """One atomic commit, or the commits of a replay.
+
+    ``commit["name"]`` is the delta of a view: its columns, ``_change_type`` (``insert`` or ``delete``) and
+    ``_commit_version``; a row of multiplicity m stands there m times.
+
+    Attributes:
+        version: The database's version after it.
+        changes: Changes given.
+        ignored: Those of them that were skipped as conflicts.
+    """
+
+    def __init__(
+        self, version: int, changes: int, ignored: int, deltas: Mapping[str, pa.Table], quiet: frozenset[str]
+    ) -> None:
+        self.version = version
+        self.changes = changes
+        self.ignored = ignored
+        self._deltas = dict(deltas)
+        self._quiet = quiet
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Names of the views that have a delta here, empty ones included."""
+        return tuple(self._deltas)
+
+    def __getitem__(self, view: str) -> pa.Table:
+        """The delta of a view.
+
+        Raises:
+            ReadError: The view keeps no deltas, or there is no such view.
+        """
+        for name, delta in self._deltas.items():
+            if name.lower() == view.lower():
+                return delta
+        if view.lower() in {name.lower() for name in self._quiet}:
+            msg = f"view {view!r} was created with deltas=False, so no commit has its delta; read the view itself"
+            raise ReadError(msg)
+        msg = f"commit {self.version} has no delta of a view {view!r}; it has {', '.join(self._deltas) or 'none'}"
+        raise ReadError(msg)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}: {delta.num_rows} delta rows" for name, delta in self._deltas.items())
+        return f"Commit(version={self.version}, changes={self.changes}" + (f", {sizes})" if sizes else ")")

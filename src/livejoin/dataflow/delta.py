@@ -1,0 +1,110 @@
+"""From head words to Arrow: results and deltas as a user sees them.
+
+A delta has the view's columns, then ``_change_type`` (``insert`` or ``delete``) and ``_commit_version``; a row of
+multiplicity m stands there m times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.dataflow.multiway import DeltaChunk
+from livejoin.query import ConjunctiveQuery
+from livejoin.query.expression import evaluate
+from livejoin.query.session import session
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
+from livejoin.state.codec import Codec
+
+Words = npt.NDArray[np.int64]
+
+_KINDS = pa.array(["delete", "insert"])
+
+
+def delta_schema(query: ConjunctiveQuery) -> pa.Schema:
+    """The Arrow schema of a view's deltas."""
+    schema = query.schema
+    schema = schema.append(pa.field(CHANGE_TYPE, pa.string(), nullable=False))
+    return schema.append(pa.field(COMMIT_VERSION, pa.int64(), nullable=False))
+
+
+def result_columns(query: ConjunctiveQuery, codec: Codec, words: Words) -> list[pa.Array | pa.ChunkedArray]:
+    """The output columns of enumerated rows.
+
+    Args:
+        query: The query.
+        codec: The database's codec.
+        words: int64 of shape (head columns, rows); not to be written to afterwards.
+
+    Raises:
+        ExpressionError: DuckDB cannot evaluate an output on some row.
+
+    Cost: O(rows) a column; columns that are plain 64-bit values are not copied.
+    """
+    head = []
+    for ref, line in zip(query.head, words, strict=True):
+        head.append(codec.decode(line, query.atoms[ref.atom].table.columns[ref.column].type))
+    expressions = [o.source for o in query.outputs if isinstance(o.source, str)]
+    if not expressions:
+        return [head[o.source] for o in query.outputs if isinstance(o.source, int)]
+    rows = pa.table(head, names=[f"c{i}" for i in range(len(head))]) if head else _rows_without_columns(words.shape[1])
+    computed = iter(evaluate(expressions, rows))
+    return [head[o.source] if isinstance(o.source, int) else next(computed) for o in query.outputs]
+
+
+def _rows_without_columns(rows: int) -> pa.Table:
+    """A table that only has a number of rows, for outputs that are constants."""
+    return pa.table({"_": pa.nulls(rows, pa.int8())})
+
+
+def delta_table(query: ConjunctiveQuery, codec: Codec, chunks: Iterable[DeltaChunk], consolidate: bool) -> pa.Table:
+    """One table from the chunks of a delta.
+
+    Args:
+        query: The query.
+        codec: The database's codec.
+        chunks: The chunks in order.
+        consolidate: Cancel rows that one version both deletes and inserts.
+
+    Raises:
+        ExpressionError: DuckDB cannot evaluate an output on some row.
+    """
+    schema = delta_schema(query)
+    tables = []
+    signs: set[int] = set()
+    for chunk in chunks:
+        columns = result_columns(query, codec, chunk.words)
+        lengths = chunk.lengths()
+        kinds = pa.DictionaryArray.from_arrays(np.repeat((chunk.signs > 0).astype(np.int8), lengths), _KINDS)
+        columns += [kinds.cast(pa.string()), pa.array(np.repeat(chunk.versions, lengths))]
+        tables.append(pa.table(columns, schema=schema))
+        signs.update(np.unique(chunk.signs[lengths > 0]).tolist())
+    if not tables:
+        return schema.empty_table()
+    table = pa.concat_tables(tables)
+    return cancel(table) if consolidate and len(signs) > 1 else table
+
+
+def cancel(delta: pa.Table) -> pa.Table:
+    """Cancel equal rows that one version both deletes and inserts; versions stay in order, deletions first.
+
+    Cost: O(rows) expected, in DuckDB, whose equality decides.
+    """
+    plain = pa.table(delta.columns, names=[f"c{i}" for i in range(delta.num_columns)])
+    *values, kind, version = plain.column_names
+    keys = ", ".join([*values, version])
+    net = (
+        session()
+        .from_arrow(plain)
+        .query("delta", f"SELECT {keys}, sum(if({kind} = 'insert', 1, -1))::BIGINT AS net FROM delta GROUP BY {keys}")
+        .to_arrow_table()
+    )
+    change = net["net"].to_numpy()
+    order = np.lexsort((change > 0, net[version].to_numpy()))
+    order = np.repeat(order, np.abs(change[order]))
+    kinds = _KINDS.take(pa.array((change[order] > 0).astype(np.int8)))
+    taken = net.take(pa.array(order))
+    return pa.table([*(taken[v] for v in values), kinds, taken[version]], names=delta.schema.names).cast(delta.schema)

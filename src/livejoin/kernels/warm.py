@@ -1,0 +1,65 @@
+"""Compiles all kernels, or loads them from the cache, before they are needed; once a process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from functools import cache
+from typing import Any
+
+import numba
+from numba.core import types
+
+from livejoin.kernels import maintain, rows
+
+logger = logging.getLogger("livejoin")
+
+_INT = types.int64
+_BOOL = types.boolean
+_LINE = types.Array(_INT, 1, "C")
+_MATRIX = types.Array(_INT, 2, "C")
+_STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX, _LINE, _BOOL, _MATRIX)
+
+# Smallest first: the first one tells whether the cache holds them.
+_KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
+    (rows.rehash, (_LINE, _LINE)),
+    (rows.live_rows, (_LINE, _LINE, _INT, _LINE, _LINE)),
+    (rows.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
+    (rows.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT)),
+    (rows.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
+    (rows.stage_commit, _STORE),
+    (rows.stage_changes, (*_STORE, _MATRIX)),
+    (maintain.load, (_LINE, _LINE, _INT, _LINE, _LINE, _INT)),
+    (maintain.count, (_LINE, _LINE)),
+    (maintain.scan, (_LINE, _LINE, _LINE, _MATRIX)),
+    (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE, _LINE, _LINE)),
+)
+
+
+@cache
+def ready() -> float:
+    """Make every kernel ready to run and say on standard error what happened; later calls do nothing.
+
+    ``logging.getLogger("livejoin").setLevel(logging.WARNING)`` silences the line.
+
+    Returns:
+        Seconds it took: about 20 when the kernels are compiled, under 2 when they come from the cache.
+    """
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return 0.0
+    begin = time.perf_counter()
+    compiling = False
+    for kernel, signature in _KERNELS:
+        kernel.compile(signature)
+        if kernel.stats.cache_misses and not compiling:
+            compiling = True
+            _say("compiling the kernels for this machine, once (about 20 s) ...")
+    seconds = time.perf_counter() - begin
+    _say(f"kernels {'compiled' if compiling else 'loaded from the cache'} in {seconds:.1f} s")
+    return seconds
+
+
+def _say(text: str) -> None:
+    if logger.level <= logging.INFO:
+        print(f"livejoin: {text}", file=sys.stderr)
