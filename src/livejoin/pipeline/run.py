@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 
-from livejoin.errors import LivejoinError, PipelineError
+from livejoin.errors import LivejoinError
 from livejoin.pipeline.load import Pipeline
 from livejoin.spark import BatchReport, local_session
 from livejoin.spark.sinks import ParquetSink
@@ -14,7 +14,6 @@ from livejoin.spark.streaming import start
 
 SPARK_LOG = "spark.log"
 _OURS = ("livejoin", "spark", "static", "arrivals")
-_POLL_SECONDS = 0.2
 
 
 def clear(pipeline: Pipeline) -> None:
@@ -35,6 +34,8 @@ def expected_batches(pipeline: Pipeline) -> int:
 def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start: Callable[[], object]) -> None:
     """Run a pipeline until its input is used up, or until an interrupt from the keyboard stops it.
 
+    The Spark session of this process goes on after it.
+
     Args:
         pipeline: The pipeline.
         on_batch: Called after each micro-batch, from another thread.
@@ -47,43 +48,37 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
     spark = local_session(
         f"livejoin {pipeline.file.stem}", log_file=pipeline.checkpoint / SPARK_LOG, settings=pipeline.spark
     )
+    tables = {
+        name: read_changes(spark, source, pipeline.checkpoint / "arrivals") for name, source in pipeline.sources.items()
+    }
+    windows = {name: source.table.window_rows for name, source in pipeline.sources.items() if source.table.window_rows}
+    query, batches = start(
+        spark,
+        pipeline.views,
+        tables,
+        windows,
+        "parquet",
+        pipeline.output,
+        pipeline.checkpoint,
+        pipeline.trigger,
+        on_batch,
+    )
+    on_start()
     try:
-        tables = {
-            name: read_changes(spark, source, pipeline.checkpoint / "arrivals")
-            for name, source in pipeline.sources.items()
-        }
-        windows = {
-            name: source.table.window_rows for name, source in pipeline.sources.items() if source.table.window_rows
-        }
-        query, batches = start(
-            spark,
-            pipeline.views,
-            tables,
-            windows,
-            "parquet",
-            pipeline.output,
-            pipeline.checkpoint,
-            pipeline.trigger,
-            on_batch,
-        )
-        on_start()
-        try:
-            while query.isActive:
-                query.awaitTermination(_POLL_SECONDS)
-        except KeyboardInterrupt:
-            query.stop()
-            raise
-        except Exception as error:
-            raise batches.failure or _spark_failure(error, pipeline) from None
-        failed = query.exception()
-        if failed is not None:
-            raise batches.failure or _spark_failure(failed, pipeline)
-    finally:
-        spark.stop()
+        while query.isActive:
+            query.awaitTermination(1)
+    except KeyboardInterrupt:
+        query.stop()
+        raise
+    except Exception as error:
+        raise batches.failure or _spark_failure(error, pipeline) from None
+    failed = query.exception()
+    if failed is not None:
+        raise batches.failure or _spark_failure(failed, pipeline)
 
 
 def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:
     """An error of Spark itself, as short as it can be said."""
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     msg = f"Spark ended the query: {first}; more is in {pipeline.checkpoint / SPARK_LOG}"
-    return PipelineError(msg, str(pipeline.file))
+    return LivejoinError(msg)

@@ -6,6 +6,7 @@ disagree. The law: the saved engine is the state after exactly the batches ``0 .
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -82,7 +83,15 @@ class Engine:
 
     def save(self, batch_id: int) -> None:
         """Save the state as that after a batch. Cost: linear in the state."""
-        self.database.save(self.folder, extra={"batch_id": batch_id, **asdict(self.declaration)})
+        extra = {"batch_id": batch_id, **asdict(self.declaration)}
+        if self.last_batch is None:
+            # The folder appears with its first snapshot in it, so that a folder that is there can be loaded.
+            draft = self.folder.with_name(f".{self.folder.name}.writing")
+            shutil.rmtree(draft, ignore_errors=True)
+            self.database.save(draft, extra)
+            draft.replace(self.folder)
+        else:
+            self.database.save(self.folder, extra)
         self.last_batch = batch_id
 
     def is_new(self, batch_id: int) -> bool:

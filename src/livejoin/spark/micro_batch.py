@@ -96,7 +96,7 @@ class MicroBatches:
                 changes=batch.rows,
                 delta_rows={view: deltas[view].num_rows if view in deltas else 0 for view in views},
                 rows={name: view.count() for name, view in views.items()},
-                state_bytes=sum(view.stats()["state_bytes"] for view in views.values()),
+                state_bytes=sum(int(view.stats()["state_bytes"]) for view in views.values()),
                 engine_seconds=engine_seconds,
                 seconds=time.perf_counter() - started,
             )

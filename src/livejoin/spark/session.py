@@ -65,7 +65,7 @@ def local_session(
     with warnings.catch_warnings(), log.open("ab") as stream:
         warnings.simplefilter("ignore")
         try:
-            gateway = launch_gateway(conf, {"stdout": stream, "stderr": stream})
+            gateway = launch_gateway(conf, {"stdout": stream, "stderr": stream})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             msg = f"Spark did not start: {_last_line(log)}; the whole story is in {log}"
             raise PipelineError(msg) from error

@@ -1,0 +1,23 @@
+"""Fixtures that all tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One Spark session for the whole run; mark the tests that use it with ``pytest.mark.spark``."""
+    from livejoin.spark import local_session  # noqa: PLC0415
+
+    folder: Path = tmp_path_factory.mktemp("spark")
+    session = local_session(cores=2, log_file=folder / "spark.log", settings={"spark.driver.memory": "1g"})
+    yield session
+    session.stop()
