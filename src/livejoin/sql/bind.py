@@ -37,7 +37,7 @@ def bind(sql: str, catalog: Catalog) -> ConjunctiveQuery:
     >>> catalog.add(parse_columns("G", "src BIGINT, dst BIGINT"))
     >>> query = bind("SELECT A.src, B.dst FROM G A JOIN G B ON A.dst = B.src WHERE B.dst % 10 = 0", catalog)
     >>> [(atom.alias, atom.variables, atom.predicate) for atom in query.atoms]
-    [('A', ('A.src', 'A.dst'), None), ('B', ('A.dst', 'B.dst'), '"dst" % 10 = 0')]
+    [('A', ('src', 'A.dst'), None), ('B', ('A.dst', 'B.dst'), '"dst" % 10 = 0')]
     """
     tree, source = parse(sql)
     select = the_select(tree, source)

@@ -10,15 +10,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from sqlglot import exp
+from sqlglot import TokenType, exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.sql.duckdb_text import REF, check_scalar, refs_of, to_duckdb
 from livejoin.sql.from_clause import Equality
 from livejoin.sql.scope import Scope
-from livejoin.sql.source import Source, offset_of
+from livejoin.sql.source import Source, offset_of, shown
 
-_COMPARISONS = (exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.NullSafeEQ, exp.NullSafeNEQ)
+_BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.Between: "BETWEEN",
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +55,7 @@ def split_conditions(conditions: Iterable[exp.Expr], scope: Scope, source: Sourc
     equalities: list[Equality] = []
     predicates: dict[int, tuple[str, ...]] = {}
     for conjunct in (part for condition in conditions for part in conjuncts(condition)):
-        at = offset_of(conjunct, offset)
+        at = source.behind(_BOUNDARIES, offset_of(conjunct, offset))
         atoms = sorted({ref.atom for ref in refs_of(conjunct)})
         sides = _column_equality(conjunct)
         if sides is not None:
@@ -93,26 +103,21 @@ def _predicate(node: exp.Expr, atom: int, scope: Scope, source: Source, offset: 
     text = to_duckdb(node, lambda ref: relation.table.columns[ref.column].name, source, offset)
     found = check_scalar(node, text, relation.table.arrow, source, offset)
     if found != pa.bool_():
-        msg = f"the condition {node.sql('spark', comments=False)} has the type {found}; a condition is BOOLEAN"
+        msg = f"the condition {shown(node)} has the type {found}; a condition is BOOLEAN"
         raise source.error(SqlTypeError, msg, offset)
     return text
 
 
 def _refusal(node: exp.Expr, atoms: list[int], scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
     aliases = " and ".join(repr(scope.relations[atom].alias) for atom in atoms)
+    clause = _COMPARISONS.get(type(node), node.key.upper())
     match node:
         case exp.EQ():
-            clause = "="
             remedy = "allowed is column = column: store the value in a column of its table and join on that"
         case exp.Or():
-            clause = "OR"
             remedy = "allowed is OR over the columns of one table; create a view of each alternative"
-        case exp.NullSafeEQ() | exp.NullSafeNEQ():
-            clause = "<=>"
+        case exp.NullSafeEQ():
             remedy = "allowed is column = column, which joins no NULLs"
         case _:
-            clause = "<>" if isinstance(node, exp.NEQ) else node.key.upper()
             remedy = "allowed across tables is column = column only; filter what you read from the view of the rest"
-    text = node.sql("spark", comments=False)
-    kind = "comparison" if isinstance(node, _COMPARISONS) else "condition"
-    return source.unsupported(clause, f"the {kind} {text} is over {aliases}: {remedy}", offset)
+    return source.unsupported(clause, f"the condition {shown(node)} is over {aliases}: {remedy}", offset)

@@ -13,7 +13,7 @@ from sqlglot import TokenType, exp
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Column, SqlType, Table
 from livejoin.sql.parse import parse
-from livejoin.sql.source import Source, offset_of
+from livejoin.sql.source import Source, offset_of, shown
 
 _TYPES: dict[exp.DType, SqlType] = {
     exp.DType.BOOLEAN: SqlType("boolean"),
@@ -102,18 +102,18 @@ def table_name(table: exp.Expr, source: Source) -> str:
         UnknownNameError: It is qualified.
     """
     if not isinstance(table, exp.Table) or len(table.parts) != 1:
-        msg = f"{table.sql('spark')}: a name with a database is not known here; allowed is a plain name"
+        msg = f"{shown(table)}: a name with a database is not known here; allowed is a plain name"
         raise source.error(UnknownNameError, msg, offset_of(table, source.tokens[0].start))
     return table.name
 
 
 def _refuse_options(create: exp.Create, source: Source) -> None:
     properties = create.args.get("properties")
-    clauses = [part.sql("spark").strip() for part in (properties.expressions if properties else ())]
+    clauses = [shown(part).strip() for part in (properties.expressions if properties else ())]
     known = {"this", "kind", "exists", "properties"}
     options = (name.strip("_").upper() for name, value in create.args.items() if value and name not in known)
     for clause in (*clauses, *options):
-        at = _word_offset(clause, source.tokens[0].start, source)
+        at = _clause_offset(clause, source.tokens[0].start, source)
         msg = f"{clause} is not supported; allowed is CREATE TABLE [IF NOT EXISTS] name (column type, ...)"
         raise source.unsupported(clause, msg, at)
 
@@ -126,8 +126,8 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
     for constraint in definition.args.get("constraints") or ():
         kind = constraint.args["kind"]
         if not isinstance(kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint)):
-            clause = kind.sql("spark")
-            at = _word_offset(clause, offset, source)
+            clause = shown(kind)
+            at = _clause_offset(clause, offset, source)
             raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {_ALLOWED}", at)
     not_null = _constraint(definition, exp.NotNullColumnConstraint)
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
@@ -149,7 +149,7 @@ def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
             raise source.error(SqlTypeError, f"column {definition.name!r}: {error}", offset) from error
     if kind is not None and not kind.expressions and kind.this in _TYPES:
         return _TYPES[kind.this]
-    text = "no type" if kind is None else f"the type {kind.sql('spark')}"
+    text = "no type" if kind is None else f"the type {shown(kind)}"
     remedy = "; a length is not checked, so leave it out" if parameters else ""
     msg = f"column {definition.name!r} has {text}; allowed are {_ALLOWED_TYPES}{remedy}"
     raise source.error(SqlTypeError, msg, offset)
@@ -163,8 +163,8 @@ def _table_key(part: exp.Expr, columns: Sequence[Column], source: Source, start:
         raise source.error(SqlTypeError, msg, offset)
     key = part.expressions[0] if isinstance(part, exp.Constraint) and len(part.expressions) == 1 else part
     if not isinstance(key, exp.PrimaryKey) or key.args.get("options"):
-        clause = part.sql("spark")
-        at = _word_offset(clause, source.find_back({TokenType.COMMA}, offset, offset), source)
+        clause = shown(part)
+        at = _clause_offset(clause, source.find_back({TokenType.COMMA}, offset, offset), source)
         raise source.unsupported(clause, f"{clause}: {_ALLOWED}", at)
     positions: list[int] = []
     for name in key.expressions:
@@ -181,7 +181,6 @@ def _table_key(part: exp.Expr, columns: Sequence[Column], source: Source, start:
     return positions, source.find_back({TokenType.PRIMARY_KEY}, offset + 1, offset)
 
 
-def _word_offset(clause: str, start: int, source: Source) -> int:
+def _clause_offset(clause: str, start: int, source: Source) -> int:
     """Where the first word of a clause stands at or behind ``start``."""
-    word = clause.split("(", maxsplit=1)[0].split(maxsplit=1)[0].upper()
-    return next((t.start for t in source.tokens if t.start >= start and t.text.upper().startswith(word)), start)
+    return source.word(clause.partition("(")[0].split()[0], start, default=start)

@@ -15,7 +15,7 @@ from livejoin.errors import ExpressionError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.expression import infer_types
 from livejoin.query.functions import find_not_scalar
-from livejoin.sql.source import Source, offset_of
+from livejoin.sql.source import Source, offset_of, shown
 
 REF = "ref"
 
@@ -43,22 +43,29 @@ def to_duckdb(node: exp.Expr, names: Callable[[ColumnRef], str], source: Source,
     Raises:
         UnsupportedQueryError: There is no way to write it for DuckDB.
     """
-
-    def rewrite(part: exp.Expr) -> exp.Expr:
-        match part:
-            case exp.Column():
-                return exp.column(exp.to_identifier(names(part.meta[REF]), quoted=True))
-            case exp.DataType() if part.this in _ZONED:
-                return exp.DataType.build(exp.DType.TIMESTAMP)
-            case _:
-                return part
-
     try:
-        return node.copy().transform(rewrite).sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+        rewritten = node.copy().transform(_for_duckdb).transform(lambda part: _named(part, names))
+        return rewritten.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:
-        clause = node.sql("spark", comments=False)
+        clause = source.text_at(offset).upper()
         msg = f"{clause} cannot be written for DuckDB, which evaluates expressions: {str(error).splitlines()[0]}"
         raise source.unsupported(clause, msg, offset) from error
+
+
+def _for_duckdb(part: exp.Expr) -> exp.Expr:
+    match part:
+        case exp.DataType() if part.this in _ZONED:
+            return exp.DataType.build(exp.DType.TIMESTAMP)
+        case exp.TsOrDsAdd() if not isinstance(part.parent, exp.Cast):
+            return exp.cast(part, exp.DType.DATE)  # Spark's date_add gives a DATE, DuckDB's sum a TIMESTAMP
+        case _:
+            return part
+
+
+def _named(part: exp.Expr, names: Callable[[ColumnRef], str]) -> exp.Expr:
+    if isinstance(part, exp.Column):
+        return exp.column(exp.to_identifier(names(part.meta[REF]), quoted=True))
+    return part
 
 
 def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, offset: int) -> pa.DataType:
@@ -73,20 +80,21 @@ def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, o
         if found is None:
             return infer_types([text], schema)[0]
     except ExpressionError as error:
-        clause = node.sql("spark", comments=False)
-        _, _, why = str(error).partition(": ")
-        msg = f"{clause} does not fit its types: {why or error}"
+        _, _, why = str(error).removeprefix(f"DuckDB cannot evaluate {text!r}").partition(": ")
+        msg = f"DuckDB, which evaluates expressions, refuses {shown(node)}: {why or error}"
         raise source.error(SqlTypeError, msg, offset) from error
     name, kind = found
-    function = name.removesuffix("_star").upper()
+    at = _call_offset(node, found, offset)
+    written = source.text_at(at)
+    function = (written if written.isidentifier() else name).upper()
     msg = f"{function} is {'an' if kind == 'aggregate' else 'a'} {kind} function: {_REMEDY[kind]}"
-    raise source.unsupported(function, msg, _call_offset(node, offset))
+    raise source.unsupported(function, msg, at)
 
 
-def _call_offset(node: exp.Expr, offset: int) -> int:
-    """Where the innermost call is that is not scalar; calls without arguments come first among equals."""
+def _call_offset(node: exp.Expr, found: tuple[str, str], offset: int) -> int:
+    """Where the innermost call of a function is, by its name in DuckDB."""
     for part in sorted(node.find_all(exp.Func), key=lambda call: len(list(call.walk()))):
         alone = part.copy().transform(lambda n: exp.null() if isinstance(n, exp.Column) else n)
-        if find_not_scalar(alone.sql("duckdb", comments=False)) is not None:
+        if find_not_scalar(alone.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)) == found:
             return offset_of(part, offset)
     return offset

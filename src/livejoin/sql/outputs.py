@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import TokenType, exp
 
-from livejoin.errors import SqlSyntaxError
+from livejoin.errors import SqlSyntaxError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.schema import CHANGE_COLUMNS
 from livejoin.sql.duckdb_text import REF, check_scalar, refs_of, to_duckdb
@@ -34,7 +34,7 @@ def bind_outputs(select: exp.Select, scope: Scope, source: Source) -> tuple[tupl
 
     Raises:
         UnknownNameError: A name stands for nothing or for several columns.
-        SqlTypeError: DuckDB cannot bind an expression.
+        SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column.
         UnsupportedQueryError: An expression or a name outside.
     """
     items = [item for node, text, at in _split(select, source) for item in _items(node, text, at, scope, source)]
@@ -96,6 +96,7 @@ def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source)
             raise source.unsupported("*", msg, offset)
         yield from _star(node, offset, scope, source)
         return
+    node = node.unnest()
     name, value = text, node
     if isinstance(node, exp.Alias):
         name, value = node.alias, node.this
@@ -129,4 +130,16 @@ def _output(name: str, item: Item, head: tuple[ColumnRef, ...], schema: pa.Schem
         position = head.index(item.value)
         return Output(name, schema.field(position).type, position)
     text = to_duckdb(item.value, lambda ref: f"c{head.index(ref)}", source, item.offset)
-    return Output(name, check_scalar(item.value, text, schema, source, item.offset), text)
+    found = check_scalar(item.value, text, schema, source, item.offset)
+    if not _is_column_type(found):
+        msg = (
+            f"output column {name!r} has the type {found}; CAST it to one of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, "
+            "DOUBLE, DECIMAL, DATE, TIMESTAMP and STRING"
+        )
+        raise source.error(SqlTypeError, msg, item.offset)
+    return Output(name, found, text)
+
+
+def _is_column_type(found: pa.DataType) -> bool:
+    plain = (pa.bool_(), pa.float64(), pa.date32(), pa.timestamp("us"), pa.string())
+    return found in plain or pa.types.is_signed_integer(found) or pa.types.is_decimal128(found)

@@ -6,6 +6,7 @@ The parser is sqlglot's for Spark, with two defaults that Spark 4 changed: CAST 
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from sqlglot import TokenType, exp
@@ -36,7 +37,7 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
 
     Raises:
         SqlSyntaxError: The text does not parse, or is empty.
-        UnsupportedQueryError: There is more than one statement.
+        UnsupportedQueryError: There is more than one statement, or one that livejoin does not have.
     """
     dialect = SparkAnsi()
     try:
@@ -45,6 +46,10 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
         msg = "the SQL text ends within a string, a quoted name or a comment; close it"
         raise Source(sql, ()).error(SqlSyntaxError, msg, len(sql)) from error
     source = Source(sql, tuple(tokens))
+    if tokens and tokens[0].token_type in dialect.tokenizer_class.COMMANDS:
+        clause = tokens[0].text.upper()
+        msg = f"{clause} is not supported; allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
+        raise source.unsupported(clause, msg, tokens[0].start)
     try:
         statements = [tree for tree in dialect.parser().parse(tokens, sql) if isinstance(tree, exp.Expr)]
     except ParseError as error:
@@ -65,6 +70,8 @@ def _syntax_error(error: ParseError, source: Source) -> SqlSyntaxError:
     at = (first["line"], first["col"])
     offset = next((t.start for t in source.tokens if (t.line, t.col) == at), len(source.sql))
     description = str(first["description"]).partition(" but got <Token")[0].rstrip(".")
+    if missing := re.search(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>", description):
+        description = f"{missing[1].upper()} lacks an operand"
     found = f" at {first['highlight']!r}" if first["highlight"] else ""
     msg = f"the SQL text does not parse{found}: {description}; the dialect is Spark SQL"
     return source.error(SqlSyntaxError, msg, offset)

@@ -5,9 +5,11 @@ What is allowed is a list, and everything else is refused, so that no clause is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sqlglot import TokenType, exp
 
-from livejoin.sql.source import Source, offset_of
+from livejoin.sql.source import Source, offset_of, shown
 
 _JOINS_ONLY = "allowed is SELECT columns and expressions FROM tables, joined on equal columns, with WHERE"
 
@@ -32,6 +34,7 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "sample": ("TABLESAMPLE", (TokenType.TABLE_SAMPLE,), "filter on a hash of a column instead"),
     "pivots": ("PIVOT", (TokenType.PIVOT, TokenType.UNPIVOT), "aggregates come later"),
 }
+_LEADING_CLAUSES = {"with_", "distinct", "into", "hint"}
 _ALLOWED_CLAUSES = {"expressions", "from_", "joins", "where"}
 
 # Arguments of a table in FROM.
@@ -44,6 +47,7 @@ _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
 _ALLOWED_TABLE = {"this", "alias", "joins", "db", "catalog"}
 _ALLOWED_JOIN = {"this", "on", "using", "side", "kind", "method"}
 
+_PARAMETERS = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
 _SET_OPERATIONS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 
 
@@ -57,7 +61,7 @@ def the_select(tree: exp.Expr, source: Source) -> exp.Select:
     if isinstance(tree, exp.SetOperation):
         clause = tree.key.upper()
         msg = f"{clause} is not supported yet; create a view of each side"
-        raise source.unsupported(clause, msg, source.find(_SET_OPERATIONS, default=start))
+        raise source.unsupported(clause, msg, source.find_outermost(_SET_OPERATIONS, default=start))
     if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Query) and _is_bare(tree):
         return the_select(tree.this, source)
     if not isinstance(tree, exp.Select):
@@ -74,31 +78,30 @@ def _is_bare(tree: exp.Expr) -> bool:
 
 def _refuse_clauses(select: exp.Select, source: Source) -> None:
     start = source.find({TokenType.SELECT})
-    refuse_sub_queries(select, source)
+    behind = source.find_outermost({TokenType.FROM})
+    found = []
     for name, value in select.args.items():
-        if not value or name in _ALLOWED_CLAUSES:
-            continue
-        clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _JOINS_ONLY))
-        raise source.unsupported(clause, f"{clause} is not supported: {remedy}", source.find(kinds, 0, start))
+        if value and name not in _ALLOWED_CLAUSES:
+            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _JOINS_ONLY))
+            at = source.find_outermost(kinds, 0 if name in _LEADING_CLAUSES else behind, start)
+            found.append((at, clause, f"{clause} is not supported: {remedy}"))
+    found += _sub_queries(select, source)
     if select.args.get("from_") is None:
-        msg = f"SELECT without FROM is constant; {_JOINS_ONLY}"
-        raise source.unsupported("SELECT", msg, start)
+        found.append((start, "SELECT", f"SELECT without FROM is constant; {_JOINS_ONLY}"))
+    for node in select.find_all(exp.Placeholder, exp.Parameter):
+        at = source.find(_PARAMETERS, default=start)
+        found.append((at, "parameter", f"the parameter {shown(node)} has no value here; write the value itself"))
+    for at, clause, message in sorted(found)[:1]:
+        raise source.unsupported(clause, message, at)
 
 
-def refuse_sub_queries(select: exp.Select, source: Source) -> None:
-    """Refuse a query within the query.
-
-    Raises:
-        UnsupportedQueryError: There is one.
-    """
-    if select.args.get("with_"):
-        return
-    for query in select.find_all(exp.Query):
-        if query is not select and not (isinstance(query, exp.Subquery) and isinstance(query.this, exp.Table)):
-            outer = source.find({TokenType.SELECT})
-            offset = source.find({TokenType.SELECT, TokenType.VALUES}, outer + 1, outer)
-            msg = "sub-queries are not supported yet; write the tables into FROM and join them"
-            raise source.unsupported("sub-query", msg, offset)
+def _sub_queries(select: exp.Select, source: Source) -> Iterator[tuple[int, str, str]]:
+    """Queries within the query: a parenthesised table is none, and WITH has its own message."""
+    inner = (node for node in select.find_all(exp.Query) if node is not select and not select.args.get("with_"))
+    if any(not isinstance(node, exp.Subquery) for node in inner):
+        outer = source.find({TokenType.SELECT})
+        at = source.find({TokenType.SELECT, TokenType.VALUES}, outer + 1, outer)
+        yield at, "sub-query", "sub-queries are not supported yet; write the tables into FROM and join them"
 
 
 def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
@@ -117,7 +120,8 @@ def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
     for name, value in table.args.items():
         if value and name not in _ALLOWED_TABLE:
             clause, kinds, remedy = _TABLE_CLAUSES.get(name, (name.strip("_").upper(), (), _JOINS_ONLY))
-            raise source.unsupported(clause, f"{clause} is not supported: {remedy}", source.find(kinds, offset, offset))
+            at = source.find(kinds, offset, source.word(clause.split()[0], offset, offset))
+            raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         at = offset_of(alias.args["columns"][0], offset)

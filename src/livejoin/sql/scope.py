@@ -15,7 +15,7 @@ from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, Table
 from livejoin.sql.duckdb_text import REF
-from livejoin.sql.source import Source, offset_of
+from livejoin.sql.source import Source, offset_of, shown
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relatio
     relation = scope.relation(qualifier.name)
     if relation is None:
         known = ", ".join(repr(r.alias) for r in scope.relations)
-        msg = f"there is no table or alias {qualifier.name!r} here; there are {known}"
+        msg = f"no table or alias {qualifier.name!r} is in scope here; in scope: {known}"
         raise source.error(UnknownNameError, msg, offset_of(qualifier, 0))
     return relation
 
@@ -104,7 +104,7 @@ def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relatio
 def _resolve(column: exp.Column, scope: Scope, source: Source) -> ColumnRef:
     offset = offset_of(column, 0)
     if len(column.parts) > 2:
-        msg = f"{column.sql('spark')!r}: allowed are names of the form column or alias.column"
+        msg = f"{shown(column)!r}: allowed are names of the form column or alias.column"
         raise source.error(UnknownNameError, msg, offset)
     if "table" in column.args:
         relation = relation_named(column.args["table"], scope, source)
@@ -127,7 +127,7 @@ def resolve_bare(name: str, scope: Scope, source: Source, offset: int) -> Column
             return one.ref
         case ():
             known = ", ".join(dict.fromkeys(s.name for s in scope.shown))
-            msg = f"there is no column {name!r} here; there are {known}"
+            msg = f"no column {name!r} is in scope here; in scope: {known}"
         case several:
             choices = ", ".join(scope.qualified(s.ref) for s in several)
             msg = f"column {name!r} is ambiguous; write one of {choices}"

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlglot import Token, TokenType, exp
+from sqlglot import ErrorLevel, Token, TokenType, exp
 
 from livejoin.errors import SqlError, UnsupportedQueryError
 
@@ -45,13 +45,45 @@ class Source:
         """Offset of the first token of one of these kinds at or behind ``start``; ``default`` if there is none."""
         return next((t.start for t in self.tokens if t.start >= start and t.token_type in kinds), default)
 
+    def find_outermost(self, kinds: Collection[TokenType], start: int = 0, default: int = 0) -> int:
+        """Offset of the first token of one of these kinds in the fewest parentheses; ``default`` if there is none."""
+        depth, found = 0, []
+        for token in self.tokens:
+            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+            if token.start >= start and token.token_type in kinds:
+                found.append((depth, token.start))
+        return min(found, default=(0, default))[1]
+
     def find_back(self, kinds: Collection[TokenType], end: int, default: int = 0) -> int:
         """Offset of the last token of one of these kinds before ``end``; ``default`` if there is none."""
         return next((t.start for t in reversed(self.tokens) if t.start < end and t.token_type in kinds), default)
 
+    def word(self, word: str, start: int, default: int) -> int:
+        """Offset of the first token at or behind ``start`` that begins with a word; ``default`` if there is none."""
+        matches = (t.start for t in self.tokens if t.start >= start and t.text.upper().startswith(word.upper()))
+        return next(matches, default)
+
+    def behind(self, kinds: Collection[TokenType], offset: int) -> int:
+        """Offset of the token behind the last one of these kinds before ``offset``; ``offset`` if there is none."""
+        found = offset
+        for token in reversed([t for t in self.tokens if t.start < offset]):
+            if token.token_type in kinds:
+                return found
+            found = token.start
+        return offset
+
+    def text_at(self, offset: int) -> str:
+        """The token that starts at ``offset``, empty if none does."""
+        return next((token.text for token in self.tokens if token.start == offset), "")
+
     def before(self, offset: int) -> Token | None:
         """The token before the one that starts at ``offset``."""
         return next((t for t in reversed(self.tokens) if t.start < offset), None)
+
+
+def shown(node: exp.Expr) -> str:
+    """A node as text, for messages."""
+    return node.sql("spark", comments=False, unsupported_level=ErrorLevel.IGNORE)
 
 
 def offset_of(node: exp.Expr, default: int) -> int:

@@ -9,7 +9,7 @@ from sqlglot import TokenType, exp
 from livejoin.schema import Table
 from livejoin.sql.declare import declare, table_name
 from livejoin.sql.parse import parse
-from livejoin.sql.source import Source, offset_of
+from livejoin.sql.source import Source, offset_of, shown
 
 _ALLOWED = "allowed are CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
 
@@ -111,7 +111,7 @@ def _refuse_options(tree: exp.Expr, known: set[str], allowed: str, source: Sourc
         if value and name not in known:
             clause = "OR REPLACE" if name == "replace" else name.strip("_").upper()
             if isinstance(value, exp.Properties):
-                clause = value.expressions[0].sql("spark").strip()
-            word = clause.split()[-1]
-            at = next((t.start for t in source.tokens if t.text.upper() == word), source.tokens[0].start)
+                clause = shown(value.expressions[0]).strip()
+            start = source.tokens[0].start
+            at = source.word(clause.split()[-1], start, default=start)
             raise source.unsupported(clause, f"{clause} is not supported; allowed is {allowed}", at)
