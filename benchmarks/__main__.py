@@ -44,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"3-Hop, {len(edges):,} edges, window {stream.window:,}, "
         f"end points divisible by {stream.modulus}, {stream.changes:,} graph changes, one thread"
     )
-    show(title, figures, Console())
+    screen = Console()
+    show(title, figures, screen if screen.is_terminal else Console(width=110))
     if options.json:
         about = {"benchmark": "graph", "edges": len(edges), "window": stream.window, "modulus": stream.modulus}
         options.json.write_text(json.dumps(as_json(figures, **about), indent=2) + "\n")

@@ -14,6 +14,8 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
+import livejoin
+
 
 class WrongAnswerError(Exception):
     """What was measured did not compute the right thing, so its time means nothing."""
@@ -47,7 +49,7 @@ class Aim:
 
     def __str__(self) -> str:
         sign = "<=" if self.most else ">="
-        return f"{sign} {short(self.limit)}" + (" of floor" if self.of == "ratio" else "")
+        return f"{sign} {short(self.limit)}" + (" x floor" if self.of == "ratio" else "")
 
 
 @dataclass(frozen=True)
@@ -104,27 +106,28 @@ def short(value: float) -> str:
 def show(title: str, figures: Sequence[Figure], console: Console) -> None:
     """Print figures as a table."""
     table = Table(title=title, title_justify="left", show_lines=True)
-    for heading in ("figure", "measured", "floor, and its share", "aim", "check"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("figure, its check and its floor")
+    for heading in ("measured", "floor", "share", "aim"):
+        table.add_column(heading, justify="right")
     for figure in figures:
-        floor = "" if figure.floor is None else f"{short(figure.floor)}: {figure.ratio:.2f}\n[dim]{figure.floor_is}[/]"
         colour = {True: "green", False: "red", None: "default"}[figure.met]
+        notes = [figure.check] + ([f"floor: {figure.floor_is}"] if figure.floor_is else [])
         table.add_row(
-            figure.name,
-            f"[{colour}]{short(figure.value)} {figure.unit}[/]",
-            floor,
+            f"[bold]{figure.name}[/]\n[dim]" + "\n".join(notes) + "[/]",
+            f"[{colour}]{short(figure.value)}[/]\n{figure.unit}",
+            "" if figure.floor is None else short(figure.floor),
+            "" if figure.ratio is None else f"{figure.ratio:.2f}",
             "" if figure.aim is None else str(figure.aim),
-            figure.check,
         )
     console.print(table)
 
 
 def as_json(figures: Sequence[Figure], **about: Any) -> dict[str, Any]:
     """Figures, what they are about and what they were measured with, ready for ``json.dump``."""
-    packages = ("livejoin", "numba", "numpy", "pyarrow", "duckdb")
+    packages = ("numba", "numpy", "pyarrow", "duckdb")
     return {
         **about,
         "machine": {"system": platform.system(), "processor": platform.machine(), "python": platform.python_version()},
-        "versions": {name: version(name) for name in packages},
+        "versions": {"livejoin": livejoin.__version__, **{name: version(name) for name in packages}},
         "figures": [{**asdict(figure), "ratio": figure.ratio, "met": figure.met} for figure in figures],
     }

@@ -68,12 +68,13 @@ def measure(stream: EdgeStream, say: Say) -> list[Figure]:
         say(step.__name__.replace("_", " "))
         figures += step(stream, expected, exact)
     say("database")
-    per_batch, of_database = database(stream, expected)
-    figures += of_database
+    counted, of_updates = database_updates(stream, expected)
+    written, of_deltas = database_deltas(stream, expected)
+    figures += [*of_updates, of_deltas]
     say("plain Python dictionaries")
     figures += dictionaries(stream)
-    say("DuckDB, batch by batch")
-    figures += duckdb_batches(stream, per_batch)
+    say("recomputation in DuckDB, batch by batch")
+    figures += recomputation(stream, counted, written)
     say("start of a second process")
     return [*figures, second_process()]
 
@@ -116,7 +117,7 @@ def operator_updates(stream: EdgeStream, expected: Expected, exact: str) -> list
         Figure(
             "operator: state",
             used / rows,
-            "bytes a live atom row",
+            "bytes/atom row",
             f"{check}; {rows:,} atom rows",
             aim=Aim(110, most=True),
         ),
@@ -171,47 +172,79 @@ def enumeration(stream: EdgeStream, expected: Expected, exact: str) -> list[Figu
     return figures
 
 
-def database(stream: EdgeStream, expected: Expected) -> tuple[float, list[Figure]]:
-    """The same through `livejoin.Database`; also returns the seconds that a batch of changes takes with its delta."""
-    quiet = livejoin.Database()
-    quiet.create_table("G", SCHEMA, window_rows=stream.window)
-    view = quiet.create_view(VIEW, stream.sql, deltas=False)
-    quiet_seconds = 0.0
+def database_updates(stream: EdgeStream, expected: Expected) -> tuple[float, list[Figure]]:
+    """Commits of a batch without deltas; the state that they leave; the result as Arrow when the window is full.
+
+    Returns:
+        The seconds for the whole stream with a count of the result after each batch, and the figures.
+    """
+    db, view = _database(stream, deltas=False)
+    seconds, counting = 0.0, 0.0
     for batch in stream.batches(BATCH):
         rows = batch.drop_columns("_seq")
         start = time.perf_counter()
-        quiet.apply("G", rows)
-        quiet_seconds += time.perf_counter() - start
-    quiet_check = verify("count = DuckDB", view.count(), expected.at_end.rows)
-
-    db = livejoin.Database()
-    db.create_table("G", SCHEMA, window_rows=stream.window)
-    view = db.create_view(VIEW, stream.sql)
-    seconds, rows_made, total, at_full = 0.0, 0, recompute.NOTHING, recompute.NOTHING
-    with recompute.connect() as connection:
-        for number, log in enumerate(stream.batches(STEP)):
-            start = time.perf_counter()
-            delta = db.replay({"G": log}, granularity="change")[VIEW]
-            seconds += time.perf_counter() - start
-            rows_made += delta.num_rows
-            if delta.num_rows:
-                total += recompute.of_delta(connection, delta)
-            if (number + 1) * (STEP) == stream.window:
-                at_full = total
-    verify("count = DuckDB", view.count(), expected.at_end.rows)
-    check = f"{verify('sum of deltas = DuckDB', total, expected.at_end)}, {rows_made:,} delta rows"
-    if at_full != recompute.NOTHING:
-        verify("sum of deltas = DuckDB when the window is full", at_full, expected.at_full)
-    figures = [
+        db.apply("G", rows)
+        applied = time.perf_counter()
+        view.count()
+        seconds += applied - start
+        counting += time.perf_counter() - applied
+    check = verify("count = DuckDB", view.count(), expected.at_end.rows)
+    full, result = _database(expected.full, deltas=False)
+    full.apply("G", next(expected.full.batches(stream.window)).drop_columns("_seq"))
+    found = recompute.of_result(result.batches())
+    verify("enumeration = DuckDB", found, expected.at_full)
+    start = time.perf_counter()
+    verify("rows again", sum(batch.num_rows for batch in result.batches()), found.rows)
+    reading = time.perf_counter() - start
+    return seconds + counting, [
         Figure(
             f"database: graph changes, no enumeration, {BATCH:,} rows a commit",
-            stream.changes / quiet_seconds,
+            stream.changes / seconds,
             "changes/s",
-            quiet_check,
+            check,
         ),
-        Figure("database: delta rows as Arrow, one delta a change", rows_made / seconds, "rows/s", check),
+        Figure(
+            "database: state of the view",
+            view.stats()["state_bytes"] / stream.atom_rows(),
+            "bytes/atom row",
+            check,
+            aim=Aim(110, most=True),
+        ),
+        Figure(
+            "database: full enumeration as Arrow batches",
+            found.rows / reading,
+            "rows/s",
+            f"multiset = DuckDB: {found.rows:,} rows and the sum of their hashes",
+        ),
     ]
-    return seconds * BATCH / len(stream.edges), figures
+
+
+def database_deltas(stream: EdgeStream, expected: Expected) -> tuple[float, Figure]:
+    """A log replayed change by change: the seconds, and the Arrow deltas made in them."""
+    db, view = _database(stream, deltas=True)
+    seconds, rows, total = 0.0, 0, recompute.NOTHING
+    with recompute.connect() as connection:
+        for part, right in (
+            (stream.batches(STEP, 0, stream.window), expected.at_full),
+            (stream.batches(STEP, stream.window), expected.at_end),
+        ):
+            for log in part:
+                start = time.perf_counter()
+                delta = db.replay({"G": log}, granularity="change")[VIEW]
+                seconds += time.perf_counter() - start
+                rows += delta.num_rows
+                total += recompute.of_delta(connection, delta)
+            verify("sum of deltas = DuckDB", total, right)
+            verify("count = DuckDB", view.count(), right.rows)
+    check = f"sum of deltas = DuckDB: {expected.at_full.rows:,} rows at the full window, {total.rows:,} at the end"
+    name = "database: delta rows as Arrow, one delta a change"
+    return seconds, Figure(name, rows / seconds, "rows/s", f"{check}; {rows:,} delta rows")
+
+
+def _database(stream: EdgeStream, deltas: bool) -> tuple[livejoin.Database, livejoin.View]:
+    db = livejoin.Database()
+    db.create_table("G", SCHEMA, window_rows=stream.window)
+    return db, db.create_view(VIEW, stream.sql, deltas=deltas)
 
 
 def dictionaries(stream: EdgeStream) -> list[Figure]:
@@ -229,9 +262,9 @@ def dictionaries(stream: EdgeStream) -> list[Figure]:
         check = verify("counts equal", operator.join.count(), twin.count())
         figures.append(
             Figure(
-                f"operator / dictionaries: {what}",
+                f"operator: times as fast as dictionaries, {what}",
                 seconds / run.seconds,
-                "times as fast",
+                "times",
                 f"{check}; {len(part.edges):,} edges, dictionaries {part.changes / seconds:,.0f} changes/s",
                 aim=Aim(10),
             )
@@ -239,19 +272,27 @@ def dictionaries(stream: EdgeStream) -> list[Figure]:
     return figures
 
 
-def duckdb_batches(stream: EdgeStream, per_batch: float) -> list[Figure]:
-    """Recomputation after a batch of changes, on a sample of the batches, against maintenance with all deltas."""
+def recomputation(stream: EdgeStream, counted: float, written: float) -> list[Figure]:
+    """Maintenance against recomputation in DuckDB after each batch, on a sample of the batches.
+
+    Args:
+        stream: The change stream.
+        counted: Seconds of the database for the stream with a count after each batch.
+        written: Seconds of the database for the stream with all deltas, one a change.
+    """
     ends = range(BATCH, len(stream.edges) + 1, BATCH)
     sample = list(ends)[:: max(1, len(ends) // 8)] or [len(stream.edges)]
-    seconds = sum(recompute.counting_seconds(stream.until(end)) for end in sample) / len(sample)
-    return [
-        Figure(
-            f"DuckDB counts the result anew / database maintains it with all deltas, per {BATCH:,} edges",
-            seconds / per_batch,
-            "times as long",
-            f"answers as above; mean of {len(sample)} batches: {seconds * 1e3:.1f} ms and {per_batch * 1e3:.1f} ms",
-        )
-    ]
+    figures = []
+    for what, recompute_seconds, maintained in (
+        ("count after each batch", recompute.counting_seconds, counted),
+        ("deltas of each change / result of each batch in a table", recompute.writing_seconds, written),
+    ):
+        anew = sum(recompute_seconds(stream.until(end)) for end in sample) / len(sample)
+        batch = maintained * BATCH / len(stream.edges)
+        check = f"answers as above; {batch * 1e3:.1f} ms against {anew * 1e3:.1f} ms, the mean of {len(sample)} batches"
+        name = f"database: times as fast as DuckDB every {BATCH:,} edges: {what}"
+        figures.append(Figure(name, anew / batch, "times", check))
+    return figures
 
 
 def second_process() -> Figure:

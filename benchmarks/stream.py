@@ -65,13 +65,13 @@ class EdgeStream:
         content = self.content()
         return 2 * len(content) + int((content[:, 1] % self.modulus == 0).sum())
 
-    def batches(self, rows: int) -> Iterator[pa.Table]:
-        """The insertions as Arrow tables with ``src``, ``dst`` and ``_seq``, ``rows`` at a time."""
-        for start in range(0, len(self.edges), rows):
-            part = self.edges[start : start + rows]
-            yield pa.table(
-                {"src": part[:, 0], "dst": part[:, 1], "_seq": np.arange(start, start + len(part), dtype=np.int64)}
-            )
+    def batches(self, rows: int, start: int = 0, stop: int | None = None) -> Iterator[pa.Table]:
+        """Insertions as Arrow tables with ``src``, ``dst`` and ``_seq``, ``rows`` at a time; a slice of all of them."""
+        end = len(self.edges) if stop is None else stop
+        for first in range(start, end, rows):
+            part = self.edges[first : min(first + rows, end)]
+            sequence = np.arange(first, first + len(part), dtype=np.int64)
+            yield pa.table({"src": part[:, 0], "dst": part[:, 1], "_seq": sequence})
 
 
 def load_edges(path: Path, limit: int | None = None) -> Edges:
