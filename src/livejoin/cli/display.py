@@ -127,6 +127,7 @@ class Lines:
         self._title = title
         self._meter = meter
         self._shown = meter.clock()
+        self._batches_shown = 0
 
     def __enter__(self) -> Lines:
         self._print(f"livejoin  {self._title}")
@@ -135,8 +136,7 @@ class Lines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._meter.last is not None:
-            self._print(self.line())
+        self._show()
 
     def phase(self, text: str) -> None:
         """Say what is going on."""
@@ -146,8 +146,7 @@ class Lines:
         """Count a batch."""
         self._meter.add(report)
         if self._meter.clock() - self._shown >= _SECONDS_BETWEEN_LINES:
-            self._shown = self._meter.clock()
-            self._print(self.line())
+            self._show()
 
     def line(self) -> str:
         """The state of things as of now."""
@@ -165,6 +164,12 @@ class Lines:
         if left:
             parts.append(f"{clock_time(left)} left")
         return " | ".join(parts)
+
+    def _show(self) -> None:
+        if self._meter.batches > self._batches_shown:
+            self._shown = self._meter.clock()
+            self._batches_shown = self._meter.batches
+            self._print(self.line())
 
     def _print(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)

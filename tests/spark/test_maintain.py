@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from deltas import add, sum_of, versions_of
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from livejoin.errors import PipelineError, SchemaError, StateError, UnknownNameError
+from livejoin.spark import BatchReport, maintain
+from livejoin.spark.streaming import local_folder
+
+pytestmark = pytest.mark.spark
+
+EDGES = "src BIGINT, dst BIGINT"
+HOP2 = "SELECT G1.src AS a, G1.dst AS b, G2.dst AS c FROM G G1 JOIN G G2 ON G1.dst = G2.src"
+
+
+def feed(folder: Path, name: str, text: str) -> None:
+    """Let a file arrive in a folder that a stream watches."""
+    folder.mkdir(exist_ok=True)
+    (folder / f".{name}").write_text(text)
+    (folder / f".{name}").rename(folder / name)
+
+
+def stream(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
+    folder.mkdir(exist_ok=True)
+    return spark.readStream.schema(schema).csv(folder.as_uri())
+
+
+def test_tables_advance_together_and_restart_where_they_were(spark: SparkSession, tmp_path: Path) -> None:
+    sql = "SELECT u.name, m.text FROM users u JOIN messages m ON u.id = m.author"
+    out, reports = tmp_path / "out", list[BatchReport]()
+
+    def run() -> None:
+        tables = {
+            "users": stream(spark, tmp_path / "users", "id INT, name STRING, _change_type STRING"),
+            "messages": stream(spark, tmp_path / "messages", "author INT, text STRING"),
+        }
+        query = maintain(
+            spark,
+            {"inbox": sql},
+            tables,
+            path=out,
+            checkpoint=tmp_path / "checkpoint",
+            trigger={"availableNow": True},
+            on_batch=reports.append,
+        )
+        assert query.awaitTermination(60)
+
+    feed(tmp_path / "users", "1.csv", "1,ann,insert\n2,bob,insert\n")
+    feed(tmp_path / "messages", "1.csv", "1,hello\n1,hello\n3,lost\n")
+    run()
+    assert sum_of(out / "inbox") == Counter({("ann", "hello"): 2})
+
+    feed(tmp_path / "users", "2.csv", "1,ann,update_preimage\n1,anna,update_postimage\n3,cyd,insert\n2,bob,delete\n")
+    feed(tmp_path / "messages", "2.csv", "2,to nobody\n")
+    run()
+    assert sum_of(out / "inbox") == Counter({("anna", "hello"): 2, ("cyd", "lost"): 1})
+    assert [file.name for file in sorted((out / "inbox").iterdir())] == ["part-00000000.parquet", "part-00000001.parquet"]
+    assert versions_of(out / "inbox") == [[1], [2]]
+    assert [(r.batch_id, r.changes, r.delta_rows, r.rows) for r in reports] == [
+        (0, 5, {"inbox": 2}, {"inbox": 2}),
+        (1, 5, {"inbox": 5}, {"inbox": 3}),
+    ]
+
+
+def test_delta_files_carry_the_change_feed_columns(spark: SparkSession, tmp_path: Path) -> None:
+    edges = spark.createDataFrame([(1, 2), (2, 3)], EDGES)
+    query = maintain(spark, {"hop2": HOP2}, {"G": edges}, path=tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+    assert query.awaitTermination(60)
+    table = pq.read_table(tmp_path / "out" / "hop2" / "part-00000000.parquet")
+    assert table.drop_columns("_commit_timestamp").to_pylist() == [
+        {"a": 1, "b": 2, "c": 3, "_change_type": "insert", "_commit_version": 1}
+    ]
+    assert table["_commit_timestamp"].null_count == 0
+    read_by_spark = spark.read.parquet((tmp_path / "out" / "hop2").as_uri())
+    assert read_by_spark.columns == ["a", "b", "c", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert read_by_spark.count() == 1
+
+
+def test_static_frames_and_streams_mix(spark: SparkSession, tmp_path: Path) -> None:
+    names = spark.createDataFrame([(1, "one"), (2, "two")], "k BIGINT, name STRING")
+    feed(tmp_path / "in", "1.csv", "1,2\n2,1\n")
+    for _ in range(2):  # the second time from the checkpoint, with nothing new
+        query = maintain(
+            spark,
+            {"named": "SELECT name, dst FROM G JOIN N ON G.src = N.k"},
+            {"G": stream(spark, tmp_path / "in", EDGES), "N": names},
+            path=(tmp_path / "out").as_uri(),
+            checkpoint=str(tmp_path / "checkpoint"),
+            trigger={"availableNow": True},
+        )
+        assert query.awaitTermination(60)
+        assert sum_of(tmp_path / "out" / "named") == Counter({("one", 2): 1, ("two", 1): 1})
+
+
+def test_a_window_takes_the_rows_in_the_order_of_the_sequence(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [(i * 7 % 20, i * 7 % 20, 100) for i in range(20)]
+    frame = spark.createDataFrame(rows, "_seq BIGINT, src BIGINT, dst BIGINT").repartition(4)
+    query = maintain(
+        spark,
+        {"all": "SELECT src FROM G"},
+        {"G": frame},
+        {"G": 3},
+        path=tmp_path / "out",
+        checkpoint=tmp_path / "checkpoint",
+    )
+    assert query.awaitTermination(60)
+    assert sum_of(tmp_path / "out" / "all") == Counter({(17,): 1, (18,): 1, (19,): 1})
+
+
+def test_a_function_gets_each_delta_as_a_frame(spark: SparkSession, tmp_path: Path) -> None:
+    seen: list[tuple[str, int]] = []
+    totals: dict[str, Counter[Any]] = {"hop2": Counter(), "loops": Counter()}
+
+    def sink(view: str, delta: DataFrame, batch_id: int) -> None:
+        seen.append((view, batch_id))
+        add(totals[view], [tuple(row) for row in delta.collect()])
+
+    feed(tmp_path / "in", "1.csv", "1,2\n2,3\n")
+    feed(tmp_path / "in", "2.csv", "2,4\n")
+    frame = spark.readStream.schema(EDGES).option("maxFilesPerTrigger", 1).csv((tmp_path / "in").as_uri())
+    query = maintain(
+        spark,
+        {"hop2": HOP2, "loops": "SELECT src FROM G WHERE src = dst"},
+        {"G": frame},
+        sink=sink,
+        checkpoint=tmp_path / "checkpoint",
+        trigger={"availableNow": True},
+    )
+    assert query.awaitTermination(60)
+    assert totals == {"hop2": Counter({(1, 2, 3): 1, (1, 2, 4): 1}), "loops": Counter()}
+    assert [view for view, _ in seen] == ["hop2"] * len(seen)
+    assert len({batch for _, batch in seen}) == len(seen)
+
+
+def test_a_bad_change_ends_the_query_with_its_message(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([(1, 2, "delete")], EDGES + ", _change_type STRING")
+    query = maintain(spark, {"hop2": HOP2}, {"G": frame}, path=tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(StreamingQueryException, match=r"livejoin\.errors\.AbsentRowError: table 'G', row 0"):
+        query.awaitTermination(60)
+    assert "in micro-batch 0 of Spark; none of it was applied" in str(query.exception())
+    assert list((tmp_path / "out" / "hop2").iterdir()) == []
+
+
+def test_columns_that_no_view_uses_stay_out_of_the_engine(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([(1, 2, 3, "x")], "a BIGINT, b BIGINT, c BIGINT, d STRING")
+    sql = "SELECT x.a FROM T x JOIN T y ON x.a = y.a WHERE y.c > 2"
+    query = maintain(spark, {"v": sql}, {"T": frame}, path=tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+    assert query.awaitTermination(60)
+    assert sum_of(tmp_path / "out" / "v") == Counter({(1,): 1})
+    with pytest.raises(StateError) as caught:
+        sql = "SELECT x.a FROM T x JOIN T y ON x.a = y.a WHERE y.b > 2"
+        maintain(spark, {"v": sql}, {"T": frame}, path=tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+    assert "table 'T' was '`a` BIGINT, `c` BIGINT' and is now '`a` BIGINT, `b` BIGINT'" in str(caught.value)
+    assert "view 'v' was " in str(caught.value)
+
+
+def test_another_window_does_not_go_with_the_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([(1, 2)], EDGES)
+    places = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
+    assert maintain(spark, {"hop2": HOP2}, {"G": frame}, {"G": 5}, **places).awaitTermination(60)
+    with pytest.raises(StateError, match=r"window 'G' was 5 and is now absent"):
+        maintain(spark, {"hop2": HOP2}, {"G": frame}, **places)
+
+
+def test_output_of_another_run_is_not_mixed_up_with_this_one(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "out" / "hop2"
+    folder.mkdir(parents=True)
+    (folder / "part-00000003.parquet").write_bytes(b"")
+    with pytest.raises(StateError, match=r"part-00000003\.parquet, and the checkpoint has not seen a batch yet"):
+        maintain(
+            spark,
+            {"hop2": HOP2},
+            {"G": spark.createDataFrame([(1, 2)], EDGES)},
+            path=tmp_path / "out",
+            checkpoint=tmp_path / "checkpoint",
+        )
+
+
+@pytest.mark.parametrize("lost", ["livejoin", "spark"])
+def test_half_a_checkpoint_is_refused(spark: SparkSession, tmp_path: Path, lost: str) -> None:
+    def run() -> None:
+        query = maintain(
+            spark,
+            {"hop2": HOP2},
+            {"G": stream(spark, tmp_path / "in", EDGES)},
+            sink=lambda *_: None,
+            checkpoint=tmp_path / "checkpoint",
+            trigger={"availableNow": True},
+        )
+        query.awaitTermination(60)
+
+    for name in ("1.csv", "2.csv"):
+        feed(tmp_path / "in", name, "1,2\n")
+        run()
+    (tmp_path / "checkpoint" / lost).rename(tmp_path / "lost")
+    feed(tmp_path / "in", "3.csv", "1,2\n")
+    with pytest.raises(StreamingQueryException, match="the two halves of the checkpoint do not belong together"):
+        run()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        ({"tables": {}}, SchemaError, "no tables are given"),
+        ({"views": {}}, SchemaError, "no views are given"),
+        ({"windows": {"H": 5}}, SchemaError, r"names the table 'H', which is not in tables=; it has 'G'"),
+        ({"windows": {"G": 0}}, SchemaError, "window_rows is 0"),
+        ({"views": {"v": "SELECT nothing FROM G"}}, UnknownNameError, "nothing"),
+        ({"path": None}, PipelineError, "path= is missing"),
+        ({"checkpoint": None}, PipelineError, "checkpoint= is missing"),
+        ({"path": "s3://bucket/out"}, PipelineError, "'s3://bucket/out' is not a local folder"),
+        ({"sink": "delta"}, PipelineError, "sink='delta' is unknown"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_the_start(
+    spark: SparkSession, tmp_path: Path, wrong: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    arguments: dict[str, Any] = {
+        "views": {"hop2": HOP2},
+        "tables": {"G": spark.createDataFrame([(1, 2)], EDGES)},
+        "path": tmp_path / "out",
+        "checkpoint": tmp_path / "checkpoint",
+    }
+    with pytest.raises(kind, match=message):
+        maintain(spark, **(arguments | wrong))
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_file_uris_are_local_folders() -> None:
+    assert local_folder("file:///data/my%20out", "path") == Path("/data/my out")
+    assert local_folder("/data/a b", "path") == Path("/data/a b")
