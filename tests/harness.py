@@ -1,0 +1,218 @@
+"""Runs an engine and the oracle side by side and checks, after every commit, that they agree.
+
+What is checked of every view: the sum of its deltas, its full enumeration and its count equal DuckDB's recomputation;
+its delta is DuckDB's difference; subscribers saw the same delta; a bad commit raised the right error and changed
+nothing; and every structure's `_check()` holds.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin import errors
+from oracle import Oracle, assert_same_rows, difference, multiset, signed_multiset
+from scenario import Change, CommitSpec, QuerySpec, Row, Scenario, TableSpec, arrow_rows, batch
+
+RESULT_LIMIT = 3000
+
+
+@dataclass
+class _Watched:
+    """A view of the engine, what its deltas add up to, and the deltas that its subscriber saw."""
+
+    query: QuerySpec
+    deltas: bool
+    total: Counter[Row]
+    seen: list[pa.Table] = field(default_factory=list)
+
+
+class Harness:
+    """An engine with the tables of a scenario, and the oracle beside it."""
+
+    def __init__(self, tables: Sequence[TableSpec]) -> None:
+        self.tables = {t.name: t for t in tables}
+        self.oracle = Oracle(tables)
+        self.database = livejoin.Database()
+        self.watched: dict[str, _Watched] = {}
+        for table in tables:
+            self.database.create_table(table.name, table.column_list, window_rows=table.window_rows)
+
+    def create_view(self, name: str, query: QuerySpec, deltas: bool = True) -> None:
+        """Create a view over the tables as they are; its first result must be right at once."""
+        view = self.database.create_view(name, query.sql, deltas=deltas)
+        watched = _Watched(query, deltas, multiset(view.to_arrow()))
+        assert_same_rows(watched.total, self.oracle.result(query.plain), f"{name} when it was created")
+        if deltas:
+            view.subscribe(watched.seen.append)
+        self.watched[name] = watched
+        self.check()
+
+    def too_large(self, changes: Sequence[Change]) -> bool:
+        """Whether some view would have more rows after these changes than the tests care to compare."""
+        after = self.oracle.copy()
+        after.apply(changes)
+        return any(after.count(w.query.plain) > RESULT_LIMIT for w in self.watched.values())
+
+    def run(self, commit: CommitSpec, form: str = "arrow") -> None:
+        """One commit, good or bad, with all checks; one that would make a result too large is left out."""
+        if commit.error is not None:
+            self.refused(commit, form)
+        elif not self.too_large(commit.changes):
+            self.apply(commit.changes, form)
+
+    def data(self, changes: Sequence[Change], form: str) -> dict[str, object]:
+        """The changes as `Database.apply` takes them."""
+        return {
+            name: batch(table, mine, form)
+            for name, table in self.tables.items()
+            if (mine := [c for c in changes if c.table == name])
+        }
+
+    def apply(self, changes: Sequence[Change], form: str = "arrow") -> None:
+        """One good commit."""
+        before = self.recomputed()
+        version = self.database.version
+        commit = self.database.apply(self.data(changes, form))
+        self.oracle.apply(changes)
+        assert commit.version == version + 1 == self.database.version
+        assert commit.ignored == 0
+        after = self.recomputed()
+        for name, watched in self.watched.items():
+            if not watched.deltas:
+                with pytest.raises(errors.ReadError, match=name):
+                    commit[name]
+                continue
+            delta = commit[name]
+            self._check_shape(name, delta)
+            assert set(delta["_commit_version"].to_pylist()) <= {commit.version}
+            signed = signed_multiset(delta)
+            assert sum(map(abs, signed.values())) == delta.num_rows, f"{name}: a row is both inserted and deleted"
+            assert_same_rows(signed, difference(after[name], before[name]), f"delta of {name}")
+            watched.total = add(watched.total, signed)
+            assert_same_rows(self._taken(watched), signed, f"delta of {name} that its subscriber saw")
+        assert set(commit.views) == {name for name, w in self.watched.items() if w.deltas}
+        self.check()
+
+    def replay(self, changes: Sequence[Change], order: Sequence[int] | None = None, gap: int = 1) -> None:
+        """Changes one by one, in order; `order` permutes the rows of the logs, which `_seq` puts right."""
+        steps = self._steps(changes)
+        sequence = [100 + gap * i for i in range(len(changes))]
+        order = list(range(len(changes))) if order is None else order
+        logs = {}
+        for name, table in self.tables.items():
+            mine = [i for i in order if changes[i].table == name]
+            if mine:
+                logs[name] = arrow_rows(table, [changes[i] for i in mine], [sequence[i] for i in mine])
+        version = self.database.version
+        commit = self.database.replay(logs, granularity="change")
+        self.oracle.apply_each(changes)
+        assert commit.version == version + len(changes) == self.database.version
+        for name, watched in self.watched.items():
+            if not watched.deltas:
+                continue
+            delta = commit[name]
+            self._check_shape(name, delta)
+            versions = delta["_commit_version"].to_pylist()
+            assert versions == sorted(versions)
+            assert set(versions) <= set(range(version + 1, commit.version + 1))
+            for number in range(len(changes)):
+                mask = pa.array([v == version + 1 + number for v in versions], pa.bool_())
+                found = signed_multiset(delta.filter(mask))
+                expected = difference(steps[number + 1][name], steps[number][name])
+                assert_same_rows(found, expected, f"delta of {name} for change {number}, {changes[number]}")
+            signed = signed_multiset(delta)
+            watched.total = add(watched.total, signed)
+            assert_same_rows(self._taken(watched), signed, f"deltas of {name} that its subscriber saw")
+        self.check()
+
+    def refused(self, commit: CommitSpec, form: str = "arrow") -> None:
+        """One bad commit: it must raise its error and change nothing."""
+        assert commit.error is not None
+        version = self.database.version
+        with pytest.raises(getattr(errors, commit.error)):
+            self.database.apply(self.data(commit.changes, form))
+        assert self.database.version == version
+        self.unchanged()
+
+    def unchanged(self) -> None:
+        """Nothing reached a subscriber, and all results are what they were."""
+        assert not any(w.seen for w in self.watched.values())
+        self.check()
+
+    def reload(self) -> None:
+        """Save the database, load it elsewhere, and go on with the loaded one."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.database.save(folder, extra={"batch_id": 7})
+            self.database = livejoin.Database.load(folder)
+        assert self.database.extra == {"batch_id": 7}
+        for name, watched in self.watched.items():
+            if watched.deltas:
+                self.database.views[name].subscribe(watched.seen.append)
+        self.check()
+
+    def recomputed(self) -> dict[str, Counter[Row]]:
+        """Every view, recomputed by DuckDB."""
+        return {name: multiset(self.oracle.result(w.query.plain)) for name, w in self.watched.items()}
+
+    def check(self) -> None:
+        """Every view's sum of deltas, full enumeration and count equal DuckDB's result; all invariants hold."""
+        self.database._check()
+        for name, watched in self.watched.items():
+            view = self.database.views[name]
+            expected = multiset(self.oracle.result(watched.query.plain))
+            result = view.to_arrow()
+            assert result.schema.equals(view.schema)
+            assert_same_rows(result, expected, name)
+            assert view.count() == result.num_rows
+            if watched.deltas:
+                assert_same_rows(watched.total, expected, f"sum of the deltas of {name}")
+
+    def _check_shape(self, name: str, delta: pa.Table) -> None:
+        schema = self.database.views[name].schema
+        assert delta.column_names == [*schema.names, "_change_type", "_commit_version"]
+        assert delta.select(schema.names).schema.equals(schema)
+        assert delta.schema.field("_change_type").type == pa.string()
+        assert delta.schema.field("_commit_version").type == pa.int64()
+        assert set(delta["_change_type"].to_pylist()) <= {"insert", "delete"}
+
+    def _steps(self, changes: Sequence[Change]) -> list[dict[str, Counter[Row]]]:
+        """Every view before the first and after each change, recomputed."""
+        now = self.oracle.copy()
+        steps = []
+        for change in [None, *changes]:
+            if change is not None:
+                now.apply([change])
+            steps.append({name: multiset(now.result(w.query.plain)) for name, w in self.watched.items()})
+        return steps
+
+    @staticmethod
+    def _taken(watched: _Watched) -> Counter[Row]:
+        total: Counter[Row] = Counter()
+        for delta in watched.seen:
+            total = add(total, signed_multiset(delta))
+        watched.seen.clear()
+        return total
+
+
+def add(left: Counter[Row], right: Counter[Row]) -> Counter[Row]:
+    """Sum of two signed multisets."""
+    total = Counter(left)
+    total.update(right)
+    return Counter({row: count for row, count in total.items() if count})
+
+
+def run_all(scenario: Scenario, deltas: bool = True) -> Harness:
+    """All commits of a scenario over views that exist from the start."""
+    harness = Harness(scenario.tables)
+    for number, query in enumerate(scenario.queries):
+        harness.create_view(f"v{number}", query, deltas=deltas)
+    for commit, form in zip(scenario.commits, scenario.forms, strict=True):
+        harness.run(commit, form)
+    return harness

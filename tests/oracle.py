@@ -1,0 +1,125 @@
+"""The oracle: base tables as Python lists, results recomputed by DuckDB, multisets compared exactly.
+
+The law that all property tests check is `incremental == recomputed` after every change.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import duckdb
+import pyarrow as pa
+
+from scenario import DELTA_SIGNS, Change, Row, TableSpec, canonical_row
+
+_LOCAL = threading.local()
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    if not hasattr(_LOCAL, "connection"):
+        _LOCAL.connection = duckdb.connect(config={"threads": 1})
+    return _LOCAL.connection
+
+
+def multiset(rows: pa.Table | Iterable[Row]) -> Counter[Row]:
+    """The rows as a multiset of canonical tuples."""
+    if isinstance(rows, pa.Table):
+        return Counter(map(canonical_row, zip(*(c.to_pylist() for c in rows.columns), strict=True)))
+    return Counter(map(canonical_row, rows))
+
+
+def signed_multiset(delta: pa.Table) -> Counter[Row]:
+    """The delta as a signed multiset over the view's columns; zero entries are left out."""
+    columns = [c for name, c in zip(delta.column_names, delta.columns, strict=True) if not name.startswith("_")]
+    kinds = delta["_change_type"].to_pylist()
+    total: Counter[Row] = Counter()
+    for kind, *row in zip(kinds, *(c.to_pylist() for c in columns), strict=True):
+        total[canonical_row(row)] += DELTA_SIGNS[kind]
+    return without_zeros(total)
+
+
+def without_zeros(rows: Counter[Row]) -> Counter[Row]:
+    return Counter({row: count for row, count in rows.items() if count})
+
+
+def difference(after: Counter[Row], before: Counter[Row]) -> Counter[Row]:
+    """`after - before` as a signed multiset."""
+    total = Counter(after)
+    total.subtract(before)
+    return without_zeros(total)
+
+
+def assert_same_rows(found: pa.Table | Counter[Row], expected: pa.Table | Counter[Row], context: str = "") -> None:
+    """Fail with a readable difference unless both are the same (signed) multiset of rows."""
+    found = multiset(found) if isinstance(found, pa.Table) else found
+    expected = multiset(expected) if isinstance(expected, pa.Table) else expected
+    wrong = difference(found, expected)
+    if not wrong:
+        return
+    lines = [f"{context}: {sum(found.values())} rows found, {sum(expected.values())} expected; found - expected:"]
+    lines += [f"  {count:+d} x {row!r}" for row, count in sorted(wrong.items(), key=repr)[:20]]
+    if len(wrong) > 20:
+        lines.append(f"  ... and {len(wrong) - 20} more distinct rows")
+    raise AssertionError("\n".join(lines))
+
+
+class Oracle:
+    """Base tables in order of arrival. Windows evict their oldest rows at the end of every `apply`."""
+
+    def __init__(self, tables: Sequence[TableSpec]) -> None:
+        self.tables = {t.name: t for t in tables}
+        self.rows: dict[str, list[Row]] = {t.name: [] for t in tables}
+
+    def copy(self) -> Oracle:
+        other = Oracle(list(self.tables.values()))
+        other.rows = {name: list(rows) for name, rows in self.rows.items()}
+        return other
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """All insertions enter in order, then each deletion takes the oldest equal row, then windows shrink.
+
+        Raises:
+            LookupError: A deletion finds no row. The oracle is then of no further use.
+        """
+        changes = list(changes)
+        for change in changes:
+            if change.sign > 0:
+                self.rows[change.table].append(change.row)
+        for change in changes:
+            if change.sign < 0:
+                rows = self.rows[change.table]
+                wanted = canonical_row(change.row)
+                position = next((i for i, row in enumerate(rows) if canonical_row(row) == wanted), None)
+                if position is None:
+                    raise LookupError(change)
+                del rows[position]
+        for name, table in self.tables.items():
+            if table.window_rows is not None and len(self.rows[name]) > table.window_rows:
+                del self.rows[name][: len(self.rows[name]) - table.window_rows]
+
+    def apply_each(self, changes: Iterable[Change]) -> None:
+        """Every change as a commit of its own."""
+        for change in changes:
+            self.apply([change])
+
+    def contents(self, name: str) -> pa.Table:
+        table = self.tables[name]
+        arrays = [pa.array([row[i] for row in self.rows[name]], c.type.arrow) for i, c in enumerate(table.columns)]
+        return pa.table(arrays, schema=table.arrow)
+
+    def _query(self, sql: str) -> duckdb.DuckDBPyRelation:
+        connection = _connection()
+        for name in self.tables:
+            connection.register(name, self.contents(name))
+        return connection.sql(sql)
+
+    def result(self, sql: str) -> pa.Table:
+        """The query's result, recomputed by DuckDB."""
+        return self._query(sql).to_arrow_table()
+
+    def count(self, sql: str) -> int:
+        """The number of rows of the query's result, without computing the rows themselves."""
+        found = self._query(f"SELECT count(*) FROM ({sql})").fetchall()
+        return int(found[0][0])

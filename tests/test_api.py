@@ -1,0 +1,180 @@
+"""The embedded API as the README shows it: every name of the contract, with the forms of data that it accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import livejoin
+from oracle import multiset, signed_multiset
+
+SQL = (
+    "SELECT G1.src AS a, G2.src AS b, G3.src AS c, G3.dst AS d "
+    "FROM G G1 JOIN G G2 ON G1.dst = G2.src JOIN G G3 ON G2.dst = G3.src WHERE G3.dst % 10 = 0"
+)
+EDGES = [(1, 2), (2, 3), (3, 10), (3, 4), (4, 20)]
+PATHS = [(1, 2, 3, 10), (2, 3, 4, 20)]
+
+
+def test_the_contract_as_it_is_written() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    view = db.create_view("hop3", SQL)
+    commit = db.apply("G", EDGES)
+    assert commit.version == 1
+    assert isinstance(commit.version, int)
+    delta = commit["hop3"]
+    assert isinstance(delta, pa.Table)
+    assert delta.schema.names == ["a", "b", "c", "d", "_change_type", "_commit_version"]
+    assert signed_multiset(delta) == dict.fromkeys(PATHS, 1)
+    assert delta["_change_type"].to_pylist() == ["insert", "insert"]
+    assert delta["_commit_version"].to_pylist() == [1, 1]
+    assert commit.views == ("hop3",)
+    assert commit.changes == 5
+    assert commit.ignored == 0
+
+    log = pa.table(
+        {
+            "src": pa.array([5, 3, 2], pa.int64()),
+            "dst": pa.array([1, 10, 3], pa.int64()),
+            "_change_type": ["insert", "delete", "delete"],
+            "_seq": pa.array([7, 8, 9], pa.int64()),
+        }
+    )
+    commit = db.replay({"G": log}, granularity="change")
+    assert commit.version == db.version == 4
+    assert commit["hop3"].to_pylist() == [
+        {"a": 1, "b": 2, "c": 3, "d": 10, "_change_type": "delete", "_commit_version": 3},
+        {"a": 2, "b": 3, "c": 4, "d": 20, "_change_type": "delete", "_commit_version": 4},
+    ]
+
+    assert view.to_arrow().schema == view.schema == pa.schema([(c, pa.int64()) for c in "abcd"])
+    assert view.to_arrow().num_rows == view.count() == len(view.to_pandas()) == 0
+    assert list(view.batches(max_rows=65536)) == []
+    assert isinstance(view.explain(), str)
+    assert {"state_bytes", "rows", "changes", "delta_rows", "commits"} <= set(view.stats())
+    assert db.views["hop3"] is view
+    assert view.name == "hop3"
+    assert list(db.tables) == ["G"]
+
+
+def test_several_tables_are_one_commit() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    db.execute("CREATE TABLE H (id BIGINT, name STRING)")
+    db.create_view("named", "SELECT G.src, H.name FROM G JOIN H ON G.dst = H.id")
+    commit = db.apply({"G": [(1, 2)], "H": [(2, "two"), (3, "three")]})
+    assert commit.version == 1
+    assert commit["named"].to_pylist() == [
+        {"src": 1, "name": "two", "_change_type": "insert", "_commit_version": 1},
+    ]
+
+
+def _change_frame(kind: str) -> dict[str, Any]:
+    return {"src": [e[0] for e in EDGES], "dst": [e[1] for e in EDGES], "_change_type": [kind] * len(EDGES)}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(pa.table, id="pyarrow table"),
+        pytest.param(lambda d: pa.table(d).to_batches()[0], id="record batch"),
+        pytest.param(lambda d: pa.table(d).to_reader(), id="record batch reader"),
+        pytest.param(pd.DataFrame, id="pandas"),
+        pytest.param(pl.DataFrame, id="polars"),
+        pytest.param(lambda d: duckdb.from_arrow(pa.table(d)), id="duckdb relation"),
+        pytest.param(lambda d: pa.Table.from_pylist(pa.table(d).to_pylist()).to_pylist(), id="list of dicts"),
+        pytest.param(lambda d: pa.table(d).select(["_change_type", "dst", "src"]), id="columns in another order"),
+        pytest.param(lambda d: pa.table({k.upper(): v for k, v in d.items()}), id="names in another case"),
+        pytest.param(lambda d: pa.table(d).cast(pa.schema([("src", pa.int32()), ("dst", pa.uint8()),
+                                                           ("_change_type", pa.large_string())])), id="narrow types"),
+        pytest.param(lambda d: pa.table(d | {"_change_type": pa.array(d["_change_type"]).dictionary_encode()}),
+                     id="dictionary"),
+    ],
+)  # fmt: skip
+def test_every_form_of_data(make: Any) -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    view = db.create_view("hop3", SQL)
+    db.apply("G", make(_change_frame("insert")))
+    assert multiset(view.to_arrow()) == multiset(PATHS)
+    commit = db.apply("G", make(_change_frame("delete")))
+    assert signed_multiset(commit["hop3"]) == dict.fromkeys(PATHS, -1)
+    assert view.count() == 0
+
+
+def test_tuples_and_generators_are_insertions() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    view = db.create_view("hop3", SQL)
+    db.apply("G", [tuple(edge) for edge in EDGES])
+    db.apply("G", [list(edge) for edge in EDGES])
+    assert view.count() == 2**3 * len(PATHS)
+    assert multiset(view.to_arrow()) == multiset(PATHS * 8)
+
+
+def test_update_pairs_are_one_change_to_the_result() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE P (id INT PRIMARY KEY, name STRING)")
+    db.create_view("names", "SELECT id, upper(name) AS name FROM P")
+    db.apply("P", [(1, "one"), (2, "two")])
+    update = [
+        {"id": 1, "name": "one", "_change_type": "update_preimage"},
+        {"id": 1, "name": "uno", "_change_type": "update_postimage"},
+        {"id": 2, "name": "two", "_change_type": "update_preimage"},
+        {"id": 2, "name": "TWO", "_change_type": "update_postimage"},
+    ]
+    commit = db.apply("P", update)
+    assert signed_multiset(commit["names"]) == {(1, "ONE"): -1, (1, "UNO"): 1}
+    assert commit["names"].num_rows == 2  # 'TWO' before and after: the net change is nothing
+
+
+def test_an_empty_commit_is_a_version() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    db.create_view("hop3", SQL)
+    for number, data in enumerate([{}, {"G": []}, {"G": pa.table({"src": pa.array([], pa.int64()), "dst": []})}], 1):
+        commit = db.apply(data)
+        assert commit.version == number
+        assert commit.changes == 0
+        assert commit["hop3"].num_rows == 0
+        assert commit["hop3"].schema.names == ["a", "b", "c", "d", "_change_type", "_commit_version"]
+
+
+def test_a_commit_that_undoes_itself_has_no_delta() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    db.create_view("hop3", SQL)
+    both = [{"src": s, "dst": d, "_change_type": kind} for kind in ("delete", "insert") for s, d in EDGES]
+    commit = db.apply("G", both)
+    assert commit["hop3"].num_rows == 0
+    assert db.views["hop3"].count() == 0
+
+
+def test_names_are_found_in_any_case() -> None:
+    db = livejoin.Database()
+    db.execute("create table Edges (Src bigint, Dst bigint)")
+    view = db.create_view("Loops", "select SRC as X from EDGES where src = dst")
+    commit = db.apply("eDGES", [{"sRC": 4, "DST": 4}])
+    assert view.schema.names == ["X"]
+    assert commit["loops"].num_rows == commit["Loops"].num_rows == 1
+    assert db.views["LOOPS"] is view
+
+
+def test_old_commits_stay_readable() -> None:
+    """A commit's delta is the caller's: later commits do not change it."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (id BIGINT, name STRING)")
+    db.create_view("all", "SELECT id, name FROM T")
+    first = db.apply("T", [(1, "one"), (2, "two")])
+    before = first["all"]
+    copied = before.to_pylist()
+    db.apply("T", [{"id": i, "name": n, "_change_type": "delete"} for i, n in ((1, "one"), (2, "two"))])
+    db.apply("T", [(i, f"number {i}") for i in range(3, 2000)])
+    assert before.to_pylist() == copied
+    assert first["all"].to_pylist() == copied
