@@ -69,19 +69,12 @@ def split_conditions(conditions: Iterable[exp.Expr], scope: Scope, source: Sourc
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The conjuncts of a condition, without parentheses around them; equal tuples are equal item by item."""
+    """The conjuncts of a condition, without parentheses around them."""
     node = node.unnest()
     if isinstance(node, exp.And):
         yield from conjuncts(node.this)
         yield from conjuncts(node.expression)
         return
-    if isinstance(node, exp.EQ):
-        left, right = node.this.unnest(), node.expression.unnest()
-        tuples = isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)
-        if tuples and len(left.expressions) == len(right.expressions):
-            for a, b in zip(left.expressions, right.expressions, strict=True):
-                yield exp.EQ(this=a, expression=b)
-            return
     yield node
 
 

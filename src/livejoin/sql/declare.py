@@ -7,10 +7,11 @@ that is read but not kept would be a promise broken.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sqlglot import TokenType, exp
 
-from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
+from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Column, SqlType, Table
 from livejoin.sql.parse import parse
 from livejoin.sql.source import Source, offset_of, shown
@@ -45,12 +46,16 @@ def parse_create_table(sql: str) -> Table:
     >>> str(parse_create_table("CREATE TABLE G (src BIGINT, price DECIMAL(10, 2) NOT NULL)").columns[1])
     'price DECIMAL(10, 2) NOT NULL'
     """
+    return declare(*_create_table(sql))
+
+
+def _create_table(sql: str) -> tuple[exp.Create, Source]:
     tree, source = parse(sql)
     if not isinstance(tree, exp.Create) or tree.kind != "TABLE":
         clause = source.tokens[0].text.upper()
         msg = f"found {clause}; allowed is CREATE TABLE name (column type, ...)"
         raise source.unsupported(clause, msg, source.tokens[0].start)
-    return declare(tree, source)
+    return tree, source
 
 
 def parse_columns(name: str, columns: str, window_rows: int | None = None) -> Table:
@@ -61,24 +66,26 @@ def parse_columns(name: str, columns: str, window_rows: int | None = None) -> Ta
     >>> parse_columns("G", "src BIGINT PRIMARY KEY, dst BIGINT", window_rows=10).primary_key
     (0,)
     """
-    prefix = "CREATE TABLE t (\n"
     try:
-        declared = parse_create_table(f"{prefix}{columns}\n)")
+        return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, window_rows)
     except UnsupportedQueryError as error:
         raise UnsupportedQueryError(error.message, columns, error.line - 1, error.column, error.clause) from error
     except SqlError as error:
         raise type(error)(error.message, columns, error.line - 1, error.column) from error
-    return Table(name, declared.columns, declared.primary_key, window_rows)
 
 
-def declare(create: exp.Create, source: Source, window_rows: int | None = None) -> Table:
-    """The table that a parsed CREATE TABLE declares; raises as `parse_create_table`."""
+def declare(create: exp.Create, source: Source, name: str | None = None, window_rows: int | None = None) -> Table:
+    """The table that a parsed CREATE TABLE declares, under another name if one is given.
+
+    Raises as `parse_create_table`.
+    """
     start = source.tokens[0].start
     schema = create.this
     if create.args.get("expression") is not None or not isinstance(schema, exp.Schema) or not schema.expressions:
         msg = "CREATE TABLE needs a list of columns: CREATE TABLE name (column type, ...)"
         raise source.unsupported("CREATE TABLE", msg, source.find({TokenType.ALIAS}, default=start))
     _refuse_options(create, source)
+    _refuse_trailing_comma(source)
     definitions = [part for part in schema.expressions if isinstance(part, exp.ColumnDef)]
     columns = [_column(part, source) for part in definitions]
     keys = [(i, p) for i, p in enumerate(definitions) if _constraint(p, exp.PrimaryKeyColumnConstraint)]
@@ -92,7 +99,7 @@ def declare(create: exp.Create, source: Source, window_rows: int | None = None) 
     key = primary[0][0] if primary else []
     nullable = [column.nullable and i not in key for i, column in enumerate(columns)]
     declared = tuple(Column(c.name, c.type, n) for c, n in zip(columns, nullable, strict=True))
-    return Table(table_name(schema.this, source), declared, tuple(key), window_rows)
+    return Table(name or table_name(schema.this, source), declared, tuple(key), window_rows)
 
 
 def table_name(table: exp.Expr, source: Source) -> str:
@@ -116,6 +123,12 @@ def _refuse_options(create: exp.Create, source: Source) -> None:
         at = _clause_offset(clause, source.tokens[0].start, source)
         msg = f"{clause} is not supported; allowed is CREATE TABLE [IF NOT EXISTS] name (column type, ...)"
         raise source.unsupported(clause, msg, at)
+
+
+def _refuse_trailing_comma(source: Source) -> None:
+    for token, following in pairwise(source.tokens):
+        if token.token_type == TokenType.COMMA and following.token_type == TokenType.R_PAREN:
+            raise source.error(SqlSyntaxError, "found a comma without a column behind it; leave it out", token.start)
 
 
 def _column(definition: exp.ColumnDef, source: Source) -> Column:

@@ -1,0 +1,78 @@
+"""A catalog and rows that the tests of the SQL layer share."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from livejoin.query import ConjunctiveQuery
+from livejoin.schema import Catalog
+from livejoin.sql import parse_columns
+
+TABLES = {
+    "G": "src BIGINT, dst BIGINT",
+    "H": "src INT, w DOUBLE, s STRING, d DATE, t TIMESTAMP, b BOOLEAN, m DECIMAL(10, 2), dst BIGINT",
+    "K": "z INT PRIMARY KEY, src BIGINT, name STRING",
+    "Odd": '`a b` BIGINT, `q"x` STRING, `select` INT',
+}
+
+_VALUES: dict[str, list[Any]] = {
+    "boolean": [True, False, None],
+    "integer": [0, 1, 2, 3, None],
+    "double": [0.5, 1.0, 2.0, None],
+    "decimal": [Decimal("1.00"), Decimal("2.50"), None],
+    "date": [date(2024, 1, 31), date(2023, 2, 28), None],
+    "timestamp": [datetime(2024, 1, 31, 12, 30), datetime(2020, 1, 1), None],
+    "string": ["a", "it's", "", "7", None],
+}
+
+
+def make_catalog() -> Catalog:
+    catalog = Catalog()
+    for name, columns in TABLES.items():
+        catalog.add(parse_columns(name, columns))
+    return catalog
+
+
+def fill(connection: duckdb.DuckDBPyConnection, catalog: Catalog, seed: int, rows: int = 12) -> None:
+    """Small random tables of the catalog in DuckDB, with NULLs and duplicates."""
+    generator = random.Random(seed)
+    for table in catalog:
+        columns = [
+            pa.array([generator.choice(_VALUES[column.type.kind]) for _ in range(rows)], column.type.arrow)
+            for column in table.columns
+        ]
+        connection.from_arrow(pa.table(columns, names=table.arrow.names)).create(quoted(table.name))
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def by_definition(query: ConjunctiveQuery) -> str:
+    """The query as SQL by the definition of its atoms, variables, head and outputs."""
+    atoms, equal = [], []
+    first: dict[str, str] = {}
+    for i, atom in enumerate(query.atoms):
+        atoms.append(f"(SELECT * FROM {quoted(atom.table.name)} WHERE {atom.predicate or 'TRUE'}) a{i}")
+        for variable, column in zip(atom.variables, atom.columns, strict=True):
+            term = f"a{i}.{quoted(atom.table.columns[column].name)}"
+            if first.setdefault(variable, term) != term:
+                equal.append(f"{first[variable]} = {term}")
+    head = [
+        f"a{ref.atom}.{quoted(query.atoms[ref.atom].table.columns[ref.column].name)} AS c{i}"
+        for i, ref in enumerate(query.head)
+    ]
+    outputs = [f"c{o.source}" if isinstance(o.source, int) else o.source for o in query.outputs]
+    inner = f"SELECT {', '.join(head) or '1'} FROM {', '.join(atoms)} WHERE {' AND '.join(equal) or 'TRUE'}"
+    return f"SELECT {', '.join(f'({o}) AS o{i}' for i, o in enumerate(outputs))} FROM ({inner})"
+
+
+def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -1,0 +1,192 @@
+"""Declarations of tables, and statements: what they give and what they refuse, with positions."""
+
+from __future__ import annotations
+
+import pytest
+
+from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
+from livejoin.schema import Column, SqlType, Table
+from livejoin.sql import (
+    CreateTable,
+    CreateView,
+    DropTable,
+    DropView,
+    Statement,
+    parse_columns,
+    parse_create_table,
+    parse_statement,
+)
+
+BIGINT = SqlType.integer(64)
+
+
+@pytest.mark.parametrize(
+    ("written", "declared"),
+    [
+        ("BOOLEAN", "BOOLEAN"),
+        ("TINYINT", "TINYINT"),
+        ("BYTE", "TINYINT"),
+        ("SMALLINT", "SMALLINT"),
+        ("INT", "INT"),
+        ("INTEGER", "INT"),
+        ("bigint", "BIGINT"),
+        ("LONG", "BIGINT"),
+        ("DOUBLE", "DOUBLE"),
+        ("DECIMAL", "DECIMAL(10, 0)"),
+        ("DECIMAL(5)", "DECIMAL(5, 0)"),
+        ("DECIMAL(38, 4)", "DECIMAL(38, 4)"),
+        ("NUMERIC(9, 2)", "DECIMAL(9, 2)"),
+        ("DATE", "DATE"),
+        ("TIMESTAMP", "TIMESTAMP"),
+        ("TIMESTAMP_NTZ", "TIMESTAMP"),
+        ("STRING", "STRING"),
+        ("VARCHAR", "STRING"),
+        ("TEXT", "STRING"),
+    ],
+)
+def test_types(written: str, declared: str) -> None:
+    assert [str(column) for column in parse_columns("T", f"a {written}, b {written} NOT NULL").columns] == [
+        f"a {declared}",
+        f"b {declared} NOT NULL",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "key", "nullable"),
+    [
+        ("a BIGINT, b BIGINT", (), [True, True]),
+        ("a BIGINT PRIMARY KEY, b BIGINT NULL", (0,), [False, True]),
+        ("a BIGINT NOT NULL PRIMARY KEY, b BIGINT NOT NULL", (0,), [False, False]),
+        ("a BIGINT, b BIGINT, PRIMARY KEY (B, a)", (1, 0), [False, False]),
+        ("a BIGINT, b BIGINT, CONSTRAINT pk PRIMARY KEY (b)", (1,), [True, False]),
+    ],
+)
+def test_keys_and_nullability(columns: str, key: tuple[int, ...], nullable: list[bool]) -> None:
+    table = parse_columns("T", columns)
+    assert table.primary_key == key
+    assert [column.nullable for column in table.columns] == nullable
+
+
+def test_a_table() -> None:
+    expected = Table("G", (Column("src", BIGINT), Column("a b", BIGINT)), (), 5)
+    assert parse_columns("G", "src BIGINT,\n  `a b` BIGINT -- x", window_rows=5) == expected
+    assert parse_create_table("CREATE TABLE `my g` (src BIGINT)").name == "my g"
+
+
+# A ^ marks the position that the error must name; it is not part of the text.
+REFUSED = [
+    ("a INT, ^b FLOAT", SqlTypeError),
+    ("^a VARCHAR(10)", SqlTypeError),
+    ("^a CHAR(3)", SqlTypeError),
+    ("^a BINARY", SqlTypeError),
+    ("^a ARRAY<INT>", SqlTypeError),
+    ("^a STRUCT<x: INT>", SqlTypeError),
+    ("^a TIMESTAMP_LTZ", SqlTypeError),
+    ("^a INT UNSIGNED", SqlTypeError),
+    ("^a DECIMAL(39, 2)", SqlTypeError),
+    ("^a DECIMAL(3, 5)", SqlTypeError),
+    ("^a", SqlTypeError),
+    ("a ^NONSENSE", SqlSyntaxError),
+    ("a INT^,", SqlSyntaxError),
+    ("a INT ^DEFAULT 1", UnsupportedQueryError),
+    ("a INT,\n  b INT ^CHECK (b > 1)", UnsupportedQueryError),
+    ("a INT ^UNIQUE", UnsupportedQueryError),
+    ("a INT ^REFERENCES H(x)", UnsupportedQueryError),
+    ("a INT ^COMMENT 'x'", UnsupportedQueryError),
+    ("a INT ^GENERATED ALWAYS AS (1)", UnsupportedQueryError),
+    ("a INT, ^FOREIGN KEY (a) REFERENCES H(b)", UnsupportedQueryError),
+    ("a INT, ^UNIQUE (a)", UnsupportedQueryError),
+    ("a INT, ^CHECK (a > 1)", UnsupportedQueryError),
+    ("a INT, ^PRIMARY KEY (a) NOT ENFORCED", UnsupportedQueryError),
+    ("a INT PRIMARY KEY, ^b INT PRIMARY KEY", UnsupportedQueryError),
+    ('^"a" INT', UnsupportedQueryError),
+    ("a INT, PRIMARY KEY (^c)", UnknownNameError),
+    ("a INT, PRIMARY KEY (a, ^A)", UnknownNameError),
+]
+
+
+@pytest.mark.parametrize(("marked", "kind"), REFUSED)
+def test_refused_columns(marked: str, kind: type[SqlError]) -> None:
+    columns = marked.replace("^", "")
+    with pytest.raises(SqlError) as caught:
+        parse_columns("T", columns)
+    assert type(caught.value) is kind, caught.value
+    before = marked[: marked.index("^")].split("\n")
+    assert (caught.value.line, caught.value.column, caught.value.sql) == (len(before), len(before[-1]) + 1, columns)
+
+
+@pytest.mark.parametrize("columns", ["a INT, A BIGINT", "_seq BIGINT", "_change_type STRING"])
+def test_names_that_cannot_stand(columns: str) -> None:
+    with pytest.raises(SchemaError, match="table 'T'"):
+        parse_columns("T", columns)
+
+
+@pytest.mark.parametrize("columns", ["", "  "])
+def test_no_columns(columns: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match="needs a list of columns"):
+        parse_columns("T", columns)
+
+
+@pytest.mark.parametrize(
+    ("sql", "statement"),
+    [
+        ("CREATE TABLE G (a BIGINT)", CreateTable(Table("G", (Column("a", BIGINT),)))),
+        ("create table if not exists G (a BIGINT);", CreateTable(Table("G", (Column("a", BIGINT),)), True)),
+        ("CREATE VIEW v AS SELECT a FROM G;", CreateView("v", "SELECT a FROM G")),
+        (
+            "CREATE VIEW IF NOT EXISTS `a b` AS\n (SELECT a AS x FROM G)",
+            CreateView("a b", "(SELECT a AS x FROM G)", True),
+        ),
+        ("DROP VIEW v", DropView("v")),
+        ("DROP VIEW IF EXISTS v", DropView("v", True)),
+        ("DROP TABLE IF EXISTS G", DropTable("G", True)),
+        ("DROP TABLE G", DropTable("G")),
+    ],
+)
+def test_statements(sql: str, statement: Statement) -> None:
+    assert parse_statement(sql) == statement
+
+
+@pytest.mark.parametrize(
+    ("marked", "clause"),
+    [
+        ("CREATE OR ^REPLACE TABLE G (a INT)", "REPLACE"),
+        ("CREATE ^TEMPORARY TABLE G (a INT)", "TEMPORARY"),
+        ("CREATE TABLE G (a INT) ^USING delta PARTITIONED BY (a)", "USING DELTA"),
+        ("CREATE TABLE G (a INT) ^COMMENT 'x'", "COMMENT 'x'"),
+        ("CREATE TABLE G ^AS SELECT 1", "CREATE TABLE"),
+        ("^CREATE TABLE G LIKE H", "CREATE TABLE"),
+        ("^CREATE TABLE G", "CREATE TABLE"),
+        ("CREATE OR ^REPLACE VIEW v AS SELECT 1", "OR REPLACE"),
+        ("CREATE ^MATERIALIZED VIEW v AS SELECT 1", "MATERIALIZED"),
+        ("CREATE VIEW v (^x) AS SELECT 1", "CREATE VIEW"),
+        ("^CREATE VIEW v", "CREATE VIEW"),
+        ("DROP TABLE G, ^H", "DROP"),
+        ("DROP TABLE G ^CASCADE", "CASCADE"),
+        ("^DROP DATABASE x", "DROP DATABASE"),
+        ("^INSERT INTO G VALUES (1)", "INSERT"),
+        ("^DELETE FROM G", "DELETE"),
+        ("^UPDATE G SET a = 1", "UPDATE"),
+        ("^MERGE INTO G USING H ON G.a = H.a WHEN MATCHED THEN DELETE", "MERGE"),
+        ("^CREATE INDEX i ON G(a)", "CREATE INDEX"),
+        ("^ALTER TABLE G ADD COLUMN x INT", "ALTER TABLE"),
+        ("^SHOW TABLES", "SHOW"),
+        ("^SELECT 1", "SELECT"),
+        ("DROP TABLE G^; DROP TABLE H", ";"),
+    ],
+)
+def test_refused_statements(marked: str, clause: str) -> None:
+    with pytest.raises(UnsupportedQueryError) as caught:
+        parse_statement(marked.replace("^", ""))
+    assert (caught.value.clause, caught.value.line, caught.value.column) == (clause, 1, marked.index("^") + 1)
+
+
+def test_qualified_names_are_not_known() -> None:
+    for sql in ("CREATE TABLE db.G (a INT)", "DROP TABLE db.G", "CREATE VIEW db.v AS SELECT 1"):
+        with pytest.raises(UnknownNameError, match="allowed is a plain name"):
+            parse_statement(sql)
+
+
+def test_only_create_table_declares_a_table() -> None:
+    with pytest.raises(UnsupportedQueryError, match="allowed is CREATE TABLE"):
+        parse_create_table("DROP TABLE G")

@@ -1,0 +1,180 @@
+"""Every query outside is refused with its clause and its exact position; names and types are checked."""
+
+from __future__ import annotations
+
+import pytest
+from sql_fixtures import make_catalog
+
+from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
+from livejoin.sql import bind
+
+CATALOG = make_catalog()
+
+# A ^ marks the position that the error must name; it is not part of the text.
+CLAUSES = [
+    ("SELECT src FROM G ^GROUP BY src", "GROUP BY"),
+    ("SELECT src FROM G ^GROUP\n  BY src HAVING count(*) > 1 ORDER BY 1", "GROUP BY"),
+    ("SELECT src FROM G ^HAVING src > 1", "HAVING"),
+    ("SELECT src FROM G\n^ORDER BY src LIMIT 3", "ORDER BY"),
+    ("SELECT limit FROM G ^LIMIT 3", "LIMIT"),
+    ("SELECT src FROM G ^OFFSET 3", "OFFSET"),
+    ("SELECT src FROM G ^SORT BY src", "SORT BY"),
+    ("SELECT src FROM G ^CLUSTER BY src", "CLUSTER BY"),
+    ("SELECT src FROM G ^DISTRIBUTE BY src", "DISTRIBUTE BY"),
+    ("SELECT src FROM G ^QUALIFY row_number() OVER (ORDER BY src) = 1", "QUALIFY"),
+    ("SELECT src FROM G ^WINDOW w AS (PARTITION BY src)", "WINDOW"),
+    ("SELECT ^DISTINCT src FROM G WHERE src IS DISTINCT FROM dst", "DISTINCT"),
+    ("SELECT ^/*+ BROADCAST(G) */ src FROM G", "hint"),
+    ("^WITH x AS (SELECT src FROM G) SELECT src FROM x", "WITH"),
+    ("SELECT src FROM G ^UNION ALL SELECT src FROM H", "UNION"),
+    ("(SELECT src FROM G) ^EXCEPT (SELECT src FROM H UNION SELECT 1)", "EXCEPT"),
+    ("SELECT src FROM G ^INTERSECT SELECT src FROM H", "INTERSECT"),
+    ("SELECT src FROM G WHERE src IN (^SELECT src FROM H GROUP BY src)", "sub-query"),
+    ("SELECT src FROM G WHERE EXISTS (^SELECT 1 FROM H)", "sub-query"),
+    ("SELECT src, (^SELECT 1) AS x FROM G", "sub-query"),
+    ("SELECT src FROM (^SELECT src FROM G) x", "sub-query"),
+    ("SELECT G.src FROM G, LATERAL (^SELECT 1) x", "sub-query"),
+    ("SELECT src FROM G ^LATERAL VIEW explode(array(1)) t AS y", "LATERAL VIEW"),
+    ("SELECT src FROM ^VALUES (1) AS t(src)", "VALUES"),
+    ("SELECT id FROM ^range(10)", "table function"),
+    ("SELECT src FROM G ^TABLESAMPLE (10 ROWS)", "TABLESAMPLE"),
+    ("SELECT * FROM G ^PIVOT (sum(src) FOR dst IN (1))", "PIVOT"),
+    ("SELECT src FROM G ^VERSION AS OF 3", "VERSION AS OF"),
+    ("SELECT src FROM G AS x(^a, b)", "AS"),
+    ("SELECT src FROM (G JOIN H USING (src)) ^x", "AS"),
+    ("SELECT G.src FROM G ^LEFT JOIN H ON G.src = H.src", "LEFT JOIN"),
+    ("SELECT G.src FROM G ^RIGHT OUTER JOIN H ON G.src = H.src", "RIGHT OUTER JOIN"),
+    ("SELECT left(s, 1) FROM G ^FULL OUTER JOIN H ON G.src = H.src", "FULL OUTER JOIN"),
+    ("SELECT G.src FROM G ^LEFT SEMI JOIN H ON G.src = H.src", "LEFT SEMI JOIN"),
+    ("SELECT G.src FROM G ^SEMI JOIN H ON G.src = H.src", "SEMI JOIN"),
+    ("SELECT G.src FROM G JOIN K ON K.z = G.src ^ANTI JOIN H ON G.src = H.src", "ANTI JOIN"),
+    ("SELECT G.src FROM G NATURAL ^LEFT JOIN H", "NATURAL LEFT JOIN"),
+    ("SELECT ^count(*) FROM G", "COUNT"),
+    ("SELECT src, 1 + ^sum(dst) AS x FROM G", "SUM"),
+    ("SELECT ^count(DISTINCT src) FROM G", "COUNT"),
+    ("SELECT ^geomean(src) FROM G", "GEOMEAN"),
+    ("SELECT src FROM G WHERE ^max(src) > 1", "MAX"),
+    ("SELECT ^sum(src) OVER (PARTITION BY dst) FROM G", "SUM"),
+    ("SELECT ^explode(array(1, 2)) FROM G", "EXPLODE"),
+    ("SELECT src FROM G WHERE ^rand() > 0.5", "RAND"),
+    ("SELECT src, upper(concat('a', ^uuid())) FROM G", "UUID"),
+    ("SELECT src, ^now() FROM G", "NOW"),
+    ("SELECT src FROM H WHERE ^current_date > d", "CURRENT_DATE"),
+    ("SELECT ^current_timestamp() FROM G", "CURRENT_TIMESTAMP"),
+    ("SELECT ^nextval('s') FROM G", "NEXTVAL"),
+    ("SELECT ^* EXCEPT (src) FROM G", "*"),
+    ("SELECT ^src AS _change_type FROM G", "AS"),
+    ("SELECT ^src AS _COMMIT_version FROM G", "AS"),
+    ("SELECT src FROM G WHERE src = ^?", "parameter"),
+    ("SELECT src FROM G WHERE src = ^:x", "parameter"),
+    ("SELECT src FROM G^; SELECT dst FROM G", ";"),
+    ("^SELECT 1", "SELECT"),
+    ("^INSERT INTO G VALUES (1, 2)", "INSERT"),
+    ("^EXPLAIN SELECT src FROM G", "EXPLAIN"),
+    ("SELECT ^to_char(src, '9') FROM G", "TO_CHAR"),
+    ("SELECT G.src FROM G JOIN H ON ^G.src < H.src", "<"),
+    ("SELECT G.src FROM G JOIN H ON G.src = H.src AND ^1 + G.dst <> H.dst", "<>"),
+    ("SELECT G.src FROM G JOIN H ON ^G.src <=> H.src", "<=>"),
+    ("SELECT G.src FROM G, H WHERE ^G.src BETWEEN H.src AND H.dst", "BETWEEN"),
+    ("SELECT G.src FROM G, H WHERE H.b AND ^G.src + 1 = H.src", "="),
+    ("SELECT G.src FROM G, H WHERE\n  ^G.src = H.src OR G.dst = H.dst", "OR"),
+    ("SELECT G.src FROM G, H WHERE ^(G.src, G.dst) = (H.src, H.dst)", "="),
+    ("SELECT G.src FROM G, H WHERE ^NOT (G.src = H.src)", "NOT"),
+    ("SELECT G.src FROM G, H WHERE ^CASE WHEN G.src = 1 THEN H.b END", "CASE"),
+    ("SELECT A.src ^FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src", "FROM"),
+]
+
+NAMES = [
+    ("SELECT ^foo FROM G", "no column 'foo' is in scope here; in scope: src, dst"),
+    ("SELECT src FROM G WHERE dst = 1 AND\n  ^foo = 2", "no column 'foo'"),
+    ("SELECT G.^foo FROM G", "has no column 'foo'; it has src, dst"),
+    ("SELECT ^X.src FROM G", "no table or alias 'X' is in scope here; in scope: 'G'"),
+    ("SELECT ^X.* FROM G", "no table or alias 'X'"),
+    ("SELECT src FROM ^Gx", "there is no table 'Gx'; known tables: 'G', 'H', 'K', 'Odd'"),
+    ("SELECT src FROM ^db.G", "there is no table 'db.G'"),
+    ("SELECT ^a.b.c FROM G", "allowed are names of the form column or alias.column"),
+    ("SELECT ^src FROM G, H", "column 'src' is ambiguous; write one of G.src, H.src"),
+    ("SELECT A.src FROM G A JOIN G B ON A.src = B.src WHERE ^dst = 1", "ambiguous; write one of A.dst, B.dst"),
+    ("SELECT G.src FROM G, ^G", "alias 'G' occurs twice"),
+    ("SELECT x.src FROM G x JOIN H ^X ON TRUE", "alias 'X' occurs twice"),
+    ("SELECT A.src FROM G A JOIN G B USING (^nope)", "no column 'nope'"),
+    (
+        "SELECT A.src FROM G A, G B JOIN G C ON ^A.src = C.src",
+        "no table or alias 'A' is in scope here; in scope: 'B', 'C'",
+    ),
+    ("SELECT A.src FROM G A JOIN G B ON A.dst = B.src JOIN H USING (^src)", "ambiguous"),
+]
+
+TYPES = [
+    ("SELECT G.src FROM G JOIN H ON ^G.src = H.s", "G.src is BIGINT and H.s is STRING"),
+    ("SELECT H.src FROM H JOIN K ON K.z = H.src WHERE ^H.w = K.z", "H.w is DOUBLE and K.z is INT"),
+    ("SELECT A.src FROM H A JOIN G B ON ^A.m = B.src", "A.m is DECIMAL(10, 2) and B.src is BIGINT"),
+    ("SELECT src FROM G WHERE ^src", "has the type int64; a condition is BOOLEAN"),
+    ("SELECT src FROM G WHERE dst > 1 AND ^src + 1", "has the type int64"),
+    ("SELECT src FROM H WHERE ^s + 1 > 3", "No function matches"),
+    ("SELECT src, ^foo(src) FROM G", "Scalar Function with name foo does not exist"),
+    ("SELECT ^t - t FROM H", "CAST it to one of"),
+    ("SELECT src, ^array(1) AS l FROM G", "output column 'l' has the type list"),
+]
+
+SYNTAX = [
+    ("SELECT src FROM G x ^y", "Unexpected token"),
+    ("SELECT src ^FROM", "Expected table name"),
+    ("SELECT src FROM G ^WHERE", "WHERE lacks an operand"),
+    ("SELECT (src ^FROM G", "Expecting )"),
+    ("SELECT 'abc FROM G^", "ends within a string"),
+    ("^SELECT src, FROM G", "empty item"),
+]
+
+
+def refusal(marked: str) -> tuple[SqlError, str, int]:
+    sql = marked.replace("^", "")
+    with pytest.raises(SqlError) as caught:
+        bind(sql, CATALOG)
+    return caught.value, sql, marked.index("^")
+
+
+def offset_of(error: SqlError) -> int:
+    return sum(len(line) + 1 for line in error.sql.split("\n")[: error.line - 1]) + error.column - 1
+
+
+@pytest.mark.parametrize(("marked", "clause"), CLAUSES)
+def test_clauses_outside(marked: str, clause: str) -> None:
+    error, sql, offset = refusal(marked)
+    assert type(error) is UnsupportedQueryError, error
+    assert (error.clause, offset_of(error), error.sql) == (clause, offset, sql), error
+
+
+@pytest.mark.parametrize(
+    ("cases", "kind"), [(NAMES, UnknownNameError), (TYPES, SqlTypeError), (SYNTAX, SqlSyntaxError)]
+)
+def test_names_types_and_syntax(cases: list[tuple[str, str]], kind: type[SqlError]) -> None:
+    for marked, message in cases:
+        error, sql, offset = refusal(marked)
+        assert type(error) is kind, error
+        assert message in str(error)
+        assert (offset_of(error), error.sql) == (offset, sql), error
+
+
+def test_the_message_shows_line_and_caret() -> None:
+    error, _, _ = refusal("SELECT src\nFROM G\n  ^GROUP BY src")
+    assert str(error).splitlines()[1:] == ["  at line 3, column 3:", "      GROUP BY src", "      ^"]
+
+
+def test_the_cycle_is_named() -> None:
+    error, _, _ = refusal(
+        "SELECT A.src ^FROM G Z, G A, G B, G C "
+        "WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src AND Z.dst = A.src"
+    )
+    assert "A, B, C form a cycle; cyclic joins come later" in error.message
+
+
+def test_an_empty_text() -> None:
+    for sql in ("", "  ", ";", "-- nothing"):
+        with pytest.raises(SqlSyntaxError, match="empty"):
+            bind(sql, CATALOG)
+
+
+def test_positions_count_characters_and_not_bytes() -> None:
+    error, _, _ = refusal("SELECT 'äöü€😀', ^foo FROM G")
+    assert (error.line, error.column) == (1, 17)
