@@ -92,17 +92,12 @@ class ChangeError(LivejoinError):
     """
 
     def __init__(self, message: str, table: str = "", row: int = -1) -> None:
-        self.message = message
         self.table = table
         self.row = row
         where = f"table {table!r}" if table else ""
         if row >= 0:
             where += f", row {row} of the given changes" if where else f"row {row} of the given changes"
         super().__init__(f"{where}: {message}" if where else message)
-
-    def at_row(self, row: int) -> ChangeError:
-        """The same error at another row."""
-        return type(self)(self.message, self.table, row)
 
 
 class ChangeFormatError(ChangeError):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from livejoin.database.names import ByName
 from livejoin.errors import ReadError
 
 
@@ -17,8 +18,8 @@ class Commit:
 
     Attributes:
         version: The database's version after it.
-        changes: Changes given.
-        ignored: Those of them that were skipped as conflicts.
+        changes: Changes applied.
+        ignored: Changes skipped as conflicts.
     """
 
     def __init__(
@@ -27,8 +28,8 @@ class Commit:
         self.version = version
         self.changes = changes
         self.ignored = ignored
-        self._deltas = dict(deltas)
-        self._quiet = quiet
+        self._deltas = ByName(deltas.items())
+        self._quiet = ByName((name, name) for name in quiet)
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -41,10 +42,9 @@ class Commit:
         Raises:
             ReadError: The view keeps no deltas, or there is no such view.
         """
-        for name, delta in self._deltas.items():
-            if name.lower() == view.lower():
-                return delta
-        if view.lower() in {name.lower() for name in self._quiet}:
+        if view in self._deltas:
+            return self._deltas[view]
+        if view in self._quiet:
             msg = f"view {view!r} was created with deltas=False, so no commit has its delta; read the view itself"
             raise ReadError(msg)
         msg = f"commit {self.version} has no delta of a view {view!r}; it has {', '.join(self._deltas) or 'none'}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -15,15 +14,16 @@ import pyarrow as pa
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database import snapshot
 from livejoin.database.commit import Commit
+from livejoin.database.names import ByName
 from livejoin.database.view import View
 from livejoin.dataflow.events import TableEvents
-from livejoin.errors import ChangeError, ChangeFormatError, SchemaError
+from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError, SchemaError
 from livejoin.kernels.warm import ready
 from livejoin.plan import choose_tree, compile_plan
 from livejoin.schema import Catalog, Table
 from livejoin.sql import CreateTable, CreateView, DropTable, DropView, bind, parse_columns, parse_statement
 from livejoin.state.codec import Codec
-from livejoin.state.table import BaseTable, Staged
+from livejoin.state.table import BaseTable, Conflict, Staged
 
 Words = npt.NDArray[np.int64]
 OnConflict = Literal["error", "ignore"]
@@ -31,6 +31,7 @@ Granularity = Literal["commit", "change"]
 
 _MAX_ATOMS = 62
 _MIN_GARBAGE = 4096
+_SHOWN_COLUMNS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +77,12 @@ class Database:
     @property
     def tables(self) -> Mapping[str, Table]:
         """Declarations of the tables by name."""
-        return MappingProxyType({table.name: table for table in self._catalog})
+        return ByName((table.name, table) for table in self._catalog)
 
     @property
     def views(self) -> Mapping[str, View]:
         """The views by name."""
-        return MappingProxyType({view.name: view for view in self._views.values()})
+        return ByName((view.name, view) for view in self._views.values())
 
     def execute(self, sql: str) -> None:
         """Run ``CREATE TABLE``, ``CREATE VIEW name AS SELECT ...``, ``DROP TABLE`` or ``DROP VIEW``.
@@ -307,8 +308,8 @@ class Database:
             given.base.commit()
         self.version += count
         self._collect()
-        changes = sum(given.batch.weights.shape[0] for given in inputs)
         ignored = sum(done.ignored for _, done in staged)
+        changes = sum(given.batch.weights.shape[0] for given in inputs) - ignored
         quiet = frozenset(view.name for view in self._views.values() if not view.deltas)
         commit = Commit(self.version, changes, ignored, deltas, quiet)
         for name, delta in deltas.items():
@@ -377,16 +378,36 @@ class Database:
 
 
 def _stage(given: _Input, granularity: Granularity, ignore: bool) -> Staged:
-    """Stage a table's changes, for single changes in the order of their versions."""
-    if granularity == "commit":
-        return given.base.stage_commit(given.words, given.batch.weights, ignore)
-    order = np.argsort(given.versions, kind="stable")
-    words = np.ascontiguousarray(given.words[:, order])
+    """Stage a table's changes in the order of ``_seq`` where they have one."""
+    sequence = given.batch.sequence
+    order = np.arange(given.versions.shape[0]) if sequence is None else np.argsort(sequence, kind="stable")
+    words = given.words if sequence is None else np.ascontiguousarray(given.words[:, order])
+    stage = given.base.stage_commit if granularity == "commit" else given.base.stage_changes
     try:
-        staged = given.base.stage_changes(words, given.batch.weights[order], ignore)
-    except ChangeError as error:
-        raise error.at_row(int(order[error.row])) from None
-    return Staged(staged.rows, staged.weights, order[staged.changes], staged.ignored)
+        staged = stage(words, given.batch.weights[order], ignore)
+    except Conflict as conflict:
+        raise _refusal(given.batch, conflict, int(order[conflict.change])) from None
+    changes = np.where(staged.changes >= 0, order[staged.changes], -1) if order.size else staged.changes
+    return Staged(staged.rows, staged.weights, changes, staged.ignored)
+
+
+def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
+    """The error for a change that breaks a rule of its table."""
+    table = batch.table
+    values = batch.rows.slice(row, 1).to_pylist()[0]
+    if conflict.absent:
+        shown = ", ".join(f"{name} = {value!r:.80}" for name, value in list(values.items())[:_SHOWN_COLUMNS])
+        msg = (
+            f"the change deletes the row ({shown}), which is not in the table at this point; delete only rows that "
+            "are there, or apply with on_conflict='ignore'"
+        )
+        return AbsentRowError(msg, table.name, row)
+    key = ", ".join(f"{table.columns[c].name} = {values[table.columns[c].name]!r:.80}" for c in table.primary_key)
+    msg = (
+        f"the change inserts a second row with the primary key ({key}); delete the old row in the same commit, "
+        "or apply with on_conflict='ignore'"
+    )
+    return DuplicateKeyError(msg, table.name, row)
 
 
 def _events(view: View, given: _Input, staged: Staged) -> TableEvents:

@@ -7,6 +7,7 @@ multiplicity m stands there m times.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -78,14 +79,27 @@ def delta_table(query: ConjunctiveQuery, codec: Codec, chunks: Iterable[DeltaChu
     for chunk in chunks:
         columns = result_columns(query, codec, chunk.words)
         lengths = chunk.lengths()
-        kinds = pa.DictionaryArray.from_arrays(np.repeat((chunk.signs > 0).astype(np.int8), lengths), _KINDS)
-        columns += [kinds.cast(pa.string()), pa.array(np.repeat(chunk.versions, lengths))]
+        columns += [_kinds(chunk.signs, lengths), pa.array(np.repeat(chunk.versions, lengths))]
         tables.append(pa.table(columns, schema=schema))
         signs.update(np.unique(chunk.signs[lengths > 0]).tolist())
     if not tables:
         return schema.empty_table()
     table = pa.concat_tables(tables)
     return cancel(table) if consolidate and len(signs) > 1 else table
+
+
+def _kinds(signs: Words, lengths: Words) -> pa.Array:
+    """The change type of each row; mostly all are one, and then a constant is shared."""
+    present = np.unique(signs[lengths > 0])
+    if present.size == 1:
+        rows = int(lengths.sum())
+        return _constant(int(present[0] > 0), 1 << max(12, (rows - 1).bit_length())).slice(0, rows)
+    return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), lengths)))
+
+
+@lru_cache(maxsize=4)
+def _constant(kind: int, rows: int) -> pa.Array:
+    return pa.repeat(_KINDS[kind], rows)
 
 
 def cancel(delta: pa.Table) -> pa.Table:

@@ -249,6 +249,7 @@ class _State:
         spans += [(w & k.REF_MASK, 1 << (w >> k.CLASS_SHIFT)) for w in words if w]
         for size_class in range(k.SIZE_CLASSES):
             at = self.word(k.H_FREE + size_class)
+            assert (self.word(k.H_CLASSES) >> size_class & 1) == (at > 0), "the set of free classes"
             while at:
                 spans.append((at, 1 << size_class))
                 at = self.word(at)

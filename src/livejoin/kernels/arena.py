@@ -20,8 +20,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, overload, register_model
 
-from livejoin.kernels.jit import inlined
-from livejoin.kernels.layout import H_BUMP, H_END, H_FREE
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.layout import H_BUMP, H_CLASSES, H_END, H_FREE
 
 
 class ArenaType(types.Type):
@@ -105,17 +105,39 @@ def allocate_raw(m: Any, size: int) -> int:
 
 
 @inlined
-def allocate(m: Any, size_class: int) -> int:
-    """Take a block of ``1 << size_class`` words, not cleared; 0 if there is no space."""
-    at: int = m[H_FREE + size_class]
-    if at != 0:
-        m[H_FREE + size_class] = m[at]
-        return at
-    return allocate_raw(m, 1 << size_class)
-
-
-@inlined
 def release(m: Any, at: int, size_class: int) -> None:
     """Give a block back to its free list."""
     m[at] = m[H_FREE + size_class]
     m[H_FREE + size_class] = at
+    m[H_CLASSES] |= 1 << size_class
+
+
+@inlined
+def _take(m: Any, size_class: int) -> int:
+    """Take a block off a free list that has one."""
+    at: int = m[H_FREE + size_class]
+    m[H_FREE + size_class] = m[at]
+    if m[at] == 0:
+        m[H_CLASSES] ^= 1 << size_class
+    return at
+
+
+@helper
+def allocate(m: Any, size_class: int) -> int:
+    """Take a block of ``1 << size_class`` words, not cleared; 0 if there is no space.
+
+    A larger free block is split before new words are taken, or the blocks that growing keys leave behind would be a
+    fifth of the state.
+    """
+    classes = m[H_CLASSES] >> size_class
+    if classes == 0:
+        return allocate_raw(m, 1 << size_class)
+    larger = size_class
+    while classes & 1 == 0:
+        classes >>= 1
+        larger += 1
+    at = _take(m, larger)
+    while larger > size_class:
+        larger -= 1
+        release(m, at + (1 << larger), larger)
+    return at

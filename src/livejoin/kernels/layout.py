@@ -11,7 +11,7 @@ half of a directory entry: the rows of the child's semi-join view ``V_s`` that c
     generalized row     a slot for each child, STATE, UP, then the key's words: the entry of the directory that all
                         children of a generalized node share, and at the same time that node's row
     record              the values of a base row that the query uses (once for all atoms over the table), then for
-                        each atom over the table STATE, UP (not V_s position alone: slot|position) and a LINK a child
+                        each atom over the table STATE, UP and a LINK a child
 
     STATE   multiplicity (atom) or live flag (generalized) above COUNTER_BITS, below: children whose V_p has the key
     UP      slot in the parent's directory | position in the slot's block while in V_s
@@ -46,6 +46,7 @@ H_PROPAGATED = 13  # rows that entered or left some V_s, in total
 H_TOUCHED = 14  # counters changed by P-UPDATE, in total
 H_SEGMENT_KEY = 15  # version and sign of the last segment
 H_SEGMENT_SIGN = 16
+H_CLASSES = 17  # bit set of the size classes whose free list is not empty
 H_ROOT = 20  # the root's slot
 H_FREE = 24  # one free list a size class
 SIZE_CLASSES = 33

@@ -12,13 +12,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.errors import AbsentRowError, CapacityError, DuplicateKeyError, StateError
+from livejoin.errors import CapacityError, StateError
 from livejoin.kernels import layout as k
 from livejoin.kernels import rows as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.schema import Table
 
 Words = npt.NDArray[np.int64]
+
+
+class Conflict(Exception):  # noqa: N818 - a signal to the caller, who knows the row's values and makes the error
+    """A change that breaks a rule of its table.
+
+    Args:
+        status: ``ABSENT`` or ``DUPLICATE`` of `livejoin.kernels.rows`.
+        change: Position of the change among those staged.
+    """
+
+    def __init__(self, status: int, change: int) -> None:
+        super().__init__(status, change)
+        self.absent = status == kernel.ABSENT
+        self.change = change
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,15 +104,16 @@ class BaseTable:
             The net events, deletions first.
 
         Raises:
-            AbsentRowError: A deletion of a row that is not there; the table is as before.
-            DuplicateKeyError: A second row with the same primary key; the table is as before.
+            Conflict: A deletion of a row that is not there or a second row with the same primary key; the table is
+                as before.
         """
         self._begin(weights)
         with wrapping():
             status, count, change = kernel.stage_commit(*self._state(), values, weights, ignore, self._touched)
             self._staged = count
             if status != kernel.OK:
-                raise self._refuse(status, change)
+                self.rollback()
+                raise Conflict(status, change)
             events = np.empty((count, 3), np.int64)
             made = kernel.net_events(self.words, self.stride, self._touched, count, events)
         return self._result(events[:made])
@@ -113,7 +128,8 @@ class BaseTable:
             )
         self._staged = count
         if status != kernel.OK:
-            raise self._refuse(status, change)
+            self.rollback()
+            raise Conflict(status, change)
         return self._result(events[:made])
 
     def commit(self) -> None:
@@ -228,23 +244,6 @@ class BaseTable:
         ignored = int(self._header[kernel.R_IGNORED])
         rows, weights, changes = (np.ascontiguousarray(events[:, i]) for i in range(3))
         return Staged(rows, weights, changes, ignored)
-
-    def _refuse(self, status: int, change: int) -> Exception:
-        """Undo the staging and make the error for it."""
-        self.rollback()
-        name = self.table.name
-        if status == kernel.ABSENT:
-            msg = (
-                "the change deletes a row that is not in the table; delete only rows that are there, "
-                "or apply with on_conflict='ignore'"
-            )
-            return AbsentRowError(msg, name, change)
-        key = ", ".join(self.table.columns[c].name for c in self.table.primary_key)
-        msg = (
-            f"the change inserts a second row with the same primary key ({key}); delete the old row in the same "
-            "commit, or apply with on_conflict='ignore'"
-        )
-        return DuplicateKeyError(msg, name, change)
 
     def _named(self) -> npt.NDArray[np.bool_]:
         """Which of the ids given out are in use."""
