@@ -41,6 +41,7 @@ class Harness:
         self.oracle = Oracle(tables)
         self.database = livejoin.Database()
         self.watched: dict[str, _Watched] = {}
+        self.stopped = False
         for table in tables:
             self.database.create_table(table.name, table.column_list, window_rows=table.window_rows)
 
@@ -61,10 +62,13 @@ class Harness:
         return any(after.count(w.query.plain) > RESULT_LIMIT for w in self.watched.values())
 
     def run(self, commit: CommitSpec, form: str = "arrow") -> None:
-        """One commit, good or bad, with all checks; one that would make a result too large is left out."""
+        """One commit, good or bad, with all checks; from the first that makes a result too large, none is run."""
+        self.stopped = self.stopped or (commit.error is None and self.too_large(commit.changes))
+        if self.stopped:
+            return
         if commit.error is not None:
             self.refused(commit, form)
-        elif not self.too_large(commit.changes):
+        else:
             self.apply(commit.changes, form)
 
     def data(self, changes: Sequence[Change], form: str) -> dict[str, object]:

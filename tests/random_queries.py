@@ -212,9 +212,9 @@ class _Rendering:
             shapes = " OR ".join(t for t, _ in templates)
             columns = [o for _, used in templates for o in used]
             shape = f"({shapes})" if len(templates) > 1 else shapes
-            result.append(
-                (_fill(shape, [self._reference(o) for o in columns]), _fill(shape, [self._plain(o) for o in columns]))
-            )
+            # A column that USING merged belongs to the left table, so a predicate over two columns names its own.
+            named = self._reference if len(columns) == 1 else self._plain
+            result.append((_fill(shape, [named(o) for o in columns]), _fill(shape, [self._plain(o) for o in columns])))
         return result
 
     def _predicate(self, number: int) -> tuple[str, list[Occurrence]]:

@@ -146,6 +146,20 @@ def test_an_empty_commit_is_a_version() -> None:
         assert commit["hop3"].schema.names == ["a", "b", "c", "d", "_change_type", "_commit_version"]
 
 
+def test_an_empty_replay_changes_nothing() -> None:
+    """Every change of a log is a version, so a log without changes is none; as one commit it is an empty commit."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    db.create_view("hop3", SQL)
+    empty = pa.table({name: pa.array([], pa.int64()) for name in ("src", "dst", "_seq")})
+    for logs in ({}, {"G": empty}):
+        commit = db.replay(logs, granularity="change")
+        assert commit.version == db.version == 0
+        assert commit["hop3"].num_rows == commit.changes == 0
+    for number, logs in enumerate(({}, {"G": empty}), 1):
+        assert db.replay(logs, granularity="commit").version == db.version == number
+
+
 def test_a_commit_that_undoes_itself_has_no_delta() -> None:
     db = livejoin.Database()
     db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")

@@ -106,7 +106,8 @@ class Guarded:
         assert self.db.version == version
         self.unchanged()
         self.good([Change("G", "insert", (3, 1)), Change("G", "delete", (1, 2))])
-        assert self.db.version == version + 1
+        self.good([Change("G", "insert", (1, 2)), Change("G", "delete", (3, 1))])
+        assert self.db.version == version + 2
         return caught.value
 
 
@@ -187,7 +188,7 @@ BAD_DATA = [
         "G",
         [{"src": 1, "dst": 2, "_change_type": "delete"}] * 2,
         errors.AbsentRowError,
-        ["G", "row 1"],
+        ["G", "src = 1, dst = 2"],
         id="deleted more often than it is there",
     ),
     pytest.param(
@@ -382,8 +383,8 @@ def test_ignored_conflicts_are_counted(guarded: Guarded) -> None:
         ("a BIGINT, A INT", errors.SchemaError, ["a"]),
         ("_change_type STRING", errors.SchemaError, ["_change_type", "reserved"]),
         ("_seq BIGINT", errors.SchemaError, ["_seq", "reserved"]),
-        ("a MAP<STRING, INT>", errors.UnsupportedQueryError, ["MAP"]),
-        ("a DECIMAL(39, 2)", errors.SchemaError, ["39"]),
+        ("a MAP<STRING, INT>", errors.SqlTypeError, ["MAP"]),
+        ("a DECIMAL(39, 2)", errors.SqlTypeError, ["39"]),
         ("a BIGINT,", errors.SqlSyntaxError, []),
         ("", errors.LivejoinError, ["column"]),
         ("a BIGINT, PRIMARY KEY (b)", errors.LivejoinError, ["b"]),
@@ -411,8 +412,8 @@ BAD_QUERIES = [
     ("SELECT src FROM G WHERE nothere = 1", errors.UnknownNameError, ["nothere"]),
     ("SELECT src FROM G JOIN P ON G.dst = P.name", errors.SqlTypeError, ["BIGINT", "STRING"]),
     ("SELECT src FROM G WHERE src", errors.SqlTypeError, ["BOOLEAN"]),
-    ("SELECT src AS _change_type FROM G", errors.SchemaError, ["_change_type", "reserved"]),
-    ("SELECT", errors.SqlSyntaxError, []),
+    ("SELECT src AS _change_type FROM G", errors.UnsupportedQueryError, ["_change_type", "reserved"]),
+    ("SELECT", errors.UnsupportedQueryError, ["FROM"]),
     ("SELECT src FROM", errors.SqlSyntaxError, []),
     ("SELECT src FROM G WHERE (src = 1", errors.SqlSyntaxError, []),
     ("", errors.SqlSyntaxError, []),
@@ -430,9 +431,9 @@ UNSUPPORTED = [
     ("SELECT DISTINCT src FROM G", "DISTINCT"),
     ("SELECT A.src FROM G A LEFT JOIN G B ON A.dst = B.src", "LEFT"),
     ("SELECT A.src FROM G A FULL OUTER JOIN G B ON A.dst = B.src", "FULL"),
-    ("SELECT src FROM (SELECT src FROM G) q", "sub-query"),
-    ("SELECT src FROM G WHERE src IN (SELECT dst FROM G)", "sub-query"),
-    ("SELECT src FROM G WHERE EXISTS (SELECT 1 FROM P)", "sub-query"),
+    ("SELECT src FROM (SELECT src FROM G) q", "sub-quer"),
+    ("SELECT src FROM G WHERE src IN (SELECT dst FROM G)", "sub-quer"),
+    ("SELECT src FROM G WHERE EXISTS (SELECT 1 FROM P)", "sub-quer"),
     ("WITH q AS (SELECT src FROM G) SELECT src FROM q", "WITH"),
     ("SELECT src FROM G UNION ALL SELECT dst FROM G", "UNION"),
     ("SELECT src FROM G ORDER BY src", "ORDER BY"),
@@ -482,4 +483,4 @@ def test_times_with_a_zone_are_taken_as_utc() -> None:
 
 def test_the_one_reserved_bigint_is_refused(guarded: Guarded) -> None:
     """One 64-bit pattern stands for NULL inside; the value with these bits is refused and never mistaken."""
-    guarded.refuses(lambda db: db.apply("G", [(0x7FF94E554C4C0001, 1)]), errors.ChangeValueError, "reserved")
+    guarded.refuses(lambda db: db.apply("G", [(0x7FF94E554C4C0001, 1)]), errors.ChangeValueError, "reserve")

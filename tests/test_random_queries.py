@@ -6,13 +6,8 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from harness import Harness, run_all
-from scenario import Change, Scenario
+from scenario import Change, CommitSpec, Scenario
 from strategies import FUZZ, scenarios
-
-
-def flat(scenario: Scenario) -> list[Change]:
-    """All good changes of a scenario, one after the other."""
-    return [change for commit in scenario.commits if commit.error is None for change in commit.changes]
 
 
 @FUZZ
@@ -32,11 +27,11 @@ def test_order_inside_a_commit_does_not_matter(scenario: Scenario, random: objec
     for number, query in enumerate(scenario.queries):
         harness.create_view(f"v{number}", query)
     for commit, form in zip(scenario.commits, scenario.forms, strict=True):
-        if commit.error is None and not harness.too_large(commit.changes):
+        if commit.error is None:
             shuffled = list(commit.changes)
             random.shuffle(shuffled)  # type: ignore[attr-defined]
             note(f"shuffled: {shuffled}")
-            harness.apply(shuffled, form)
+            harness.run(CommitSpec(tuple(shuffled)), form)
 
 
 @FUZZ
@@ -49,8 +44,8 @@ def test_changes_one_by_one(scenario: Scenario, data: st.DataObject) -> None:
         harness.create_view(f"v{number}", query)
     for commit in scenario.commits:
         changes = commit.changes
-        if not changes or any(harness.too_large(changes[:end]) for end in range(1, len(changes) + 1)):
-            continue
+        if _grows_large(harness, changes):
+            break
         order = data.draw(st.just(list(range(len(changes)))) | st.permutations(range(len(changes))), label="log order")
         harness.replay(changes, order, gap=data.draw(st.sampled_from([1, 1000]), label="gap"))
 
@@ -65,10 +60,9 @@ def test_both_granularities_give_the_same_result(scenario: Scenario, data: st.Da
         harness.create_view(f"v{number}", query)
         harness.create_view(f"quiet{number}", query, deltas=False)
     for commit, form in zip(scenario.commits, scenario.forms, strict=True):
-        if harness.too_large(commit.changes):
-            continue
-        by_change = data.draw(st.booleans(), label="by change")
-        if by_change and commit.changes and not _grows_large(harness, commit.changes):
+        if _grows_large(harness, commit.changes):
+            break
+        if commit.changes and data.draw(st.booleans(), label="by change"):
             harness.replay(commit.changes)
         else:
             harness.apply(commit.changes, form)
