@@ -28,6 +28,5 @@ def add(total: Counter[Row], delta: list[Row]) -> None:
 def versions_of(folder: Path) -> list[list[int]]:
     """The commit versions in each file, in the order of the files."""
     return [
-        sorted(set(pq.read_table(file)["_commit_version"].to_pylist()))
-        for file in sorted(folder.glob("*.parquet"))
+        sorted(set(pq.read_table(file)["_commit_version"].to_pylist())) for file in sorted(folder.glob("*.parquet"))
     ]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -72,7 +72,7 @@ def test_the_sequence_orders_the_rows_and_goes(spark: SparkSession) -> None:
 
 def test_a_missing_sequence_is_refused() -> None:
     struct = pa.StructArray.from_arrays([pa.array([1, 2]), pa.array([5, None])], ["a", "_seq"])
-    time = pa.array([datetime(2025, 1, 1, tzinfo=timezone.utc)] * 2)
+    time = pa.array([datetime(2025, 1, 1, tzinfo=UTC)] * 2)
     rows = pa.table({"_table": pa.array([0, 0], pa.int32()), "t0": struct, "_commit_timestamp": time})
     with pytest.raises(ChangeFormatError, match=r"table 'T', row 1 of the given changes: _seq is NULL"):
         unpack(("T",), rows)

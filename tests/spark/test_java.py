@@ -15,7 +15,7 @@ from livejoin.spark.java import ensure_java, java_version
 def fake_java(home: Path, version: str) -> Path:
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-01-01' >&2\necho \"$@\"\n")
+    program.write_text(f'#!/bin/sh\necho \'openjdk version "{version}" 2025-01-01\' >&2\necho "$@"\n')
     program.chmod(0o755)
     return program
 

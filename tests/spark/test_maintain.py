@@ -61,7 +61,10 @@ def test_tables_advance_together_and_restart_where_they_were(spark: SparkSession
     feed(tmp_path / "messages", "2.csv", "2,to nobody\n")
     run()
     assert sum_of(out / "inbox") == Counter({("anna", "hello"): 2, ("cyd", "lost"): 1})
-    assert [file.name for file in sorted((out / "inbox").iterdir())] == ["part-00000000.parquet", "part-00000001.parquet"]
+    assert [file.name for file in sorted((out / "inbox").iterdir())] == [
+        "part-00000000.parquet",
+        "part-00000001.parquet",
+    ]
     assert versions_of(out / "inbox") == [[1], [2]]
     assert [(r.batch_id, r.changes, r.delta_rows, r.rows) for r in reports] == [
         (0, 5, {"inbox": 2}, {"inbox": 2}),

@@ -74,10 +74,10 @@ class Dashboard:
         meter = self._meter
         reports = [report for _, report in list(meter.history)]
         grid = Table.grid(padding=(0, 2))
-        grid.add_column(min_width=11)
-        grid.add_column(justify="right", min_width=13)
-        grid.add_column(min_width=20)
-        grid.add_column(justify="right", min_width=20)
+        grid.add_column(min_width=10, max_width=16, no_wrap=True, overflow="ellipsis")
+        grid.add_column(justify="right", min_width=13, no_wrap=True)
+        grid.add_column(min_width=20, no_wrap=True)
+        grid.add_column(justify="right", min_width=20, no_wrap=True)
         total = f" of {meter.expected}" if meter.expected else ""
         grid.add_row("batches", Text(f"{meter.done}{total}", "bold"), self._bar(), self._left())
         grid.add_row(
@@ -95,7 +95,7 @@ class Dashboard:
         for view in self._views:
             rows = [report.rows.get(view, 0) for report in reports]
             now = f"{rows[-1]:,}" if rows else "0"
-            grid.add_row(view, Text(now, "bold green"), Text(sparkline(rows), "green"), "rows in the result now")
+            grid.add_row(view, Text(now, "bold green"), Text(sparkline(rows), "green"), "rows in the result")
         state = size(meter.last.state_bytes) if meter.last else "0 B"
         share = f"engine busy {meter.engine_share:.0%}" if reports else ""
         grid.add_row("state", Text(state, "bold"), "", Text(share, "dim"))

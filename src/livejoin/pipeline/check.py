@@ -138,15 +138,14 @@ def _expanded(row: str, signed: str) -> str:
 
 
 def _count(connection: duckdb.DuckDBPyConnection, relation: str) -> int:
-    found = connection.execute(f"SELECT count(*) FROM {relation}").fetchone()
-    return int(found[0]) if found else 0
+    return int(connection.execute(f"SELECT count(*) FROM {relation}").fetchall()[0][0])
 
 
 def _example(connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> str:
-    found = connection.execute("SELECT * FROM differing LIMIT 1").fetchone()
-    if found is None:
+    found = connection.execute("SELECT * FROM differing LIMIT 1").fetchall()
+    if not found:
         return ""
-    *values, recomputed, maintained, summed = found
+    *values, recomputed, maintained, summed = found[0]
     row = ", ".join(f"{name} = {value!r}" for name, value in zip(schema.names, values, strict=True))
     return f"({row}): {recomputed} times in DuckDB, {maintained} in the engine, {summed} in the sum of the deltas"
 

@@ -95,6 +95,9 @@ def _text(path: Path) -> str:
 def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pipeline:
     folder = absolute.parent
     problems: list[_Problem] = []
+    if parsed.run.check and parsed.run.trigger != AVAILABLE_NOW:
+        message = f"needs trigger = {AVAILABLE_NOW!r}: a pipeline that goes on has no end to check at"
+        problems.append(_Problem(("run", "check"), message))
     sources: dict[str, FileSource] = {}
     for name, table in parsed.tables.items():
         try:
@@ -179,9 +182,6 @@ def _check_run(source: FileSource, parsed: PipelineFile) -> None:
         raise _Refused("path", msg)
     if not parsed.run.check:
         return
-    if not ends:
-        msg = "run.check needs run.trigger = 'available-now': a pipeline that goes on has no end to check at"
-        raise _Refused("path", msg)
     if source.format == "orc":
         msg = "run.check reads the files with DuckDB, which does not read 'orc'; allowed are csv, json and parquet"
         raise _Refused("format", msg)

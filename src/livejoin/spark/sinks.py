@@ -52,7 +52,7 @@ class ParquetSink:
     folder: Path
 
     def open(self, views: Iterable[str], last_batch: int | None) -> None:
-        """Make the folders.
+        """Make the folders, and take away files that a process which died did not complete.
 
         Raises:
             StateError: They hold files of batches that the engine never saw.
@@ -61,6 +61,8 @@ class ParquetSink:
         newest = 0 if last_batch is None else last_batch + 1
         for view in views:
             self.of(view).mkdir(parents=True, exist_ok=True)
+            for draft in self.of(view).glob(".part-*.writing"):
+                draft.unlink()
             foreign = [file for file in self.files(view) if int(file.stem.removeprefix("part-")) > newest]
             if foreign:
                 seen = "has not seen a batch yet" if last_batch is None else f"has seen the batches up to {last_batch}"

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from livejoin.cli.main import FAILED, OK, WRONG_INPUT, main
+
+PIPELINE = """
+[tables.G]
+schema = "src BIGINT, dst BIGINT, _change_type STRING"
+format = "csv"
+path = "in/*.csv"
+options = { maxFilesPerTrigger = 1 }
+feed = "change-feed"
+
+[views.hop2]
+sql = "SELECT x.src, y.dst FROM G x JOIN G y ON x.dst = y.src"
+
+[sink]
+kind = "parquet"
+path = "out"
+
+[run]
+checkpoint = "checkpoint"
+check = true
+"""
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("1,2,insert\n2,3,insert\n")
+    (tmp_path / "pipeline.toml").write_text(PIPELINE)
+    return tmp_path / "pipeline.toml"
+
+
+def test_help_and_version_need_no_spark(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, text in (
+        (["--help"], "run a pipeline file"),
+        (["run", "--help"], "--fresh"),
+        (["--version"], "livejoin"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+        assert text in capsys.readouterr().out
+
+
+def test_it_runs_as_a_module() -> None:
+    ran = subprocess.run([sys.executable, "-m", "livejoin", "run"], capture_output=True, text=True, check=False)
+    assert ran.returncode == WRONG_INPUT
+    assert "PIPELINE.toml" in ran.stderr
+
+
+def test_a_wrong_file_is_one_short_error(pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline.write_text(PIPELINE.replace("y.src", "y.nothing").replace("[sink]", "[sunk]"))
+    assert main(["run", str(pipeline)]) == WRONG_INPUT
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"error: {pipeline}:")
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.spark
+def test_a_run_from_start_to_check(spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(pipeline)]) == OK
+    said = capsys.readouterr().out
+    assert "1 batches, 2 changes, 1 delta rows" in said
+    assert "hop2: DuckDB 1 rows, livejoin 1 rows: identical" in said
+
+    (pipeline.parent / "in" / "2.csv").write_text("1,2,delete\n3,4,insert\n")
+    assert main(["run", str(pipeline)]) == OK
+    said = capsys.readouterr().out
+    assert "batch 2 of 2" in said
+    assert "(the sum of the 3 delta rows on disk too)" in said
+
+    assert main(["run", str(pipeline)]) == OK
+    assert "Nothing new has arrived" in capsys.readouterr().out
+
+    (pipeline.parent / "out" / "hop2" / "mine.txt").write_text("kept")
+    assert main(["run", str(pipeline), "--fresh"]) == OK
+    assert "2 batches, 4 changes" in capsys.readouterr().out
+    assert (pipeline.parent / "out" / "hop2" / "mine.txt").exists()
+
+
+@pytest.mark.spark
+def test_the_check_finds_a_delta_that_was_lost(
+    spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(pipeline)]) == OK
+    file = pipeline.parent / "out" / "hop2" / "part-00000000.parquet"
+    table = pq.read_table(file)
+    pq.write_table(pa.concat_tables([table, table]), file)
+    capsys.readouterr()
+    assert main(["run", str(pipeline)]) == FAILED
+    said = capsys.readouterr().out
+    assert "DIFFERENT" in said
+    assert "(src = 1, dst = 3): 1 times in DuckDB, 1 in the engine, 2 in the sum of the deltas" in said
+
+
+@pytest.mark.spark
+def test_the_check_finds_input_that_was_never_applied(
+    spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(pipeline)]) == OK
+    (pipeline.parent / "in" / "1.csv").write_text("1,2,insert\n2,3,insert\n2,4,insert\n")
+    capsys.readouterr()
+    main(["run", str(pipeline)])
+    assert "hop2: DuckDB 2 rows, livejoin" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+def test_a_change_that_cannot_be_applied_is_one_short_error(
+    spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (pipeline.parent / "in" / "1.csv").write_text("1,2,delete\n")
+    assert main(["run", str(pipeline)]) == FAILED
+    said = capsys.readouterr().err
+    assert said.startswith("error: table 'G', row 0")
+    assert "in micro-batch 0 of Spark; none of it was applied" in said
+    assert "Traceback" not in said

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from livejoin.errors import PipelineError
+from livejoin.pipeline import load
+
+GOOD = """
+[tables.G]
+schema = "_seq BIGINT, src BIGINT, price DECIMAL(10, 2)"
+format = "csv"
+path = "in"
+options = { header = true, maxFilesPerTrigger = 1 }
+window_rows = 10
+
+[views.v]
+sql = "SELECT src FROM G"
+
+[sink]
+kind = "parquet"
+path = "out"
+
+[run]
+checkpoint = "checkpoint"
+check = true
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.csv").write_text("_seq,src,price\n")
+    (tmp_path / "v.sql").write_text("SELECT src + 1 AS s FROM G")
+    return tmp_path
+
+
+def read(folder: Path, old: str = "", new: str = "") -> PipelineError | None:
+    """The error that loading gives after one change of the good file."""
+    assert old in GOOD
+    (folder / "p.toml").write_text(GOOD.replace(old, new, 1) if old else GOOD)
+    try:
+        load(folder / "p.toml")
+    except PipelineError as error:
+        return error
+    return None
+
+
+def test_a_good_file_is_looked_up(folder: Path) -> None:
+    (folder / "p.toml").write_text(GOOD.replace('sql = "SELECT src FROM G"', 'sql_file = "v.sql"'))
+    pipeline = load(folder / "p.toml")
+    source = pipeline.sources["G"]
+    assert [column.name for column in source.table.columns] == ["src", "price"]
+    assert source.columns == (("_seq", "BIGINT"), ("src", "BIGINT"), ("price", "DECIMAL(10, 2)"))
+    assert source.options == {"header": "true", "maxFilesPerTrigger": "1"}
+    assert source.table.window_rows == 10
+    assert pipeline.views == {"v": "SELECT src + 1 AS s FROM G"}
+    assert (pipeline.output, pipeline.checkpoint) == (folder / "out", folder / "checkpoint")
+    assert pipeline.trigger == {"availableNow": True}
+
+
+def test_an_interval_is_a_trigger(folder: Path) -> None:
+    changed = GOOD.replace("check = true", 'trigger = "10 seconds"')
+    (folder / "p.toml").write_text(changed)
+    assert load(folder / "p.toml").trigger == {"processingTime": "10 seconds"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "line", "message"),
+    [
+        ("window_rows", "widow_rows", "tables.G.widow_rows", 7, "allowed are schema, format, path, options, feed"),
+        ("window_rows = 10", "window_rows = 0", "tables.G.window_rows", 7, "greater than 0, found 0"),
+        ("window_rows = 10", 'window_rows = "10"', "tables.G.window_rows", 7, "valid integer, found '10'"),
+        ('"csv"', '"avro"', "tables.G.format", 4, "'csv', 'json', 'orc' or 'parquet', found 'avro'"),
+        ('path = "in"', "", "tables.G.path", 2, "is missing"),
+        ('path = "in"', 'path = "nowhere"', "tables.G.path", 5, "there is no file at"),
+        ("src BIGINT", "src BIGNT", "tables.G.schema", 3, "BIGNT"),
+        ("_seq BIGINT", "_seq STRING", "tables.G.schema", 3, "_seq has the type BIGINT, found '_seq STRING'"),
+        ("_seq BIGINT", "_change_type STRING", "tables.G.feed", 2, "must be 'change-feed', not 'append'"),
+        ("window_rows", 'feed = "change-feed"\nwindow_rows', "tables.G.schema", 3, "needs the column _change_type"),
+        ("window_rows", 'feed = "debezium"\nwindow_rows', "tables.G", 2, "is read from json, not from 'csv'"),
+        ("src BIGINT", "src BIGINT PRIMARY KEY", "tables.G.schema", 3, "leave PRIMARY KEY out"),
+        ("SELECT src", "SELECT source", "views.v.sql", 10, "source"),
+        ('sql = "SELECT src FROM G"', "", "views.v", 9, "needs either sql or sql_file"),
+        ('sql = "SELECT src FROM G"', 'sql_file = "w.sql"', "views.v.sql_file", 10, "cannot read it"),
+        ('kind = "parquet"', 'kind = "kafka"', "sink.kind", 13, "found 'kafka'"),
+        ("check = true", 'trigger = "sometimes"', "run.trigger", 18, "'available-now' and an interval"),
+        ('check = true', 'check = true\ntrigger = "5 seconds"', "run.check", 18, "has no end to check at"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_refused_with_key_and_line(
+    folder: Path, old: str, new: str, key: str, line: int, message: str
+) -> None:
+    error = read(folder, old, new)
+    assert error is not None
+    assert (error.key, error.line) == (key, line)
+    assert str(error).startswith(f"{folder / 'p.toml'}:{line}: {key}: ")
+    assert message in str(error)
+
+
+def test_all_errors_come_at_once_in_the_order_of_the_file(folder: Path) -> None:
+    (folder / "p.toml").write_text(
+        GOOD.replace('"csv"', '"avro"').replace("window_rows", "widow").replace("check =", "chk =")
+    )
+    with pytest.raises(PipelineError) as caught:
+        load(folder / "p.toml")
+    places = [line.split(": ")[0].rpartition(":")[2] for line in str(caught.value).splitlines()]
+    assert places == ["4", "7", "18"]
+
+
+def test_broken_toml_names_the_line(folder: Path) -> None:
+    error = read(folder, '"csv"', '"csv')
+    assert error is not None
+    assert error.line == 4
+    assert "not valid TOML" in str(error)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"nothing\.toml: cannot read the pipeline file: No such file"):
+        load(tmp_path / "nothing.toml")
