@@ -22,7 +22,7 @@ Words = npt.NDArray[np.int64]
 
 def check(plan: PhysicalPlan, arena: Words) -> None:
     """Assert all invariants of an arena; O(state) Python steps."""
-    state = _State(plan, arena)
+    state = State(plan, arena)
     state.collect()
     for index in range(len(plan.tree.nodes)):
         state.check_rows(index)
@@ -36,7 +36,7 @@ def check(plan: PhysicalPlan, arena: Words) -> None:
 
 
 @dataclass
-class _State:
+class State:
     """What is read off an arena: rows by node, and the words that each structure takes."""
 
     plan: PhysicalPlan

@@ -82,7 +82,7 @@ class MultiwayJoin:
         while kernel.load(self.arena.words, self.plan.words, table, rows, words[first:], stride) == k.NEED_SPACE:
             self.arena.grow()
 
-    def maintain(self, events: Words, emit: bool) -> Iterator[DeltaChunk]:
+    def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         """Apply events in order; the delta comes in chunks, each a buffer of its own.
 
         The iterator must be run to its end; until then the state is between two events.
@@ -90,13 +90,16 @@ class MultiwayJoin:
         Args:
             events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.layout`.
             emit: Whether to enumerate the delta; needs live views.
+            capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
         """
         width = self.plan.query.head
-        capacity = max(1024, OUTPUT_BYTES // (8 * max(1, len(width)))) if emit else 1
-        segments = SEGMENTS if emit else 1
+        rows_at_most = capacity or max(1024, OUTPUT_BYTES // (8 * max(1, len(width))))
+        segments = capacity or SEGMENTS
+        if not emit:
+            rows_at_most = segments = 1
         status = k.NEED_SPACE
         while status != k.DONE:
-            output = np.empty((len(width), capacity), np.int64)
+            output = np.empty((len(width), rows_at_most), np.int64)
             starts, versions, signs = (np.empty(segments, np.int64) for _ in range(3))
             status = self._run(events, emit, output, starts, versions, signs)
             rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
