@@ -104,16 +104,20 @@ class Harness:
         assert set(commit.views) == {name for name, w in self.watched.items() if w.deltas}
         self.check()
 
-    def replay(self, changes: Sequence[Change], order: Sequence[int] | None = None, gap: int = 1) -> None:
-        """Changes one by one, in order; `order` permutes the rows of the logs, which `_seq` puts right."""
-        steps = self._steps(changes)
-        sequence = [100 + gap * i for i in range(len(changes))]
+    def logs(self, changes: Sequence[Change], order: Sequence[int] | None = None, gap: int = 1) -> dict[str, object]:
+        """The changes as `Database.replay` takes them, the rows of the logs in the given order."""
         order = list(range(len(changes))) if order is None else order
-        logs = {}
+        logs: dict[str, object] = {}
         for name, table in self.tables.items():
             mine = [i for i in order if changes[i].table == name]
             if mine:
-                logs[name] = arrow_rows(table, [changes[i] for i in mine], [sequence[i] for i in mine])
+                logs[name] = arrow_rows(table, [changes[i] for i in mine], [100 + gap * i for i in mine])
+        return logs
+
+    def replay(self, changes: Sequence[Change], order: Sequence[int] | None = None, gap: int = 1) -> None:
+        """Changes one by one, in order; `order` permutes the rows of the logs, which `_seq` puts right."""
+        steps = self._steps(changes)
+        logs = self.logs(changes, order, gap)
         version = self.database.version
         commit = self.database.replay(logs, granularity="change")
         self.oracle.apply_each(changes)
@@ -129,11 +133,31 @@ class Harness:
             for number in range(len(changes)):
                 mask = pa.array([v == version + 1 + number for v in versions], pa.bool_())
                 found = signed_multiset(delta.filter(mask))
+                assert sum(map(abs, found.values())) == versions.count(version + 1 + number), f"{name}: not net"
                 expected = difference(steps[number + 1][name], steps[number][name])
                 assert_same_rows(found, expected, f"delta of {name} for change {number}, {changes[number]}")
             signed = signed_multiset(delta)
             watched.total = add(watched.total, signed)
             assert_same_rows(self._taken(watched), signed, f"deltas of {name} that its subscriber saw")
+        self.check()
+
+    def apply_ignoring(self, changes: Sequence[Change], granularity: str) -> None:
+        """Changes of which some are conflicts, which are skipped and counted."""
+        before = self.recomputed()
+        if granularity == "commit":
+            ignored = self.oracle.apply_ignoring(changes)
+            commit = self.database.apply(self.data(changes, "arrow"), on_conflict="ignore")
+        else:
+            ignored = sum(self.oracle.apply_ignoring([change]) for change in changes)
+            commit = self.database.replay(self.logs(changes), granularity="change", on_conflict="ignore")
+        assert (commit.ignored, commit.changes) == (ignored, len(changes) - ignored)
+        after = self.recomputed()
+        for name, watched in self.watched.items():
+            if watched.deltas:
+                signed = signed_multiset(commit[name])
+                assert_same_rows(signed, difference(after[name], before[name]), f"delta of {name}")
+                watched.total = add(watched.total, signed)
+                watched.seen.clear()
         self.check()
 
     def refused(self, commit: CommitSpec, form: str = "arrow") -> None:

@@ -99,6 +99,34 @@ class Oracle:
             if table.window_rows is not None and len(self.rows[name]) > table.window_rows:
                 del self.rows[name][: len(self.rows[name]) - table.window_rows]
 
+    def apply_ignoring(self, changes: Iterable[Change]) -> int:
+        """As `apply`, but deletions of absent rows and second rows of a key are skipped; returns how many.
+
+        Among rows that are new in the same commit, the first of a key stays.
+        """
+        changes = list(changes)
+        ignored = 0
+        before = {name: multiset(rows) for name, rows in self.rows.items()}
+        for change in sorted(changes, key=lambda c: c.sign, reverse=True):
+            try:
+                self.apply([change])
+            except LookupError:
+                ignored += 1
+        for name, table in self.tables.items():
+            if not table.primary_key:
+                continue
+            kept: list[Row] = []
+            for old in (True, False):
+                for row in self.rows[name]:
+                    if (canonical_row(row) in before[name]) != old:
+                        continue
+                    if canonical_row(table.key(row)) in {canonical_row(table.key(k)) for k in kept}:
+                        ignored += 1
+                    else:
+                        kept.append(row)
+            self.rows[name] = kept
+        return ignored
+
     def apply_each(self, changes: Iterable[Change]) -> None:
         """Every change as a commit of its own."""
         for change in changes:

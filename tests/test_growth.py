@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -95,3 +97,51 @@ def test_a_heavy_key_and_large_multiplicities() -> None:
     assert commit["both"].num_rows == 3000
     assert view.count() == 0
     db._check()
+
+
+def test_strings_and_decimals_that_come_and_go() -> None:
+    """Dictionary codes of values that are gone are used again; rows, old deltas and snapshots keep their own values."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (id BIGINT, name STRING, wide DECIMAL(38, 5))")
+    view = db.create_view("pairs", "SELECT A.name, B.wide FROM T A JOIN T B ON A.name = B.name AND A.wide = B.wide")
+    schema = db.tables["T"].arrow
+    live: pa.Table = schema.empty_table()
+    kept: list[tuple[pa.Table, list[dict[str, object]]]] = []
+    connection = duckdb.connect(config={"threads": 1})
+    for turn in range(12):
+        ids = np.arange(turn * 3000, turn * 3000 + 3000)
+        fresh = pa.table(
+            [ids, [f"name {i}" if i % 7 else None for i in ids], [Decimal(int(i)) * 10**20 for i in ids]], schema=schema
+        )
+        gone = live.slice(50 * turn)
+        kinds = ["delete"] * gone.num_rows + ["insert"] * fresh.num_rows
+        data = pa.concat_tables([gone, fresh]).append_column("_change_type", pa.array(kinds, pa.string()))
+        if turn % 3 == 1:
+            with pytest.raises(livejoin.errors.AbsentRowError):
+                db.apply("T", pa.concat_tables([data, data]))
+        delta = db.apply("T", data)["pairs"]
+        kept.append((delta, delta.slice(0, 20).to_pylist()))
+        live = pa.concat_tables([live.slice(0, 50 * turn), fresh])
+        connection.register("T", live)
+        assert_equal_in_duckdb(view.to_arrow(), view.sql, connection)
+        db._check()
+    assert db._codec.entries < 4 * 2 * live.num_rows, "values that no row uses are forgotten"
+    for delta, first in kept:
+        assert delta.slice(0, 20).to_pylist() == first
+
+
+def test_a_window_forgets_rows_that_are_deleted_before_they_are_old() -> None:
+    """State is linear in the rows that are there, also where explicit deletions keep the window from filling."""
+    db = livejoin.Database()
+    db.create_table("G", "src BIGINT, dst BIGINT", window_rows=100)
+    view = db.create_view("hop2", "SELECT A.src, B.dst FROM G A JOIN G B ON A.dst = B.src")
+    db.apply("G", [(-1, -1)])
+    bytes_used = []
+    for turn in range(60):
+        rows = pa.table({"src": range(turn * 90, turn * 90 + 90), "dst": range(turn * 90, turn * 90 + 90)})
+        db.apply("G", rows)
+        db.apply("G", rows.append_column("_change_type", pa.array(["delete"] * 90)))
+        bytes_used.append(view.stats()["state_bytes"] + db._tables["g"].nbytes)
+    assert view.count() == 1
+    db._check()
+    assert bytes_used[-1] <= 2 * bytes_used[9], bytes_used

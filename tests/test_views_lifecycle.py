@@ -171,6 +171,26 @@ def test_two_views_of_one_name_are_refused() -> None:
     assert list(db.views) == ["hop2"]
 
 
+def test_dropped_names_can_be_used_again() -> None:
+    db = graph()
+    db.execute(f"CREATE VIEW hop2 AS {HOP2}")
+    db.apply("G", [(1, 2), (2, 3)])
+    with pytest.raises(SchemaError, match=r"hop2"):
+        db.execute("DROP TABLE G")
+    db.execute("DROP VIEW HOP2")
+    with pytest.raises(ReadError):
+        db.apply("G", [(3, 4)])["hop2"]
+    assert db.create_view("hop2", HOP2).count() == 2
+    db.execute("DROP VIEW hop2")
+    db.execute("DROP TABLE g")
+    assert list(db.tables) == list(db.views) == []
+    db.execute("CREATE TABLE G (src STRING)")
+    view = db.create_view("hop2", "SELECT src FROM G")
+    assert view.count() == 0
+    assert db.apply("G", [("a",)])["hop2"].num_rows == 1
+    db._check()
+
+
 def test_explain_names_the_tree_and_stats_count() -> None:
     db = graph()
     view = db.create_view("hop2", HOP2)

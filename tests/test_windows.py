@@ -153,3 +153,31 @@ def test_a_window_needs_a_positive_number_of_rows(window: int) -> None:
     with pytest.raises(SchemaError, match="window_rows"):
         db.create_table("G", "src BIGINT, dst BIGINT", window_rows=window)
     assert list(db.tables) == []
+
+
+@pytest.mark.parametrize("granularity", ["commit", "change"])
+def test_a_key_is_free_when_the_window_lets_its_row_go(granularity: str) -> None:
+    """The row that a new one pushes out takes its key along, in the same version."""
+    db = livejoin.Database()
+    db.create_table("P", "k BIGINT PRIMARY KEY, v BIGINT", window_rows=2)
+    db.create_view("all", "SELECT k, v FROM P")
+    db.apply("P", [(1, 10), (2, 20)])
+    log = pa.table({"k": [1], "v": [11], "_seq": pa.array([1], pa.int64())})
+    commit = db.replay({"P": log}, granularity=granularity)
+    assert signed_multiset(commit["all"]) == {(1, 10): -1, (1, 11): 1}
+    db._check()
+
+
+def test_a_change_over_a_window_is_net() -> None:
+    """A replay in which duplicates come and go: no version both inserts and deletes a row."""
+    db = livejoin.Database()
+    db.create_table("G", "a BIGINT", window_rows=3)
+    db.create_view("pairs", "SELECT A.a AS x, B.a AS y FROM G A, G B")
+    db.apply("G", [(1,), (2,)])
+    log = pa.table({"a": [1, 2, 2], "_change_type": ["insert", "insert", "delete"], "_seq": range(3)})
+    delta = db.replay({"G": log}, granularity="change")["pairs"]
+    for version in (2, 3, 4):
+        rows = [r for r in delta.to_pylist() if r["_commit_version"] == version]
+        inserted = {(r["x"], r["y"]) for r in rows if r["_change_type"] == "insert"}
+        deleted = {(r["x"], r["y"]) for r in rows if r["_change_type"] == "delete"}
+        assert not inserted & deleted

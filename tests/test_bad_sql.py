@@ -1,0 +1,107 @@
+"""Bad declarations, queries and statements: the error names what, where and what is allowed; nothing changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from guarded import Guarded
+from livejoin import errors
+
+
+@pytest.fixture
+def guarded() -> Guarded:
+    return Guarded()
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "parts"),
+    [
+        ("a BIGINT, A INT", errors.SchemaError, ["a"]),
+        ("_change_type STRING", errors.SchemaError, ["_change_type", "reserved"]),
+        ("_seq BIGINT", errors.SchemaError, ["_seq", "reserved"]),
+        ("a MAP<STRING, INT>", errors.SqlTypeError, ["MAP"]),
+        ("a DECIMAL(39, 2)", errors.SqlTypeError, ["39"]),
+        ("a BIGINT,", errors.SqlSyntaxError, []),
+        ("", errors.LivejoinError, ["column"]),
+        ("a BIGINT, PRIMARY KEY (b)", errors.LivejoinError, ["b"]),
+    ],
+)
+def test_bad_tables(guarded: Guarded, columns: str, error: type[Exception], parts: list[str]) -> None:
+    with pytest.raises(error) as caught:
+        guarded.db.create_table("T", columns)
+    assert isinstance(caught.value, errors.LivejoinError)
+    for part in parts:
+        assert part.lower() in str(caught.value).lower()
+    guarded.unchanged()
+
+
+def test_a_table_that_exists(guarded: Guarded) -> None:
+    guarded.refuses(lambda db: db.execute("CREATE TABLE g (x INT)"), errors.SchemaError, "g", "exists")
+
+
+BAD_QUERIES = [
+    ("SELECT x FROM G", errors.UnknownNameError, ["x", "src"]),
+    ("SELECT src FROM H", errors.UnknownNameError, ["H", "G"]),
+    ("SELECT Z.src FROM G", errors.UnknownNameError, ["Z"]),
+    ("SELECT src FROM G A, G B", errors.UnknownNameError, ["src", "ambiguous"]),
+    ("SELECT A.src FROM G A, G A", errors.UnknownNameError, ["A"]),
+    ("SELECT src FROM G WHERE nothere = 1", errors.UnknownNameError, ["nothere"]),
+    ("SELECT src FROM G JOIN P ON G.dst = P.name", errors.SqlTypeError, ["BIGINT", "STRING"]),
+    ("SELECT src FROM G WHERE src", errors.SqlTypeError, ["BOOLEAN"]),
+    ("SELECT src AS _change_type FROM G", errors.UnsupportedQueryError, ["_change_type", "reserved"]),
+    ("SELECT", errors.UnsupportedQueryError, ["FROM"]),
+    ("SELECT src FROM", errors.SqlSyntaxError, []),
+    ("SELECT src FROM G WHERE (src = 1", errors.SqlSyntaxError, []),
+    ("", errors.SqlSyntaxError, []),
+]
+
+
+@pytest.mark.parametrize(("sql", "error", "parts"), BAD_QUERIES)
+def test_bad_queries(guarded: Guarded, sql: str, error: type[Exception], parts: list[str]) -> None:
+    guarded.refuses(lambda db: db.create_view("bad", sql), error, *parts)
+
+
+UNSUPPORTED = [
+    ("SELECT src, count(*) FROM G GROUP BY src", "GROUP BY"),
+    ("SELECT sum(src) FROM G", "SUM"),
+    ("SELECT DISTINCT src FROM G", "DISTINCT"),
+    ("SELECT A.src FROM G A LEFT JOIN G B ON A.dst = B.src", "LEFT"),
+    ("SELECT A.src FROM G A FULL OUTER JOIN G B ON A.dst = B.src", "FULL"),
+    ("SELECT src FROM (SELECT src FROM G) q", "sub-quer"),
+    ("SELECT src FROM G WHERE src IN (SELECT dst FROM G)", "sub-quer"),
+    ("SELECT src FROM G WHERE EXISTS (SELECT 1 FROM P)", "sub-quer"),
+    ("WITH q AS (SELECT src FROM G) SELECT src FROM q", "WITH"),
+    ("SELECT src FROM G UNION ALL SELECT dst FROM G", "UNION"),
+    ("SELECT src FROM G ORDER BY src", "ORDER BY"),
+    ("SELECT src FROM G LIMIT 3", "LIMIT"),
+    ("SELECT row_number() OVER (ORDER BY src) FROM G", "window"),
+    ("SELECT A.src FROM G A JOIN G B ON A.dst < B.src", ""),
+    ("SELECT A.src FROM G A JOIN G B ON A.dst = B.src OR A.src = B.dst", ""),
+    ("SELECT A.src FROM G A JOIN G B ON A.dst + 1 = B.src", ""),
+    ("SELECT A.src FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src", "cyc"),
+    ("SELECT rand() FROM G", ""),
+    ("SELECT src FROM G WHERE current_timestamp() > TIMESTAMP '2020-01-01 00:00:00'", ""),
+    ("DELETE FROM G", "DELETE"),
+    ("SELECT src FROM G; SELECT dst FROM G", ""),
+]
+
+
+@pytest.mark.parametrize(("sql", "part"), UNSUPPORTED)
+def test_queries_outside_of_what_is_maintained(guarded: Guarded, sql: str, part: str) -> None:
+    """Each names its clause and its position."""
+    error = guarded.refuses(lambda db: db.create_view("bad", sql), errors.UnsupportedQueryError, part)
+    assert isinstance(error, errors.UnsupportedQueryError)
+    assert error.clause
+    assert error.line == 1
+    assert 1 <= error.column <= len(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["INSERT INTO G VALUES (1, 2)", "UPDATE G SET src = 1", "SELECT 1", "not sql at all", "", "DROP TABLE nothere"],
+)
+def test_bad_statements(guarded: Guarded, sql: str) -> None:
+    with pytest.raises(errors.LivejoinError) as caught:
+        guarded.db.execute(sql)
+    assert str(caught.value)
+    guarded.unchanged()
