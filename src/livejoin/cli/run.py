@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,8 @@ def run_pipeline(file: Path, fresh: bool, console: Console) -> bool:
     with display_for(console, _short(pipeline.file), tuple(pipeline.views), meter) as display:
 
         def flowing() -> None:
+            # Spark's own handler cancels the batch that runs, and talks about it.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             meter.flow()
             display.phase("running" if ends else "running, Ctrl-C stops it")
 

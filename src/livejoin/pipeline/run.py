@@ -10,7 +10,7 @@ from livejoin.pipeline.load import Pipeline
 from livejoin.spark import BatchReport, local_session
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import read_changes
-from livejoin.spark.streaming import start
+from livejoin.spark.streaming import end_of, start
 
 SPARK_LOG = "spark.log"
 _OURS = ("livejoin", "spark", "static", "arrivals")
@@ -43,7 +43,7 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
 
     Raises:
         LivejoinError: A batch failed, or the checkpoint is not sound.
-        KeyboardInterrupt: It was interrupted; the batch that ran has ended.
+        KeyboardInterrupt: It was interrupted; the query is stopped, and the next run continues from there.
     """
     spark = local_session(
         f"livejoin {pipeline.file.stem}", log_file=pipeline.checkpoint / SPARK_LOG, settings=pipeline.spark
@@ -65,16 +65,13 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
     )
     on_start()
     try:
-        while query.isActive:
-            query.awaitTermination(1)
+        end_of(query).wait()
     except KeyboardInterrupt:
         query.stop()
         raise
-    except Exception as error:
-        raise batches.failure or _spark_failure(error, pipeline) from None
     failed = query.exception()
     if failed is not None:
-        raise batches.failure or _spark_failure(failed, pipeline)
+        raise batches.failure or _spark_failure(failed, pipeline) from None
 
 
 def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:

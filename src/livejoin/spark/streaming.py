@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -99,6 +101,19 @@ def start(
     writer = pack(frames, columns).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", (state / "spark").as_uri())
     return (writer.trigger(**trigger) if trigger else writer).start(), batches
+
+
+def end_of(query: StreamingQuery) -> threading.Event:
+    """An event for the end of a query: an interrupt can end the wait for it without a word from Spark's bridge."""
+    ended = threading.Event()
+
+    def wait() -> None:
+        with contextlib.suppress(Exception):  # the caller asks query.exception()
+            query.awaitTermination()
+        ended.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    return ended
 
 
 def local_folder(folder: str | Path | None, argument: str) -> Path:
