@@ -41,10 +41,10 @@ class JoinDriver:
         live: bool = True,
     ) -> None:
         bigint = SqlType.integer(64)
-        tables = [Table(f"R{i}", tuple(Column(v, bigint) for v in vs)) if vs else _marker(i) for i, vs in enumerate(variables)]
-        atoms = [
-            Atom(t.name, t, tuple(range(len(vs))), tuple(vs)) for t, vs in zip(tables, variables, strict=True)
+        tables = [
+            Table(f"R{i}", tuple(Column(v, bigint) for v in vs)) if vs else _marker(i) for i, vs in enumerate(variables)
         ]
+        atoms = [Atom(t.name, t, tuple(range(len(vs))), tuple(vs)) for t, vs in zip(tables, variables, strict=True)]
         self.output = tuple(sorted({v for vs in variables for v in vs}) if output is None else output)
         head = [next(ColumnRef(i, list(vs).index(v)) for i, vs in enumerate(variables) if v in vs) for v in self.output]
         outputs = [Output(v, pa.int64(), i) for i, v in enumerate(self.output)]
@@ -74,9 +74,13 @@ class JoinDriver:
         self.join.load(position, staged.rows, base.words, base.stride, base.value_offset(0))
         part = TableEvents(base.table.name, staged.rows, staged.weights, masks, np.zeros_like(masks))
         delta: Counter[Row] = Counter()
-        for chunk in self.join.maintain(view_events([(position, part)]), emit=self.join.plan.live, capacity=self.capacity):
+        for chunk in self.join.maintain(
+            view_events([(position, part)]), emit=self.join.plan.live, capacity=self.capacity
+        ):
             assert self.capacity is None or chunk.rows <= self.capacity
-            for result, sign in zip(chunk.words.T.tolist(), np.repeat(chunk.signs, chunk.lengths()).tolist(), strict=True):
+            for result, sign in zip(
+                chunk.words.T.tolist(), np.repeat(chunk.signs, chunk.lengths()).tolist(), strict=True
+            ):
                 delta[tuple(result)] += sign
         base.commit()
         return delta
@@ -111,9 +115,7 @@ class JoinDriver:
         """Each row of a node and how many children have its key in their V_p."""
         state = self._state()
         at = state.node(index, k.N_STATE)
-        return {
-            self._values(state, index, row): state.word(row + at) & k.COUNTER_MASK for row in state.rows[index]
-        }
+        return {self._values(state, index, row): state.word(row + at) & k.COUNTER_MASK for row in state.rows[index]}
 
     def semijoin_view(self, index: int) -> set[Row]:
         """V_s of a node."""

@@ -295,7 +295,9 @@ class Database:
                 staged.append((given, _stage(given, granularity, on_conflict == "ignore")))
             for view in self._views.values():
                 touched.append(view)
-                delta = view._apply([_events(view, given, done) for given, done in staged if view._uses(given.table.name)], count)
+                delta = view._apply(
+                    [_events(view, given, done) for given, done in staged if view._uses(given.table.name)], count
+                )
                 if delta is not None:
                     deltas[view.name] = delta
         except BaseException:
@@ -423,7 +425,7 @@ def _events(view: View, given: _Input, staged: Staged) -> TableEvents:
 def _ranks(batches: list[ChangeBatch]) -> dict[int, Words]:
     """The position of each change in the order of ``_seq`` across all batches, from 0."""
     sequences = [batch.sequence for batch in batches if batch.sequence is not None]
-    whole = np.concatenate(sequences) if sequences else np.empty(0, np.int64)
+    whole = np.concatenate([np.empty(0, np.int64), *sequences])
     order = np.argsort(whole, kind="stable")
     equal = np.flatnonzero(np.diff(whole[order]) == 0)
     if equal.size:
@@ -431,5 +433,5 @@ def _ranks(batches: list[ChangeBatch]) -> dict[int, Words]:
         raise ChangeFormatError(msg)
     ranks = np.empty(whole.shape[0], np.int64)
     ranks[order] = np.arange(whole.shape[0])
-    parts = np.split(ranks, np.cumsum([s.shape[0] for s in sequences])[:-1])
-    return {id(batch): part for batch, part in zip(batches, parts, strict=True)}
+    ends = np.cumsum([sequence.shape[0] for sequence in sequences])
+    return {id(batch): ranks[end - batch.weights.shape[0] : end] for batch, end in zip(batches, ends, strict=True)}

@@ -28,4 +28,4 @@ class ByName(Mapping[str, Value]):
         return len(self._items)
 
     def __repr__(self) -> str:
-        return repr({name: value for name, value in self._items.values()})
+        return repr(dict(self._items.values()))

@@ -110,12 +110,8 @@ def cancel(delta: pa.Table) -> pa.Table:
     plain = pa.table(delta.columns, names=[f"c{i}" for i in range(delta.num_columns)])
     *values, kind, version = plain.column_names
     keys = ", ".join([*values, version])
-    net = (
-        session()
-        .from_arrow(plain)
-        .query("delta", f"SELECT {keys}, sum(if({kind} = 'insert', 1, -1))::BIGINT AS net FROM delta GROUP BY {keys}")
-        .to_arrow_table()
-    )
+    counted = f"{keys}, sum(if({kind} = 'insert', 1, -1))::BIGINT AS net"
+    net = session().from_arrow(plain).aggregate(counted, keys).to_arrow_table()
     change = net["net"].to_numpy()
     order = np.lexsort((change > 0, net[version].to_numpy()))
     order = np.repeat(order, np.abs(change[order]))

@@ -85,7 +85,9 @@ class State:
         tree = self.plan.tree
         self.slot_child[k.H_ROOT] = 0
         for index, node in enumerate(tree.nodes):
-            self.rows[index] = self._atom_rows(index) if node.atom is not None else self.entries(self.directory_of(index))
+            self.rows[index] = (
+                self._atom_rows(index) if node.atom is not None else self.entries(self.directory_of(index))
+            )
             for row in self.rows[index]:
                 slot, _ = self.pair(row + self.node(index, k.N_UP))
                 assert self.slot_child.setdefault(slot, index) == index, "a slot belongs to one child"

@@ -35,13 +35,12 @@ ARENA = ArenaType()
 
 
 @register_model(ArenaType)
-class _ArenaModel(models.PrimitiveModel):  # type: ignore[misc]
+class _ArenaModel(models.PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: Any) -> None:
-        super().__init__(dmm, fe_type, ir.IntType(64).as_pointer())
+        super().__init__(dmm, fe_type, ir.IntType(64).as_pointer())  # type: ignore[no-untyped-call]
 
 
-@intrinsic
-def _pointer(typingctx: Any, array: Any) -> Any:
+def _pointer_of(typingctx: Any, array: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         native = context.make_array(signature.args[0])(context, builder, args[0])
         return builder.bitcast(native.data, ir.IntType(64).as_pointer())
@@ -49,21 +48,28 @@ def _pointer(typingctx: Any, array: Any) -> Any:
     return ARENA(array), codegen
 
 
-@intrinsic
-def _load(typingctx: Any, arena: Any, index: Any) -> Any:
+_pointer: Any = intrinsic(_pointer_of)
+
+
+def _load_of(typingctx: Any, arena: Any, index: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(cgutils.gep(builder, args[0], args[1]))
+        return builder.load(cgutils.gep(builder, args[0], args[1]))  # type: ignore[no-untyped-call]
 
     return types.int64(arena, types.int64), codegen
 
 
-@intrinsic
-def _store(typingctx: Any, arena: Any, index: Any, value: Any) -> Any:
+_load: Any = intrinsic(_load_of)
+
+
+def _store_of(typingctx: Any, arena: Any, index: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], cgutils.gep(builder, args[0], args[1]))
+        builder.store(args[2], cgutils.gep(builder, args[0], args[1]))  # type: ignore[no-untyped-call]
         return context.get_dummy_value()
 
     return types.void(arena, types.int64, types.int64), codegen
+
+
+_store: Any = intrinsic(_store_of)
 
 
 @overload(operator.getitem, strict=False)

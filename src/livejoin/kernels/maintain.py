@@ -13,7 +13,6 @@ from livejoin.kernels.layout import (
     CHUNK_ROWS,
     COUNTER_BITS,
     COUNTER_MASK,
-    D_COUNT,
     D_LOG,
     D_SLOTS,
     DONE,
@@ -32,7 +31,6 @@ from livejoin.kernels.layout import (
     H_SEGMENT_KEY,
     H_SEGMENT_SIGN,
     H_SEGMENTS,
-    H_SP,
     LEAVE,
     LEAVE_DETACH,
     LEAVE_ENUMERATE,
@@ -40,7 +38,6 @@ from livejoin.kernels.layout import (
     MASK32,
     N_ATOM,
     N_BIT,
-    N_CHILD_LIST,
     N_CHILDREN,
     N_DIRECTORY,
     N_INDEX,
@@ -184,7 +181,9 @@ def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: 
 
 
 @helper
-def _carry_on(m: Any, p: Any, node: int, row: int, weight: int, cursor: Any, emit: bool, out: Any, capacity: int) -> bool:
+def _carry_on(
+    m: Any, p: Any, node: int, row: int, weight: int, cursor: Any, emit: bool, out: Any, capacity: int
+) -> bool:
     """Go on with a change that has begun; False if the output buffer is full."""
     phase = m[H_PHASE]
     if phase == WEIGH:
@@ -207,7 +206,15 @@ def _carry_on(m: Any, p: Any, node: int, row: int, weight: int, cursor: Any, emi
 
 @kernel
 def maintain(
-    arena: Any, plan: Any, events: Any, cursor_words: Any, emit: bool, output: Any, starts: Any, versions: Any, signs: Any
+    arena: Any,
+    plan: Any,
+    events: Any,
+    cursor_words: Any,
+    emit: bool,
+    output: Any,
+    starts: Any,
+    versions: Any,
+    signs: Any,
 ) -> int:
     """Apply events to a view in order, writing the delta of each to the output.
 

@@ -149,11 +149,13 @@ def _innermost(
 ) -> int:
     """Write the open innermost block from its index on; returns the new end of the buffer.
 
-    The block is finished iff its index has reached its length.
+    The block is finished iff its index has reached its length. A generalized row that a step up found stands in the
+    cursor instead of a block and has no multiplicity of its own.
     """
     block = cursor[level + C_BLOCK]
     length = cursor[level + C_LEN]
     index = cursor[level + C_INDEX]
+    count: int
     if plain:
         count = min(length - index, capacity - at)
         _write(m, p, program, cursor, block, index, count, out, capacity, at)
@@ -161,8 +163,11 @@ def _innermost(
         return at + count
     weight = cursor[level - LEVEL + C_WEIGHT]
     while index < length and at < capacity:
-        row = m[block + index]
-        copies = weight * (m[row + state] >> COUNTER_BITS) - cursor[C_REPEAT]
+        row = cursor[level + C_ROW]
+        copies = weight - cursor[C_REPEAT]
+        if block != 0:
+            row = m[block + index]
+            copies = weight * (m[row + state] >> COUNTER_BITS) - cursor[C_REPEAT]
         count = min(copies, capacity - at)
         _write_copies(m, p, program, cursor, row, count, out, capacity, at)
         at += count
@@ -176,7 +181,9 @@ def _innermost(
 
 
 @helper
-def advance(m: Any, p: Any, program: int, cursor: Any, plain: bool, out: Any, capacity: int, at: int) -> tuple[bool, int]:
+def advance(
+    m: Any, p: Any, program: int, cursor: Any, plain: bool, out: Any, capacity: int, at: int
+) -> tuple[bool, int]:
     """Enumerate until the program is finished or the buffer full.
 
     Args:

@@ -143,7 +143,7 @@ def _touch(header: Any, words: Any, at: int, row: int, first: int, touched: Any,
 @helper
 def _find_or_create(header: Any, words: Any, stride: int, first: int, slots: Any, values: Any, change: int) -> int:
     h = _hash_change(values, change, stride - first)
-    row = _find(words, stride, first, slots, values, change, h)
+    row: int = _find(words, stride, first, slots, values, change, h)
     if row >= 0:
         return row
     if header[R_FREE] != 0:
@@ -185,9 +185,7 @@ def _holder(words: Any, stride: int, slots: Any, key: Any, row: int, h: int) -> 
 
 
 @helper
-def _evict(
-    header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int
-) -> tuple[int, int]:
+def _evict(header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int) -> tuple[int, int]:
     """Take the oldest row out of the window; returns its id and the number of touched rows."""
     mask = queue.shape[0] - 1
     while True:
@@ -353,7 +351,9 @@ def stage_changes(
             row = _find_or_create(header, words, stride, first, slots, values, change)
             at = row * stride
             count = _touch(header, words, at, row, first, touched, count, change)
-            if key.shape[0] > 0 and (words[at] >> 1 > 0 or _holder(words, stride, key_slots, key, row, _hash_key(words, at, key)) >= 0):
+            if key.shape[0] > 0 and (
+                words[at] >> 1 > 0 or _holder(words, stride, key_slots, key, row, _hash_key(words, at, key)) >= 0
+            ):
                 if not ignore:
                     header[R_BAD] = row
                     return DUPLICATE, count, made, change

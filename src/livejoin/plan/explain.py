@@ -46,7 +46,9 @@ def explain(plan: PhysicalPlan) -> str:
         names = [query.atoms[use.atoms[0]].table.columns[c].name for c in use.columns]
         aliases = ", ".join(query.atoms[a].alias for a in use.atoms)
         columns = ", ".join(names) or "no columns"
-        lines.append(f"  {use.name} ({columns}) for {aliases}: {use.stride * 8} bytes a row, entries and blocks beside it")
+        lines.append(
+            f"  {use.name} ({columns}) for {aliases}: {use.stride * 8} bytes a row, and its share of the indexes"
+        )
     return "\n".join(lines)
 
 

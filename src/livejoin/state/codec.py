@@ -17,6 +17,7 @@ STRING                a dictionary code
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -227,7 +228,7 @@ class Codec:
         return {f"{name}.{key}": array for name, part in named.items() for key, array in part.arrays().items()}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Codec:
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Codec:
         """The codec that ``arrays`` was called on, with the same codes.
 
         Raises:

@@ -6,6 +6,7 @@ the staging. Cost of a change: O(1) expected.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +22,8 @@ from livejoin.schema import Table
 Words = npt.NDArray[np.int64]
 
 
-class Conflict(Exception):  # noqa: N818 - a signal to the caller, who knows the row's values and makes the error
-    """A change that breaks a rule of its table.
+class Conflict(Exception):
+    """A change that breaks a rule of its table; a signal to the caller, who knows the values and makes the error.
 
     Args:
         status: ``ABSENT`` or ``DUPLICATE`` of `livejoin.kernels.rows`.
@@ -109,7 +110,8 @@ class BaseTable:
         """
         self._begin(weights)
         with wrapping():
-            status, count, change = kernel.stage_commit(*self._state(), values, weights, ignore, self._touched)
+            arguments = (*self._state(), values, weights, ignore, self._touched)
+            status, count, change = kernel.stage_commit(*arguments)
             self._staged = count
             if status != kernel.OK:
                 self.rollback()
@@ -123,9 +125,8 @@ class BaseTable:
         self._begin(weights)
         events = np.empty((2 * weights.shape[0], 3), np.int64)
         with wrapping():
-            status, count, made, change = kernel.stage_changes(
-                *self._state(), values, weights, ignore, self._touched, events
-            )
+            arguments = (*self._state(), values, weights, ignore, self._touched, events)
+            status, count, made, change = kernel.stage_changes(*arguments)
         self._staged = count
         if status != kernel.OK:
             self.rollback()
@@ -172,7 +173,8 @@ class BaseTable:
     def used_words(self, column: int) -> Words:
         """Words of one column over all rows that have an id, also those that only a window's queue still names."""
         issued = self.words.reshape(-1, self.stride)[: int(self._header[kernel.R_NEXT])]
-        return issued[self._named(), self._first + column]
+        named: Words = issued[self._named(), self._first + column]
+        return named
 
     def arrays(self) -> dict[str, Words]:
         """Everything, for a snapshot."""
@@ -185,7 +187,7 @@ class BaseTable:
         }
 
     @classmethod
-    def from_arrays(cls, table: Table, arrays: dict[str, Words]) -> BaseTable:
+    def from_arrays(cls, table: Table, arrays: Mapping[str, Words]) -> BaseTable:
         """A table from a snapshot's arrays.
 
         Raises:
