@@ -172,14 +172,14 @@ class View:
         begin = time.perf_counter()
         self._state_version += 1
         matrix = self._load(events)
-        before = self._join.has_duplicates
+        weighed = self._join.weighed
         chunks: list[DeltaChunk] = list(self._join.maintain(matrix, self.deltas))
         self._seconds += time.perf_counter() - begin
         self._work["commits"] += versions
         self._work["changes"] += matrix.shape[1]
         if not self.deltas:
             return None
-        consolidate = not self._injective or before or self._join.has_duplicates
+        consolidate = not self._injective or self._join.weighed > weighed
         delta = delta_table(self._plan.query, self._codec, chunks, consolidate)
         self._work["delta_rows"] += delta.num_rows
         return delta

@@ -141,9 +141,9 @@ class MultiwayJoin:
         return int(exact)
 
     @property
-    def has_duplicates(self) -> bool:
-        """Whether some row has a multiplicity other than one."""
-        return bool(self.arena.words[k.H_DUPLICATES])
+    def weighed(self) -> int:
+        """Changes so far of a multiplicity that stayed positive; only these let one version cancel a result row."""
+        return int(self.arena.words[k.H_WEIGHED])
 
     @property
     def registered(self) -> int:

@@ -47,6 +47,7 @@ H_TOUCHED = 14  # counters changed by P-UPDATE, in total
 H_SEGMENT_KEY = 15  # version and sign of the last segment
 H_SEGMENT_SIGN = 16
 H_CLASSES = 17  # bit set of the size classes whose free list is not empty
+H_WEIGHED = 18  # changes of a multiplicity that stayed positive, in total
 H_ROOT = 20  # the root's slot
 H_FREE = 24  # one free list a size class
 SIZE_CLASSES = 33

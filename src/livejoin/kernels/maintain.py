@@ -31,6 +31,7 @@ from livejoin.kernels.layout import (
     H_SEGMENT_KEY,
     H_SEGMENT_SIGN,
     H_SEGMENTS,
+    H_WEIGHED,
     LEAVE,
     LEAVE_DETACH,
     LEAVE_ENUMERATE,
@@ -172,6 +173,7 @@ def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: 
         start(cursor, row, abs(weight))
         m[H_NODE] = node
         m[H_PHASE] = WEIGH
+    m[H_WEIGHED] += 1
     m[state] += weight << COUNTER_BITS
     if before == 1:
         m[H_DUPLICATES] += 1

@@ -22,8 +22,7 @@ R_HEAD = 4  # window queue: position of the oldest entry, position behind the ne
 R_TAIL = 5
 R_USED = 6  # rows in the hash index
 R_IGNORED = 7  # conflicts skipped by the last staging
-R_BAD = 8  # row id that broke a rule in the last staging
-ROWS_HEADER = 9
+ROWS_HEADER = 8
 
 # Touched rows: (row id, multiplicity before, dead before, a change that named the row or -1)
 TOUCHED = 4
@@ -185,25 +184,6 @@ def _holder(words: Any, stride: int, slots: Any, key: Any, row: int, h: int) -> 
 
 
 @helper
-def _evict(header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int) -> tuple[int, int]:
-    """Take the oldest row out of the window; returns its id and the number of touched rows."""
-    mask = queue.shape[0] - 1
-    while True:
-        row = queue[header[R_HEAD] & mask]
-        header[R_HEAD] += 1
-        at = row * stride
-        count = _touch(header, words, at, row, 2, touched, count, -1)
-        if words[at + 1] > 0:
-            words[at + 1] -= 1
-        else:
-            words[at] -= 2
-            header[R_TOTAL] -= 1
-            if words[at] >> 1 == 0:
-                header[R_ROWS] -= 1
-            return row, count
-
-
-@helper
 def _add(header: Any, words: Any, at: int) -> None:
     if words[at] >> 1 == 0:
         header[R_ROWS] += 1
@@ -217,6 +197,30 @@ def _subtract(header: Any, words: Any, at: int) -> None:
     header[R_TOTAL] -= 1
     if words[at] >> 1 == 0:
         header[R_ROWS] -= 1
+
+
+@helper
+def _oldest(header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int) -> tuple[int, int]:
+    """Drop dead entries from the head of the window; returns the id of the oldest row and the number touched."""
+    mask = queue.shape[0] - 1
+    while True:
+        row = queue[header[R_HEAD] & mask]
+        at = row * stride
+        if words[at + 1] == 0:
+            return row, count
+        count = _touch(header, words, at, row, 2, touched, count, -1)
+        words[at + 1] -= 1
+        header[R_HEAD] += 1
+
+
+@helper
+def _evict(header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int) -> int:
+    """Take the oldest row out of the window; returns the number of touched rows."""
+    row, count = _oldest(header, words, stride, queue, touched, count)
+    count = _touch(header, words, row * stride, row, 2, touched, count, -1)
+    header[R_HEAD] += 1
+    _subtract(header, words, row * stride)
+    return count
 
 
 @kernel
@@ -256,7 +260,6 @@ def stage_commit(
         OK, ABSENT or DUPLICATE; the number of touched rows; the change that broke a rule or -1.
     """
     header[R_IGNORED] = 0
-    header[R_BAD] = -1
     count = 0
     n = weights.shape[0]
     mask = queue.shape[0] - 1
@@ -284,7 +287,7 @@ def stage_commit(
             if window > 0:
                 words[at + 1] += 1
     while window > 0 and header[R_TOTAL] > window:
-        row, count = _evict(header, words, stride, queue, touched, count)
+        count = _evict(header, words, stride, queue, touched, count)
     if key.shape[0] > 0:
         for t in range(count):
             row = touched[t, 0]
@@ -306,7 +309,6 @@ def stage_commit(
                     surplus = (words[at] >> 1) - 1
             if surplus > 0:
                 if not ignore:
-                    header[R_BAD] = row
                     return DUPLICATE, count, touched[t, 3]
                 header[R_IGNORED] += surplus
                 for _ in range(surplus):
@@ -342,7 +344,6 @@ def stage_changes(
         OK, ABSENT or DUPLICATE; the number of touched rows; the number of events; the change that broke a rule or -1.
     """
     header[R_IGNORED] = 0
-    header[R_BAD] = -1
     count = 0
     made = 0
     mask = queue.shape[0] - 1
@@ -351,35 +352,37 @@ def stage_changes(
             row = _find_or_create(header, words, stride, first, slots, values, change)
             at = row * stride
             count = _touch(header, words, at, row, first, touched, count, change)
-            if key.shape[0] > 0 and (
-                words[at] >> 1 > 0 or _holder(words, stride, key_slots, key, row, _hash_key(words, at, key)) >= 0
-            ):
-                if not ignore:
-                    header[R_BAD] = row
-                    return DUPLICATE, count, made, change
-                header[R_IGNORED] += 1
-                continue
-            evicted = -1
+            oldest = -1
+            if window > 0 and header[R_TOTAL] == window:
+                oldest, count = _oldest(header, words, stride, queue, touched, count)
+            if key.shape[0] > 0:
+                holder = _holder(words, stride, key_slots, key, row, _hash_key(words, at, key))
+                if holder >= 0 and holder != oldest:
+                    if not ignore:
+                        return DUPLICATE, count, made, change
+                    header[R_IGNORED] += 1
+                    continue
+            if oldest >= 0:
+                count = _evict(header, words, stride, queue, touched, count)
             if window > 0:
                 queue[header[R_TAIL] & mask] = row
                 header[R_TAIL] += 1
             _add(header, words, at)
-            if window > 0 and header[R_TOTAL] > window:
-                evicted, count = _evict(header, words, stride, queue, touched, count)
-                if evicted != row:
-                    events[made, 0] = evicted
-                    events[made, 1] = -1
-                    events[made, 2] = change
-                    made += 1
-                    if key.shape[0] > 0 and words[evicted * stride] >> 1 == 0:
-                        _remove_slot(key_slots, _hash_key(words, evicted * stride, key), evicted)
-            if evicted != row:
-                events[made, 0] = row
-                events[made, 1] = 1
+            if oldest == row:
+                continue
+            if oldest >= 0:
+                events[made, 0] = oldest
+                events[made, 1] = -1
                 events[made, 2] = change
                 made += 1
                 if key.shape[0] > 0:
-                    _insert_slot(key_slots, _hash_key(words, at, key), row)
+                    _remove_slot(key_slots, _hash_key(words, oldest * stride, key), oldest)
+            events[made, 0] = row
+            events[made, 1] = 1
+            events[made, 2] = change
+            made += 1
+            if key.shape[0] > 0:
+                _insert_slot(key_slots, _hash_key(words, at, key), row)
         else:
             h = _hash_change(values, change, stride - first)
             row = _find(words, stride, first, slots, values, change, h)
@@ -442,6 +445,16 @@ def undo(
     header[R_TAIL] = tail
 
 
+@helper
+def _give_back(header: Any, words: Any, stride: int, first: int, slots: Any, row: int) -> None:
+    """Free the id of a row that is gone."""
+    at = row * stride
+    _remove_slot(slots, _hash_words(words, at + first, stride - first), row)
+    header[R_USED] -= 1
+    words[at + 1] = header[R_FREE]
+    header[R_FREE] = row + 1
+
+
 @kernel
 def finish_commit(header: Any, words: Any, stride: int, first: int, slots: Any, touched: Any, count: int) -> None:
     """End a commit, staged or undone: clear the marks and give back the ids of rows that are gone.
@@ -453,10 +466,25 @@ def finish_commit(header: Any, words: Any, stride: int, first: int, slots: Any, 
         at = row * stride
         words[at] &= -2
         if words[at] == 0 and (first == 1 or words[at + 1] == 0):
-            _remove_slot(slots, _hash_words(words, at + first, stride - first), row)
-            header[R_USED] -= 1
-            words[at + 1] = header[R_FREE]
-            header[R_FREE] = row + 1
+            _give_back(header, words, stride, first, slots, row)
+
+
+@kernel
+def compact_window(header: Any, words: Any, stride: int, slots: Any, queue: Any) -> None:
+    """Drop all dead entries from a window's queue, between two commits; O(entries)."""
+    mask = queue.shape[0] - 1
+    end = header[R_HEAD]
+    for position in range(header[R_HEAD], header[R_TAIL]):
+        row = queue[position & mask]
+        at = row * stride
+        if words[at + 1] > 0:
+            words[at + 1] -= 1
+            if words[at] == 0 and words[at + 1] == 0:
+                _give_back(header, words, stride, 2, slots, row)
+        else:
+            queue[end & mask] = row
+            end += 1
+    header[R_TAIL] = end
 
 
 @kernel

@@ -27,6 +27,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (rows.live_rows, (_LINE, _LINE, _INT, _LINE, _LINE)),
     (rows.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
     (rows.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT)),
+    (rows.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE)),
     (rows.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
     (rows.stage_commit, _STORE),
     (rows.stage_changes, (*_STORE, _MATRIX)),

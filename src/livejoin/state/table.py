@@ -21,6 +21,8 @@ from livejoin.schema import Table
 
 Words = npt.NDArray[np.int64]
 
+_DEAD_ENTRIES = 1024  # a window's queue may hold as many more entries than twice its rows
+
 
 class Conflict(Exception):
     """A change that breaks a rule of its table; a signal to the caller, who knows the values and makes the error.
@@ -216,11 +218,14 @@ class BaseTable:
         )
 
     def _begin(self, weights: Words) -> None:
-        """Make room for the worst case, so that the kernels never allocate."""
+        """Make room for the worst case, so that the kernels never allocate; forget dead entries of the window."""
         if self._staged:
             msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
             raise StateError(msg)
         inserts = int(np.count_nonzero(weights > 0))
+        if int(self._header[kernel.R_TAIL] - self._header[kernel.R_HEAD]) > 2 * self.total + _DEAD_ENTRIES:
+            with wrapping():
+                kernel.compact_window(self._header, self.words, self.stride, self._slots, self._queue)
         rows = int(self._header[kernel.R_NEXT]) + inserts
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"table {self.table.name!r} would have {rows:,} rows, more than one table can address"
