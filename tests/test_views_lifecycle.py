@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -233,14 +235,46 @@ def test_a_snapshot_over_a_snapshot_replaces_it(tmp_path: Path) -> None:
     assert multiset(loaded.views["hop2"].to_arrow()) == multiset(view.to_arrow())
 
 
-def test_a_missing_or_damaged_snapshot_is_a_state_error(tmp_path: Path) -> None:
+def test_a_missing_snapshot_is_a_state_error(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="nothing"):
         livejoin.Database.load(tmp_path / "nothing")
-    db = graph()
-    db.create_view("hop2", HOP2)
-    db.apply("G", [(i, i + 1) for i in range(100)])
-    db.save(tmp_path / "snap")
-    largest = max((p for p in (tmp_path / "snap").rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
-    largest.write_bytes(largest.read_bytes()[:-9])
     with pytest.raises(StateError):
-        livejoin.Database.load(tmp_path / "snap")
+        livejoin.Database.load(tmp_path)
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
+    "gone": lambda data: None,
+    "empty": lambda data: b"",
+    "cut": lambda data: data[:-9],
+    "first bit": lambda data: bytes([data[0] ^ 1]) + data[1:],
+    "header": lambda data: data[:10] + bytes([data[10] ^ 64]) + data[11:],
+    "a bit in the middle": lambda data: (
+        data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 4]) + data[len(data) // 2 + 1 :]
+    ),
+    "last bit": lambda data: data[:-1] + bytes([data[-1] ^ 128]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_snapshot_is_a_state_error(tmp_path: Path, damage: str) -> None:
+    """Whatever happens to one of its files, it is noticed when it is loaded, and a repaired one is read again."""
+    db = livejoin.Database()
+    db.create_table("T", "a BIGINT PRIMARY KEY, s STRING, d DECIMAL(30, 2)", window_rows=90)
+    db.create_view("v", "SELECT A.a, B.s, B.d FROM T A JOIN T B ON A.s = B.s")
+    db.apply("T", [(i, f"s{i}", Decimal(i)) for i in range(100)])
+    db.save(tmp_path, extra={"batch_id": 1})
+    for path in [p for p in tmp_path.rglob("*") if p.is_file()]:
+        data = path.read_bytes()
+        damaged = DAMAGES[damage](data)
+        if damaged is None:
+            path.unlink()
+        else:
+            path.write_bytes(damaged)
+        try:
+            with pytest.raises(StateError):
+                livejoin.Database.load(tmp_path)
+        except BaseException as error:
+            error.add_note(f"damaged file: {path.name}")
+            raise
+        path.write_bytes(data)
+    assert livejoin.Database.load(tmp_path).views["v"].count() == 90
