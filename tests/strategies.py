@@ -1,7 +1,7 @@
 """Hypothesis strategies: random tables, rows, commits and scenarios (the queries are in `random_queries.py`).
 
 Value domains are tiny so that joins hit, and hold the edges of each type. `FUZZ` is the settings of every property
-test: 150 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says.
+test: 100 examples, or as many as the environment variable `LIVEJOIN_FUZZ` says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from random_queries import queries
 from scenario import Change, ColumnSpec, ColumnType, CommitSpec, Row, Scenario, TableSpec, canonical_row
 
-EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "150"))
+EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "100"))
 FUZZ = settings(
     max_examples=EXAMPLES,
     deadline=None,
