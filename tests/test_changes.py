@@ -183,7 +183,7 @@ def test_malformed_data(data, row, message):
 def test_a_missing_sequence():
     with pytest.raises(ChangeFormatError, match="missing column '_seq'"):
         read_changes(G, [(1, 2)], needs_sequence=True)
-    with pytest.raises(ChangeValueError, match=r"row 1 .*NULL in column '_seq'"):
+    with pytest.raises(ChangeFormatError, match=r"row 1 .*NULL in column '_seq'"):
         read_changes(G, pa.table({"src": [1, 1], "dst": [1, 1], "_seq": [4, None]}))
 
 

@@ -92,6 +92,7 @@ class ChangeError(LivejoinError):
     """
 
     def __init__(self, message: str, table: str = "", row: int = -1) -> None:
+        self.message = message
         self.table = table
         self.row = row
         where = f"table {table!r}" if table else ""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert
 from livejoin.changes.source import Values, read_source
-from livejoin.errors import ChangeFormatError
+from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
 
 _WEIGHTS = {"insert": 1, "delete": -1, "update_preimage": -1, "update_postimage": 1}
@@ -55,7 +55,7 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False) -> Ch
 
     Raises:
         ChangeFormatError: Data that carries no rows; columns that are missing, unknown or doubled; a row of another
-            arity; a bad ``_change_type``.
+            arity; a bad ``_change_type`` or ``_seq``.
         ChangeValueError: A value outside of its column's type; NULL in a NOT NULL or key column.
         CapacityError: More than 2 GiB of strings in a column.
 
@@ -76,7 +76,7 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False) -> Ch
         arrays.append(convert(source.values[columns[declared.name.lower()]], column, table))
     sequence = None
     if SEQUENCE in columns:
-        sequence = convert(source.values[columns[SEQUENCE]], _SEQUENCE_COLUMN, table).to_numpy()
+        sequence = _convert_own(source.values[columns[SEQUENCE]], _SEQUENCE_COLUMN, table).to_numpy()
     if CHANGE_TYPE in columns:
         weights = _read_weights(table, source.values[columns[CHANGE_TYPE]])
     else:
@@ -112,8 +112,16 @@ def _listed(names: Sequence[str]) -> str:
     return ("column " if len(names) == 1 else "columns ") + ", ".join(repr(name) for name in names)
 
 
+def _convert_own(values: Values, column: Column, table: Table) -> pa.Array:
+    """Convert a column of the change stream itself: a value that does not fit is an error of the stream's form."""
+    try:
+        return convert(values, column, table)
+    except ChangeValueError as error:
+        raise ChangeFormatError(error.message, table.name, error.row) from error
+
+
 def _read_weights(table: Table, values: Values) -> npt.NDArray[np.int64]:
-    types = convert(values, _CHANGE_TYPE_COLUMN, table)
+    types = _convert_own(values, _CHANGE_TYPE_COLUMN, table)
     found = pc.index_in(types, _CHANGE_TYPES)
     if found.null_count:
         row = pc.index(found.is_null(), True).as_py()

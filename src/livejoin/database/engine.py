@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,38 +14,21 @@ from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database import snapshot
 from livejoin.database.commit import Commit
 from livejoin.database.names import ByName
+from livejoin.database.staging import Granularity, TableInput, events_for, ranks_by_sequence, stage
 from livejoin.database.view import View
-from livejoin.dataflow.events import TableEvents
-from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError, SchemaError
+from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
 from livejoin.plan import choose_tree, compile_plan
 from livejoin.schema import Catalog, Table
 from livejoin.sql import CreateTable, CreateView, DropTable, DropView, bind, parse_columns, parse_statement
 from livejoin.state.codec import Codec
-from livejoin.state.table import BaseTable, Conflict, Staged
+from livejoin.state.table import BaseTable, Staged
 
 Words = npt.NDArray[np.int64]
 OnConflict = Literal["error", "ignore"]
-Granularity = Literal["commit", "change"]
 
 _MAX_ATOMS = 62
 _MIN_GARBAGE = 4096
-_SHOWN_COLUMNS = 8
-
-
-@dataclass(frozen=True, eq=False)
-class _Input:
-    """The changes of one table on their way into a commit."""
-
-    base: BaseTable
-    batch: ChangeBatch
-    words: Words
-    versions: Words
-    masks: Mapping[str, Words]
-
-    @property
-    def table(self) -> Table:
-        return self.base.table
 
 
 class Database:
@@ -226,7 +208,7 @@ class Database:
             msg = f"granularity is {granularity!r}; allowed are 'change' and 'commit'"
             raise ChangeFormatError(msg)
         batches = self._read(logs, needs_sequence=True)
-        ranks = _ranks(batches)
+        ranks = ranks_by_sequence(batches)
         if granularity == "commit":
             versions = {key: np.full(rank.shape, self.version + 1, np.int64) for key, rank in ranks.items()}
             return self._commit(batches, versions, 1, "commit", on_conflict)
@@ -287,16 +269,16 @@ class Database:
             msg = f"on_conflict is {on_conflict!r}; allowed are 'error' and 'ignore'"
             raise ChangeFormatError(msg)
         inputs = [self._encode(batch, versions[id(batch)]) for batch in batches]
-        staged: list[tuple[_Input, Staged]] = []
+        staged: list[tuple[TableInput, Staged]] = []
         touched: list[View] = []
         deltas: dict[str, pa.Table] = {}
         try:
             for given in inputs:
-                staged.append((given, _stage(given, granularity, on_conflict == "ignore")))
+                staged.append((given, stage(given, granularity, on_conflict == "ignore")))
             for view in self._views.values():
                 touched.append(view)
                 delta = view._apply(
-                    [_events(view, given, done) for given, done in staged if view._uses(given.table.name)], count
+                    [events_for(view, given, done) for given, done in staged if view._uses(given.table.name)], count
                 )
                 if delta is not None:
                     deltas[view.name] = delta
@@ -304,7 +286,7 @@ class Database:
             for given, _ in staged:
                 given.base.rollback()
             for view in touched:
-                view._rebuild()
+                view._undo()
             raise
         for given, _ in staged:
             given.base.commit()
@@ -318,7 +300,7 @@ class Database:
             self._views[name.lower()]._notify(delta)
         return commit
 
-    def _encode(self, batch: ChangeBatch, versions: Words) -> _Input:
+    def _encode(self, batch: ChangeBatch, versions: Words) -> TableInput:
         """Words and masks of a batch; nothing but the dictionaries changes."""
         base = self._tables[batch.table.name.lower()]
         words = self._codec.encode(batch.rows, batch.table)
@@ -327,7 +309,7 @@ class Database:
             for view in self._views.values()
             if view._uses(batch.table.name)
         }
-        return _Input(base, batch, words, versions, masks)
+        return TableInput(base, batch, words, versions, masks)
 
     def _collect(self) -> None:
         """Forget strings and wide decimals that no row uses, once they may be most of those kept."""
@@ -377,61 +359,3 @@ class Database:
             base._check()
         for view in self._views.values():
             view._check()
-
-
-def _stage(given: _Input, granularity: Granularity, ignore: bool) -> Staged:
-    """Stage a table's changes in the order of ``_seq`` where they have one."""
-    sequence = given.batch.sequence
-    order = np.arange(given.versions.shape[0]) if sequence is None else np.argsort(sequence, kind="stable")
-    words = given.words if sequence is None else np.ascontiguousarray(given.words[:, order])
-    stage = given.base.stage_commit if granularity == "commit" else given.base.stage_changes
-    try:
-        staged = stage(words, given.batch.weights[order], ignore)
-    except Conflict as conflict:
-        raise _refusal(given.batch, conflict, int(order[conflict.change])) from None
-    changes = np.where(staged.changes >= 0, order[staged.changes], -1) if order.size else staged.changes
-    return Staged(staged.rows, staged.weights, changes, staged.ignored)
-
-
-def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
-    """The error for a change that breaks a rule of its table."""
-    table = batch.table
-    values = batch.rows.slice(row, 1).to_pylist()[0]
-    if conflict.absent:
-        shown = ", ".join(f"{name} = {value!r:.80}" for name, value in list(values.items())[:_SHOWN_COLUMNS])
-        msg = (
-            f"the change deletes the row ({shown}), which is not in the table at this point; delete only rows that "
-            "are there, or apply with on_conflict='ignore'"
-        )
-        return AbsentRowError(msg, table.name, row)
-    key = ", ".join(f"{table.columns[c].name} = {values[table.columns[c].name]!r:.80}" for c in table.primary_key)
-    msg = (
-        f"the change inserts a second row with the primary key ({key}); delete the old row in the same commit, "
-        "or apply with on_conflict='ignore'"
-    )
-    return DuplicateKeyError(msg, table.name, row)
-
-
-def _events(view: View, given: _Input, staged: Staged) -> TableEvents:
-    """A table's staged events as a view sees them; rows that only a window took out need no mask."""
-    named = staged.changes >= 0
-    if given.versions.shape[0] == 0:
-        return TableEvents(given.table.name, staged.rows, staged.weights, staged.rows, staged.rows)
-    masks = np.where(named, given.masks[view.name][staged.changes], 0)
-    versions = np.where(named, given.versions[staged.changes], given.versions[0])
-    return TableEvents(given.table.name, staged.rows, staged.weights, masks, versions)
-
-
-def _ranks(batches: list[ChangeBatch]) -> dict[int, Words]:
-    """The position of each change in the order of ``_seq`` across all batches, from 0."""
-    sequences = [batch.sequence for batch in batches if batch.sequence is not None]
-    whole = np.concatenate([np.empty(0, np.int64), *sequences])
-    order = np.argsort(whole, kind="stable")
-    equal = np.flatnonzero(np.diff(whole[order]) == 0)
-    if equal.size:
-        msg = f"_seq has the value {int(whole[order[equal[0]]])} twice; it must order all changes across all tables"
-        raise ChangeFormatError(msg)
-    ranks = np.empty(whole.shape[0], np.int64)
-    ranks[order] = np.arange(whole.shape[0])
-    ends = np.cumsum([sequence.shape[0] for sequence in sequences])
-    return {id(batch): ranks[end - batch.weights.shape[0] : end] for batch, end in zip(batches, ends, strict=True)}

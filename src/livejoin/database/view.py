@@ -44,6 +44,7 @@ class View:
         self._state_version = 0
         self._work = {"commits": 0, "changes": 0, "delta_rows": 0}
         self._seconds = 0.0
+        self._before = (dict(self._work), self._seconds)
 
     @property
     def sql(self) -> str:
@@ -171,6 +172,7 @@ class View:
         """
         begin = time.perf_counter()
         self._state_version += 1
+        self._before = (dict(self._work), self._seconds)
         matrix = self._load(events)
         weighed = self._join.weighed
         chunks: list[DeltaChunk] = list(self._join.maintain(matrix, self.deltas))
@@ -195,6 +197,11 @@ class View:
                 self._join.load(position, part.rows, base.words, base.stride, base.value_offset(0))
                 parts.append((position, part))
         return view_events(parts)
+
+    def _undo(self) -> None:
+        """Forget the last `_apply`, whole or begun, after the tables were rolled back; O(base rows)."""
+        self._work, self._seconds = self._before
+        self._rebuild()
 
     def _rebuild(self) -> None:
         """Load the view anew from its tables; O(base rows) (CROWN, Theorem 6.11)."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from livejoin.dataflow.invariants import check
 from livejoin.errors import CapacityError
+from livejoin.kernels import counting, records
 from livejoin.kernels import layout as k
 from livejoin.kernels import maintain as kernel
 from livejoin.kernels.errstate import wrapping
@@ -79,7 +80,7 @@ class MultiwayJoin:
             stride: Words a base row.
             first: Offset of a base row's first value.
         """
-        while kernel.load(self.arena.words, self.plan.words, table, rows, words[first:], stride) == k.NEED_SPACE:
+        while records.load(self.arena.words, self.plan.words, table, rows, words[first:], stride) == k.NEED_SPACE:
             self.arena.grow()
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
@@ -134,7 +135,7 @@ class MultiwayJoin:
         Raises:
             CapacityError: It is beyond 64 bits.
         """
-        exact, rough = kernel.count(self.arena.words, self.plan.words)
+        exact, rough = counting.count(self.arena.words, self.plan.words)
         if rough > _MAX_COUNT:
             msg = f"the result has about {rough:.3g} rows, more than 64 bits count"
             raise CapacityError(msg)

@@ -1,20 +1,14 @@
-"""The kernels that Python calls: apply changes to a view, load records, scan and count its result."""
+"""The kernels that Python calls: apply changes to a view, and scan its result."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from livejoin.kernels.arena import allocate, allocate_raw, release, words
+from livejoin.kernels.arena import words
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.layout import (
-    CHUNK_BITS,
-    CHUNK_ROWS,
     COUNTER_BITS,
     COUNTER_MASK,
-    D_LOG,
-    D_SLOTS,
     DONE,
     ENTER,
     ENTER_ENUMERATE,
@@ -26,7 +20,6 @@ from livejoin.kernels.layout import (
     H_NODE,
     H_OUT,
     H_PHASE,
-    H_ROOT,
     H_ROW,
     H_SEGMENT_KEY,
     H_SEGMENT_SIGN,
@@ -37,13 +30,8 @@ from livejoin.kernels.layout import (
     LEAVE_ENUMERATE,
     LEAVE_NEXT,
     MASK32,
-    N_ATOM,
     N_BIT,
     N_CHILDREN,
-    N_DIRECTORY,
-    N_INDEX,
-    N_LINK,
-    N_PARENT,
     N_STATE,
     N_UP,
     NEED_SPACE,
@@ -51,23 +39,9 @@ from livejoin.kernels.layout import (
     P_FIRST_TABLE,
     P_FULL,
     P_LIVE,
-    P_NODES,
-    P_POSTORDER,
     PLAN_TABLE,
     PT_ATOM_LIST,
     PT_ATOMS,
-    PT_HEADER,
-    PT_STRIDE,
-    PT_VALUE_LIST,
-    PT_VALUES,
-    REF_MASK,
-    S_BLOCK,
-    S_LEN,
-    S_WEIGHT,
-    SLOT,
-    T_CHUNKS,
-    T_CLASS,
-    T_COUNT,
     V_MASK,
     V_ROW,
     V_TABLE,
@@ -78,65 +52,8 @@ from livejoin.kernels.layout import (
 from livejoin.kernels.live import slot_is_live
 from livejoin.kernels.odometer import advance, start
 from livejoin.kernels.propagate import enter, enumerate_witness, leave
+from livejoin.kernels.records import record_of
 from livejoin.kernels.register import enroll, prepare, withdraw
-
-
-@helper
-def _record(m: Any, p: Any, table: int, row: int) -> int:
-    """Reference of the record of a base row."""
-    descriptor = p[P_FIRST_TABLE] + table * PLAN_TABLE
-    chunks = m[p[descriptor + PT_HEADER] + T_CHUNKS]
-    record: int = m[chunks + (row >> CHUNK_BITS)] + (row & (CHUNK_ROWS - 1)) * p[descriptor + PT_STRIDE]
-    return record
-
-
-@kernel
-def load(arena: Any, plan: Any, table: int, rows: Any, values: Any, stride: int) -> int:
-    """Bring the values of base rows into their records, allocating chunks of records as needed.
-
-    Args:
-        arena: The view's arena.
-        plan: Its plan.
-        table: Position of the table in the plan.
-        rows: int64 row ids.
-        values: The base table's words, flat; row id r starts at ``r * stride``.
-        stride: Words a row of the base table.
-
-    Returns:
-        DONE, or NEED_SPACE (call again after growing; repeating is harmless).
-    """
-    m = words(arena)
-    p = words(plan)
-    source = words(values)
-    descriptor = p[P_FIRST_TABLE] + table * PLAN_TABLE
-    header = p[descriptor + PT_HEADER]
-    size = p[descriptor + PT_STRIDE]
-    count = p[descriptor + PT_VALUES]
-    columns = p[descriptor + PT_VALUE_LIST]
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        while row >> CHUNK_BITS >= m[header + T_COUNT]:
-            used = m[header + T_COUNT]
-            if used == 1 << m[header + T_CLASS]:
-                larger = allocate(m, m[header + T_CLASS] + 1)
-                if larger == 0:
-                    return NEED_SPACE
-                for k in range(used):
-                    m[larger + k] = m[m[header + T_CHUNKS] + k]
-                release(m, m[header + T_CHUNKS], m[header + T_CLASS])
-                m[header + T_CHUNKS] = larger
-                m[header + T_CLASS] += 1
-            chunk = allocate_raw(m, size * CHUNK_ROWS)
-            if chunk == 0:
-                return NEED_SPACE
-            for k in range(size * CHUNK_ROWS):
-                m[chunk + k] = 0
-            m[m[header + T_CHUNKS] + used] = chunk
-            m[header + T_COUNT] = used + 1
-        record = m[m[header + T_CHUNKS] + (row >> CHUNK_BITS)] + (row & (CHUNK_ROWS - 1)) * size
-        for k in range(count):
-            m[record + k] = source[row * stride + p[columns + k]]
-    return DONE
 
 
 @helper
@@ -246,7 +163,7 @@ def maintain(
     event = m[H_EVENT]
     while event < events.shape[1]:
         table = p[P_FIRST_TABLE] + events[V_TABLE, event] * PLAN_TABLE
-        row = _record(m, p, events[V_TABLE, event], events[V_ROW, event])
+        row = record_of(m, p, events[V_TABLE, event], events[V_ROW, event])
         weight = events[V_WEIGHT, event]
         atoms = p[table + PT_ATOM_LIST]
         atom = m[H_ATOM]
@@ -294,62 +211,3 @@ def scan(arena: Any, plan: Any, cursor_words: Any, output: Any) -> tuple[bool, i
     m = words(arena)
     p = words(plan)
     return advance(m, p, p[P_FULL], words(cursor_words), m[H_DUPLICATES] == 0, words(output), output.shape[1], 0)
-
-
-@helper
-def _weight_of(m: Any, p: Any, node: int, row: int) -> tuple[int, float]:
-    """Results of the subtree below a row, as an integer that may wrap and as a float that cannot."""
-    exact = 1
-    rough = 1.0
-    if p[node + N_ATOM] == 1:
-        exact = m[row + p[node + N_STATE]] >> COUNTER_BITS
-        rough = float(exact)
-    for c in range(p[node + N_CHILDREN]):
-        slot = row + SLOT * c
-        if p[node + N_ATOM] == 1:
-            slot = (m[row + p[node + N_LINK] + c] >> 32) & MASK32
-        weight = m[slot + S_WEIGHT]
-        exact *= weight
-        rough *= float(weight)
-    return exact, rough
-
-
-@helper
-def _weigh_slot(m: Any, p: Any, node: int, slot: int) -> float:
-    """Set a slot's annotation to the sum of its rows' weights."""
-    exact = 0
-    rough = 0.0
-    block = m[slot + S_BLOCK] & REF_MASK
-    for i in range(m[slot + S_LEN] >> 32):
-        one, about = _weight_of(m, p, node, m[block + i])
-        exact += one
-        rough += about
-    m[slot + S_WEIGHT] = exact
-    return rough
-
-
-@kernel
-def count(arena: Any, plan: Any) -> tuple[int, float]:
-    """Size of the result with multiplicities, bottom-up over the tree in O(|D|); nothing is enumerated.
-
-    Returns:
-        The size modulo 2**64, and the largest intermediate size as a float, which tells whether the first is exact.
-    """
-    m = words(arena)
-    p = words(plan)
-    largest = 0.0
-    for i in range(p[P_NODES]):
-        node = p[p[P_POSTORDER] + i]
-        parent = p[node + N_PARENT]
-        if parent < 0:
-            largest = max(largest, _weigh_slot(m, p, node, H_ROOT))
-            continue
-        directory = p[node + N_DIRECTORY]
-        shift = 0
-        if p[parent + N_ATOM] == 0:
-            shift = SLOT * p[node + N_INDEX]
-        for k in range(1 << m[directory + D_LOG]):
-            entry = m[m[directory + D_SLOTS] + k] & MASK32
-            if entry != 0:
-                largest = max(largest, _weigh_slot(m, p, node, entry + shift))
-    return np.int64(m[H_ROOT + S_WEIGHT]), largest  # type: ignore[return-value]

@@ -11,7 +11,7 @@ from typing import Any
 import numba
 from numba.core import types
 
-from livejoin.kernels import maintain, rows
+from livejoin.kernels import counting, maintain, records, rows, staging, window
 
 logger = logging.getLogger("livejoin")
 
@@ -25,14 +25,14 @@ _STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX, _
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (rows.rehash, (_LINE, _LINE)),
     (rows.live_rows, (_LINE, _LINE, _INT, _LINE, _LINE)),
-    (rows.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
-    (rows.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT)),
-    (rows.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE)),
-    (rows.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
-    (rows.stage_commit, _STORE),
-    (rows.stage_changes, (*_STORE, _MATRIX)),
-    (maintain.load, (_LINE, _LINE, _INT, _LINE, _LINE, _INT)),
-    (maintain.count, (_LINE, _LINE)),
+    (staging.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
+    (staging.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT)),
+    (window.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE)),
+    (staging.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
+    (staging.stage_commit, _STORE),
+    (staging.stage_changes, (*_STORE, _MATRIX)),
+    (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _INT)),
+    (counting.count, (_LINE, _LINE)),
     (maintain.scan, (_LINE, _LINE, _LINE, _MATRIX)),
     (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE, _LINE, _LINE)),
 )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels import layout as k
 from livejoin.kernels import rows as kernel
+from livejoin.kernels import staging, window
 from livejoin.kernels.errstate import wrapping
 from livejoin.schema import Table
 
@@ -113,13 +114,13 @@ class BaseTable:
         self._begin(weights)
         with wrapping():
             arguments = (*self._state(), values, weights, ignore, self._touched)
-            status, count, change = kernel.stage_commit(*arguments)
+            status, count, change = staging.stage_commit(*arguments)
             self._staged = count
             if status != kernel.OK:
                 self.rollback()
                 raise Conflict(status, change)
             events = np.empty((count, 3), np.int64)
-            made = kernel.net_events(self.words, self.stride, self._touched, count, events)
+            made = staging.net_events(self.words, self.stride, self._touched, count, events)
         return self._result(events[:made])
 
     def stage_changes(self, values: Words, weights: Words, ignore: bool) -> Staged:
@@ -128,7 +129,7 @@ class BaseTable:
         events = np.empty((2 * weights.shape[0], 3), np.int64)
         with wrapping():
             arguments = (*self._state(), values, weights, ignore, self._touched, events)
-            status, count, made, change = kernel.stage_changes(*arguments)
+            status, count, made, change = staging.stage_changes(*arguments)
         self._staged = count
         if status != kernel.OK:
             self.rollback()
@@ -138,7 +139,7 @@ class BaseTable:
     def commit(self) -> None:
         """End a staging for good; ids of rows that are gone may be used again."""
         with wrapping():
-            kernel.finish_commit(
+            staging.finish_commit(
                 self._header, self.words, self.stride, self._first, self._slots, self._touched, self._staged
             )
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
@@ -147,7 +148,7 @@ class BaseTable:
     def rollback(self) -> None:
         """Undo a staging."""
         with wrapping():
-            kernel.undo(
+            staging.undo(
                 self._header,
                 self.words,
                 self.stride,
@@ -204,7 +205,6 @@ class BaseTable:
         return base
 
     def _state(self) -> tuple[Any, ...]:
-        window = self.table.window_rows or 0
         return (
             self._header,
             self.words,
@@ -214,7 +214,7 @@ class BaseTable:
             self._key_slots,
             self._key,
             self._queue,
-            window,
+            self.table.window_rows or 0,
         )
 
     def _begin(self, weights: Words) -> None:
@@ -225,7 +225,7 @@ class BaseTable:
         inserts = int(np.count_nonzero(weights > 0))
         if int(self._header[kernel.R_TAIL] - self._header[kernel.R_HEAD]) > 2 * self.total + _DEAD_ENTRIES:
             with wrapping():
-                kernel.compact_window(self._header, self.words, self.stride, self._slots, self._queue)
+                window.compact_window(self._header, self.words, self.stride, self._slots, self._queue)
         rows = int(self._header[kernel.R_NEXT]) + inserts
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"table {self.table.name!r} would have {rows:,} rows, more than one table can address"

@@ -1,0 +1,95 @@
+"""From the changes that a user gives to staged tables and the events that views apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.changes import ChangeBatch
+from livejoin.database.view import View
+from livejoin.dataflow.events import TableEvents
+from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError
+from livejoin.schema import Table
+from livejoin.state.table import BaseTable, Conflict, Staged
+
+Words = npt.NDArray[np.int64]
+Granularity = Literal["commit", "change"]
+
+_SHOWN_COLUMNS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class TableInput:
+    """The changes of one table on their way into a commit."""
+
+    base: BaseTable
+    batch: ChangeBatch
+    words: Words
+    versions: Words
+    masks: Mapping[str, Words]
+
+    @property
+    def table(self) -> Table:
+        return self.base.table
+
+
+def stage(given: TableInput, granularity: Granularity, ignore: bool) -> Staged:
+    """Stage a table's changes in the order of ``_seq`` where they have one."""
+    sequence = given.batch.sequence
+    order = np.arange(given.versions.shape[0]) if sequence is None else np.argsort(sequence, kind="stable")
+    words = given.words if sequence is None else np.ascontiguousarray(given.words[:, order])
+    apply = given.base.stage_commit if granularity == "commit" else given.base.stage_changes
+    try:
+        staged = apply(words, given.batch.weights[order], ignore)
+    except Conflict as conflict:
+        raise _refusal(given.batch, conflict, int(order[conflict.change])) from None
+    changes = np.where(staged.changes >= 0, order[staged.changes], -1) if order.size else staged.changes
+    return Staged(staged.rows, staged.weights, changes, staged.ignored)
+
+
+def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
+    """The error for a change that breaks a rule of its table."""
+    table = batch.table
+    values = batch.rows.slice(row, 1).to_pylist()[0]
+    if conflict.absent:
+        shown = ", ".join(f"{name} = {value!r:.80}" for name, value in list(values.items())[:_SHOWN_COLUMNS])
+        msg = (
+            f"the change deletes the row ({shown}), which is not in the table at this point; delete only rows that "
+            "are there, or apply with on_conflict='ignore'"
+        )
+        return AbsentRowError(msg, table.name, row)
+    key = ", ".join(f"{table.columns[c].name} = {values[table.columns[c].name]!r:.80}" for c in table.primary_key)
+    msg = (
+        f"the change inserts a second row with the primary key ({key}); delete the old row in the same commit, "
+        "or apply with on_conflict='ignore'"
+    )
+    return DuplicateKeyError(msg, table.name, row)
+
+
+def events_for(view: View, given: TableInput, staged: Staged) -> TableEvents:
+    """A table's staged events as a view sees them; rows that only a window took out need no mask."""
+    named = staged.changes >= 0
+    if given.versions.shape[0] == 0:
+        return TableEvents(given.table.name, staged.rows, staged.weights, staged.rows, staged.rows)
+    masks = np.where(named, given.masks[view.name][staged.changes], 0)
+    versions = np.where(named, given.versions[staged.changes], given.versions[0])
+    return TableEvents(given.table.name, staged.rows, staged.weights, masks, versions)
+
+
+def ranks_by_sequence(batches: list[ChangeBatch]) -> dict[int, Words]:
+    """The position of each change in the order of ``_seq`` across all batches, from 0."""
+    sequences = [batch.sequence for batch in batches if batch.sequence is not None]
+    whole = np.concatenate([np.empty(0, np.int64), *sequences])
+    order = np.argsort(whole, kind="stable")
+    equal = np.flatnonzero(np.diff(whole[order]) == 0)
+    if equal.size:
+        msg = f"_seq has the value {int(whole[order[equal[0]]])} twice; it must order all changes across all tables"
+        raise ChangeFormatError(msg)
+    ranks = np.empty(whole.shape[0], np.int64)
+    ranks[order] = np.arange(whole.shape[0])
+    ends = np.cumsum([sequence.shape[0] for sequence in sequences])
+    return {id(batch): ranks[end - batch.weights.shape[0] : end] for batch, end in zip(batches, ends, strict=True)}
