@@ -192,3 +192,21 @@ def test_old_commits_stay_readable() -> None:
     db.apply("T", [(i, f"number {i}") for i in range(3, 2000)])
     assert before.to_pylist() == copied
     assert first["all"].to_pylist() == copied
+
+
+def test_a_subscriber_that_fails_does_not_keep_the_delta_from_others() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (a BIGINT)")
+    view = db.create_view("v", "SELECT a FROM T")
+    seen: list[int] = []
+
+    def fail(delta: pa.Table) -> None:
+        raise RuntimeError("full")
+
+    view.subscribe(fail)
+    view.subscribe(lambda delta: seen.append(delta.num_rows))
+    with pytest.raises(RuntimeError, match="full"):
+        db.apply("T", [(1,)])
+    assert seen == [1]
+    assert db.version == 1
+    assert view.count() == 1

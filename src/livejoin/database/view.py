@@ -132,7 +132,7 @@ class View:
     def subscribe(self, callback: Callable[[pa.Table], object]) -> Callable[[], None]:
         """Call ``callback(delta)`` after each commit, with an empty table where nothing changed.
 
-        An exception of the callback reaches the caller of the commit, which stands.
+        An exception of the callback reaches the caller of the commit, which stands, after all callbacks were called.
 
         Returns:
             A function that ends the subscription.
@@ -156,9 +156,8 @@ class View:
     def _uses(self, table: str) -> bool:
         return any(use.name == table for use in self._plan.tables)
 
-    def _notify(self, delta: pa.Table) -> None:
-        for callback in list(self._subscribers):
-            callback(delta)
+    def _callbacks(self) -> tuple[Callable[[pa.Table], object], ...]:
+        return tuple(self._subscribers)
 
     def _apply(self, events: Iterable[TableEvents], versions: int) -> pa.Table | None:
         """Bring staged changes into the view.
