@@ -286,7 +286,7 @@ class Database:
                 if delta is not None:
                     deltas[view.name] = delta
         except BaseException:
-            for given, _ in staged:
+            for given in inputs:
                 given.base.rollback()
             for view in touched:
                 view._undo()

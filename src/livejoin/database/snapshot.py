@@ -1,15 +1,18 @@
 """Snapshots on disk: a folder with one subfolder a snapshot and a file that names the current one.
 
 The file ``CURRENT`` is replaced in one step after the new subfolder is complete, so that a crash at any time leaves
-either the old snapshot or the new one.
+either the old snapshot or the new one. It holds the checksum of the manifest, which holds that of every array: a file
+that is not what was written is noticed before anything of it is used, because kernels trust their state.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import uuid
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +29,7 @@ Words = npt.NDArray[np.int64]
 FORMAT = 1
 _CURRENT = "CURRENT"
 _MANIFEST = "manifest.json"
+_SNAPSHOT = re.compile(r"v\d{12,}-[0-9a-f]{8}")  # nothing else in the folder is ours to remove
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,35 +48,53 @@ class Image:
     extra: Mapping[str, Any]
     codec: Mapping[str, npt.NDArray[Any]]
     tables: Sequence[tuple[Table, Mapping[str, Words]]]
-    views: Sequence[tuple[str, str, bool, str, Words]]
+    views: Sequence[tuple[str, str, bool, str, Mapping[str, Words]]]
 
 
 def write(folder: Path, image: Image) -> None:
-    """Write a snapshot and make it the current one; older ones are removed."""
+    """Write a snapshot and make it the current one; older ones are removed.
+
+    Raises:
+        StateError: The user's values are not JSON; nothing was written.
+    """
+    try:
+        json.dumps(image.extra)
+    except (TypeError, ValueError) as error:
+        msg = f"the extra values {image.extra!r:.200} cannot be kept: {error}; allowed are JSON values"
+        raise StateError(msg) from error
     folder.mkdir(parents=True, exist_ok=True)
     name = f"v{image.version:012d}-{uuid.uuid4().hex[:8]}"
     target = folder / name
     target.mkdir()
-    manifest: dict[str, Any] = {"format": FORMAT, "version": image.version, "extra": dict(image.extra)}
-    manifest["codec"] = sorted(image.codec)
-    for key, array in image.codec.items():
-        _write_array(target / f"codec.{key}.npy", array)
-    manifest["tables"] = []
-    for i, (table, arrays) in enumerate(image.tables):
-        manifest["tables"].append({"declaration": _declaration(table), "arrays": sorted(arrays)})
-        for key, array in arrays.items():
-            _write_array(target / f"table{i}.{key}.npy", array)
-    manifest["views"] = []
-    for i, (view, sql, deltas, digest, words) in enumerate(image.views):
-        manifest["views"].append({"name": view, "sql": sql, "deltas": deltas, "plan": digest})
-        _write_array(target / f"view{i}.npy", words)
-    _write_text(target / _MANIFEST, json.dumps(manifest, indent=1))
+    manifest = {
+        "format": FORMAT,
+        "version": image.version,
+        "extra": image.extra,
+        "codec": _write_arrays(target, "codec", image.codec),
+        "tables": [
+            {"declaration": _declaration(table), "arrays": _write_arrays(target, f"table{i}", arrays)}
+            for i, (table, arrays) in enumerate(image.tables)
+        ],
+        "views": [
+            {
+                "name": view,
+                "sql": sql,
+                "deltas": deltas,
+                "plan": digest,
+                "arrays": _write_arrays(target, f"view{i}", arena),
+            }
+            for i, (view, sql, deltas, digest, arena) in enumerate(image.views)
+        ],
+    }
+    text = json.dumps(manifest, indent=1).encode()
+    _write_bytes(target / _MANIFEST, text)
+    _write_bytes(target / _CURRENT, f"{name} {zlib.crc32(text)}".encode())
     _sync(target)
-    _write_text(folder / f".{name}", name)
-    (folder / f".{name}").replace(folder / _CURRENT)
+    _sync(folder)
+    (target / _CURRENT).replace(folder / _CURRENT)
     _sync(folder)
     for other in folder.iterdir():
-        if other.is_dir() and other.name != name:
+        if _SNAPSHOT.fullmatch(other.name) and other.name != name:
             shutil.rmtree(other, ignore_errors=True)
 
 
@@ -85,31 +107,33 @@ def read(folder: Path) -> Image:
     if not (folder / _CURRENT).is_file():
         msg = f"there is no snapshot in {str(folder)!r}; Database.save writes one"
         raise StateError(msg)
-    source = folder / (folder / _CURRENT).read_text().strip()
     try:
-        manifest = json.loads((source / _MANIFEST).read_text())
-        if manifest["format"] != FORMAT:
-            msg = f"the snapshot in {str(folder)!r} has format {manifest['format']}; this version reads {FORMAT}"
-            raise StateError(msg)
-        return Image(
-            version=manifest["version"],
-            extra=manifest["extra"],
-            codec={key: np.load(source / f"codec.{key}.npy") for key in manifest["codec"]},
-            tables=[
-                (
-                    _table(entry["declaration"]),
-                    {key: np.load(source / f"table{i}.{key}.npy") for key in entry["arrays"]},
-                )
-                for i, entry in enumerate(manifest["tables"])
-            ],
-            views=[
-                (entry["name"], entry["sql"], entry["deltas"], entry["plan"], np.load(source / f"view{i}.npy"))
-                for i, entry in enumerate(manifest["views"])
-            ],
-        )
+        name, checksum = (folder / _CURRENT).read_text().split()
+        source = folder / name
+        text = (source / _MANIFEST).read_bytes()
+        if zlib.crc32(text) != int(checksum):
+            msg = f"{_MANIFEST} is not what was written"
+            raise ValueError(msg)
+        manifest = json.loads(text)
+        if manifest["format"] == FORMAT:
+            return Image(
+                version=manifest["version"],
+                extra=manifest["extra"],
+                codec=_read_arrays(source, "codec", manifest["codec"]),
+                tables=[
+                    (_table(entry["declaration"]), _read_arrays(source, f"table{i}", entry["arrays"]))
+                    for i, entry in enumerate(manifest["tables"])
+                ],
+                views=[
+                    (v["name"], v["sql"], v["deltas"], v["plan"], _read_arrays(source, f"view{i}", v["arrays"]))
+                    for i, v in enumerate(manifest["views"])
+                ],
+            )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"the snapshot in {str(folder)!r} is damaged: {error}"
+        msg = f"the snapshot in {str(folder)!r} is damaged: {error}; load another one or build the state anew"
         raise StateError(msg) from error
+    msg = f"the snapshot in {str(folder)!r} has format {manifest['format']}; this version of livejoin reads {FORMAT}"
+    raise StateError(msg)
 
 
 def _declaration(table: Table) -> dict[str, Any]:
@@ -122,16 +146,42 @@ def _table(declaration: dict[str, Any]) -> Table:
     return Table(declaration["name"], columns, tuple(declaration["key"]), declaration["window_rows"])
 
 
-def _write_array(path: Path, array: npt.NDArray[Any]) -> None:
+def _write_arrays(target: Path, part: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, dict[str, Any]]:
+    """Write each array to a file of its own, but an empty one to none; what the manifest says of them."""
+    entries = {}
+    for key, array in arrays.items():
+        entries[key] = {"type": array.dtype.str, "shape": array.shape, "crc32": zlib.crc32(array.data)}
+        if array.size:
+            _write_bytes(target / _file(part, key), array.data)
+    return entries
+
+
+def _read_arrays(source: Path, part: str, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays that the manifest names.
+
+    Raises:
+        OSError, ValueError: A file is not there or is not what was written.
+    """
+    arrays = {}
+    for key, entry in entries.items():
+        path = source / _file(part, key)
+        array = np.empty(entry["shape"], np.dtype(entry["type"]))
+        if array.size:
+            array = np.fromfile(path, array.dtype)
+            if array.nbytes != path.stat().st_size or zlib.crc32(array.data) != entry["crc32"]:
+                msg = f"{path.name} is not what was written"
+                raise ValueError(msg)
+        arrays[key] = array.reshape(entry["shape"])
+    return arrays
+
+
+def _file(part: str, key: str) -> str:
+    return f"{part}.{key}.bin"
+
+
+def _write_bytes(path: Path, data: bytes | memoryview) -> None:
     with path.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _write_text(path: Path, text: str) -> None:
-    with path.open("w") as file:
-        file.write(text)
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
 

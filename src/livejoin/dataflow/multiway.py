@@ -135,7 +135,8 @@ class MultiwayJoin:
         Raises:
             CapacityError: It is beyond 64 bits.
         """
-        exact, rough = counting.count(self.arena.words, self.plan.words)
+        with wrapping():
+            exact, rough = counting.count(self.arena.words, self.plan.words)
         if rough > _MAX_COUNT:
             msg = f"the result has about {rough:.3g} rows, more than 64 bits count"
             raise CapacityError(msg)

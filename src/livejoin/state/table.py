@@ -75,7 +75,7 @@ class BaseTable:
         self._queue = np.zeros(16 if table.window_rows else 1, np.int64)
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
         self._staged = 0
-        self._before = (0, 0)
+        self._before: tuple[int, int] | None = None  # head and tail of the queue before a staging
 
     @property
     def rows(self) -> int:
@@ -144,9 +144,12 @@ class BaseTable:
             )
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
         self._staged = 0
+        self._before = None
 
     def rollback(self) -> None:
-        """Undo a staging."""
+        """Undo a staging, if there is one."""
+        if self._before is None:
+            return
         with wrapping():
             staging.undo(
                 self._header,
@@ -219,7 +222,7 @@ class BaseTable:
 
     def _begin(self, weights: Words) -> None:
         """Make room for the worst case, so that the kernels never allocate; forget dead entries of the window."""
-        if self._staged:
+        if self._before is not None:
             msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
             raise StateError(msg)
         inserts = int(np.count_nonzero(weights > 0))
