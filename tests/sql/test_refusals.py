@@ -6,9 +6,10 @@ import pytest
 from sql_fixtures import make_catalog
 
 from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.sql import bind
+from livejoin.sql import bind, parse_columns
 
 CATALOG = make_catalog()
+CATALOG.add(parse_columns("M", "m DECIMAL(6, 4), big DECIMAL(38, 0)"))
 
 # A ^ marks the position that the error must name; it is not part of the text.
 CLAUSES = [
@@ -90,7 +91,7 @@ NAMES = [
     ("SELECT G.^foo FROM G", "has no column 'foo'; it has src, dst"),
     ("SELECT ^X.src FROM G", "no table or alias 'X' is in scope here; in scope: 'G'"),
     ("SELECT ^X.* FROM G", "no table or alias 'X'"),
-    ("SELECT src FROM ^Gx", "there is no table 'Gx'; known tables: 'G', 'H', 'K', 'Odd'"),
+    ("SELECT src FROM ^Gx", "there is no table 'Gx'; known tables: 'G', 'H', 'K', 'Odd', 'M'"),
     ("SELECT src FROM ^db.G", "there is no table 'db.G'"),
     ("SELECT ^a.b.c FROM G", "allowed are names of the form column or alias.column"),
     ("SELECT ^src FROM G, H", "column 'src' is ambiguous; write one of G.src, H.src"),
@@ -107,8 +108,17 @@ NAMES = [
 
 TYPES = [
     ("SELECT G.src FROM G JOIN H ON ^G.src = H.s", "G.src is BIGINT and H.s is STRING"),
-    ("SELECT H.src FROM H JOIN K ON K.z = H.src WHERE ^H.w = K.z", "H.w is DOUBLE and K.z is INT"),
+    ("SELECT G.src FROM G JOIN H ON ^G.src = H.s", "declare both as BIGINT or both as STRING, and convert the rows"),
+    ("SELECT H.src FROM H JOIN K ON K.src = H.dst WHERE ^H.w = K.z", "H.w is DOUBLE and K.z is INT"),
+    ("SELECT H.src FROM H JOIN K ON ^H.w = K.z", "declare both as DOUBLE, which holds whole numbers up to 2^53"),
     ("SELECT A.src FROM H A JOIN G B ON ^A.m = B.src", "A.m is DECIMAL(10, 2) and B.src is BIGINT"),
+    ("SELECT A.src FROM H A JOIN G B ON ^A.m = B.src", "declare both as DECIMAL(21, 2), which holds all values"),
+    ("SELECT A.src FROM H A, M B WHERE A.b AND ^B.m = A.m", "declare both as DECIMAL(12, 4), which holds all values"),
+    ("SELECT 1 FROM H JOIN M USING (^m)", "H.m is DECIMAL(10, 2) and M.m is DECIMAL(6, 4); declare both as"),
+    ("SELECT 1 FROM M A JOIN M B ON ^A.m = B.big", "no DECIMAL of 38 digits holds all values of both"),
+    ("SELECT 1 FROM H JOIN M ON ^H.w = M.m", "declare both as DOUBLE or both as DECIMAL(6, 4)"),
+    ("SELECT 1 FROM H A JOIN H B ON ^A.d = B.t", "declare both as TIMESTAMP and give a date as its midnight"),
+    ("SELECT 1 FROM H A JOIN H B ON ^A.b = B.src", "Columns join if both are integers, both are decimals of one scale"),
     ("SELECT src FROM G WHERE ^src", "has the type int64; a condition is BOOLEAN"),
     ("SELECT src FROM G WHERE dst > 1 AND ^src + 1", "has the type int64"),
     ("SELECT src FROM H WHERE ^s + 1 > 3", "No function matches"),

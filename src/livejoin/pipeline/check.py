@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from livejoin.database import Database
 from livejoin.pipeline.load import Pipeline
-from livejoin.schema import CHANGE_TYPE, SEQUENCE
+from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import FileSource
-from livejoin.sql.parse import parse
+from livejoin.sql import to_duckdb
 
 _SIGN = f"CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1 ELSE -1 END"
 
@@ -54,14 +54,15 @@ def check(pipeline: Pipeline) -> list[ViewCheck]:
     connection = duckdb.connect()
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = 'UTC'")
+    catalog = Catalog()
     for source in pipeline.sources.values():
+        catalog.add(source.table)
         connection.execute(f"CREATE TABLE {_quoted(source.table.name)} AS {table_now(source)}")
     results = []
     for view, sql in pipeline.views.items():
         kept = database.views[view].to_arrow()
         columns = ", ".join(_quoted(name) for name in kept.column_names)
-        in_duckdb = parse(sql)[0].sql("duckdb")
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE recomputed AS {in_duckdb}")
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE recomputed AS {to_duckdb(sql, catalog)}")
         connection.register("maintained", kept)
         files = [str(file) for file in sink.files(view)]
         nothing = f"(SELECT *, 'insert' AS {CHANGE_TYPE} FROM maintained LIMIT 0)"

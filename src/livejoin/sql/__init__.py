@@ -6,6 +6,7 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer 
 from livejoin.sql.bind import bind
 from livejoin.sql.declare import parse_columns, parse_create_table
 from livejoin.sql.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
+from livejoin.sql.transpile import to_duckdb
 
 __all__ = [
     "CreateTable",
@@ -17,4 +18,5 @@ __all__ = [
     "parse_columns",
     "parse_create_table",
     "parse_statement",
+    "to_duckdb",
 ]

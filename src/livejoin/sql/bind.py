@@ -1,7 +1,7 @@
 """Bind a SELECT to a conjunctive query.
 
-The steps, each in its own file: parse, refuse clauses outside, bind FROM, split conditions, bind the SELECT list, close
-equalities into variables, refuse cyclic joins.
+The steps, each in its own file: parse, refuse clauses outside, bind FROM, split conditions into classes of equal
+columns and predicates of atoms, bind the SELECT list, give each class a variable, refuse cyclic joins.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from livejoin.sql.parse import parse
 from livejoin.sql.refuse import the_select
 from livejoin.sql.scope import resolve
 from livejoin.sql.source import Source
-from livejoin.sql.variables import check_types, classes, make_atoms
+from livejoin.sql.variables import make_atoms
 from livejoin.theory import cycle
 
 
@@ -46,11 +46,9 @@ def bind(sql: str, catalog: Catalog) -> ConjunctiveQuery:
     if where := select.args.get("where"):
         conditions.append(resolve(where.this, clause.scope, source))
         start = source.find({TokenType.WHERE})
-    split = split_conditions(conditions, clause.scope, source, start)
-    equalities = (*clause.equalities, *split.equalities)
-    check_types(equalities, clause.scope, source)
+    split = split_conditions(conditions, clause.equalities, clause.scope, source, start)
     head, outputs = bind_outputs(select, clause.scope, source)
-    atoms = make_atoms(clause.scope, classes(equalities, clause.scope), split.predicates, head)
+    atoms = make_atoms(clause.scope, split.equal, split.predicates, head)
     query = ConjunctiveQuery(sql, atoms, head, outputs)
     _refuse_cycle(query, source)
     return query

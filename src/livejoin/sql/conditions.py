@@ -1,22 +1,27 @@
 """Split conditions into equalities that join, and predicates of single atoms.
 
-A conjunction is true if and only if each conjunct is. A conjunct over one atom, or over none, is a predicate of that
-atom (of the first for none); an equality of two columns joins; everything else over several atoms is refused.
+A conjunction is true if and only if each conjunct is. An equality of two columns of different atoms joins them. Every
+other conjunct is a predicate of the atom whose columns it uses, or of one that has columns equal to these by the joins
+(see `substitute`); one that no atom can decide is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from sqlglot import TokenType, exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
-from livejoin.sql.duckdb_text import REF, check_scalar, refs_of, to_duckdb
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.duckdb_text import REF, check_scalar, expression_text, refs_of
 from livejoin.sql.from_clause import Equality
-from livejoin.sql.scope import Scope
+from livejoin.sql.join_types import can_join, cannot_join
+from livejoin.sql.scope import Relation, Scope
 from livejoin.sql.source import Source, offset_of, shown
+from livejoin.sql.substitute import onto_one_atom
+from livejoin.sql.variables import classes
 
 _BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -33,39 +38,53 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 
 @dataclass(frozen=True)
 class Conditions:
-    """Equalities of columns, and for each atom the DuckDB texts of its predicates."""
+    """The classes of equal columns, and for each atom the DuckDB texts of its predicates."""
 
-    equalities: tuple[Equality, ...]
+    equal: tuple[tuple[ColumnRef, ...], ...]
     predicates: dict[int, tuple[str, ...]]
 
 
-def split_conditions(conditions: Iterable[exp.Expr], scope: Scope, source: Source, offset: int) -> Conditions:
+def split_conditions(
+    conditions: Iterable[exp.Expr], merged: Sequence[Equality], scope: Scope, source: Source, offset: int
+) -> Conditions:
     """Split resolved conditions.
 
     Args:
         conditions: ON and WHERE conditions whose columns are resolved.
+        merged: The columns that USING and NATURAL make equal.
         scope: All occurrences of tables.
         source: The SQL text.
         offset: A position for conjuncts without one.
 
     Raises:
-        SqlTypeError: A predicate is not BOOLEAN, or DuckDB cannot bind it.
-        UnsupportedQueryError: A conjunct over several atoms that is not an equality of two columns.
+        SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or two columns cannot be joined.
+        UnsupportedQueryError: A conjunct that is neither an equality of columns nor a predicate of an atom.
     """
-    equalities: list[Equality] = []
-    predicates: dict[int, tuple[str, ...]] = {}
+    for using in merged:
+        if not can_join(using, scope):
+            raise cannot_join(using, scope, source)
+    joined = list(merged)
+    others: list[tuple[exp.Expr, int]] = []
     for conjunct in (part for condition in conditions for part in conjuncts(condition)):
         at = source.behind(_BOUNDARIES, offset_of(conjunct, offset))
-        atoms = sorted({ref.atom for ref in refs_of(conjunct)})
-        sides = _column_equality(conjunct)
-        if sides is not None:
-            equalities.append(Equality(sides[0].meta[REF], sides[1].meta[REF], at))
-        if len(atoms) > 1 and sides is None:
-            raise _refusal(conjunct, atoms, scope, source, at)
-        if len(atoms) <= 1 and not _is_true(conjunct):
-            atom = atoms[0] if atoms else 0
-            predicates[atom] = (*predicates.get(atom, ()), _predicate(conjunct, atom, scope, source, at))
-    return Conditions(tuple(equalities), predicates)
+        equality = _column_equality(conjunct, at)
+        if equality is not None and can_join(equality, scope):
+            joined.append(equality)
+            if equality.left.atom != equality.right.atom:
+                continue
+        others.append((conjunct, at))
+    equal = classes(joined)
+    predicates: dict[int, tuple[str, ...]] = {}
+    for conjunct, at in others:
+        placed = onto_one_atom(conjunct, equal, scope)
+        if placed is None:
+            equality = _column_equality(conjunct, at)
+            raise cannot_join(equality, scope, source) if equality else _refusal(conjunct, scope, source, at)
+        atom, predicate = placed
+        if not _is_true(predicate):
+            text = _text(conjunct, predicate, scope.relations[atom], source, at)
+            predicates[atom] = (*predicates.get(atom, ()), text)
+    return Conditions(equal, predicates)
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -78,39 +97,48 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     yield node
 
 
-def _column_equality(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+def _column_equality(node: exp.Expr, offset: int) -> Equality | None:
     if not isinstance(node, exp.EQ):
         return None
-    sides = node.this.unnest(), node.expression.unnest()
-    return sides if all(isinstance(side, exp.Column) for side in sides) else None
+    left, right = node.this.unnest(), node.expression.unnest()
+    if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
+        return None
+    return Equality(left.meta[REF], right.meta[REF], offset)
 
 
 def _is_true(node: exp.Expr) -> bool:
     return isinstance(node, exp.Boolean) and bool(node.this)
 
 
-def _predicate(node: exp.Expr, atom: int, scope: Scope, source: Source, offset: int) -> str:
-    if isinstance(node, exp.Null):
+def _text(written: exp.Expr, predicate: exp.Expr, relation: Relation, source: Source, offset: int) -> str:
+    """A predicate of an atom as DuckDB text; errors show the condition as it was written."""
+    if isinstance(predicate, exp.Null):
         return "CAST(NULL AS BOOLEAN)"
-    relation = scope.relations[atom]
-    text = to_duckdb(node, lambda ref: relation.table.columns[ref.column].name, source, offset)
-    found = check_scalar(node, text, relation.table.arrow, source, offset)
+    text = expression_text(predicate, lambda ref: relation.table.columns[ref.column].name, source, offset)
+    found = check_scalar(written, text, relation.table.arrow, source, offset)
     if found != pa.bool_():
-        msg = f"the condition {shown(node)} has the type {found}; a condition is BOOLEAN"
+        msg = f"the condition {shown(written)} has the type {found}; a condition is BOOLEAN"
         raise source.error(SqlTypeError, msg, offset)
     return text
 
 
-def _refusal(node: exp.Expr, atoms: list[int], scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
+def _refusal(node: exp.Expr, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
+    atoms = sorted({ref.atom for ref in refs_of(node)})
     aliases = " and ".join(repr(scope.relations[atom].alias) for atom in atoms)
     clause = _COMPARISONS.get(type(node), node.key.upper())
     match node:
+        case exp.EQ(this=exp.Tuple()):
+            remedy = "compare column by column: a = c AND b = d for (a, b) = (c, d)"
         case exp.EQ():
             remedy = "allowed is column = column: store the value in a column of its table and join on that"
         case exp.Or():
-            remedy = "allowed is OR over the columns of one table; create a view of each alternative"
+            remedy = "create a view of each alternative, and when you read one leave out what satisfies an earlier one"
         case exp.NullSafeEQ():
             remedy = "allowed is column = column, which joins no NULLs"
         case _:
-            remedy = "allowed across tables is column = column only; filter what you read from the view of the rest"
-    return source.unsupported(clause, f"the condition {shown(node)} is over {aliases}: {remedy}", offset)
+            remedy = "filter what you read from the view of the rest"
+    msg = (
+        f"the condition {shown(node)} is over {aliases}, and the joins make its columns equal to columns of no single "
+        f"table; across tables only column = column is allowed: {remedy}"
+    )
+    return source.unsupported(clause, msg, offset)

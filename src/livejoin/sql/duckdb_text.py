@@ -37,14 +37,14 @@ def refs_of(node: exp.Expr) -> tuple[ColumnRef, ...]:
     return tuple(dict.fromkeys(column.meta[REF] for column in node.find_all(exp.Column)))
 
 
-def to_duckdb(node: exp.Expr, names: Callable[[ColumnRef], str], source: Source, offset: int) -> str:
+def expression_text(node: exp.Expr, names: Callable[[ColumnRef], str], source: Source, offset: int) -> str:
     """A bound expression as DuckDB text, its columns named by ``names`` and double-quoted.
 
     Raises:
         UnsupportedQueryError: There is no way to write it for DuckDB.
     """
     try:
-        rewritten = node.copy().transform(_for_duckdb).transform(lambda part: _named(part, names))
+        rewritten = node.copy().transform(for_duckdb).transform(lambda part: _named(part, names))
         return rewritten.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
     except UnsupportedError as error:
         clause = source.text_at(offset).upper()
@@ -52,7 +52,8 @@ def to_duckdb(node: exp.Expr, names: Callable[[ColumnRef], str], source: Source,
         raise source.unsupported(clause, msg, offset) from error
 
 
-def _for_duckdb(part: exp.Expr) -> exp.Expr:
+def for_duckdb(part: exp.Expr) -> exp.Expr:
+    """A node as DuckDB means it, where sqlglot's own rules do not; for ``transform``."""
     match part:
         case exp.DataType() if part.this in _ZONED:
             return exp.DataType.build(exp.DType.TIMESTAMP)

@@ -15,7 +15,7 @@ from sqlglot import TokenType, exp
 from livejoin.errors import SqlSyntaxError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.schema import CHANGE_COLUMNS
-from livejoin.sql.duckdb_text import REF, check_scalar, refs_of, to_duckdb
+from livejoin.sql.duckdb_text import REF, check_scalar, expression_text, refs_of
 from livejoin.sql.scope import Scope, relation_named, resolve
 from livejoin.sql.source import Source
 
@@ -129,7 +129,7 @@ def _output(name: str, item: Item, head: tuple[ColumnRef, ...], schema: pa.Schem
     if isinstance(item.value, ColumnRef):
         position = head.index(item.value)
         return Output(name, schema.field(position).type, position)
-    text = to_duckdb(item.value, lambda ref: f"c{head.index(ref)}", source, item.offset)
+    text = expression_text(item.value, lambda ref: f"c{head.index(ref)}", source, item.offset)
     found = check_scalar(item.value, text, schema, source, item.offset)
     if not _is_column_type(found):
         msg = (

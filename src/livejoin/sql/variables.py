@@ -9,31 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from livejoin.errors import SqlTypeError
 from livejoin.query.conjunctive import Atom, ColumnRef
 from livejoin.sql.from_clause import Equality
 from livejoin.sql.scope import Relation, Scope
-from livejoin.sql.source import Source
 
 
-def check_types(equalities: Iterable[Equality], scope: Scope, source: Source) -> None:
-    """Columns of two tables can be equal if their types have one code for equal values.
-
-    Raises:
-        SqlTypeError: They do not.
-    """
-    for equality in equalities:
-        left, right = scope.declared(equality.left), scope.declared(equality.right)
-        if left.type.join_class != right.type.join_class and equality.left.atom != equality.right.atom:
-            sides = " and ".join(
-                f"{scope.qualified(ref)} is {column.type}"
-                for ref, column in ((equality.left, left), (equality.right, right))
-            )
-            msg = f"cannot join columns of these types: {sides}; declare both columns with the same type"
-            raise source.error(SqlTypeError, msg, equality.offset)
-
-
-def classes(equalities: Iterable[Equality], scope: Scope) -> tuple[tuple[ColumnRef, ...], ...]:
+def classes(equalities: Iterable[Equality]) -> tuple[tuple[ColumnRef, ...], ...]:
     """The classes of columns that are equal, each sorted; columns without an equality are in none."""
     parent: dict[ColumnRef, ColumnRef] = {}
 
@@ -43,9 +24,8 @@ def classes(equalities: Iterable[Equality], scope: Scope) -> tuple[tuple[ColumnR
         return ref
 
     for equality in equalities:
-        if scope.declared(equality.left).type.join_class == scope.declared(equality.right).type.join_class:
-            first, second = sorted((root(equality.left), root(equality.right)))
-            parent[second] = first
+        first, second = sorted((root(equality.left), root(equality.right)))
+        parent[second] = first
     members: dict[ColumnRef, list[ColumnRef]] = {}
     for ref in sorted(parent):
         members.setdefault(root(ref), []).append(ref)

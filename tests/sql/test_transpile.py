@@ -1,0 +1,78 @@
+"""A whole query as DuckDB text: DuckDB's result of it is that of the bound query, column by column."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+from sql_fixtures import bag, by_definition, fill, make_catalog
+
+from livejoin.errors import SqlSyntaxError, UnknownNameError, UnsupportedQueryError
+from livejoin.schema import Catalog
+from livejoin.sql import bind, parse_columns, to_duckdb
+
+CATALOG = make_catalog()
+CATALOG.add(parse_columns("Words", "`order` BIGINT, `user` BIGINT, offset STRING, src BIGINT"))
+
+MERGED_STARS = [
+    "SELECT *, src FROM G A JOIN H B USING (src)",
+    "SELECT * FROM G JOIN H USING (dst)",
+    "SELECT dst, * FROM H JOIN G USING (dst, src)",
+    "SELECT * FROM G NATURAL JOIN H",
+    "SELECT * FROM K, G A JOIN H B USING (dst)",
+    "SELECT * FROM (G A JOIN K B USING (src)) JOIN H C USING (src)",
+    "SELECT * FROM G A JOIN H B USING (dst) JOIN K C ON C.z = B.src",
+    "SELECT * FROM g JOIN h USING (DST)",
+]
+OTHERS = [
+    "SELECT * FROM G",
+    "SELECT H.*, G.dst FROM G JOIN H USING (dst)",
+    "SELECT A.src, B.dst FROM G A JOIN G B",
+    "SELECT A.src FROM G A JOIN G B JOIN H C ON B.src = C.src ON A.dst = B.dst",
+    "SELECT A.src FROM (G A CROSS JOIN (K B)), H C WHERE A.src = B.src AND B.z = C.src",
+    "SELECT `a b`, `q\"x`, \"a'b\", 'it''s', `select` DIV 2, `a b` / 2 FROM Odd WHERE `select` > 1",
+    "SELECT order, user, offset FROM Words WHERE user <=> order OR user = 1",
+    "SELECT date_add(d, 1), CAST(t AS DATE), CAST(s AS TIMESTAMP) > t FROM H WHERE s IS NULL",
+    "SELECT src, src, SRC FROM G WHERE src + dst > 1",
+    "FROM G SELECT src",
+    "(SELECT ALL src FROM G);",
+]
+
+
+@pytest.fixture(scope="module")
+def filled() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    fill(connection, CATALOG, seed=1)
+    return connection
+
+
+@pytest.mark.parametrize("sql", MERGED_STARS + OTHERS)
+def test_same_columns_and_rows_as_the_bound_query(sql: str, filled: duckdb.DuckDBPyConnection) -> None:
+    bound = filled.sql(by_definition(bind(sql, CATALOG))).to_arrow_table()
+    transpiled = filled.sql(to_duckdb(sql, CATALOG)).to_arrow_table()
+    assert bag(transpiled) == bag(bound)
+    assert transpiled.schema.types == bound.schema.types
+
+
+@pytest.mark.parametrize("sql", OTHERS)
+def test_other_queries_need_no_catalog(sql: str) -> None:
+    assert to_duckdb(sql) == to_duckdb(sql, CATALOG)
+
+
+@pytest.mark.parametrize("join", ["JOIN H USING (dst)", "NATURAL JOIN H"])
+def test_a_star_over_merged_columns_needs_a_catalog(join: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match="name them, or give the catalog") as caught:
+        to_duckdb(f"SELECT * FROM G {join}")
+    assert (caught.value.clause, caught.value.line, caught.value.column) == ("*", 1, 8)
+
+
+def test_refusals() -> None:
+    with pytest.raises(SqlSyntaxError):
+        to_duckdb("SELECT src FROM")
+    with pytest.raises(UnsupportedQueryError, match="GROUP BY"):
+        to_duckdb("SELECT src FROM G GROUP BY src")
+    with pytest.raises(UnsupportedQueryError, match="cannot be written for DuckDB") as caught:
+        to_duckdb("SELECT to_char(src, '9') FROM G")
+    assert caught.value.clause == "SELECT"
+    with pytest.raises(UnknownNameError, match="no table 'G'"):
+        to_duckdb("SELECT * FROM G NATURAL JOIN H", Catalog())
