@@ -162,7 +162,7 @@ def compile_plan(query: ConjunctiveQuery, tree: JoinTree, live: bool) -> Physica
 
     def program(begin: int | None) -> int:
         """The enumeration program from a node, or of the full enumeration for None."""
-        order, steps = _steps(tree, begin)
+        order, steps = _steps(query, tree, begin)
         depth_of = {node: depth for depth, node in enumerate(order) if node is not None}
         words: list[int] = []
         for kind, node, source in steps:
@@ -254,7 +254,9 @@ def _ancestors(tree: JoinTree, node: int) -> list[int]:
     return above
 
 
-def _steps(tree: JoinTree, begin: int | None) -> tuple[list[int | None], list[tuple[int, int, int]]]:
+def _steps(
+    query: ConjunctiveQuery, tree: JoinTree, begin: int | None
+) -> tuple[list[int | None], list[tuple[int, int, int]]]:
     """Order of the nodes by depth, and the steps (kind, node, depth of the source) that open depths 1, 2, ..."""
     nodes = tree.nodes
     order: list[int | None] = [begin]
@@ -271,7 +273,7 @@ def _steps(tree: JoinTree, begin: int | None) -> tuple[list[int | None], list[tu
 
     def descend(node: int, depth: int) -> None:
         kind = k.STEP_DOWN_GENERALIZED if nodes[node].atom is None else k.STEP_DOWN_ATOM
-        for child in nodes[node].children:
+        for child in sorted(nodes[node].children, key=lambda c: _inwardness(query, tree, c)):
             if child not in visited:
                 visited.add(child)
                 steps.append((kind, child, depth))
@@ -282,3 +284,12 @@ def _steps(tree: JoinTree, begin: int | None) -> tuple[list[int | None], list[tu
         if node is not None:
             descend(node, depth)
     return order, steps
+
+
+def _inwardness(query: ConjunctiveQuery, tree: JoinTree, child: int) -> tuple[bool, int]:
+    """Sorts siblings for an enumeration: the innermost block should be long, so unfiltered leaves come last."""
+    below = [child]
+    for node in below:
+        below.extend(tree.nodes[node].children)
+    atoms = [a for node in below if (a := tree.nodes[node].atom) is not None]
+    return all(query.atoms[a].predicate is None for a in atoms), -len(atoms)
