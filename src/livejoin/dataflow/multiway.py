@@ -69,6 +69,8 @@ class MultiwayJoin:
         headers = [int(plan.words[first + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
         self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
         self._cursor = np.zeros(plan.cursor_words, np.int64)
+        self._output = np.empty((len(plan.query.head), 0), np.int64)
+        self._runs = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
 
     def load(self, table: int, rows: Words, words: Words, stride: int, first: int) -> None:
         """Bring base rows' values into their records, before the events that name them.
@@ -93,30 +95,36 @@ class MultiwayJoin:
             emit: Whether to enumerate the delta; needs live views.
             capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
         """
-        width = self.plan.query.head
-        rows_at_most = capacity or max(1024, OUTPUT_BYTES // (8 * max(1, len(width))))
+        rows_at_most = capacity or max(1024, OUTPUT_BYTES // (8 * max(1, len(self.plan.query.head))))
         segments = capacity or SEGMENTS
         if not emit:
             rows_at_most = segments = 1
         status = k.NEED_SPACE
         while status != k.DONE:
-            output = np.empty((len(width), rows_at_most), np.int64)
-            starts, versions, signs = (np.empty(segments, np.int64) for _ in range(3))
-            status = self._run(events, emit, output, starts, versions, signs)
+            output, runs = self._buffers(rows_at_most, segments)
+            with wrapping():
+                arguments = (self.arena.words, self.plan.words, events, self._cursor, emit, output, *runs)
+                status = kernel.maintain(*arguments)
+            if status == k.NEED_SPACE:
+                self.arena.grow()
             rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
             if rows:
-                yield DeltaChunk(output[:, :rows], starts[:used], versions[:used], signs[:used])
+                words = output[:, :rows].copy() if 2 * rows < rows_at_most else self._hand_over(rows)
+                yield DeltaChunk(words, *(part[:used].copy() for part in runs))
 
-    def _run(self, events: Words, emit: bool, output: Words, starts: Words, versions: Words, signs: Words) -> int:
-        """One run of the kernel until the output is full or all is done; the arena grows in between."""
-        status = k.NEED_SPACE
-        with wrapping():
-            status = kernel.maintain(
-                self.arena.words, self.plan.words, events, self._cursor, emit, output, starts, versions, signs
-            )
-        if status == k.NEED_SPACE:
-            self.arena.grow()
-        return status
+    def _buffers(self, rows: int, segments: int) -> tuple[Words, tuple[Words, Words, Words]]:
+        """The output buffers of the last run if they have this size, else new ones."""
+        if self._output.shape[1] != rows:
+            self._output = np.empty((len(self.plan.query.head), rows), np.int64)
+        if self._runs[0].shape[0] != segments:
+            self._runs = (np.empty(segments, np.int64), np.empty(segments, np.int64), np.empty(segments, np.int64))
+        return self._output, self._runs
+
+    def _hand_over(self, rows: int) -> Words:
+        """The output buffer, which now belongs to the caller."""
+        words = self._output[:, :rows]
+        self._output = np.empty((len(self.plan.query.head), 0), np.int64)
+        return words
 
     def scan(self, capacity: int) -> Iterator[Words]:
         """Full enumeration with constant delay, in buffers of shape (head columns, up to ``capacity`` rows)."""
