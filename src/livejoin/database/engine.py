@@ -275,6 +275,8 @@ class Database:
         staged: list[tuple[TableInput, Staged]] = []
         touched: list[View] = []
         deltas: dict[str, pa.Table] = {}
+        for view in self._views.values():
+            view._prepare()
         try:
             for given in inputs:
                 staged.append((given, stage(given, granularity, on_conflict == "ignore")))
@@ -362,7 +364,7 @@ class Database:
             plan = compile_plan(query, choose_tree(query), deltas)
             view = View(name, plan, database._codec, database._tables)
             if plan.digest == digest:
-                view._join.arena.words = arrays["arena"]
+                view._restore(arrays["arena"])
             else:
                 view._rebuild()
             database._views[name.lower()] = view

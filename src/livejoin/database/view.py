@@ -22,6 +22,8 @@ from livejoin.state.table import BaseTable
 
 Words = npt.NDArray[np.int64]
 
+_LARGEST_BATCH = 1 << 20
+
 
 class View:
     """The live result of a query; made by `Database.create_view`.
@@ -38,7 +40,7 @@ class View:
         self._plan = plan
         self._codec = codec
         self._tables = tables
-        self._join = MultiwayJoin(plan)
+        self._loaded: MultiwayJoin | None = None
         self._subscribers: list[Callable[[pa.Table], object]] = []
         self._injective = _is_injective(plan.query)
         self._state_version = 0
@@ -78,7 +80,7 @@ class View:
         """Stream the result with constant delay a row and memory for one batch.
 
         Args:
-            max_rows: Largest number of rows in a batch.
+            max_rows: Largest number of rows in a batch; more than 1,048,576 are never in one.
 
         Raises:
             ReadError: ``max_rows`` is not positive, or the view changed since the first batch.
@@ -87,11 +89,12 @@ class View:
         if max_rows < 1:
             msg = f"batches of {max_rows} rows; allowed is a positive number"
             raise ReadError(msg)
-        return self._batches(max_rows)
+        return self._batches(min(max_rows, _LARGEST_BATCH))
 
     def _batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
+        join = self._join
         version = self._state_version
-        for words in self._join.scan(max_rows):
+        for words in join.scan(max_rows):
             columns = result_columns(self._plan.query, self._codec, words)
             yield from pa.table(columns, schema=self.schema).combine_chunks().to_batches()
             if self._state_version != version:
@@ -159,6 +162,12 @@ class View:
     def _callbacks(self) -> tuple[Callable[[pa.Table], object], ...]:
         return tuple(self._subscribers)
 
+    def _prepare(self) -> None:
+        """Before the tables are staged: load the state if a failed commit left none, and note the figures."""
+        self._before = (dict(self._work), self._seconds)
+        if self._loaded is None:
+            self._rebuild()
+
     def _apply(self, events: Iterable[TableEvents], versions: int) -> pa.Table | None:
         """Bring staged changes into the view.
 
@@ -170,22 +179,22 @@ class View:
             The delta, None without deltas.
         """
         begin = time.perf_counter()
+        join = self._join
         self._state_version += 1
-        self._before = (dict(self._work), self._seconds)
-        matrix = self._load(events)
-        weighed = self._join.weighed
-        chunks: list[DeltaChunk] = list(self._join.maintain(matrix, self.deltas))
+        matrix = self._load(join, events)
+        weighed = join.weighed
+        chunks: list[DeltaChunk] = list(join.maintain(matrix, self.deltas))
         self._seconds += time.perf_counter() - begin
         self._work["commits"] += versions
         self._work["changes"] += matrix.shape[1]
         if not self.deltas:
             return None
-        consolidate = not self._injective or self._join.weighed > weighed
+        consolidate = not self._injective or join.weighed > weighed
         delta = delta_table(self._plan.query, self._codec, chunks, consolidate)
         self._work["delta_rows"] += delta.num_rows
         return delta
 
-    def _load(self, events: Iterable[TableEvents]) -> Words:
+    def _load(self, join: MultiwayJoin, events: Iterable[TableEvents]) -> Words:
         """Put the rows' values into the records; the events as a matrix for the kernel."""
         listed = {e.table: e for e in events}
         parts = []
@@ -193,19 +202,23 @@ class View:
             if use.name in listed and listed[use.name].rows.size:
                 base = self._tables[use.name.lower()]
                 part = listed[use.name]
-                self._join.load(position, part.rows, base.words, base.stride, base.value_offset(0))
+                join.load(position, part.rows, base.words, base.stride, base.value_offset(0))
                 parts.append((position, part))
         return view_events(parts)
 
     def _undo(self) -> None:
-        """Forget the last `_apply`, whole or begun, after the tables were rolled back; O(base rows)."""
-        self._work, self._seconds = self._before
-        self._rebuild()
+        """Forget the last `_apply`, whole or begun.
 
-    def _rebuild(self) -> None:
+        The state is loaded anew, in O(base rows), when it is needed next and not now: what failed may have been the
+        memory, which is free again only when the error has been handled.
+        """
+        self._work, self._seconds = self._before
+        self._loaded = None
+
+    def _rebuild(self) -> MultiwayJoin:
         """Load the view anew from its tables; O(base rows) (CROWN, Theorem 6.11)."""
-        self._join = MultiwayJoin(self._plan)
         self._state_version += 1
+        join = MultiwayJoin(self._plan)
         events = []
         for use in self._plan.tables:
             base = self._tables[use.name.lower()]
@@ -214,8 +227,20 @@ class View:
             masks = self._masks(use.name, _decoded(base, self._codec, words), words)
             order = np.zeros(rows.shape[0], np.int64)
             events.append(TableEvents(use.name, rows, weights, masks, order))
-        for _ in self._join.maintain(self._load(events), emit=False):
+        for _ in join.maintain(self._load(join, events), emit=False):
             pass
+        self._loaded = join
+        return join
+
+    def _restore(self, arena: Words) -> None:
+        """Take over the state of a view with the same plan."""
+        self._loaded = MultiwayJoin(self._plan)
+        self._loaded.arena.words = arena
+
+    @property
+    def _join(self) -> MultiwayJoin:
+        """The operator, loaded anew where a failed commit left none; not for the first time inside a commit."""
+        return self._loaded or self._rebuild()
 
     def _check(self) -> None:
         """Assert all invariants of the state; for tests."""
