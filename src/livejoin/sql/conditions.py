@@ -125,20 +125,21 @@ def _text(written: exp.Expr, predicate: exp.Expr, relation: Relation, source: So
 def _refusal(node: exp.Expr, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
     atoms = sorted({ref.atom for ref in refs_of(node)})
     aliases = " and ".join(repr(scope.relations[atom].alias) for atom in atoms)
-    clause = _COMPARISONS.get(type(node), node.key.upper())
+    name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    clause = _COMPARISONS.get(type(node), name)
     match node:
         case exp.EQ(this=exp.Tuple()):
-            remedy = "compare column by column: a = c AND b = d for (a, b) = (c, d)"
+            remedy = "write a = c AND b = d for (a, b) = (c, d)"
         case exp.EQ():
-            remedy = "allowed is column = column: store the value in a column of its table and join on that"
+            remedy = "store the value that is computed in a column of its table and join on that column"
         case exp.Or():
             remedy = "create a view of each alternative, and when you read one leave out what satisfies an earlier one"
         case exp.NullSafeEQ():
-            remedy = "allowed is column = column, which joins no NULLs"
+            remedy = "write =, which joins no NULLs"
         case _:
-            remedy = "filter what you read from the view of the rest"
+            remedy = "leave it out, return its columns, and filter what you read"
     msg = (
-        f"the condition {shown(node)} is over {aliases}, and the joins make its columns equal to columns of no single "
-        f"table; across tables only column = column is allowed: {remedy}"
+        f"the condition {shown(node)} is over {aliases}, and by the joins no single table has columns equal to all of "
+        f"its columns. Allowed across tables is column = column; {remedy}"
     )
     return source.unsupported(clause, msg, offset)

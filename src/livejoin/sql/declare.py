@@ -7,11 +7,10 @@ that is read but not kept would be a promise broken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from sqlglot import TokenType, exp
 
-from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
+from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Column, SqlType, Table
 from livejoin.sql.parse import parse
 from livejoin.sql.source import Source, offset_of, shown
@@ -85,7 +84,6 @@ def declare(create: exp.Create, source: Source, name: str | None = None, window_
         msg = "CREATE TABLE needs a list of columns: CREATE TABLE name (column type, ...)"
         raise source.unsupported("CREATE TABLE", msg, source.find({TokenType.ALIAS}, default=start))
     _refuse_options(create, source)
-    _refuse_trailing_comma(source)
     definitions = [part for part in schema.expressions if isinstance(part, exp.ColumnDef)]
     columns = [_column(part, source) for part in definitions]
     keys = [(i, p) for i, p in enumerate(definitions) if _constraint(p, exp.PrimaryKeyColumnConstraint)]
@@ -123,12 +121,6 @@ def _refuse_options(create: exp.Create, source: Source) -> None:
         at = _clause_offset(clause, source.tokens[0].start, source)
         msg = f"{clause} is not supported; allowed is CREATE TABLE [IF NOT EXISTS] name (column type, ...)"
         raise source.unsupported(clause, msg, at)
-
-
-def _refuse_trailing_comma(source: Source) -> None:
-    for token, following in pairwise(source.tokens):
-        if token.token_type == TokenType.COMMA and following.token_type == TokenType.R_PAREN:
-            raise source.error(SqlSyntaxError, "found a comma without a column behind it; leave it out", token.start)
 
 
 def _column(definition: exp.ColumnDef, source: Source) -> Column:

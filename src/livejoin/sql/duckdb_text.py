@@ -13,7 +13,7 @@ from sqlglot.errors import UnsupportedError
 
 from livejoin.errors import ExpressionError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.query.expression import infer_types
+from livejoin.query.expression import evaluate
 from livejoin.query.functions import find_not_scalar
 from livejoin.sql.source import Source, offset_of, shown
 
@@ -28,7 +28,7 @@ _REMEDY = {
     "table": "it gives several rows; allowed are expressions with one value a row",
     "volatile": "its value changes from call to call, but a deleted row must give the value that it had when it was "
     "inserted; store the value in a column",
-    "sub-query": "sub-queries come later; join the table instead",
+    "sub-query": "sub-queries come later; compare with IN (value, ...) or join a table",
 }
 
 
@@ -74,28 +74,38 @@ def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, o
 
     Raises:
         UnsupportedQueryError: It calls a function that is not a function of its row.
-        SqlTypeError: DuckDB cannot bind it.
+        SqlTypeError: DuckDB cannot bind it, or cannot evaluate its constants.
     """
     try:
         found = find_not_scalar(text, frozenset(name.lower() for name in schema.names))
         if found is None:
-            return infer_types([text], schema)[0]
+            return evaluate([text], _row_of_nulls(schema))[0].type
     except ExpressionError as error:
         _, _, why = str(error).removeprefix(f"DuckDB cannot evaluate {text!r}").partition(": ")
         msg = f"DuckDB, which evaluates expressions, refuses {shown(node)}: {why or error}"
         raise source.error(SqlTypeError, msg, offset) from error
     name, kind = found
-    at = _call_offset(node, found, offset)
+    if kind == "sub-query":
+        msg = f"{shown(node)} is a sub-query for DuckDB, which evaluates expressions: {_REMEDY[kind]}"
+        raise source.unsupported(kind, msg, offset)
+    at = _call_offset(node, found, source, offset)
     written = source.text_at(at)
     function = (written if written.isidentifier() else name).upper()
     msg = f"{function} is {'an' if kind == 'aggregate' else 'a'} {kind} function: {_REMEDY[kind]}"
     raise source.unsupported(function, msg, at)
 
 
-def _call_offset(node: exp.Expr, found: tuple[str, str], offset: int) -> int:
+def _row_of_nulls(schema: pa.Schema) -> pa.Table:
+    """A row shows what fails for every row, as a constant that cannot be cast does; no row at all shows types only."""
+    fields = list(schema) or [pa.field("", pa.bool_())]
+    return pa.table([pa.nulls(1, field.type) for field in fields], names=[field.name for field in fields])
+
+
+def _call_offset(node: exp.Expr, found: tuple[str, str], source: Source, offset: int) -> int:
     """Where the innermost call of a function is, by its name in DuckDB."""
     for part in sorted(node.find_all(exp.Func), key=lambda call: len(list(call.walk()))):
         alone = part.copy().transform(lambda n: exp.null() if isinstance(n, exp.Column) else n)
         if find_not_scalar(alone.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)) == found:
-            return offset_of(part, offset)
+            # A function without parentheses, such as current_date, does not know its offset.
+            return offset_of(part, source.word(part.sql_name(), offset, offset))
     return offset

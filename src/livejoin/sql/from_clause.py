@@ -111,6 +111,9 @@ class _Binder:
         if join.args.get("method"):
             common = dict.fromkeys(s.name for s in left.scope.shown if right.scope.named(s.name))
             at = offset_of(join.this, self._start)
+            if not common:
+                msg = "NATURAL JOIN of tables without a common column; write CROSS JOIN for all pairs of rows"
+                raise self._source.unsupported("NATURAL JOIN", msg, at)
             return self._merge(left, right, [(name, at) for name in common])
         if join.args.get("on") is None:
             return both

@@ -82,7 +82,7 @@ def _split(select: exp.Select, source: Source) -> Iterator[tuple[exp.Expr, str, 
         elif groups[-1] or token.token_type != TokenType.ALL:
             groups[-1] += [token.start, token.end + 1]
     if not all(groups) or len(groups) != len(select.expressions):
-        msg = "the SELECT list has an empty item; write columns or expressions between its commas"
+        msg = "the SELECT list is empty or has an empty item; write columns or expressions, with commas between them"
         raise source.error(SqlSyntaxError, msg, start)
     for node, group in zip(select.expressions, groups, strict=True):
         yield node, " ".join(source.sql[group[0] : group[-1]].split()), group[0]
@@ -102,7 +102,8 @@ def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source)
         name, value = node.alias, node.this
     elif isinstance(node, exp.Column):
         name = node.name
-    if value.find(exp.Star) and not value.find(exp.AggFunc):
+    bare = any(not isinstance(star.parent, exp.Column) for star in value.find_all(exp.Star))
+    if bare and not value.find(exp.AggFunc):
         msg = "* within an expression is not supported; name the columns"
         raise source.unsupported("*", msg, offset)
     value = resolve(value.unnest(), scope, source)

@@ -15,7 +15,27 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from livejoin.errors import SqlSyntaxError
+from livejoin.sql.gaps import refuse_gaps
 from livejoin.sql.source import Source
+
+_STATEMENTS = "allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
+
+# sqlglot names the operators that lack an operand by their classes.
+_OPERATORS = {
+    "EQ": "=",
+    "NEQ": "<>",
+    "NullSafeEQ": "<=>",
+    "LT": "<",
+    "LTE": "<=",
+    "GT": ">",
+    "GTE": ">=",
+    "Add": "+",
+    "Sub": "-",
+    "Mul": "*",
+    "Div": "/",
+    "Mod": "%",
+    "DPipe": "||",
+}
 
 
 class SparkAnsi(Spark):
@@ -48,8 +68,9 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     source = Source(sql, tuple(tokens))
     if tokens and tokens[0].token_type in dialect.tokenizer_class.COMMANDS:
         clause = tokens[0].text.upper()
-        msg = f"{clause} is not supported; allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
+        msg = f"{clause} is not supported; {_STATEMENTS}"
         raise source.unsupported(clause, msg, tokens[0].start)
+    refuse_gaps(source)
     try:
         statements = [tree for tree in dialect.parser().parse(tokens, sql) if isinstance(tree, exp.Expr)]
     except ParseError as error:
@@ -66,12 +87,17 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
 
 def _syntax_error(error: ParseError, source: Source) -> SqlSyntaxError:
     """sqlglot gives the line and the last column of the token that it stumbled over."""
+    start = source.tokens[0]
+    if start.token_type == TokenType.VAR:
+        msg = f"no statement begins with {start.text!r}; {_STATEMENTS}"
+        return source.error(SqlSyntaxError, msg, start.start)
     first = error.errors[0]
     at = (first["line"], first["col"])
     offset = next((t.start for t in source.tokens if (t.line, t.col) == at), len(source.sql))
     description = str(first["description"]).partition(" but got <Token")[0].rstrip(".")
     if missing := re.search(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>", description):
-        description = f"{missing[1].upper()} lacks an operand"
+        description = f"{_OPERATORS.get(missing[1], missing[1].upper())} lacks an operand"
+    description = description.replace("Invalid expression / Unexpected token", "this is not expected here")
     found = f" at {first['highlight']!r}" if first["highlight"] else ""
     msg = f"the SQL text does not parse{found}: {description}; the dialect is Spark SQL"
     return source.error(SqlSyntaxError, msg, offset)

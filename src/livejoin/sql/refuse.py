@@ -66,10 +66,18 @@ def the_select(tree: exp.Expr, source: Source) -> exp.Select:
         return the_select(tree.this, source)
     if not isinstance(tree, exp.Select):
         clause = source.tokens[0].text.upper()
-        msg = f"{clause} is not a query that can be maintained; {_JOINS_ONLY}"
+        msg = f"{clause} is not a query that can be maintained; {_JOINS_ONLY}{_elsewhere(tree)}"
         raise source.unsupported(clause, msg, start)
     _refuse_clauses(tree, source)
     return tree
+
+
+def _elsewhere(tree: exp.Expr) -> str:
+    if isinstance(tree, (exp.Create, exp.Drop)):
+        return ". Tables and views are created and dropped by Database.execute"
+    if isinstance(tree, (exp.DML, exp.Merge)):
+        return ". Rows change through Database.apply"
+    return ""
 
 
 def _is_bare(tree: exp.Expr) -> bool:

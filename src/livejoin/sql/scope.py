@@ -81,6 +81,7 @@ def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
 
     Raises:
         UnknownNameError: A name stands for nothing or for several columns.
+        UnsupportedQueryError: ``alias.*`` is in the expression.
     """
     for column in node.find_all(exp.Column):
         column.meta[REF] = _resolve(column, scope, source)
@@ -106,6 +107,9 @@ def _resolve(column: exp.Column, scope: Scope, source: Source) -> ColumnRef:
     if len(column.parts) > 2:
         msg = f"{shown(column)!r}: allowed are names of the form column or alias.column"
         raise source.error(UnknownNameError, msg, offset)
+    if isinstance(column.this, exp.Star):
+        msg = f"{shown(column)} within an expression is not supported; name the columns"
+        raise source.unsupported("*", msg, offset)
     if "table" in column.args:
         relation = relation_named(column.args["table"], scope, source)
         if not relation.table.has_column(column.name):
@@ -128,6 +132,8 @@ def resolve_bare(name: str, scope: Scope, source: Source, offset: int) -> Column
         case ():
             known = ", ".join(dict.fromkeys(s.name for s in scope.shown))
             msg = f"no column {name!r} is in scope here; in scope: {known}"
+            if scope.relation(name):
+                msg = f"{name!r} is a table here, not a column; write {name}.column with one of its columns"
         case several:
             choices = ", ".join(scope.qualified(s.ref) for s in several)
             msg = f"column {name!r} is ambiguous; write one of {choices}"
