@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import re
+import subprocess
+import sys
 import threading
 from datetime import date, datetime
 from decimal import Decimal
@@ -126,15 +127,28 @@ def test_threads_have_sessions_of_their_own() -> None:
     assert results == dict.fromkeys(range(4), True)
 
 
-def _double(value: int) -> int:
-    return int(evaluate(["a * 2"], pa.table({"a": [value]}))[0].to_pylist()[0])
+FORKING = """
+import multiprocessing
+
+import pyarrow as pa
+
+from livejoin.query.expression import evaluate
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def double(value):
+    return evaluate(["a * 2"], pa.table({"a": [value]}))[0].to_pylist()[0]
+
+
+assert double(1) == 2
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(pool.apply_async(double, (21,)).get(timeout=60))
+"""
+
+
 def test_a_forked_process_opens_its_own_session() -> None:
-    assert _double(1) == 2
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert pool.apply_async(_double, (21,)).get(timeout=30) == 42
+    """In a process of its own: the test run has threads (Spark's, Arrow's) that a fork would break."""
+    run = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=120, check=False)
+    assert run.stdout.strip() == "42", run.stderr
 
 
 @pytest.mark.parametrize(
