@@ -282,9 +282,8 @@ def test_a_row_a_hundred_thousand_times_through_small_chunks(monkeypatch: pytest
     assert Counter(triples(delta, "x")) == {(5, "insert", 2): many}
     assert view.count() == many
     assert [b.num_rows for b in view.batches(max_rows=30_000)] == [30_000, 30_000, 30_000, 10_000]
-    most = pa.table(
-        {"k": np.ones(many - 1, np.int64), "x": np.full(many - 1, 5), "_change_type": ["delete"] * (many - 1)}
-    )
+    less = many - 1
+    most = pa.table({"k": np.ones(less, np.int64), "x": np.full(less, 5), "_change_type": ["delete"] * less})
     assert Counter(triples(db.apply("L", most)["v"], "x")) == {(5, "delete", 3): less}
     assert Counter(triples(db.apply("R", [{"k": 1, "_change_type": "delete"}])["v"], "x")) == {(5, "delete", 4): 1}
     db._check()
