@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -22,13 +23,30 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @cache
 def cache_folder() -> Path:
-    """The folder of compiled kernels: below ``NUMBA_CACHE_DIR`` if set, else the user's cache folder."""
+    """The folder of compiled kernels, which is made if it is not there.
+
+    Below ``NUMBA_CACHE_DIR`` if set, else below the user's cache folder, and below the folder for temporary files where
+    that cannot be written.
+    """
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
+    name = f"kernels-{digest.hexdigest()[:16]}"
     base = os.environ.get("NUMBA_CACHE_DIR")
-    root = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "livejoin"
-    return root / f"kernels-{digest.hexdigest()[:16]}"
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    for root in (Path(base) if base else cache_home / "livejoin", _temporary()):
+        folder = root / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return _temporary() / name
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir()) / f"livejoin-{os.getuid()}"
 
 
 def kernel(function: Function) -> Function:

@@ -102,10 +102,8 @@ def _weigh(m: Any, p: Any, cursor: Any, step: int, level: int) -> None:
 
 
 @helper
-def _write(
-    m: Any, p: Any, program: int, cursor: Any, block: int, first: int, count: int, out: Any, capacity: int, at: int
-) -> None:
-    """Write ``count`` rows of the innermost block from ``first`` on, each once, at position ``at`` of the buffer."""
+def _write_outer(m: Any, p: Any, program: int, cursor: Any, count: int, out: Any, capacity: int, at: int) -> None:
+    """Write the columns of the outer depths, which are constant over ``count`` rows from ``at`` on."""
     columns = p[program + G_OUTER_LIST]
     for i in range(p[program + G_OUTER]):
         column = columns + 3 * i
@@ -113,27 +111,23 @@ def _write(
         target = p[column] * capacity + at
         for k in range(count):
             out[target + k] = value
+
+
+@helper
+def _write_block(m: Any, p: Any, program: int, block: int, count: int, out: Any, capacity: int, at: int) -> None:
+    """Write the innermost columns of the ``count`` rows of a block, one row of the buffer each."""
     columns = p[program + G_INNER_LIST]
     for i in range(p[program + G_INNER]):
         column = columns + 2 * i
         offset = p[column + 1]
         target = p[column] * capacity + at
         for k in range(count):
-            out[target + k] = m[m[block + first + k] + offset]
+            out[target + k] = m[m[block + k] + offset]
 
 
 @helper
-def _write_copies(
-    m: Any, p: Any, program: int, cursor: Any, row: int, copies: int, out: Any, capacity: int, at: int
-) -> None:
-    """Write one result ``copies`` times."""
-    columns = p[program + G_OUTER_LIST]
-    for i in range(p[program + G_OUTER]):
-        column = columns + 3 * i
-        value = m[cursor[CURSOR_HEADER + p[column + 1] * LEVEL + C_ROW] + p[column + 2]]
-        target = p[column] * capacity + at
-        for k in range(copies):
-            out[target + k] = value
+def _write_copies(m: Any, p: Any, program: int, row: int, copies: int, out: Any, capacity: int, at: int) -> None:
+    """Write the innermost columns of one row ``copies`` times."""
     columns = p[program + G_INNER_LIST]
     for i in range(p[program + G_INNER]):
         column = columns + 2 * i
@@ -158,7 +152,8 @@ def _innermost(
     count: int
     if plain:
         count = min(length - index, capacity - at)
-        _write(m, p, program, cursor, block, index, count, out, capacity, at)
+        _write_outer(m, p, program, cursor, count, out, capacity, at)
+        _write_block(m, p, program, block + index, count, out, capacity, at)
         cursor[level + C_INDEX] = index + count
         return at + count
     weight = cursor[level - LEVEL + C_WEIGHT]
@@ -169,7 +164,8 @@ def _innermost(
             row = m[block + index]
             copies = weight * (m[row + state] >> COUNTER_BITS) - cursor[C_REPEAT]
         count = min(copies, capacity - at)
-        _write_copies(m, p, program, cursor, row, count, out, capacity, at)
+        _write_outer(m, p, program, cursor, count, out, capacity, at)
+        _write_copies(m, p, program, row, count, out, capacity, at)
         at += count
         if count < copies:
             cursor[C_REPEAT] += count
@@ -205,7 +201,7 @@ def advance(
     if last == 0:
         copies = cursor[CURSOR_HEADER + C_WEIGHT] - cursor[C_REPEAT]
         count = min(copies, capacity - at)
-        _write_copies(m, p, program, cursor, cursor[CURSOR_HEADER + C_ROW], count, out, capacity, at)
+        _write_outer(m, p, program, cursor, count, out, capacity, at)
         cursor[C_REPEAT] += count
         return count == copies, at + count
     state = p[steps + (last - 1) * STEP + STEP_STATE]
