@@ -28,10 +28,11 @@ def guarantee(tree: JoinTree) -> str:
 def explain(plan: PhysicalPlan) -> str:
     """Describe a plan: query, tree with keys and views, guarantee, layout of the state."""
     query, tree = plan.query, plan.tree
+    atoms = "1 atom" if len(query.atoms) == 1 else f"{len(query.atoms)} atoms"
     lines = [
         query.sql.strip(),
         "",
-        f"class       acyclic conjunctive query, all variables kept (bag semantics); {len(query.atoms)} atoms",
+        f"class       acyclic conjunctive query, all variables kept (bag semantics); {atoms}",
         f"plan        join tree of height {tree.height}, change propagation without joins (CROWN)",
         f"update      {guarantee(tree)}",
         "results     constant delay a row, full" + (" and delta" if plan.live else "; no deltas (deltas=False)"),
