@@ -165,7 +165,8 @@ class Database:
                 DuckDB), or a list of tuples or dicts. A column ``_change_type`` (``insert``, ``delete``,
                 ``update_preimage``, ``update_postimage``) is optional; without it every row is inserted.
             on_conflict: What happens to a deletion of an absent row and to a second row with the same key: ``error``,
-                or ``ignore``, which skips and counts it in the commit's ``ignored``.
+                or ``ignore``, which skips and counts it in the commit's ``ignored`` (a second row with a key stays an
+                error in a table with a window, where only `replay` can tell which of the two counts).
 
         Returns:
             The commit with the net delta of every view.

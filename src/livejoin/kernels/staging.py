@@ -59,7 +59,8 @@ def stage_commit(
         window: Rows that the table keeps, 0 without a window.
         values: int64 of shape (columns, n).
         weights: int64 +1 or -1 of each change.
-        ignore: Skip conflicts and count them in R_IGNORED.
+        ignore: Skip conflicts and count them in R_IGNORED; a second row with a key is a conflict all the same where
+            there is a window, which has moved by then.
         touched: int64 of shape (m, TOUCHED), m at least twice n plus the evictions; filled.
 
     Returns:
@@ -114,13 +115,11 @@ def stage_commit(
                 else:
                     surplus = (words[at] >> 1) - 1
             if surplus > 0:
-                if not ignore:
+                if not ignore or window > 0:
                     return DUPLICATE, count, touched[t, 3]
                 header[R_IGNORED] += surplus
                 for _ in range(surplus):
                     subtract(header, words, at)
-                if window > 0:
-                    words[at + 1] += surplus
     return OK, count, -1
 
 
