@@ -89,14 +89,14 @@ class MicroBatches:
             self._sink.deliver(view, delta, batch_id)
         self._engine.save(batch_id)
         if self._on_batch is not None:
-            views = database.views
+            stats = {name: view.stats() for name, view in database.views.items()}
             report = BatchReport(
                 batch_id=batch_id,
                 version=database.version,
                 changes=batch.rows,
-                delta_rows={view: deltas[view].num_rows if view in deltas else 0 for view in views},
-                rows={name: view.count() for name, view in views.items()},
-                state_bytes=sum(int(view.stats()["state_bytes"]) for view in views.values()),
+                delta_rows={view: deltas[view].num_rows if view in deltas else 0 for view in stats},
+                rows={view: int(figures["rows"]) for view, figures in stats.items()},
+                state_bytes=sum(int(figures["state_bytes"]) for figures in stats.values()),
                 engine_seconds=engine_seconds,
                 seconds=time.perf_counter() - started,
             )
