@@ -210,3 +210,53 @@ def test_a_subscriber_that_fails_does_not_keep_the_delta_from_others() -> None:
     assert seen == [1]
     assert db.version == 1
     assert view.count() == 1
+
+
+def test_explain_before_a_view_is_created() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    sql = "SELECT A.src FROM G A JOIN G B ON A.dst = B.src"
+    before = db.explain(sql)
+    assert not db.views
+    assert before == db.create_view("v", sql).explain()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "parts"),
+    [
+        (lambda db: db.apply({"G": [(1, 2)]}, [(3, 4)]), livejoin.errors.ChangeFormatError, "found both"),
+        (lambda db: db.views["v"].subscribe(3), livejoin.errors.ReadError, "a function of one argument"),
+        (lambda db: db.create_table("W", "a BIGINT", window_rows="5"), livejoin.errors.SchemaError, "'5'"),
+        (lambda db: db.create_table("W", "a BIGINT", window_rows=True), livejoin.errors.SchemaError, "True"),
+        (lambda db: db.replay({"G": [(1, 2)]}), livejoin.errors.ChangeFormatError, "a replay needs it"),
+    ],
+)
+def test_calls_that_cannot_be_meant(wrong: object, error: type[Exception], parts: str) -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    db.create_view("v", "SELECT src FROM G")
+    with pytest.raises(error, match=parts):
+        wrong(db)  # type: ignore[operator]
+    assert db.version == 0
+
+
+def test_a_dropped_view_cannot_be_read() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (a BIGINT)")
+    view = db.create_view("v", "SELECT a FROM T")
+    db.drop_view("v")
+    db.apply("T", [(1,)])
+    for read in (view.to_arrow, view.count, view.stats):
+        with pytest.raises(livejoin.errors.ReadError, match="was dropped"):
+            read()
+
+
+def test_statistics_of_a_result_beyond_64_bits() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (a BIGINT)")
+    tables = ", ".join(f"T t{i}" for i in range(8))
+    view = db.create_view("v", f"SELECT t0.a FROM {tables}", deltas=False)
+    db.apply("T", [(i,) for i in range(1000)])
+    assert view.stats()["rows"] == pytest.approx(1e24)
+    with pytest.raises(livejoin.errors.CapacityError, match="more than 64 bits"):
+        view.count()

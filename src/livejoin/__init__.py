@@ -8,14 +8,14 @@
 [{'src': 1, 'dst': 3, '_change_type': 'insert', '_commit_version': 1}]
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
 
 from livejoin import errors
 from livejoin.database import Commit, Database, View
 
 try:
-    __version__ = version("livejoin")
-except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = metadata.version("livejoin")
+except metadata.PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0+unknown"
 
 __all__ = ["Commit", "Database", "View", "__version__", "errors"]

@@ -146,8 +146,9 @@ class Table:
                 msg = f"table {self.name!r}: column {column.name!r} is declared twice"
                 raise SchemaError(msg)
             positions[column.name.lower()] = position
-        if self.window_rows is not None and self.window_rows < 1:
-            msg = f"table {self.name!r}: window_rows is {self.window_rows}; allowed is a positive number of rows"
+        window = self.window_rows
+        if window is not None and (not isinstance(window, int) or isinstance(window, bool) or window < 1):
+            msg = f"table {self.name!r}: window_rows is {window!r}; allowed is a positive whole number of rows"
             raise SchemaError(msg)
         object.__setattr__(self, "_positions", positions)
 

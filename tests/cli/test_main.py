@@ -125,3 +125,29 @@ def test_a_change_that_cannot_be_applied_is_one_short_error(
     assert said.startswith("error: table 'G', row 0")
     assert "in micro-batch 0 of Spark; none of it was applied" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ("dst BIGINT, src BIGINT", "src,dst\n1,2\n"),  # other names than the header's
+        ("src BIGINT", "src,dst\n1,2\n"),  # fewer
+        ("src BIGINT, dst BIGINT", "src,dst\na,2\n"),  # a value that is none
+    ],
+)
+def test_a_csv_that_does_not_fit_its_schema_ends_the_run(
+    spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str], schema: str, text: str
+) -> None:
+    """Spark alone would take columns by position and turn what it cannot parse into NULL."""
+    changed = PIPELINE.replace("src BIGINT, dst BIGINT, _change_type STRING", schema)
+    changed = changed.replace("options = {", "options = { header = true,").replace('"change-feed"', '"append"')
+    pipeline.write_text(changed.replace("SELECT x.src, y.dst FROM G x JOIN G y ON x.dst = y.src", "SELECT src FROM G"))
+    (pipeline.parent / "in" / "1.csv").write_text(text)
+    assert main(["run", str(pipeline)]) == FAILED
+    said = capsys.readouterr()
+    assert "identical" not in said.out
+    assert said.err.startswith("error: ")
+    assert "Traceback" not in said.err
+    assert "1.csv" in said.err
+    assert "CSV header" in said.err or 'For input string: "a"' in said.err

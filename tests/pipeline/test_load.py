@@ -53,11 +53,22 @@ def test_a_good_file_is_looked_up(folder: Path) -> None:
     source = pipeline.sources["G"]
     assert [column.name for column in source.table.columns] == ["src", "price"]
     assert source.columns == (("_seq", "BIGINT"), ("src", "BIGINT"), ("price", "DECIMAL(10, 2)"))
-    assert source.options == {"header": "true", "maxFilesPerTrigger": "1"}
+    strict = {"mode": "FAILFAST", "enforceSchema": "false"}
+    assert source.options == strict | {"header": "true", "maxFilesPerTrigger": "1"}
     assert source.table.window_rows == 10
     assert pipeline.views == {"v": "SELECT src + 1 AS s FROM G"}
     assert (pipeline.output, pipeline.checkpoint) == (folder / "out", folder / "checkpoint")
     assert pipeline.trigger == {"availableNow": True}
+
+
+def test_options_given_are_stronger_than_the_strict_ones(folder: Path) -> None:
+    (folder / "p.toml").write_text(GOOD.replace("header = true", 'header = true, MODE = "PERMISSIVE"'))
+    assert load(folder / "p.toml").sources["G"].options == {
+        "enforceSchema": "false",
+        "header": "true",
+        "MODE": "PERMISSIVE",
+        "maxFilesPerTrigger": "1",
+    }
 
 
 def test_an_interval_is_a_trigger(folder: Path) -> None:

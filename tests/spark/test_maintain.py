@@ -239,3 +239,45 @@ def test_wrong_arguments_are_refused_before_the_start(
 def test_file_uris_are_local_folders() -> None:
     assert local_folder("file:///data/my%20out", "path") == Path("/data/my out")
     assert local_folder("/data/a b", "path") == Path("/data/a b")
+
+
+def test_a_deletion_finds_its_row_by_columns_that_no_view_reads(spark: SparkSession, tmp_path: Path) -> None:
+    """Two rows alike but for ``sent``: the younger one is deleted, so the older one leaves the window in its turn."""
+    changes = [
+        (1, 2, 3, "insert", 0),
+        (7, 8, 0, "insert", 1),
+        (1, 2, 5, "insert", 2),
+        (1, 2, 5, "delete", 3),
+        (10, 10, 0, "insert", 4),
+        (11, 11, 0, "insert", 5),
+    ]
+    folder = tmp_path / "in"
+    schema = "src BIGINT, dst BIGINT, sent BIGINT, _change_type STRING, _seq BIGINT"
+    frame = stream(spark, folder, schema)
+
+    def run() -> None:
+        query = maintain(
+            spark,
+            {"pairs": "SELECT src, dst FROM G"},
+            {"G": frame},
+            {"G": 3},
+            path=tmp_path / "out",
+            checkpoint=tmp_path / "checkpoint",
+            trigger={"availableNow": True},
+        )
+        assert query.awaitTermination(60)
+
+    for first, last in ((0, 3), (3, 6)):
+        feed(folder, f"{first}.csv", "\n".join(",".join(map(str, c)) for c in changes[first:last]) + "\n")
+        run()
+    assert sum_of(tmp_path / "out" / "pairs") == Counter({(7, 8): 1, (10, 10): 1, (11, 11): 1})
+
+
+def test_a_row_that_differs_in_an_unread_column_is_absent(spark: SparkSession, tmp_path: Path) -> None:
+    schema = "src BIGINT, dst BIGINT, sent BIGINT, _change_type STRING"
+    frame = spark.createDataFrame([(1, 2, 3, "insert"), (1, 2, 99, "delete")], schema)
+    query = maintain(
+        spark, {"v": "SELECT src FROM G"}, {"G": frame}, path=tmp_path / "out", checkpoint=tmp_path / "checkpoint"
+    )
+    with pytest.raises(StreamingQueryException, match=r"AbsentRowError.*sent = 99"):
+        query.awaitTermination(60)

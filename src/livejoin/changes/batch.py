@@ -93,6 +93,9 @@ def _match_names(table: Table, names: Sequence[str], needs_sequence: bool) -> di
             raise ChangeFormatError(msg, table.name)
         positions[name.lower()] = position
     required = [column.name for column in table.columns] + ([SEQUENCE] if needs_sequence else [])
+    if needs_sequence and SEQUENCE not in positions:
+        msg = f"missing column {SEQUENCE!r}: a replay needs it, distinct int64 values that order all changes"
+        raise ChangeFormatError(msg, table.name)
     missing = [name for name in required if name.lower() not in positions]
     if missing:
         msg = f"missing {_listed(missing)}; found are {_listed(names)}; give every column, NULL where it has no value"

@@ -18,7 +18,7 @@ from livejoin.database.staging import Granularity, TableInput, events_for, ranks
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
-from livejoin.plan import choose_tree, compile_plan
+from livejoin.plan import choose_tree, compile_plan, explain
 from livejoin.schema import Catalog, Table
 from livejoin.sql import CreateTable, CreateView, DropTable, DropView, bind, parse_columns, parse_statement
 from livejoin.state.codec import Codec
@@ -129,6 +129,20 @@ class Database:
         self._views[name.lower()] = view
         return view
 
+    def explain(self, sql: str) -> str:
+        """What maintaining a query would cost: its join tree and guarantees, before anything is loaded.
+
+        Raises:
+            SqlError: The query is wrong or not maintained, with the position.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+        >>> print(db.explain("SELECT A.src FROM G A JOIN G B ON A.dst = B.src").splitlines()[4])
+        update      O(1) a change, for every change sequence (height 1: the query is q-hierarchical)
+        """
+        query = bind(sql, self._catalog)
+        return explain(compile_plan(query, choose_tree(query), live=True))
+
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view.
 
@@ -138,7 +152,7 @@ class Database:
         if name.lower() not in self._views:
             msg = f"there is no view {name!r}; known views: {', '.join(map(repr, self.views)) or 'none'}"
             raise SchemaError(msg)
-        del self._views[name.lower()]
+        self._views.pop(name.lower())._drop()
 
     def drop_table(self, name: str) -> None:
         """Forget a table that no view uses.
@@ -164,6 +178,7 @@ class Database:
             data: The changes of the one table: anything with the Arrow stream interface (pyarrow, pandas, Polars,
                 DuckDB), or a list of tuples or dicts. A column ``_change_type`` (``insert``, ``delete``,
                 ``update_preimage``, ``update_postimage``) is optional; without it every row is inserted.
+                A column ``_seq`` orders them, which only a window looks at.
             on_conflict: What happens to a deletion of an absent row and to a second row with the same key: ``error``,
                 or ``ignore``, which skips and counts it in the commit's ``ignored`` (a second row with a key stays an
                 error in a table with a window, where only `replay` can tell which of the two counts).
@@ -178,6 +193,9 @@ class Database:
 
         Cost: O(changes) base operations and O(enclosureness) propagation each, plus O(delta).
         """
+        if not isinstance(changes, str) and data is not None:
+            msg = "apply takes a table's name and its data, or a mapping from names to data; found both"
+            raise ChangeFormatError(msg)
         named = {changes: data} if isinstance(changes, str) else changes
         batches = self._read(named, needs_sequence=False)
         versions = {id(batch): np.full(batch.weights.shape, self.version + 1, np.int64) for batch in batches}
@@ -195,7 +213,8 @@ class Database:
         Args:
             logs: The changes of each table, as for `apply`, with distinct int64 values of ``_seq``.
             granularity: ``change`` gives the delta of every single change, in order, each with a version of its own (a
-                row that leaves a window belongs to the change that pushed it out); ``commit`` makes one commit of all.
+                row that leaves a window belongs to the change that pushed it out). ``commit`` makes one commit of all,
+                a set as in `apply`: its insertions come before its deletions and its window moves once, at the end.
             on_conflict: As for `apply`.
 
         Returns:

@@ -58,8 +58,8 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
     if conflict.absent:
         shown = ", ".join(f"{name} = {value!r:.80}" for name, value in list(values.items())[:_SHOWN_COLUMNS])
         msg = (
-            f"the change deletes the row ({shown}), which is not in the table at this point; delete only rows that "
-            "are there, or apply with on_conflict='ignore'"
+            f"the change deletes the row ({shown}), which is not in the table; delete only rows that are there, "
+            "or apply with on_conflict='ignore'"
         )
         return AbsentRowError(msg, table.name, row)
     key = ", ".join(f"{table.columns[c].name} = {values[table.columns[c].name]!r:.80}" for c in table.primary_key)

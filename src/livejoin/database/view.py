@@ -41,6 +41,7 @@ class View:
         self._codec = codec
         self._tables = tables
         self._loaded: MultiwayJoin | None = None
+        self._dropped = False
         self._subscribers: list[Callable[[pa.Table], object]] = []
         self._injective = _is_injective(plan.query)
         self._state_version = 0
@@ -116,15 +117,15 @@ class View:
         """Figures of the view's state and work.
 
         Returns:
-            ``state_bytes`` (handed out) and ``capacity_bytes`` (allocated), ``rows`` of the result, ``atom_rows`` in
-            the state, ``height`` of the tree; since the view was created: ``commits``, ``changes`` of base rows,
-            ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view), ``touched`` (counters that
-            P-UPDATE changed) and ``seconds`` in the kernels.
+            ``state_bytes`` (handed out) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
+            bits), ``atom_rows`` in the state, ``height`` of the tree; since the view was created: ``commits``,
+            ``changes`` of base rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view),
+            ``touched`` (counters that P-UPDATE changed) and ``seconds`` in the kernels.
         """
         return {
             "state_bytes": self._join.arena.used_bytes,
             "capacity_bytes": self._join.arena.capacity_bytes,
-            "rows": self.count(),
+            "rows": self._join.size(),
             "atom_rows": self._join.registered,
             "height": self._plan.tree.height,
             **self._work,
@@ -145,6 +146,9 @@ class View:
         """
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"
+            raise ReadError(msg)
+        if not callable(callback):
+            msg = f"view {self.name!r} cannot call {callback!r}; subscribe a function of one argument, the delta"
             raise ReadError(msg)
         self._subscribers.append(callback)
         return lambda: self._subscribers.remove(callback)
@@ -240,7 +244,16 @@ class View:
     @property
     def _join(self) -> MultiwayJoin:
         """The operator, loaded anew where a failed commit left none; not for the first time inside a commit."""
+        if self._dropped:
+            msg = f"view {self.name!r} was dropped; create it again to read it"
+            raise ReadError(msg)
         return self._loaded or self._rebuild()
+
+    def _drop(self) -> None:
+        """Give the state back; reading the view is an error from now on."""
+        self._dropped = True
+        self._loaded = None
+        self._subscribers.clear()
 
     def _check(self) -> None:
         """Assert all invariants of the state; for tests."""

@@ -143,12 +143,17 @@ class MultiwayJoin:
         Raises:
             CapacityError: It is beyond 64 bits.
         """
+        size = self.size()
+        if isinstance(size, float):
+            msg = f"the result has about {size:.3g} rows, more than 64 bits count"
+            raise CapacityError(msg)
+        return size
+
+    def size(self) -> int | float:
+        """As `count`, but about and as a float where the size is beyond 64 bits."""
         with wrapping():
             exact, rough = counting.count(self.arena.words, self.plan.words)
-        if rough > _MAX_COUNT:
-            msg = f"the result has about {rough:.3g} rows, more than 64 bits count"
-            raise CapacityError(msg)
-        return int(exact)
+        return float(rough) if rough > _MAX_COUNT else int(exact)
 
     @property
     def weighed(self) -> int:

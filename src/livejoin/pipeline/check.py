@@ -12,7 +12,9 @@ import duckdb
 import pyarrow as pa
 
 from livejoin.database import Database
+from livejoin.errors import PipelineError
 from livejoin.pipeline.load import Pipeline
+from livejoin.query.session import reason
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import FileSource
@@ -57,7 +59,11 @@ def check(pipeline: Pipeline) -> list[ViewCheck]:
     catalog = Catalog()
     for source in pipeline.sources.values():
         catalog.add(source.table)
-        connection.execute(f"CREATE TABLE {_quoted(source.table.name)} AS {table_now(source)}")
+        try:
+            connection.execute(f"CREATE TABLE {_quoted(source.table.name)} AS {table_now(source)}")
+        except duckdb.Error as error:
+            msg = f"DuckDB cannot read the files of table {source.table.name!r} for the check: {reason(error)}"
+            raise PipelineError(msg, str(source.path)) from error
     results = []
     for view, sql in pipeline.views.items():
         kept = database.views[view].to_arrow()

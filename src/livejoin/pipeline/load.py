@@ -155,12 +155,20 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         columns=tuple(columns),
         format=table.format,
         path=folder / table.path,
-        options={key: _option(value) for key, value in table.options.items()},
+        options=_options(table),
         feed=table.feed,
         by_name=table.arrival == "by-name",
     )
     _check_run(source, parsed)
     return source
+
+
+def _options(table: TableSource) -> dict[str, str]:
+    """Spark's reader options: those given, over strict ones, so that no value turns into NULL or changes its column."""
+    strict = {"csv": {"mode": "FAILFAST", "enforceSchema": "false"}, "json": {"mode": "FAILFAST"}}
+    given = {key: _option(value) for key, value in table.options.items()}
+    named = {key.lower() for key in given}
+    return {k: v for k, v in strict.get(table.format, {}).items() if k.lower() not in named} | given
 
 
 def _check_feed(table: TableSource, typed: bool) -> None:

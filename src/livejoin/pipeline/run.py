@@ -14,6 +14,7 @@ from livejoin.spark.streaming import end_of, start
 
 SPARK_LOG = "spark.log"
 _OURS = ("livejoin", "spark", "static", "arrivals")
+_CAUSE = "Caused by: "
 
 
 def clear(pipeline: Pipeline) -> None:
@@ -75,7 +76,24 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
 
 
 def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:
-    """An error of Spark itself, as short as it can be said."""
-    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    msg = f"Spark ended the query: {first}; more is in {pipeline.checkpoint / SPARK_LOG}"
+    """An error of Spark itself, as short as it can be said: what caused it, else its first line."""
+    text = str(error)
+    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    reasons = " <- ".join(reversed(_causes(text))) or first
+    msg = f"Spark ended the query: {reasons:.900}; more is in {pipeline.checkpoint / SPARK_LOG}"
     return LivejoinError(msg)
+
+
+def _causes(text: str) -> list[str]:
+    """The messages of a Java stack trace's causes, without class names and frames, the deepest one last."""
+    causes: list[list[str]] = []
+    inside = False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith(_CAUSE):
+            causes.append([line.removeprefix(_CAUSE).partition(": ")[2]])
+            inside = True
+        elif not line or line.startswith(("at ", "...")):
+            inside = False
+        elif inside:
+            causes[-1].append(line)
+    return list(dict.fromkeys(" ".join(cause) for cause in causes))

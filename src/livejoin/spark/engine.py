@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -114,8 +115,18 @@ class Engine:
         raise StateError(msg)
 
 
-def used_columns(tables: Mapping[str, Table], views: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """The columns of each table that some view uses, the first one if none does.
+def sent_columns(
+    tables: Mapping[str, Table], views: Mapping[str, str], append_only: AbstractSet[str]
+) -> dict[str, tuple[str, ...]]:
+    """The columns of each table that the engine gets.
+
+    A deletion and a window must find *the* row, which only all of its columns tell; so only tables whose rows stay for
+    ever are cut to the columns that some view uses (the first one if none does).
+
+    Args:
+        tables: The declarations.
+        views: The SQL text of each view.
+        append_only: Tables without deletions and without a window.
 
     Raises:
         SqlError: A view does not bind.
@@ -136,6 +147,9 @@ def used_columns(tables: Mapping[str, Table], views: Mapping[str, str]) -> dict[
             )
         for ref in query.head:
             used[query.atoms[ref.atom].table.name].add(ref.column)
+    for name, table in tables.items():
+        if name not in append_only:
+            used[table.name].update(range(len(table.columns)))
     return {
         name: tuple(table.columns[position].name for position in sorted(used[table.name] or {0}))
         for name, table in tables.items()

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from livejoin.errors import PipelineError, SchemaError
-from livejoin.spark.engine import Declaration, Engine, used_columns
+from livejoin.schema import CHANGE_TYPE
+from livejoin.spark.engine import Declaration, Engine, sent_columns
 from livejoin.spark.frames import pack, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction
@@ -86,7 +87,7 @@ def start(
         raise PipelineError(msg)
     _check_names(views, tables, windows)
     declared = {name: table_of(name, frame, windows.get(name)) for name, frame in tables.items()}
-    columns = used_columns(declared, views)
+    columns = sent_columns(declared, views, {n for n, f in tables.items() if _is_append_only(f) and n not in windows})
     state = local_folder(checkpoint, "checkpoint")
     target = _sink(spark, sink, path)
     engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin")
@@ -101,6 +102,10 @@ def start(
     writer = pack(frames, columns).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", (state / "spark").as_uri())
     return (writer.trigger(**trigger) if trigger else writer).start(), batches
+
+
+def _is_append_only(frame: DataFrame) -> bool:
+    return CHANGE_TYPE not in {name.lower() for name in frame.columns}
 
 
 def end_of(query: StreamingQuery) -> threading.Event:
