@@ -39,6 +39,7 @@ BIGINT = SqlType.integer(64)
         ("DATE", "DATE"),
         ("TIMESTAMP", "TIMESTAMP"),
         ("TIMESTAMP_NTZ", "TIMESTAMP"),
+        ("TIMESTAMP without time zone", "TIMESTAMP"),
         ("STRING", "STRING"),
         ("VARCHAR", "STRING"),
         ("TEXT", "STRING"),
@@ -113,6 +114,53 @@ def test_refused_columns(marked: str, kind: type[SqlError]) -> None:
     assert type(caught.value) is kind, caught.value
     before = marked[: marked.index("^")].split("\n")
     assert (caught.value.line, caught.value.column, caught.value.sql) == (len(before), len(before[-1]) + 1, columns)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "TIME",
+        "HUGEINT",
+        "uuid",
+        "BLOB",
+        "Array<INT>",
+        "BIGINT[]",
+        "VARCHAR(10)",
+        "INT UNSIGNED",
+        "struct<x:array<int>>",
+    ],
+)
+@pytest.mark.parametrize("behind", ["", " NOT NULL", " PRIMARY KEY", ", b INT"])
+def test_a_type_is_named_as_it_was_written(written: str, behind: str) -> None:
+    with pytest.raises(SqlTypeError) as caught:
+        parse_columns("T", f"k INT, a {written}{behind}")
+    assert caught.value.message.startswith(f"column 'a' has the type {written}; allowed are BOOLEAN, ")
+
+
+@pytest.mark.parametrize(
+    "written", ["TIMESTAMPTZ", "timestamp with time zone", "TIMESTAMPTZ(3)", "TIMESTAMP_LTZ", "TIMETZ"]
+)
+def test_a_time_zone_is_refused(written: str) -> None:
+    with pytest.raises(SqlTypeError) as caught:
+        parse_columns("T", f"a {written} NOT NULL")
+    assert f"the type {written};" in caught.value.message
+    assert caught.value.message.endswith("declare TIMESTAMP and give its values in UTC")
+
+
+@pytest.mark.parametrize("written", ["BIGNT", "UBIGINT", "BIGNT(3)", "UBIGINT NOT NULL", "BIGNT, c INT"])
+@pytest.mark.parametrize("before", ["", "k DECIMAL(3, 1), "])
+def test_an_unknown_type(written: str, before: str) -> None:
+    with pytest.raises(SqlSyntaxError) as caught:
+        parse_columns("T", f"{before}a {written}")
+    name = "UBIGINT" if written.startswith("U") else "BIGNT"
+    assert caught.value.message.startswith(f"'{name}', behind the column name 'a', is not a known type; allowed are B")
+    assert caught.value.column == len(before) + 3
+
+
+def test_what_is_no_type_is_not_called_one() -> None:
+    for columns in ("a BIGINT DEFAUT 3", "a INT, PRIMARY KEY (a b)"):
+        with pytest.raises(SqlSyntaxError, match="does not parse"):
+            parse_columns("T", columns)
 
 
 @pytest.mark.parametrize("columns", ["a INT, A BIGINT", "_seq BIGINT", "_change_type STRING"])

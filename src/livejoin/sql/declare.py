@@ -12,24 +12,10 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Column, SqlType, Table
+from livejoin.sql.column_types import ALLOWED_TYPES, TYPES, has_zone, written_type
 from livejoin.sql.parse import parse
 from livejoin.sql.source import Source, offset_of, shown
 
-_TYPES: dict[exp.DType, SqlType] = {
-    exp.DType.BOOLEAN: SqlType("boolean"),
-    exp.DType.TINYINT: SqlType.integer(8),
-    exp.DType.SMALLINT: SqlType.integer(16),
-    exp.DType.INT: SqlType.integer(32),
-    exp.DType.BIGINT: SqlType.integer(64),
-    exp.DType.DOUBLE: SqlType("double"),
-    exp.DType.DATE: SqlType("date"),
-    exp.DType.TIMESTAMP: SqlType("timestamp"),
-    exp.DType.TIMESTAMPNTZ: SqlType("timestamp"),
-    exp.DType.TIMESTAMPTZ: SqlType("timestamp"),
-    exp.DType.TEXT: SqlType("string"),
-    exp.DType.VARCHAR: SqlType("string"),
-}
-_ALLOWED_TYPES = "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING"
 _ALLOWED = "allowed are NOT NULL and PRIMARY KEY"
 
 
@@ -152,11 +138,15 @@ def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
             return SqlType.decimal(*([*parameters, 0][:2] if parameters else (10, 0)))
         except SchemaError as error:
             raise source.error(SqlTypeError, f"column {definition.name!r}: {error}", offset) from error
-    if kind is not None and not kind.expressions and kind.this in _TYPES:
-        return _TYPES[kind.this]
-    text = "no type" if kind is None else f"the type {shown(kind)}"
+    written = "" if kind is None else written_type(offset, source)
+    zoned = kind is not None and has_zone(kind, written)
+    if kind is not None and not kind.expressions and kind.this in TYPES and not zoned:
+        return TYPES[kind.this]
     remedy = "; a length is not checked, so leave it out" if parameters else ""
-    msg = f"column {definition.name!r} has {text}; allowed are {_ALLOWED_TYPES}{remedy}"
+    if zoned:
+        remedy = "; a TIMESTAMP has no time zone here: declare TIMESTAMP and give its values in UTC"
+    found = f"the type {written}" if written else "no type"
+    msg = f"column {definition.name!r} has {found}; allowed are {ALLOWED_TYPES}{remedy}"
     raise source.error(SqlTypeError, msg, offset)
 
 
@@ -164,7 +154,7 @@ def _table_key(part: exp.Expr, columns: Sequence[Column], source: Source, start:
     """The positions of PRIMARY KEY (a, b, ...), and where it stands."""
     offset = offset_of(part, start)
     if isinstance(part, exp.Identifier):
-        msg = f"column {part.name!r} has no type; allowed are {_ALLOWED_TYPES}"
+        msg = f"column {part.name!r} has no type; allowed are {ALLOWED_TYPES}"
         raise source.error(SqlTypeError, msg, offset)
     key = part.expressions[0] if isinstance(part, exp.Constraint) and len(part.expressions) == 1 else part
     if not isinstance(key, exp.PrimaryKey) or key.args.get("options"):

@@ -15,7 +15,9 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from livejoin.errors import SqlSyntaxError
+from livejoin.sql.column_types import unknown_type
 from livejoin.sql.gaps import refuse_gaps
+from livejoin.sql.quotes import refuse_quoted_qualifiers
 from livejoin.sql.source import Source
 
 _STATEMENTS = "allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
@@ -56,7 +58,7 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     """The syntax tree of one statement, with its source.
 
     Raises:
-        SqlSyntaxError: The text does not parse, or is empty.
+        SqlSyntaxError: The text does not parse, is empty, or qualifies a name with a string.
         UnsupportedQueryError: There is more than one statement, or one that livejoin does not have.
     """
     dialect = SparkAnsi()
@@ -71,6 +73,7 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
         msg = f"{clause} is not supported; {_STATEMENTS}"
         raise source.unsupported(clause, msg, tokens[0].start)
     refuse_gaps(source)
+    refuse_quoted_qualifiers(source)
     try:
         statements = [tree for tree in dialect.parser().parse(tokens, sql) if isinstance(tree, exp.Expr)]
     except ParseError as error:
@@ -94,6 +97,8 @@ def _syntax_error(error: ParseError, source: Source) -> SqlSyntaxError:
     first = error.errors[0]
     at = (first["line"], first["col"])
     offset = next((t.start for t in source.tokens if (t.line, t.col) == at), len(source.sql))
+    if unknown := unknown_type(offset, source):
+        return source.error(SqlSyntaxError, unknown, offset)
     description = str(first["description"]).partition(" but got <Token")[0].rstrip(".")
     if missing := re.search(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>", description):
         description = f"{_OPERATORS.get(missing[1], missing[1].upper())} lacks an operand"
