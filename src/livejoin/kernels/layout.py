@@ -135,8 +135,7 @@ G_OUTER = 2  # number of head columns from outer depths, list of (column, depth,
 G_OUTER_LIST = 3
 G_INNER = 4  # number of head columns from the innermost depth, list of (column, offset)
 G_INNER_LIST = 5
-G_START_STATE = 6  # STATE offset of the start row, -1 if it has no multiplicity
-PROGRAM = 7
+PROGRAM = 6
 
 STEP_KIND = 0
 STEP_SOURCE = 1  # depth of the row that the step starts from

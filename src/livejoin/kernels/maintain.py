@@ -77,10 +77,11 @@ def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: 
         return DONE
     in_view = m[state] & COUNTER_MASK == p[node + N_CHILDREN]
     if before + weight == 0:
-        m[H_NODE] = node
-        m[H_ROW] = row
-        m[H_PHASE] = LEAVE if in_view else FRESH
-        if not in_view:
+        if in_view:
+            m[H_NODE] = node
+            m[H_ROW] = row
+            m[H_PHASE] = LEAVE
+        else:
             if before > 1:
                 m[H_DUPLICATES] -= 1
             withdraw(m, p, node, row)
