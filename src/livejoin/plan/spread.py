@@ -1,0 +1,81 @@
+"""How far a change can spread in a join tree, and the bound that follows.
+
+P-UPDATE visits every row of the parent with the key that appeared or vanished (CROWN, Algorithm 3); all else is O(1) a
+node. So only the edges count over which one key reaches many rows. An edge from a node c to its parent p is
+
+- *quiet* if no relation below it changes: nothing ever comes up this edge;
+- *unique* if p is a generalized relation, whose rows are keys, or if key(c) contains the primary key of p's table:
+  what comes up this edge reaches at most one row;
+- *wide* otherwise.
+
+Three laws give the bound of a tree, amortised and for a fixed query:
+
+- No wide edge: O(1) for every change sequence, because a change then visits at most one row of each node above it.
+  Without keys and static relations these are the trees of height 1 (CROWN, Lemma 6.8).
+- Every wide edge comes from an atom with nothing but quiet edges below it, to an atom that changes: O(1) for every
+  first-in-first-out sequence over the relations that change. A row of p is visited when a key of V_p(c) appears or
+  vanishes. Between an appearance and the next vanishing, both inside the lifespan of p's row, lies the whole lifespan
+  of a row of c, which the sequence forbids; so each row of p is visited O(1) times over each wide edge, and above p
+  there is no wide edge. Without keys and static relations these are the trees of height 2 (CROWN, Lemma 6.9).
+- Any tree: O(1) for every insertion-only sequence (Lemma 6.10), O(lambda_T) for every sequence (Theorem 6.6).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from livejoin.plan.guarantee import UpdateBound
+from livejoin.plan.problem import Problem
+from livejoin.theory.join_tree import JoinTree
+
+Spread = Literal["quiet", "unique", "wide"]
+
+
+def spreads(tree: JoinTree, problem: Problem) -> tuple[Spread | None, ...]:
+    """How a change spreads from each node to its parent; None for the root. Cost: O(nodes)."""
+    changing = dynamic_below(tree, problem)
+    found: list[Spread | None] = []
+    for position, node in enumerate(tree.nodes):
+        if node.parent is None:
+            found.append(None)
+        elif not changing[position]:
+            found.append("quiet")
+        else:
+            above = tree.nodes[node.parent].atom
+            one = above is None or problem.identifies(frozenset(node.key), above)
+            found.append("unique" if one else "wide")
+    return tuple(found)
+
+
+def dynamic_below(tree: JoinTree, problem: Problem) -> tuple[int, ...]:
+    """How many atoms that change stand in the subtree of each node."""
+    counts = [int(node.atom in problem.dynamic) for node in tree.nodes]
+    for position in range(len(tree.nodes) - 1, 0, -1):
+        parent = tree.nodes[position].parent
+        assert parent is not None
+        counts[parent] += counts[position]
+    return tuple(counts)
+
+
+def tree_bound(tree: JoinTree, problem: Problem) -> UpdateBound:
+    """The bound on the cost of a change that a tree gives. Cost: O(nodes).
+
+    >>> from livejoin.plan.statistics import Statistics
+    >>> from livejoin.theory.join_tree import least_height_tree
+    >>> edges = tuple(map(frozenset, ("ab", "bc", "cd")))
+    >>> three = Problem(edges, frozenset("abcd"), (None,) * 3, frozenset({0, 1, 2}), (1,) * 3, (None,) * 3, ((),) * 3)
+    >>> tree_bound(least_height_tree(edges), three).name
+    'FIFO'
+    """
+    kinds = spreads(tree, problem)
+    if "wide" not in kinds:
+        return UpdateBound.ALWAYS
+    changing = dynamic_below(tree, problem)
+    for position, (node, kind) in enumerate(zip(tree.nodes, kinds, strict=True)):
+        if kind == "wide":
+            assert node.parent is not None
+            if tree.nodes[node.parent].atom not in problem.dynamic:
+                return UpdateBound.LAMBDA
+            if changing[position] != 1 or node.atom not in problem.dynamic:
+                return UpdateBound.LAMBDA
+    return UpdateBound.FIFO
