@@ -21,12 +21,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import Literal
 
 from livejoin.plan.guarantee import UpdateBound
 from livejoin.plan.problem import Problem, edge_variables
 from livejoin.theory.hypergraph import Hypergraph
 from livejoin.theory.join_tree import JoinTree, Shape, to_join_tree
 
+_Edges = Literal["narrow", "single", "first-in-first-out", "any"]  # the edges that a tree may have
+
+_ALLOWED: dict[UpdateBound, _Edges] = {
+    UpdateBound.ALWAYS: "narrow",
+    UpdateBound.FIFO: "first-in-first-out",
+    UpdateBound.LAMBDA: "any",
+}
 _MOST_PLACES = 64  # ways to hang components that lack variables of a generalized relation
 
 
@@ -62,7 +70,7 @@ def cheapest_tree(problem: Problem, bound: UpdateBound, budget: int = 20_000) ->
     """
     search = _Search(problem, budget)
     try:
-        best = search.general(tuple(range(len(problem.edges))), frozenset(), bound)
+        best = search.general(tuple(range(len(problem.edges))), frozenset(), _ALLOWED[bound])
     except _BudgetSpentError:
         return CheapestTree(None, False, budget)
     tree = None if best is None else to_join_tree(best.shape, problem.free)
@@ -91,30 +99,32 @@ class _Search:
         self.steps = 0
         self._memo: dict[tuple[object, ...], _Best | None] = {}
 
-    def general(self, atoms: tuple[int, ...], key: frozenset[str], bound: UpdateBound) -> _Best | None:
+    def general(self, atoms: tuple[int, ...], key: frozenset[str], edges: _Edges) -> _Best | None:
         """The best tree of ``atoms`` whose root contains ``key``."""
-        state = ("general", atoms, key, bound)
+        state = ("general", atoms, key, edges)
         if state not in self._memo:
-            tries = [self.traditional(atoms, key, bound)]
+            tries = [self.traditional(atoms, key, edges)]
             for separator in self._separators(atoms, key):
-                tries += [self._split(groups, separator, bound) for groups in self._groups(atoms, separator)]
+                tries += [self._split(groups, separator, edges) for groups in self._groups(atoms, separator)]
             self._memo[state] = _least(tries)
         return self._memo[state]
 
-    def traditional(self, atoms: tuple[int, ...], key: frozenset[str], bound: UpdateBound) -> _Best | None:
+    def traditional(self, atoms: tuple[int, ...], key: frozenset[str], edges: _Edges) -> _Best | None:
         """The best tree of ``atoms`` without generalized relations whose root contains ``key``."""
-        state = ("traditional", atoms, key, bound)
+        state = ("traditional", atoms, key, edges)
         if state not in self._memo:
             roots = [r for r in atoms if key <= self._edges[r]]
-            self._memo[state] = _least([self._root(atoms, r, bound) for r in roots])
+            if edges == "single":
+                roots = [r for r in roots if self._problem.identifies(key, r)]
+            self._memo[state] = _least([self._root(atoms, r, edges) for r in roots])
         return self._memo[state]
 
-    def _root(self, atoms: tuple[int, ...], root: int, bound: UpdateBound) -> _Best | None:
+    def _root(self, atoms: tuple[int, ...], root: int, edges: _Edges) -> _Best | None:
         """The best tree of ``atoms`` with an atom at its root."""
         children = []
         for component in self._components(tuple(a for a in atoms if a != root), self._edges[root]):
             key = edge_variables(self._edges, component) & self._edges[root]
-            child = self._below(component, key, root, bound) if self._may_hang(component, key) else None
+            child = self._below(component, key, root, edges) if self._may_hang(component, key) else None
             if child is None:
                 return None
             children.append(child)
@@ -126,26 +136,25 @@ class _Search:
         )
         return _Best(cost, Shape(self._edges[root], root, tuple(c.shape for c in children)))
 
-    def _below(self, atoms: tuple[int, ...], key: frozenset[str], parent: int, bound: UpdateBound) -> _Best | None:
-        """The best tree of ``atoms`` below an atom, under what the edge between them leaves of the bound."""
-        dynamic = self._problem.dynamic
-        changing = [a for a in atoms if a in dynamic]
-        if bound == UpdateBound.LAMBDA or not changing or self._problem.identifies(key, parent):
-            return self.traditional(atoms, key, bound)
-        if (
-            bound == UpdateBound.ALWAYS
-            or len(changing) > 1
-            or parent not in dynamic
-            or not key <= self._edges[changing[0]]
-        ):
+    def _below(self, atoms: tuple[int, ...], key: frozenset[str], parent: int, edges: _Edges) -> _Best | None:
+        """The best tree of ``atoms`` below an atom, with what the edge between them leaves of what is allowed."""
+        changing = [a for a in atoms if a in self._problem.dynamic]
+        if edges == "any" or not changing:
+            return self.traditional(atoms, key, "any")
+        if edges == "single" or self._problem.identifies(key, parent):
+            return self.traditional(atoms, key, edges)
+        if edges == "narrow" or parent not in self._problem.dynamic:
             return None
-        return self._root(atoms, changing[0], UpdateBound.ALWAYS)
+        tries = [self.traditional(atoms, key, "single")]
+        if len(changing) == 1 and key <= self._edges[changing[0]]:
+            tries.append(self._root(atoms, changing[0], "any"))
+        return _least(tries)
 
-    def _split(self, groups: Sequence[tuple[int, ...]], separator: frozenset[str], bound: UpdateBound) -> _Best | None:
+    def _split(self, groups: Sequence[tuple[int, ...]], separator: frozenset[str], edges: _Edges) -> _Best | None:
         """The best tree of groups of atoms below a generalized relation."""
         children = []
         for group in groups:
-            child = self.general(group, separator, bound) if self._may_hang(group, separator) else None
+            child = self.general(group, separator, edges) if self._may_hang(group, separator) else None
             if child is None:
                 return None
             children.append(child)

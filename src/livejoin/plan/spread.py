@@ -8,15 +8,21 @@ node. So only the edges count over which one key reaches many rows. An edge from
   what comes up this edge reaches at most one row;
 - *wide* otherwise.
 
+An edge is *single* if key(c) contains the primary key of c, so that a row of p meets at most one row of c.
+
 Three laws give the bound of a tree, amortised and for a fixed query:
 
 - No wide edge: O(1) for every change sequence, because a change then visits at most one row of each node above it.
   Without keys and static relations these are the trees of height 1 (CROWN, Lemma 6.8).
-- Every wide edge comes from an atom with nothing but quiet edges below it, to an atom that changes: O(1) for every
-  first-in-first-out sequence over the relations that change. A row of p is visited when a key of V_p(c) appears or
-  vanishes. Between an appearance and the next vanishing, both inside the lifespan of p's row, lies the whole lifespan
-  of a row of c, which the sequence forbids; so each row of p is visited O(1) times over each wide edge, and above p
-  there is no wide edge. Without keys and static relations these are the trees of height 2 (CROWN, Lemma 6.9).
+- O(1) for every first-in-first-out sequence over the relations that change, if p changes too for every wide edge, and
+
+  - c is the one relation that changes in its subtree. A row of p is visited when a key of V_p(c) appears or vanishes.
+    Between an appearance and the next vanishing, both inside the lifespan of p's row, lies the whole lifespan of a row
+    of c, which the sequence forbids. So each row of p is visited O(1) times. Without keys and static relations these
+    are the trees of height 2 (CROWN, Lemma 6.9);
+  - or the edge is single, and so are those below it that are not quiet. Then the counter of a row of p changes
+    O(lambda(t)) times, as in a foreign-key join (AJU, Lemma 7), and lambda(t) = 0 for such a sequence.
+
 - Any tree: O(1) for every insertion-only sequence (Lemma 6.10), O(lambda_T) for every sequence (Theorem 6.6).
 """
 
@@ -71,11 +77,24 @@ def tree_bound(tree: JoinTree, problem: Problem) -> UpdateBound:
     if "wide" not in kinds:
         return UpdateBound.ALWAYS
     changing = dynamic_below(tree, problem)
+    single = _single_below(tree, problem, kinds)
     for position, (node, kind) in enumerate(zip(tree.nodes, kinds, strict=True)):
         if kind == "wide":
             assert node.parent is not None
-            if tree.nodes[node.parent].atom not in problem.dynamic:
-                return UpdateBound.LAMBDA
-            if changing[position] != 1 or node.atom not in problem.dynamic:
+            alone = changing[position] == 1 and node.atom in problem.dynamic
+            if tree.nodes[node.parent].atom not in problem.dynamic or not (alone or single[position]):
                 return UpdateBound.LAMBDA
     return UpdateBound.FIFO
+
+
+def _single_below(tree: JoinTree, problem: Problem, kinds: tuple[Spread | None, ...]) -> tuple[bool, ...]:
+    """Whether the edge above each node and those below it are single, but for the quiet ones."""
+    single = [
+        kind == "quiet" or (node.atom is not None and problem.identifies(frozenset(node.key), node.atom))
+        for node, kind in zip(tree.nodes, kinds, strict=True)
+    ]
+    for position in range(len(tree.nodes) - 1, 0, -1):
+        node = tree.nodes[position]
+        if kinds[position] != "quiet":
+            single[position] = single[position] and all(single[child] for child in node.children)
+    return tuple(single)
