@@ -14,7 +14,7 @@ from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database import snapshot
 from livejoin.database.commit import Commit
 from livejoin.database.names import ByName
-from livejoin.database.staging import Granularity, TableInput, events_for, ranks_by_sequence, stage
+from livejoin.database.staging import Granularity, TableInput, events_for, ranks_by_sequence, refuse_static, stage
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
@@ -96,19 +96,22 @@ class Database:
                 if not (if_exists and name.lower() not in self._views):
                     self.drop_view(name)
 
-    def create_table(self, name: str, columns: str, *, window_rows: int | None = None) -> None:
+    def create_table(self, name: str, columns: str, *, window_rows: int | None = None, static: bool = False) -> None:
         """Declare a table.
 
         Args:
             name: Its name.
-            columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also PRIMARY KEY and NOT NULL.
+            columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY and
+                FOREIGN KEY, which promises something to the planner and is not checked.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
+            static: The table is filled before a view uses it, and does not change from then on.
 
         Raises:
             SqlError: The columns do not parse.
-            SchemaError: The name is taken or the declaration cannot stand.
+            SchemaError: The name is taken, or the declaration cannot stand, for example because a foreign key
+                references what is not the primary key of a table that is there.
         """
-        self._add_table(parse_columns(name, columns, window_rows))
+        self._add_table(parse_columns(name, columns, window_rows, static))
 
     def create_view(self, name: str, sql: str, *, deltas: bool = True) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
@@ -165,10 +168,10 @@ class Database:
         self._views.pop(name.lower())._drop()
 
     def drop_table(self, name: str) -> None:
-        """Forget a table that no view uses.
+        """Forget a table that no view uses and no foreign key of another table references.
 
         Raises:
-            SchemaError: There is no such table, or a view uses it.
+            SchemaError: There is no such table, or a view uses it, or a foreign key references it.
         """
         table = self._catalog[name]
         users = [view.name for view in self._views.values() if view._uses(table.name)]
@@ -197,7 +200,8 @@ class Database:
             The commit with the net delta of every view.
 
         Raises:
-            ChangeError: A change cannot be applied; nothing was.
+            ChangeError: A change cannot be applied, or a static table that a view uses would change; nothing was
+                applied.
             ExpressionError: A view's predicate or output fails on a changed row; nothing was applied.
             SchemaError: There is no such table.
 
@@ -286,7 +290,9 @@ class Database:
             if any(batch.table.name == table.name for batch in batches):
                 msg = "the table is given twice in one commit; give all of its changes together"
                 raise ChangeFormatError(msg, table.name)
-            batches.append(read_changes(table, data, needs_sequence))
+            batch = read_changes(table, data, needs_sequence)
+            refuse_static(batch, [view.name for view in self._views.values() if view._uses(table.name)])
+            batches.append(batch)
         return batches
 
     def _commit(

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import StateError
-from livejoin.schema import Column, SqlType, Table
+from livejoin.schema import Column, ForeignKey, SqlType, Table
 
 Words = npt.NDArray[np.int64]
 
-FORMAT = 1
+FORMAT = 2
 _CURRENT = "CURRENT"
 _MANIFEST = "manifest.json"
 _SNAPSHOT = re.compile(r"v\d{12,}-[0-9a-f]{8}")  # nothing else in the folder is ours to remove
@@ -138,12 +138,23 @@ def read(folder: Path) -> Image:
 
 def _declaration(table: Table) -> dict[str, Any]:
     columns = [{"name": c.name, "type": asdict(c.type), "nullable": c.nullable} for c in table.columns]
-    return {"name": table.name, "columns": columns, "key": table.primary_key, "window_rows": table.window_rows}
+    return {
+        "name": table.name,
+        "columns": columns,
+        "key": table.primary_key,
+        "window_rows": table.window_rows,
+        "foreign_keys": [asdict(key) for key in table.foreign_keys],
+        "static": table.static,
+    }
 
 
 def _table(declaration: dict[str, Any]) -> Table:
     columns = tuple(Column(c["name"], SqlType(**c["type"]), c["nullable"]) for c in declaration["columns"])
-    return Table(declaration["name"], columns, tuple(declaration["key"]), declaration["window_rows"])
+    foreign = tuple(
+        ForeignKey(tuple(key["columns"]), key["table"], tuple(key["references"])) for key in declaration["foreign_keys"]
+    )
+    key, window_rows = tuple(declaration["key"]), declaration["window_rows"]
+    return Table(declaration["name"], columns, key, window_rows, foreign, declaration["static"])
 
 
 def _write_arrays(target: Path, part: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, dict[str, Any]]:
