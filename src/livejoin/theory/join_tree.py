@@ -28,6 +28,7 @@ __all__ = [
     "connex_subtree",
     "construct_tree",
     "least_height_tree",
+    "output_variables",
     "search_tree",
     "to_join_tree",
 ]
@@ -182,7 +183,7 @@ def search_tree(
     >>> search_tree([frozenset("ab"), frozenset("bc"), frozenset("cd")]).complete
     True
     """
-    output = _output(edges, free)
+    output = output_variables(edges, free)
     fallback = construct_tree(edges, output)
     costs = [1.0] * len(edges) if weights is None else weights
     found = least_height_shape(edges, output, costs, fallback.height, budget)
@@ -225,20 +226,26 @@ def construct_tree(edges: Sequence[frozenset[str]], free: frozenset[str] | None 
     >>> str(tree), sorted(tree.connex)
     ('1{0, 2}', [0])
     """
-    output = _output(edges, free)
+    output = output_variables(edges, free)
     if witness := cycle(edges):
         msg = f"the join is cyclic: atoms {', '.join(map(str, witness))} form a cycle; allowed are acyclic joins"
         raise UnsupportedQueryError(msg, clause="FROM")
     if not is_acyclic([*edges, output]):
         msg = (
             f"the query is not free-connex: no join tree of its atoms keeps the output {', '.join(sorted(output))} "
-            "together; allowed are outputs that close no cycle with the atoms; add output columns (see `free_connex`)"
+            "together; allowed are outputs that close no cycle with the atoms; add columns to the output, "
+            "`check_free_connex` says which"
         )
         raise UnsupportedQueryError(msg, clause="SELECT")
     return to_join_tree(construct_shape(edges, output), output)
 
 
-def _output(edges: Sequence[frozenset[str]], free: frozenset[str] | None) -> frozenset[str]:
+def output_variables(edges: Sequence[frozenset[str]], free: frozenset[str] | None) -> frozenset[str]:
+    """The output variables: ``free``, or all variables if it is None.
+
+    Raises:
+        UnknownNameError: An output variable occurs in no atom.
+    """
     variables = frozenset[str]().union(*edges)
     if free is None:
         return variables
