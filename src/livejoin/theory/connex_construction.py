@@ -31,7 +31,10 @@ def construct_shape(edges: Sequence[frozenset[str]], free: frozenset[str]) -> Sh
         edges: The variables of each atom; with ``free`` added, and without, they are acyclic.
         free: The output variables.
     """
-    return min((_rooted(edges, free, root) for root in _output_sets(edges, free)), key=lambda shape: shape.height)
+    below = spanning_tree([free, *edges])  # node 0 is the output, node a + 1 is atom a
+    outputs = _output_sets(edges, free)
+    rotations = (outputs[first:] + outputs[:first] for first in range(len(outputs)))
+    return min((_construct(edges, free, sets, below) for sets in rotations), key=lambda shape: shape.height)
 
 
 def _output_sets(edges: Sequence[frozenset[str]], free: frozenset[str]) -> list[frozenset[str]]:
@@ -40,11 +43,11 @@ def _output_sets(edges: Sequence[frozenset[str]], free: frozenset[str]) -> list[
     return [one for one in sets if not any(one < other for other in sets)]
 
 
-def _rooted(edges: Sequence[frozenset[str]], free: frozenset[str], root: frozenset[str]) -> Shape:
-    outputs = _output_sets(edges, free)
-    outputs.sort(key=lambda one: one != root)
+def _construct(
+    edges: Sequence[frozenset[str]], free: frozenset[str], outputs: Sequence[frozenset[str]], below: list[list[int]]
+) -> Shape:
+    """The construction with the first of ``outputs`` as the root."""
     below_output = spanning_tree(outputs)
-    below = spanning_tree([free, *edges])  # node 0 is the output, node a + 1 is atom a
     home = [next(i for i, one in enumerate(outputs) if edge & free <= one) for edge in edges]
     members: list[list[int]] = [[] for _ in outputs]  # atoms that are children of each set
     children: list[list[int]] = [[child - 1 for child in below[atom + 1]] for atom in range(len(edges))]
@@ -81,18 +84,17 @@ def spanning_tree(sets: Sequence[frozenset[str]]) -> list[list[int]]:
     """The children of each set in a spanning tree with the largest intersections, rooted at the first set.
 
     It is a join tree of the sets if they are acyclic (Maier, 1983). Of equal intersections, those with the sets
-    reached first are taken, which keeps the tree low.
+    reached first are taken, which keeps the tree low (Prim's algorithm, quadratic).
 
     >>> spanning_tree([frozenset("ab"), frozenset("cd"), frozenset("bc")])
     [[2], [], [1]]
     """
     children: list[list[int]] = [[] for _ in sets]
-    reached = [0] if sets else []
-    while len(reached) < len(sets):
-        near, far = max(
-            ((near, far) for near in reached for far in range(len(sets)) if far not in reached),
-            key=lambda pair: len(sets[pair[0]] & sets[pair[1]]),
-        )
-        children[near].append(far)
-        reached.append(far)
+    nearest = dict.fromkeys(range(1, len(sets)), 0)  # of each set that is not reached, the best one that is
+    while nearest:
+        far = max(nearest, key=lambda one: len(sets[one] & sets[nearest[one]]))
+        children[nearest.pop(far)].append(far)
+        for one, near in nearest.items():
+            if len(sets[one] & sets[far]) > len(sets[one] & sets[near]):
+                nearest[one] = far
     return children

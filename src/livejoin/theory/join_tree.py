@@ -145,7 +145,7 @@ class TreeSearch:
     Args:
         tree: The best tree known, a valid one in any case.
         complete: Whether the search came to its end, so that no tree is better.
-        separations: How many separations into components it made.
+        separations: How many separations into components it made or looked up.
     """
 
     tree: JoinTree
@@ -163,8 +163,8 @@ def search_tree(
 
     Among those of least height: least sum of the atoms' depths times their weights, then fewest generalized relations,
     then the first in the order of the atoms; over all generalized join trees of the query (`least_height` says why).
-    Cost: about 10 microseconds a separation; twelve atoms take some thousand separations at most, contrived
-    hypergraphs apart.
+    Cost: 10 to 40 microseconds a separation; a path of 12 atoms takes 229 of them, one of 64 atoms 7,444, contrived
+    hypergraphs more.
 
     Args:
         edges: The variables of each atom, at least one atom.
