@@ -69,8 +69,7 @@ def enclosing_sequence(tuples: int, wished: float, seed: int = 0) -> ChangeSeque
     7.5
     """
     short = tuples // 2
-    total = round(wished * tuples) - short
-    _check_possible(tuples, wished, total, tuples - short, tuples - short, short)
+    total = _total_of_runs(tuples, wished, tuples - short, short, short)
     return _sequence(LONG, SHORT, tuples - short, short, total, (), seed)
 
 
@@ -105,18 +104,18 @@ def enclosing_sequence_for(tree: JoinTree, tuples: int, wished: float, seed: int
     rows = tuples - len(others)
     short = rows // 2
     enclosing = sum(bool(node.children) for node in others.values())  # each contains what stays below it, once
-    total = round(wished * tuples) - enclosing
-    _check_possible(tuples, wished, total, 0, rows - short, short)
+    total = _total_of_runs(tuples, wished, rows - short, short, enclosing)
     return _sequence(upper, lower, rows - short, short, total, tuple(others), seed)
 
 
-def _check_possible(tuples: int, wished: float, total: int, least: int, long: int, short: int) -> None:
-    if not (short >= 1 and wished >= 1 and least <= total <= long * short):
-        msg = (
-            f"no sequence of {tuples} tuples has enclosureness {wished}; allowed are 1 to about {tuples / 4:.4g}, "
-            "and two tuples more than there are further atoms"
-        )
+def _total_of_runs(tuples: int, wished: float, long: int, short: int, further: int) -> int:
+    """What the long tuples have to add to the enclosureness of the further ones."""
+    most = (long * short + further) / tuples if short > 0 else 0.0
+    if not 1 <= wished <= most:
+        allowed = f"allowed are 1 to {most:.6g}, which more tuples raise" if most >= 1 else "give more tuples"
+        msg = f"no sequence of {tuples} tuples has enclosureness {wished}; {allowed}"
         raise ChangeError(msg)
+    return round(wished * tuples) - further
 
 
 def _sequence(

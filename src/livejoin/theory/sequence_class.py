@@ -12,8 +12,9 @@ rows are in it. Without it no log that leaves two rows behind were FIFO.
 
 Laws, for the distinct times of a log: FIFO means that no lifespan lies strictly within another, which is all that the
 proof of lemma 6.9 uses. With respect to a tree of height 2, a tuple has enclosureness 1 at most; 2 if it was there
-before the log and stays, since it may contain one tuple from before and one that stays. FILO, insertion-only and deletion-only logs have no two disjoint
-lifespans, nor effective ones on any tree (lemma 6.10), since no deletion precedes an insertion.
+before the log and stays, since it may contain one tuple from before and one that stays. FILO, insertion-only and
+deletion-only logs have no two disjoint lifespans, nor effective ones on any tree (lemma 6.10), since no deletion
+precedes an insertion.
 """
 
 from __future__ import annotations
