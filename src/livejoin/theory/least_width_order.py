@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from livejoin.theory.edge_cover import fractional_edge_cover
 from livejoin.theory.hypergraph import Hypergraph
-from livejoin.theory.preprocessing_width import cover_number, depends_on, order_width, width_at
+from livejoin.theory.preprocessing_width import depends_on, order_width, width_at
 from livejoin.theory.static_parts import construct_order
 from livejoin.theory.variable_order import VariableOrder, variable_order
 
@@ -89,11 +90,11 @@ def _forced_width(edges: Sequence[Group], free: Group, dynamic: frozenset[int]) 
     """A lower bound: what a component of private or bound variables depends on stands above all of it."""
     variables = frozenset[str]().union(*edges)
     private = variables - frozenset[str]().union(*(edges[atom] for atom in dynamic))
-    least = Fraction(min(1, len(variables)))
+    least = Fraction(1)
     for layer in (private, variables - free, private - free):
         for component in _components(layer, edges):
             above = depends_on(component, edges)
-            least = max(least, min(cover_number(above | {top}, edges) for top in component))
+            least = max(least, min(fractional_edge_cover(edges, above | {top}).number for top in component))
     return least
 
 
@@ -106,7 +107,7 @@ def _components(variables: Group, edges: Sequence[Group]) -> list[Group]:
 
 def _width_by_all(top: str, group: Group, edges: Sequence[Group]) -> Fraction:
     """A lower bound of the width at a top variable: all atoms may cover."""
-    return cover_number(depends_on(group, edges) | {top}, edges)
+    return fractional_edge_cover(edges, depends_on(group, edges) | {top}).number
 
 
 def _apart(components: list[Group]) -> Iterator[list[Group]]:

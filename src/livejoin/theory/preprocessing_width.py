@@ -4,7 +4,9 @@ For a variable X of an order, Q_X joins the atoms below X. The *preprocessing wi
 all X, fractional edge cover number in Q_X of X and the variables that it depends on (Kara, Luo, Nikolic, Olteanu,
 Zhang: Tractable Conjunctive Queries over Static and Dynamic Relations, ICDT 2025, section 5.1): the view that is built
 at X has these variables, and only the atoms below X to be built from. That is why the triangle over one dynamic and two
-static relations has width 2, although its cover number is 3/2 (example 4).
+static relations has width 2, although its cover number is 3/2 (example 4). By this definition the triangle over three
+static relations has width 2 as well, and not the 3/2 that lemma 49 says: the proof of the lemma covers with all atoms.
+The lemma is used for width 1 alone, where it is true; an atom that covers X and all that X depends on is below X.
 
 If S are the variables of the subtree of X, then the atoms below X are those that have a variable in S, and X depends on
 their other variables. So the width at X is a function of X and S, whatever the shape of the order.
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from livejoin.theory.edge_cover import fractional_edge_cover
 from livejoin.theory.variable_order import VariableOrder
 
 
@@ -37,48 +40,9 @@ def width_at(variable: str, subtree: frozenset[str], edges: Sequence[frozenset[s
     2
     """
     below = tuple(edge for edge in edges if edge & subtree)
-    return cover_number(depends_on(subtree, edges) | {variable}, below)
+    return fractional_edge_cover(below, depends_on(subtree, edges) | {variable}).number
 
 
 def depends_on(subtree: frozenset[str], edges: Sequence[frozenset[str]]) -> frozenset[str]:
     """The variables outside of a subtree that share an atom with one inside of it."""
     return frozenset[str]().union(*(edge for edge in edges if edge & subtree)) - subtree
-
-
-def cover_number(variables: frozenset[str], edges: Sequence[frozenset[str]]) -> Fraction:
-    """The fractional edge cover number of variables (definition 9), exactly.
-
-    It is the largest sum of weights of the variables where no edge has weights of more than 1 (the dual linear
-    program), found by the simplex method over rationals with Bland's rule, which begins at weights of 0.
-
-    Args:
-        variables: The variables to cover; each is in an edge.
-        edges: The edges that may cover them.
-
-    >>> print(cover_number(frozenset("abc"), [frozenset("ab"), frozenset("bc"), frozenset("ac")]))
-    3/2
-    """
-    parts = {edge & variables for edge in edges}
-    rows = [part for part in parts if not any(part < other for other in parts)]
-    if len(rows) <= 1:
-        return Fraction(min(1, len(variables)))
-    return _packing([[Fraction(v in row) for v in sorted(variables)] for row in sorted(rows, key=sorted)])
-
-
-def _packing(rows: list[list[Fraction]]) -> Fraction:
-    """The largest sum(x) with x >= 0 and rows @ x <= 1, where every column has an entry that is not 0."""
-    size, slack = len(rows[0]), len(rows)
-    table = [[*row, *(Fraction(i == j) for j in range(slack)), Fraction(1)] for i, row in enumerate(rows)]
-    gain = [Fraction(1)] * size + [Fraction(0)] * (slack + 1)
-    basis = [size + i for i in range(slack)]
-    while (enter := next((j for j in range(size + slack) if gain[j] > 0), None)) is not None:
-        ratios = [(row[-1] / row[enter], basis[i], i) for i, row in enumerate(table) if row[enter] > 0]
-        leave = min(ratios)[2]
-        basis[leave] = enter
-        pivot = [value / table[leave][enter] for value in table[leave]]
-        table = [
-            pivot if i == leave else [a - row[enter] * b for a, b in zip(row, pivot, strict=True)]
-            for i, row in enumerate(table)
-        ]
-        gain = [a - gain[enter] * b for a, b in zip(gain, pivot, strict=True)]
-    return -gain[-1]
