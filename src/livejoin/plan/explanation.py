@@ -15,6 +15,7 @@ from livejoin.plan.guarantee import Guarantee
 
 QueryClassName = Literal["q-hierarchical", "free-connex", "acyclic", "cyclic"]
 PlanKind = Literal["join tree", "foreign keys", "bags", "view trees"]
+SuggestionKind = Literal["output column", "all columns", "primary key", "foreign key", "static table", "shape"]
 Known = Literal["given", "observed", "unknown"]
 
 
@@ -200,7 +201,7 @@ class Suggestion:
         executable: Whether this version would run that plan.
     """
 
-    kind: Literal["output column", "all columns", "primary key", "foreign key", "static table", "shape"]
+    kind: SuggestionKind
     text: str
     sql: str
     guarantee: Guarantee

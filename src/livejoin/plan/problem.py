@@ -93,11 +93,15 @@ def problem_of(query: ConjunctiveQuery, statistics: Statistics, free: frozenset[
 
 def expected_changes(query: ConjunctiveQuery, statistics: Statistics) -> tuple[float, ...]:
     """``N(e)`` of each atom: the changes of its table that its predicate lets through (CROWN, end of section 6)."""
-    changes = [table_changes(query, statistics, atom.table.name) for atom in query.atoms]
     return tuple(
-        0.0 if atom.table.static else count * _passing(statistics, atom.table.name, atom.predicate)
-        for atom, count in zip(query.atoms, changes, strict=True)
+        0.0 if atom.table.static else table_changes(query, statistics, atom.table.name) * share
+        for atom, share in zip(query.atoms, passing_shares(query, statistics), strict=True)
     )
+
+
+def passing_shares(query: ConjunctiveQuery, statistics: Statistics) -> tuple[float, ...]:
+    """The share of the rows that each atom's predicate lets through."""
+    return tuple(_passing(statistics, atom.table.name, atom.predicate) for atom in query.atoms)
 
 
 def table_changes(query: ConjunctiveQuery, statistics: Statistics, table: str) -> float:
