@@ -18,6 +18,7 @@ from brute_trees import (
 )
 from theory_brute_force import random_acyclic_edges, random_edges
 
+from livejoin.errors import UnknownNameError
 from livejoin.theory.all_trees import all_trees
 from livejoin.theory.gyo import is_acyclic
 from livejoin.theory.join_tree import JoinTree, least_height_tree
@@ -192,12 +193,16 @@ def test_without_output_every_tree_counts_and_its_root_is_the_connex_subtree() -
 
 def test_no_trees() -> None:
     assert names(edges_of("ab", "bc", "ca")) == []
-    assert names(edges_of("ab"), "z") == []
     assert names([]) == []
     assert all_trees(edges_of("ab", "bc", "ca")).complete is False
     cyclic = all_trees(edges_of("ab", "bc", "ca"))
     assert list(cyclic) == []
     assert cyclic.complete
+
+
+def test_an_unknown_output_variable_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="z occur in no atom"):
+        all_trees(edges_of("ab"), frozenset("az"))
 
 
 @pytest.mark.parametrize(("limit", "given", "complete"), [(0, 0, False), (6, 6, False), (7, 7, True), (8, 7, True)])
