@@ -7,6 +7,7 @@ from livejoin.plan.explanation import Explanation
 from livejoin.plan.guarantee import UpdateBound
 from livejoin.plan.physical import PhysicalPlan, TableUse, compile_plan
 from livejoin.plan.statistics import Statistics
+from livejoin.plan.strict import require
 
 __all__ = [
     "Explanation",
@@ -18,4 +19,5 @@ __all__ = [
     "compile_plan",
     "describe",
     "explain",
+    "require",
 ]
