@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 
 import pytest
 from foreign_key_brute import (
@@ -184,12 +185,29 @@ def test_condition_5_word_by_word(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_the_auxiliary_attributes_are_least(seed: int) -> None:
     generator = random.Random(seed)
-    for _ in range(40):
-        graph = random_dag(generator, generator.randint(3, 8), generator.uniform(0.2, 0.45))
+    for _ in range(25):
+        graph = random_dag(generator, generator.randint(3, 7), generator.uniform(0.2, 0.45))
         found = auxiliary_attributes(graph)
         assert found.complete
         assert satisfies_condition_5(graph, {(a.relation, a.key_of) for a in found.attributes})
         assert len(found.attributes) == least_number_of_auxiliary_attributes(graph)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_auxiliary_attributes_hit_every_set(seed: int) -> None:
+    """Relations that need the lowest key choose among two or three children that could bring it: a hitting set."""
+    generator = random.Random(seed)
+    for _ in range(40):
+        size = generator.randint(2, 5)
+        middle = range(2, 2 + size)
+        choices = [generator.sample(middle, generator.randint(1, min(3, size))) for _ in range(generator.randint(1, 6))]
+        children = [[], [0], *([1] for _ in middle), *choices, [0, *range(2 + size, 2 + size + len(choices))]]
+        attributes = [frozenset({f"x{r}"} | {f"x{c}" for c in below}) for r, below in enumerate(children)]
+        graph = foreign_key_graph_of(attributes, [{f"x{r}"} for r in range(len(children))])
+        lowest = [a for a in auxiliary_attributes(graph).attributes if a.key_of == 0]
+        sets = (set(hit) for number in range(size + 1) for hit in combinations(middle, number))
+        hit = next(found for found in sets if all(found & set(choice) for choice in choices))
+        assert len(lowest) == len(choices) + len(hit)
 
 
 @pytest.mark.parametrize("seed", range(30))
