@@ -194,6 +194,12 @@ def test_a_free_connex_query_needs_no_search() -> None:
     assert (found.width, found.complete, found.steps) == (1, True, 0)
 
 
+def test_the_construction_prefers_a_covered_variable_to_one_with_few_neighbours() -> None:
+    """x has two neighbours that no atom has together; the wide atoms' own variables have four that one atom has."""
+    bridge = query("", [], ["pabcd", "xp", "xq", "qefgh"])
+    assert order_width(construct(bridge), bridge.edges) == 1
+
+
 def test_a_bound_centre_needs_no_search() -> None:
     """All output variables of a star stand above its bound centre, so that its width is known beforehand."""
     leaves = "abcdefghijk"
