@@ -205,6 +205,36 @@ def naive_tuple_reading(tuples: Sequence[Tuple], tree: JoinTree, atom: int) -> l
     return [largest(pairs, (), (s, e)) for a, s, e in tuples if a == atom]
 
 
+def random_tuples(generator: random.Random, relations: int, most: int = 12) -> list[Tuple]:
+    """Lifespans over few times, so that many are equal, and now and then infinite; empty ones too."""
+    times = [-inf, *range(generator.choice((5, 12, 30))), inf]
+    number = generator.randint(1, most)
+    return [(generator.randrange(relations), *sorted(generator.choices(times, k=2))) for _ in range(number)]
+
+
+def random_distinct_tuples(generator: random.Random, relations: int, most: int = 12) -> list[Tuple]:
+    """Lifespans of a log: distinct times, now and then infinite."""
+    number = generator.randint(1, most)
+    times: list[float] = [*range(2 * number)]
+    generator.shuffle(times)
+    tuples = []
+    for i in range(number):
+        start, end = sorted(times[2 * i : 2 * i + 2])
+        kind = generator.randrange(8)
+        tuples.append((generator.randrange(relations), -inf if kind == 0 else start, inf if kind == 1 else end))
+    return tuples
+
+
+def random_tree(generator: random.Random, atoms: int) -> JoinTree:
+    """A tree of so many atoms, numbered at random: deep, bushy or in between."""
+    numbering = generator.sample(range(atoms), atoms)
+    reach = generator.choice((1, 2, atoms))
+    parents: list[int | None] = [None] * atoms
+    for i in range(1, atoms):
+        parents[numbering[i]] = numbering[generator.randrange(max(0, i - reach), i)]
+    return tree_of(parents, generator.random() < 0.2)
+
+
 def random_forest(generator: random.Random, nodes: int) -> list[int]:
     """Parents to the right that never step back, as successors of intervals do; ``nodes`` stands for none."""
     parents = sorted(generator.randint(1, nodes) for _ in range(nodes))

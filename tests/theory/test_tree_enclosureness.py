@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lifespan_brute_force import (
     Change,
+    Tuple,
     changes,
     naive_tree_enclosureness,
     naive_tuple_reading,
     queues,
+    random_distinct_tuples,
+    random_tree,
+    random_tuples,
     spans_of,
     tree_of,
     trees,
@@ -48,15 +55,19 @@ def test_definitions_6_3_and_6_4(log: list[Change], tree: JoinTree) -> None:
     assert (found.total, found.tuples, found.average) == (total, number, max(1, total / max(1, number)))
 
 
-@FUZZ
-@given(changes(relations=5, most=16), trees())
-def test_crossing_lifespans(log: list[Change], tree: JoinTree) -> None:
-    spans = spans_of_log(log)
-    found = lists(crossing_enclosureness(spans, tree))
-    assert found == naive_tree_enclosureness(tuples_of(spans), tree, crossing=True)
-    plain = lists(tree_enclosureness(spans, tree))
-    assert all(a >= b for one, other in zip(found, plain, strict=True) for a, b in zip(one, other, strict=True))
-    assert has_inner_branch(tree) or found == plain
+@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("tuples_with", [random_tuples, random_distinct_tuples])
+def test_many_trees_and_lifespans(tuples_with: Callable[[random.Random, int], list[Tuple]], seed: int) -> None:
+    """With equal times too; with crossing lifespans and without them."""
+    generator = random.Random(seed)
+    for _ in range(8):
+        atoms = generator.randint(2, 6)
+        tuples, tree = tuples_with(generator, atoms), random_tree(generator, atoms)
+        plain, crossing = tree_enclosureness(spans_of(tuples), tree), crossing_enclosureness(spans_of(tuples), tree)
+        assert lists(plain) == naive_tree_enclosureness(tuples, tree)
+        assert lists(crossing) == naive_tree_enclosureness(tuples, tree, crossing=True)
+        assert crossing.total >= plain.total
+        assert has_inner_branch(tree) or crossing.total == plain.total
 
 
 @FUZZ

@@ -23,7 +23,7 @@ from livejoin.theory.lifespans import Lifespans, lifespans
 Words = npt.NDArray[np.int64]
 
 LONG, SHORT = 0, 1
-_CLOSE, _OPEN, _CLOSE_EMPTY, _COME, _GO = range(5)
+_CLOSE, _OPEN, _COME, _GO = range(4)  # at one slot, in this order
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ def enclosing_sequence_for(tree: JoinTree, tuples: int, wished: float, seed: int
 
 
 def _total_of_runs(tuples: int, wished: float, long: int, short: int, further: int) -> int:
-    """What the long tuples have to add to the enclosureness of the further ones."""
+    """What the long tuples have to add to the enclosureness of the further ones; at least 1 each."""
     most = (long * short + further) / tuples if short > 0 else 0.0
     if not 1 <= wished <= most:
         allowed = f"allowed are 1 to {most:.6g}, which more tuples raise" if most >= 1 else "give more tuples"
@@ -127,9 +127,8 @@ def _sequence(
     generator.shuffle(runs)
     begins = generator.integers(0, short - runs + 1)
     slots = np.concatenate([begins, begins + runs, np.arange(short), np.arange(short)])
-    closing = np.where(runs > 0, _CLOSE, _CLOSE_EMPTY)
-    kinds = np.concatenate([np.full(long, _OPEN), closing, np.full(short, _COME), np.full(short, _GO)])
-    order = np.argsort(slots * 5 + kinds, kind="stable")
+    kinds = np.repeat((_OPEN, _CLOSE, _COME, _GO), (long, long, short, short))
+    order = np.argsort(slots * 4 + kinds, kind="stable")
     sizes = (long, long, short, short)
     kept = np.asarray(others, np.int64)
     return ChangeSequence(
