@@ -6,9 +6,10 @@ two spanning trees with the largest intersections, which are join trees (Maier, 
 at y, which exists because the query is free-connex; and one of E_y, which is acyclic as the query is. Every subtree
 that hangs below y in the first is hung below the set ``e & y`` of its root e in the second. Then the four steps:
 
-1. Subtrees without output variables are put aside; those below an atom with bound variables stay.
+1. Subtrees without output variables are put aside, and come back below an atom; those below an atom stay there.
 2. Sets of E_y within another one are merged with it, so that E_y keeps its maximal sets.
-3. An atom e below a node within y goes to its own set ``e & y``, if that is left.
+3. An atom e below a node within y goes to its own set ``e & y``, if that is left. Here nothing is to be moved: an atom
+   within y has no atoms below it, because they share no less with y and so were hung there.
 4. Top-down, a set within all its children, below generalized relations only, becomes a generalized relation; any
    other one is replaced by the atom among its children that contains it. Maximal sets do not contain one another, so
    only a set that is alone becomes one; with a single child it is replaced as well, because it would say nothing.
@@ -49,26 +50,17 @@ def _construct(
     """The construction with the first of ``outputs`` as the root."""
     below_output = spanning_tree(outputs)
     home = [next(i for i, one in enumerate(outputs) if edge & free <= one) for edge in edges]
-    members: list[list[int]] = [[] for _ in outputs]  # atoms that are children of each set
-    children: list[list[int]] = [[child - 1 for child in below[atom + 1]] for atom in range(len(edges))]
+    members: list[list[int]] = [[] for _ in outputs]  # the atoms that are children of each set
     aside: list[int] = []
     for node in below[0]:
-        (members[home[node - 1]] if edges[node - 1] & free or not free else aside).append(node - 1)  # step 1
-    for atom, edge in enumerate(edges):
-        if edge <= free:
-            for child in tuple(children[atom]):
-                if not edges[child] & free and free:  # step 1
-                    children[atom].remove(child)
-                    aside.append(child)
-                elif edges[child] & free == outputs[home[child]] != edge:  # step 3
-                    children[atom].remove(child)
-                    members[home[child]].append(child)
+        edge = edges[node - 1]
+        (members[home[node - 1]] if edge & free or not free else aside).append(node - 1)
 
     def atom_shape(atom: int, more: tuple[Shape, ...] = ()) -> Shape:
-        return Shape(edges[atom], atom, (*more, *(atom_shape(child) for child in children[atom])))
+        return Shape(edges[atom], atom, (*more, *(atom_shape(node - 1) for node in below[atom + 1])))
 
     def set_shape(position: int, more: tuple[Shape, ...]) -> Shape:
-        """Step 4; ``more`` goes below an atom."""
+        """Step 4; ``more`` comes back from step 1."""
         own = outputs[position]
         first = next(atom for atom in members[position] if edges[atom] & free == own)
         others = [atom for atom in members[position] if atom != first]
