@@ -56,7 +56,7 @@ def test_the_contract_as_it_is_written() -> None:
     assert view.to_arrow().schema == view.schema == pa.schema([(c, pa.int64()) for c in "abcd"])
     assert view.to_arrow().num_rows == view.count() == len(view.to_pandas()) == 0
     assert list(view.batches(max_rows=65536)) == []
-    assert isinstance(view.explain(), str)
+    assert str(view.explain()).startswith(view.sql)
     assert {"state_bytes", "rows", "changes", "delta_rows", "commits"} <= set(view.stats())
     assert db.views["hop3"] is view
     assert view.name == "hop3"
@@ -219,6 +219,7 @@ def test_explain_before_a_view_is_created() -> None:
     before = db.explain(sql)
     assert not db.views
     assert before == db.create_view("v", sql).explain()
+    assert before.digest == db.views["v"]._plan.digest
 
 
 @pytest.mark.parametrize(
