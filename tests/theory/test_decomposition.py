@@ -51,6 +51,22 @@ def free_of(names: str | None) -> frozenset[str] | None:
         ),
         pytest.param(["abu", "bcv", "caw"], "abc", "3/2", 2, ["abu 0", "abc /0,1,2", "bcv 1", "acw 2"], id="payload"),
         pytest.param(["ab", "bc"], "ac", "2", 2, ["abc 0,1"], id="acyclic, not free-connex"),
+        pytest.param(
+            ["ab", "bc", "cd", "da", "az", "zc"],
+            "abcd",
+            "2",
+            2,
+            ["abc 0,1", "acd 2,3", "acz 4,5"],
+            id="cycle cut where a bound variable is attached",
+        ),
+        pytest.param(
+            ["ab", "bc", "cd", "da", "bz", "zd"],
+            "abcd",
+            "2",
+            2,
+            ["abd 0,3", "bcd 1,2", "bdz 4,5"],
+            id="the same, attached to the other corners",
+        ),
         pytest.param(["ab", "bc", "cd"], None, "1", 1, ["ab 0", "bc 1", "cd 2"], id="path"),
         pytest.param(["", "a", ""], None, "1", 1, [" 0", "a 1", " 2"], id="atoms without variables"),
         pytest.param([""], None, "0", 0, [" 0"], id="nothing but an atom without variables"),
@@ -164,6 +180,14 @@ def test_a_small_budget_is_told_and_stays_valid() -> None:
     assert violations(found, large) == []
     assert not found.complete
     assert found.width <= 4
+
+
+def test_the_budget_is_for_pieces() -> None:
+    """Pieces end at atoms, and free variables at those that a bound part makes neighbours of each other."""
+    assert decompose(edges_of(*DUMBBELL), budget=8).complete
+    stars = edges_of("ua", "ub", "uc", "vb", "vc", "vd", "wc", "wd", "we")
+    assert decompose(stars, frozenset("abcde"), budget=16).complete
+    assert not decompose(stars, frozenset("abcde"), budget=15).complete
 
 
 def test_twelve_atoms_take_few_covers(monkeypatch: pytest.MonkeyPatch) -> None:
