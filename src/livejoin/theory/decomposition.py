@@ -15,10 +15,9 @@ the atoms, multiplicities included. A filter never removes a result, because its
 
 The *width* of a bag is the edge cover number of its variables, fractional (Grohe, Marx: Constraint solving via
 fractional edge covers, ACM TALG 11(1), 2014) or integral (CROWN, footnote 5); that of a decomposition is its bags'
-largest. With tables of N rows, a decomposition of width w is an index of O(N^w) size, updated in time N^w at worst, with
-constant delay (CROWN, theorem 7.1). Bags that are maintained by joining two relations at a time can hold joins of their
-atoms that are larger than they are, so that their w is the integral width; it is the fractional one for what a bag
-stores itself.
+largest. With tables of N rows, a decomposition of width w is an index of O(N^w) size, updated in time N^w at worst,
+with constant delay (CROWN, theorem 7.1). Where two relations are joined at a time, what a bag computes on the way can
+be larger than the bag: then w is the integral width. The rows of the bag itself are bounded by the fractional one.
 """
 
 from __future__ import annotations
