@@ -21,7 +21,7 @@ from livejoin.plan.problem import problem_of
 from livejoin.plan.statistics import Statistics
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.schema import ForeignKey, Table
-from livejoin.theory.free_connex import check_free_connex
+from livejoin.theory.free_connex import check_free_connex, is_free_connex
 from livejoin.theory.gyo import is_acyclic
 from livejoin.theory.hypergraph import Hypergraph
 
@@ -106,11 +106,11 @@ def _all_columns(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Tri
 
 
 def _output_columns(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
-    """Return one or two more variables, unless these are all."""
+    """Return one or two more variables, unless these are all or do not make it free-connex."""
     bound = sorted(query.variables - free)
     for number in (1, 2):
         for some in combinations(bound, number):
-            if len(some) < len(bound):
+            if len(some) < len(bound) and is_free_connex(query.edges, free | set(some)):
                 more = ", ".join(some)
                 yield _Trial("output column", f"Return {more} too.", more, query, free | set(some), frozenset(some))
 
