@@ -11,10 +11,13 @@ from livejoin.changes import ChangeBatch, read_changes
 from livejoin.errors import ChangeFormatError, WeakGuaranteeError
 from livejoin.plan import Explanation, UpdateBound, describe, require
 from livejoin.plan.bags import update_exponent
+from livejoin.plan.log import describe_log
 from livejoin.plan.statistics import Statistics
 from livejoin.plan.suggestions import suggest
 from livejoin.sql import bind, parse_schema
+from livejoin.theory.all_trees import all_trees
 from livejoin.theory.decomposition import decompose
+from livejoin.theory.join_tree import least_height_tree
 
 CATALOG = parse_schema(
     """
@@ -175,6 +178,34 @@ def test_the_figures_of_a_log() -> None:
     alone = told("SELECT R.a FROM R", log=[long]).log
     assert alone is not None
     assert (alone.pattern, alone.enclosure) == ("first-in-first-out", 1.0)
+
+
+def test_crossing_lifespans_of_a_branching_tree() -> None:
+    """The example of docs/decisions/0007: lambda_T is 1, and the work grows with the pairs."""
+    catalog = parse_schema(
+        "CREATE TABLE R (a BIGINT, w BIGINT); CREATE TABLE S (a BIGINT, b BIGINT, c BIGINT);"
+        "CREATE TABLE T (b BIGINT, i BIGINT); CREATE TABLE U (c BIGINT, i BIGINT);"
+    )
+    query = bind("SELECT R.w, T.i, U.i AS j FROM R, S, T, U WHERE R.a = S.a AND S.b = T.b AND S.c = U.c", catalog)
+    tree = next(tree for tree in all_trees(query.edges) if str(tree) == "0{1{2, 3}}")
+    steps = [("U", (1, i), 1) for i in range(8)] + [("S", (1, 1, 1), 1)] + [("R", (1, i), 1) for i in range(8)]
+    steps += [step for i in range(8) for step in (("T", (1, i), 1), ("U", (1, i), -1))]
+    kinds = {1: "insert", -1: "delete"}
+    log = [
+        read_changes(
+            catalog[name],
+            [
+                dict(zip(catalog[name].arrow.names, row, strict=True), _change_type=kinds[sign], _seq=at)
+                for at, (table, row, sign) in enumerate(steps)
+                if table == name
+            ],
+        )
+        for name in "RSTU"
+    ]
+    found = describe_log(log, query, tree)
+    assert (found.pattern, found.tree_largest) == ("first-in-first-out", 1)
+    assert found.crossing_largest == 8
+    assert describe_log(log, query, least_height_tree(query.edges)).crossing_enclosure is None
 
 
 def test_a_log_gives_the_changes() -> None:
