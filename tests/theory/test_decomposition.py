@@ -14,7 +14,7 @@ from livejoin.errors import UnknownNameError
 from livejoin.theory import bag_search
 from livejoin.theory.bag_search import BagSearch, inside
 from livejoin.theory.decomposition import decompose
-from livejoin.theory.decomposition_laws import violations
+from livejoin.theory.decomposition_laws import decomposition_violations
 from livejoin.theory.edge_cover import fractional_edge_cover
 from livejoin.theory.gyo import is_acyclic
 from livejoin.theory.join_tree import least_height_tree
@@ -76,7 +76,7 @@ def free_of(names: str | None) -> frozenset[str] | None:
 def test_known_decompositions(names: list[str], free: str | None, width: str, integral: int, bags: list[str]) -> None:
     edges = [frozenset(name) for name in names]
     found = decompose(edges, free_of(free))
-    assert violations(found, edges, free_of(free)) == []
+    assert decomposition_violations(found, edges, free_of(free)) == []
     assert (found.width, found.integral_width, found.complete) == (Fraction(width), integral, True)
     assert described(found) == bags
 
@@ -84,7 +84,7 @@ def test_known_decompositions(names: list[str], free: str | None, width: str, in
 @pytest.mark.parametrize("length", range(4, 13))
 def test_cycles_have_width_two(length: int) -> None:
     found = decompose(cycle_of(length))
-    assert violations(found, cycle_of(length)) == []
+    assert decomposition_violations(found, cycle_of(length)) == []
     assert (found.width, found.integral_width, found.complete) == (2, 2, True)
 
 
@@ -170,14 +170,14 @@ def test_a_small_budget_is_told_and_stays_valid() -> None:
     for _ in range(100):
         edges = random_edges(generator, generator.randint(4, 7), "abcdefg", (2, 2, 3))
         exact, greedy = decompose(edges), decompose(edges, budget=1)
-        assert violations(greedy, edges) == []
+        assert decomposition_violations(greedy, edges) == []
         assert greedy.complete == (greedy.width == 1)
         assert (greedy.width, greedy.integral_width) >= (exact.width, exact.integral_width)
         wider += greedy.width > exact.width
     assert wider < 30
     large = [*cycle_of(16), *edges_of("ai", "em", "co")]
     found = decompose(large)
-    assert violations(found, large) == []
+    assert decomposition_violations(found, large) == []
     assert not found.complete
     assert found.width <= 4
 

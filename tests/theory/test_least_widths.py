@@ -14,7 +14,7 @@ from hypergraphs import effort
 from theory_brute_force import partitions, random_edges
 
 from livejoin.theory.decomposition import decompose
-from livejoin.theory.decomposition_laws import violations
+from livejoin.theory.decomposition_laws import decomposition_violations
 from livejoin.theory.edge_cover import fractional_edge_cover, integral_edge_cover
 from livejoin.theory.gyo import is_acyclic
 from livejoin.theory.hypergraph import Hypergraph
@@ -64,7 +64,7 @@ def test_no_set_of_bags_has_smaller_widths(variables: str) -> None:
         free = frozenset(generator.sample(everything, generator.randint(0, len(everything))))
         for output in (free, frozenset(everything)):
             found = decompose(edges, output)
-            assert violations(found, edges, output) == []
+            assert decomposition_violations(found, edges, output) == []
             assert found.complete
             assert (found.width, found.integral_width) == least_widths(edges, output)
             seen[found.width] += 1

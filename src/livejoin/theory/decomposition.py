@@ -119,7 +119,7 @@ def decompose(
         budget: How many sets of variables to look at in a piece.
 
     Returns:
-        A decomposition without `decomposition_laws.violations`.
+        A decomposition without `decomposition_violations`.
 
     Raises:
         UnknownNameError: A free variable occurs in no atom.

@@ -20,7 +20,7 @@ from livejoin.theory.decomposition import Bag, Decomposition
 from livejoin.theory.edge_cover import fractional_edge_cover, integral_edge_cover
 
 
-def violations(
+def decomposition_violations(
     decomposition: Decomposition, edges: Sequence[frozenset[str]], free: frozenset[str] | None = None
 ) -> list[str]:
     """What in a decomposition breaks the laws; empty for a valid one.
@@ -37,9 +37,9 @@ def violations(
 
     >>> from livejoin.theory.decomposition import decompose
     >>> triangle = [frozenset("ab"), frozenset("bc"), frozenset("ca")]
-    >>> violations(decompose(triangle), triangle)
+    >>> decomposition_violations(decompose(triangle), triangle)
     []
-    >>> violations(decompose(triangle[:2]), triangle)
+    >>> decomposition_violations(decompose(triangle[:2]), triangle)
     ['once: atom 2 is joined in 0 bags']
     """
     joined = Counter(atom for bag in decomposition.bags for atom in bag.atoms)
