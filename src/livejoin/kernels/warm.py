@@ -34,7 +34,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _INT)),
     (counting.count, (_LINE, _LINE)),
     (maintain.scan, (_LINE, _LINE, _LINE, _MATRIX)),
-    (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE, _LINE, _LINE)),
+    (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)),
 )
 
 
