@@ -23,7 +23,8 @@ FIGURE_1 = JoinTree(
         Node(("x1", "x2"), R1, 1, (), ("x2",)),
         Node(("x3", "x4"), R3, 0, (4,), ("x3",)),
         Node(("x4", "x5"), R4, 3, (), ("x4",)),
-    )
+    ),
+    frozenset(range(5)),
 )
 
 
@@ -145,7 +146,7 @@ def random_tree(rng: random.Random) -> tuple[list[tuple[str, ...]], JoinTree]:
             atoms.append(tuple(rng.sample(draft.variables, len(draft.variables))))
         key = tuple(v for v in draft.variables if v in above)
         nodes.append(Node(draft.variables, atom, draft.parent, tuple(draft.children), key))
-    tree = JoinTree(tuple(nodes))
+    tree = JoinTree(tuple(nodes), frozenset(range(len(nodes))))
     assert is_valid(tree, [frozenset(atom) for atom in atoms])
     return atoms, tree
 

@@ -1,7 +1,12 @@
-"""Types, columns, tables and the catalog.
+"""Types, columns, tables with their keys, and the catalog.
 
 A table is a multiset of rows unless it declares a primary key. Names are compared without regard to case, as in
 Spark SQL, and keep the spelling of their declaration.
+
+A primary key is enforced: a second row with a key is an error. A foreign key is a promise of whoever declares it, like
+Spark's constraints that are NOT ENFORCED and RELY: the planner may build on it and `explain` names it, but no row is
+looked up to check it. What a plan returns never depends on it, because a filter on the referenced table may take the
+referenced rows out of a query anyway (AJU, section 2.3).
 """
 
 from __future__ import annotations
@@ -108,6 +113,39 @@ class Column:
 
 
 @dataclass(frozen=True)
+class ForeignKey:
+    """Columns whose values are those of another table's primary key, or NULL (AJU, section 2.1).
+
+    Args:
+        columns: Positions of the columns in their own table, at least one, distinct.
+        table: The referenced table; may be the own one.
+        references: The referenced column of each of ``columns``; empty for the primary key's columns in their order.
+
+    >>> customer = Table("customer", (Column("id", SqlType.integer(64)),), primary_key=(0,))
+    >>> ForeignKey((3,), "customer").targets(customer)
+    (0,)
+    """
+
+    columns: tuple[int, ...]
+    table: str
+    references: tuple[str, ...] = ()
+
+    def refers_to(self, table: str) -> bool:
+        """Whether a table of this name is the referenced one."""
+        return self.table.lower() == table.lower()
+
+    def targets(self, referenced: Table) -> tuple[int, ...]:
+        """Positions in the referenced table of the column that each of ``columns`` refers to.
+
+        Raises:
+            SchemaError: The referenced table has no such column.
+        """
+        if not self.references:
+            return referenced.primary_key
+        return tuple(referenced.position(name) for name in self.references)
+
+
+@dataclass(frozen=True)
 class Table:
     """The declaration of a base table.
 
@@ -116,9 +154,12 @@ class Table:
         columns: Its columns, at least one, names distinct without regard to case.
         primary_key: Positions of the key's columns; empty for a multiset.
         window_rows: The table keeps this many rows, the oldest leave as new ones come; None keeps all.
+        foreign_keys: Its foreign keys.
+        static: The table does not change any more once a view uses it.
 
     Raises:
-        SchemaError: A name is empty, doubled or reserved, or the window is not positive.
+        SchemaError: A name is empty, doubled or reserved, the window is not positive or that of a static table, or a
+            foreign key does not fit the columns.
 
     >>> Table("G", (Column("src", SqlType.integer(64)), Column("dst", SqlType.integer(64)))).position("DST")
     1
@@ -128,6 +169,8 @@ class Table:
     columns: tuple[Column, ...]
     primary_key: tuple[int, ...] = ()
     window_rows: int | None = None
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    static: bool = False
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -150,7 +193,44 @@ class Table:
         if window is not None and (not isinstance(window, int) or isinstance(window, bool) or window < 1):
             msg = f"table {self.name!r}: window_rows is {window!r}; allowed is a positive whole number of rows"
             raise SchemaError(msg)
+        if not isinstance(self.static, bool):
+            msg = f"table {self.name!r}: static is {self.static!r}; allowed are True and False"
+            raise SchemaError(msg)
+        if self.static and window is not None:
+            msg = (
+                f"table {self.name!r} is static and has window_rows = {window}: a window moves as rows come, and to a "
+                "static table none come; leave one of the two out"
+            )
+            raise SchemaError(msg)
+        for key in self.foreign_keys:
+            self._check_columns(key)
         object.__setattr__(self, "_positions", positions)
+
+    def _check_columns(self, key: ForeignKey) -> None:
+        distinct = len(set(key.columns)) == len(key.columns) > 0
+        if not distinct or not all(0 <= column < len(self.columns) for column in key.columns):
+            msg = (
+                f"table {self.name!r}: a foreign key has the columns {key.columns}; allowed are distinct positions "
+                f"from 0 to {len(self.columns) - 1}, at least one"
+            )
+            raise SchemaError(msg)
+        if key.references and len(key.references) != len(key.columns):
+            msg = (
+                f"table {self.name!r}: {self.describe(key)} has {len(key.columns)} columns that refer to "
+                f"{len(key.references)}; name one referenced column for each"
+            )
+            raise SchemaError(msg)
+
+    def describe(self, key: ForeignKey) -> str:
+        """One of the table's foreign keys as it would be declared.
+
+        >>> line = Table("line", (Column("item", SqlType.integer(64)),), foreign_keys=(ForeignKey((0,), "item"),))
+        >>> line.describe(line.foreign_keys[0])
+        'FOREIGN KEY (item) REFERENCES item'
+        """
+        columns = ", ".join(self.columns[column].name for column in key.columns)
+        references = f" ({', '.join(key.references)})" if key.references else ""
+        return f"FOREIGN KEY ({columns}) REFERENCES {key.table}{references}"
 
     def position(self, column: str) -> int:
         """Position of a column by name.
@@ -185,20 +265,52 @@ class Catalog:
         """Add a table.
 
         Raises:
-            SchemaError: The name is taken.
+            SchemaError: The name is taken, or a foreign key refers to a table that is not there, to columns other than
+                its primary key, or to columns of another type.
         """
         if table.name.lower() in self._tables:
             msg = f"table {table.name!r} exists already"
             raise SchemaError(msg)
+        for key in table.foreign_keys:
+            self._check_reference(table, key)
         self._tables[table.name.lower()] = table
 
     def remove(self, name: str) -> None:
         """Forget a table.
 
         Raises:
-            SchemaError: There is no such table.
+            SchemaError: There is no such table, or the foreign key of another one refers to it.
         """
-        del self._tables[self[name].name.lower()]
+        table = self[name]
+        users = [t.name for t in self if t is not table and any(key.refers_to(name) for key in t.foreign_keys)]
+        if users:
+            msg = (
+                f"table {table.name!r} is referenced by a foreign key of {', '.join(map(repr, users))}; "
+                "drop the referencing tables first"
+            )
+            raise SchemaError(msg)
+        del self._tables[table.name.lower()]
+
+    def _check_reference(self, table: Table, key: ForeignKey) -> None:
+        where = f"table {table.name!r}: {table.describe(key)}"
+        referenced = table if key.refers_to(table.name) else self._tables.get(key.table.lower())
+        if referenced is None:
+            known = ", ".join(repr(t.name) for t in self) or "none yet"
+            msg = f"{where} names a table that is not there; known tables: {known}. Declare the referenced table first"
+            raise SchemaError(msg)
+        if not referenced.primary_key:
+            msg = f"{where}: table {referenced.name!r} has no primary key; declare one, or leave the foreign key out"
+            raise SchemaError(msg)
+        targets = key.targets(referenced)
+        if len(targets) != len(key.columns) or sorted(targets) != sorted(referenced.primary_key):
+            primary = ", ".join(referenced.columns[column].name for column in referenced.primary_key)
+            msg = f"{where} does not refer to the primary key of {referenced.name!r}; allowed is REFERENCES ({primary})"
+            raise SchemaError(msg)
+        for own, other in zip(key.columns, targets, strict=True):
+            left, right = table.columns[own], referenced.columns[other]
+            if left.type.join_class != right.type.join_class:
+                msg = f"{where}: {left.name} is {left.type} and {right.name} is {right.type}; give both the same type"
+                raise SchemaError(msg)
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._tables

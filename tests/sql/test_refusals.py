@@ -6,7 +6,7 @@ import pytest
 from sql_fixtures import make_catalog
 
 from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.sql import bind, parse_columns
+from livejoin.sql import bind, check_maintained, parse_columns
 
 CATALOG = make_catalog()
 CATALOG.add(parse_columns("M", "m DECIMAL(6, 4), big DECIMAL(38, 0)"))
@@ -174,7 +174,7 @@ SYNTAX = [
 def refusal(marked: str) -> tuple[SqlError, str, int]:
     sql = marked.replace("^", "")
     with pytest.raises(SqlError) as caught:
-        bind(sql, CATALOG)
+        check_maintained(bind(sql, CATALOG))
     return caught.value, sql, marked.index("^")
 
 

@@ -20,7 +20,16 @@ from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
 from livejoin.plan import choose_tree, compile_plan, explain
 from livejoin.schema import Catalog, Table
-from livejoin.sql import CreateTable, CreateView, DropTable, DropView, bind, parse_columns, parse_statement
+from livejoin.sql import (
+    CreateTable,
+    CreateView,
+    DropTable,
+    DropView,
+    bind,
+    check_maintained,
+    parse_columns,
+    parse_statement,
+)
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable, Staged
 
@@ -121,6 +130,7 @@ class Database:
             msg = f"the name {name!r} is taken by a {'view' if name.lower() in self._views else 'table'}"
             raise SchemaError(msg)
         query = bind(sql, self._catalog)
+        check_maintained(query)
         if len(query.atoms) > _MAX_ATOMS:
             msg = f"the query joins {len(query.atoms)} tables; allowed are {_MAX_ATOMS}"
             raise SchemaError(msg)

@@ -19,4 +19,4 @@ def choose_tree(query: ConjunctiveQuery) -> JoinTree:
     Cost: exact for queries of realistic size, bounded for larger ones; see `least_height_tree`.
     """
     weights = [_FILTERED if atom.predicate else 1.0 for atom in query.atoms]
-    return least_height_tree(query.edges, weights)
+    return least_height_tree(query.edges, weights=weights)

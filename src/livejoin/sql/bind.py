@@ -1,7 +1,8 @@
 """Bind a SELECT to a conjunctive query.
 
 The steps, each in its own file: parse, refuse clauses outside, bind FROM, split conditions into classes of equal
-columns and predicates of atoms, bind the SELECT list, give each class a variable, refuse cyclic joins.
+columns and predicates of atoms, bind the SELECT list, give each class a variable. Not all that binds is maintained:
+see `maintained`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from livejoin.sql.outputs import bind_outputs
 from livejoin.sql.parse import parse
 from livejoin.sql.refuse import the_select
 from livejoin.sql.scope import resolve
-from livejoin.sql.source import Source
 from livejoin.sql.variables import make_atoms
-from livejoin.theory import cycle
 
 
 def bind(sql: str, catalog: Catalog) -> ConjunctiveQuery:
@@ -30,7 +29,7 @@ def bind(sql: str, catalog: Catalog) -> ConjunctiveQuery:
         SqlSyntaxError: The text does not parse.
         UnknownNameError: A table, column or alias that does not exist or is ambiguous.
         SqlTypeError: An expression or a join whose types do not fit.
-        UnsupportedQueryError: A query outside of what livejoin maintains.
+        UnsupportedQueryError: A clause outside of what livejoin reads.
 
     >>> from livejoin.sql import parse_columns
     >>> catalog = Catalog()
@@ -49,17 +48,4 @@ def bind(sql: str, catalog: Catalog) -> ConjunctiveQuery:
     split = split_conditions(conditions, clause.equalities, clause.scope, source, start)
     head, outputs = bind_outputs(select, clause.scope, source)
     atoms = make_atoms(clause.scope, split.equal, split.predicates, head)
-    query = ConjunctiveQuery(sql, atoms, head, outputs)
-    _refuse_cycle(query, source)
-    return query
-
-
-def _refuse_cycle(query: ConjunctiveQuery, source: Source) -> None:
-    found = cycle(query.edges)
-    if found:
-        aliases = ", ".join(query.atoms[position].alias for position in found)
-        msg = (
-            f"the join is cyclic: {aliases} form a cycle; cyclic joins come later. Allowed are acyclic joins: "
-            "maintain the join without one of the cycle's conditions, and filter what you read on that one"
-        )
-        raise source.unsupported("FROM", msg, source.find({TokenType.FROM}))
+    return ConjunctiveQuery(sql, atoms, head, outputs)

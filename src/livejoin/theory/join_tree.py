@@ -39,9 +39,15 @@ class Node:
 
 @dataclass(frozen=True)
 class JoinTree:
-    """A rooted generalized join tree; ``nodes[0]`` is the root and nodes stand in preorder."""
+    """A rooted generalized join tree; ``nodes[0]`` is the root and nodes stand in preorder.
+
+    Args:
+        nodes: The nodes, parents before children.
+        connex: Positions of the connex subtree's nodes, which hold the output variables; all nodes for a full query.
+    """
 
     nodes: tuple[Node, ...]
+    connex: frozenset[int]
 
     @property
     def depths(self) -> tuple[int, ...]:
@@ -78,8 +84,8 @@ class Shape:
     children: tuple[Shape, ...] = ()
 
 
-def to_join_tree(shape: Shape) -> JoinTree:
-    """Number the nodes of a shape in preorder and derive their keys.
+def to_join_tree(shape: Shape, free: frozenset[str] | None = None) -> JoinTree:
+    """Number the nodes of a shape in preorder, derive their keys and mark the connex subtree.
 
     >>> leaf = Shape(frozenset("bc"), 1)
     >>> to_join_tree(Shape(frozenset("ab"), 0, (leaf,))).nodes[1].key
@@ -96,11 +102,38 @@ def to_join_tree(shape: Shape) -> JoinTree:
         return position
 
     add(shape, None, frozenset())
-    return JoinTree(tuple(nodes))
+    return JoinTree(tuple(nodes), connex_subtree(nodes, free))
+
+
+def connex_subtree(nodes: Sequence[Node], free: frozenset[str] | None = None) -> frozenset[int]:
+    """The connex subtree of nodes in preorder: all of them for a full query, else the least one.
+
+    A connected set of nodes with the root covers a variable only if it has the highest node that contains it. So the
+    least candidate is unique: these nodes for all output variables, the nodes above them, and the root. If any
+    candidate keeps the connex law then this one does. Cost: nodes times variables.
+
+    >>> ab, bc = Shape(frozenset("ab"), 0), Shape(frozenset("bc"), 1)
+    >>> nodes = to_join_tree(Shape(frozenset("b"), None, (ab, bc))).nodes
+    >>> sorted(connex_subtree(nodes, frozenset("b"))), sorted(connex_subtree(nodes, frozenset("bc")))
+    ([0], [0, 2])
+    """
+    if free is None or free >= {variable for node in nodes for variable in node.variables}:
+        return frozenset(range(len(nodes)))
+    connex = {0}
+    for position, node in enumerate(nodes):
+        if free & (set(node.variables) - set(node.key)):
+            above: int | None = position
+            while above is not None and above not in connex:
+                connex.add(above)
+                above = nodes[above].parent
+    return frozenset(connex)
 
 
 def least_height_tree(
-    edges: Sequence[frozenset[str]], weights: Sequence[float] | None = None, budget: int = 20_000
+    edges: Sequence[frozenset[str]],
+    free: frozenset[str] | None = None,
+    weights: Sequence[float] | None = None,
+    budget: int = 20_000,
 ) -> JoinTree:
     """A generalized join tree of least height for a full query over an acyclic hypergraph.
 
@@ -142,17 +175,21 @@ def least_height_tree(
     if witness := cycle(edges):
         msg = f"the join is cyclic: atoms {', '.join(map(str, witness))} form a cycle; allowed are acyclic joins"
         raise UnsupportedQueryError(msg, clause="FROM")
-    fallback = to_join_tree(_spanning_shape(edges))
-    search = _Search(edges, [1.0] * len(edges) if weights is None else weights, budget)
+    output = frozenset[str]().union(*edges) if free is None else free
+    full = all(edge <= output for edge in edges)
+    fallback = to_join_tree(_spanning_shape(edges)) if full else None
+    search = _Search(edges, output, [1.0] * len(edges) if weights is None else weights, budget if full else -1)
     everything = tuple(range(len(edges)))
     try:
-        for height in range(1, fallback.height + 1):
+        for height in range(1, len(edges) + 1):
             best = search.general(everything, frozenset(), height)
             if best is not None:
-                return to_join_tree(best.shape)
+                return to_join_tree(best.shape, output)
     except _BudgetSpentError:
-        return fallback
-    return fallback
+        if fallback is not None:
+            return fallback
+    msg = f"the query is acyclic but not free-connex for the output {', '.join(sorted(output))}"
+    raise UnsupportedQueryError(msg, clause="SELECT")
 
 
 class _BudgetSpentError(Exception):
@@ -170,8 +207,11 @@ class _Best:
 class _Search:
     """The memoised recursion of `least_height_tree`; its methods return None where no tree fits under ``height``."""
 
-    def __init__(self, edges: Sequence[frozenset[str]], weights: Sequence[float], budget: int) -> None:
+    def __init__(
+        self, edges: Sequence[frozenset[str]], free: frozenset[str], weights: Sequence[float], budget: int
+    ) -> None:
         self._edges = edges
+        self._free = free
         self._weights = weights
         self._budget = budget
         self._memo: dict[tuple[bool, tuple[int, ...], frozenset[str], int], _Best | None] = {}
@@ -181,7 +221,8 @@ class _Search:
         state = (True, atoms, key, height)
         if state not in self._memo:
             tries = [self.traditional(atoms, key, height)]
-            tries += [self._split(atoms, separator, height) for separator in self._separators(atoms, key)]
+            for separator in self._separators(atoms, key):
+                tries += [self._over(groups, separator, height) for groups in self._groups(atoms, separator)]
             self._memo[state] = _least(tries)
         return self._memo[state]
 
@@ -198,7 +239,7 @@ class _Search:
         children = []
         for component in self._components(tuple(a for a in atoms if a != root), self._edges[root]):
             key = self._variables(component) & self._edges[root]
-            child = self.traditional(component, key, height - 1)
+            child = self.traditional(component, key, height - 1) if self._connex(component, key) else None
             if child is None:
                 return None
             children.append(child)
@@ -208,7 +249,19 @@ class _Search:
             Shape(self._edges[root], root, tuple(c.shape for c in children)),
         )
 
-    def _split(self, atoms: tuple[int, ...], separator: frozenset[str], height: int) -> _Best | None:
+    def _over(self, groups: list[tuple[int, ...]], separator: frozenset[str], height: int) -> _Best | None:
+        children = []
+        for group in groups:
+            child = self.general(group, separator, height) if self._connex(group, separator) else None
+            if child is None:
+                return None
+            children.append(child)
+        return _Best(
+            (sum(c.cost[0] for c in children), 1 + sum(c.cost[1] for c in children)),
+            Shape(separator, None, tuple(c.shape for c in children)),
+        )
+
+    def _groups(self, atoms: tuple[int, ...], separator: frozenset[str]) -> list[list[tuple[int, ...]]]:
         whole: list[tuple[int, ...]] = []
         partial: tuple[int, ...] = ()
         for component in self._components(atoms, separator):
@@ -217,18 +270,13 @@ class _Search:
             else:
                 partial += component
         if len(whole) < 2:
-            return None
-        whole[0] = tuple(sorted(whole[0] + partial))
-        children = []
-        for group in whole:
-            child = self.general(group, separator, height)
-            if child is None:
-                return None
-            children.append(child)
-        return _Best(
-            (sum(c.cost[0] for c in children), 1 + sum(c.cost[1] for c in children)),
-            Shape(separator, None, tuple(c.shape for c in children)),
-        )
+            return []
+        hosts = range(len(whole)) if self._variables(partial) & self._free - separator else range(1)
+        return [[tuple(sorted(g + partial)) if i == host else g for i, g in enumerate(whole)] for host in hosts]
+
+    def _connex(self, atoms: tuple[int, ...], key: frozenset[str]) -> bool:
+        """Whether these atoms may hang by this key: it is of free variables, or no connex node is below it."""
+        return key <= self._free or self._variables(atoms) & self._free <= key
 
     def _separators(self, atoms: tuple[int, ...], key: frozenset[str]) -> list[frozenset[str]]:
         pairs = (self._edges[a] & self._edges[b] for a, b in combinations(atoms, 2))
