@@ -106,10 +106,9 @@ P_WORDS = 9  # words of an annotation
 P_COMPONENTS = 10  # its components: number, list of their widths in words (1 or 2)
 P_WIDTHS = 11
 P_FRAME = 12  # words of a frame of the propagation's stack
-P_SCRATCH = 13  # arena reference of scratch vectors, each P_WORDS long
-P_LEVEL = 14  # words of a level of a cursor
-P_CONNEX = 15  # number of connex nodes
-PLAN_HEADER = 16
+P_LEVEL = 13  # words of a level of a cursor
+P_CONNEX = 14  # number of connex nodes
+PLAN_HEADER = 15
 
 BAG = 0  # results with multiplicities, every node is connex
 SET = 1  # distinct results

@@ -104,6 +104,15 @@ def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: 
             withdraw(m, p, node, row)
         return DONE
     m[H_WEIGHED] += 1
+    if p[P_MODE] == BAG and in_view and p[P_LIVE] == 1:
+        if slot_is_live(m, p, node, (m[row + p[node + N_UP]] >> 32) & MASK32):
+            start(cursor, row, abs(weight))
+            m[H_NODE] = node
+            m[H_PHASE] = WEIGH
+    if before == 1:
+        m[H_DUPLICATES] += 1
+    elif before + weight == 1 and m[H_PHASE] != WEIGH:
+        m[H_DUPLICATES] -= 1
     if p[P_MODE] == RING and in_view:
         m[H_PHASE] = ANNOTATE
         m[H_NEXT] = THEN_DONE
@@ -111,16 +120,7 @@ def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: 
             begin_self(m, p, node, row, cursor, emit)
             return DONE
         begin_annotation(m, p, node, row, weight)
-    elif p[P_MODE] == BAG and in_view and p[P_LIVE] == 1:
-        if slot_is_live(m, p, node, (m[row + p[node + N_UP]] >> 32) & MASK32):
-            start(cursor, row, abs(weight))
-            m[H_NODE] = node
-            m[H_PHASE] = WEIGH
     m[state] += weight << COUNTER_BITS
-    if before == 1:
-        m[H_DUPLICATES] += 1
-    elif before + weight == 1 and m[H_PHASE] != WEIGH:
-        m[H_DUPLICATES] -= 1
     return DONE
 
 
