@@ -18,6 +18,7 @@ Every message names what was found, where it was found, what is allowed there an
     ├── ReadError                     a result that cannot be read in this way or any more
     ├── StateError                    a snapshot that does not belong to this database or version, or is damaged
     ├── PipelineError                 a pipeline file; carries `path`, `key` and `line`
+    ├── WeakGuaranteeError            a query whose plan promises less than was asked for
     └── CapacityError                 a size beyond what the state can address
 """
 
@@ -146,6 +147,10 @@ class PipelineError(LivejoinError):
         where = f"{path}:{line}" if line else path
         named = f"{key}: " if key else ""
         super().__init__(f"{where}: {named}{message}" if where else f"{named}{message}")
+
+
+class WeakGuaranteeError(LivejoinError):
+    """A query whose plan promises less than was asked for."""
 
 
 class CapacityError(LivejoinError):

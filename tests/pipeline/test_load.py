@@ -92,6 +92,8 @@ def test_an_interval_is_a_trigger(folder: Path) -> None:
         ("window_rows", 'feed = "change-feed"\nwindow_rows', "tables.G.schema", 3, "needs the column _change_type"),
         ("window_rows", 'feed = "debezium"\nwindow_rows', "tables.G", 2, "is read from json, not from 'csv'"),
         ("src BIGINT", "src BIGINT PRIMARY KEY", "tables.G.schema", 3, "leave PRIMARY KEY out"),
+        ("src BIGINT", "src BIGINT REFERENCES H(x)", "tables.G.schema", 3, "a foreign key references a primary key"),
+        ("src BIGINT", "src BIGINT, FOREIGN KEY (src) REFERENCES H (x)", "tables.G.schema", 3, "leave it out"),
         ("SELECT src", "SELECT source", "views.v.sql", 10, "source"),
         ('sql = "SELECT src FROM G"', "", "views.v", 9, "needs either sql or sql_file"),
         ('sql = "SELECT src FROM G"', 'sql_file = "w.sql"', "views.v.sql_file", 10, "cannot read it"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.schema import Column, SqlType, Table
+from livejoin.schema import Column, ForeignKey, SqlType, Table
 from livejoin.sql import (
     CreateTable,
     CreateView,
@@ -74,6 +74,81 @@ def test_a_table() -> None:
     assert parse_create_table("CREATE TABLE `my g` (src BIGINT)").name == "my g"
 
 
+@pytest.mark.parametrize(
+    ("columns", "keys"),
+    [
+        ("a INT REFERENCES H(x), b INT", [ForeignKey((0,), "H", ("x",))]),
+        ("a INT, b INT NOT NULL REFERENCES `my h`", [ForeignKey((1,), "my h")]),
+        ("a INT, b INT FOREIGN KEY REFERENCES H (x) NOT NULL", [ForeignKey((1,), "H", ("x",))]),
+        ("a INT CONSTRAINT fk REFERENCES H NOT ENFORCED RELY, b INT", [ForeignKey((0,), "H")]),
+        ("a INT, b INT, FOREIGN KEY (B, a) REFERENCES H (y, x)", [ForeignKey((1, 0), "H", ("y", "x"))]),
+        ("a INT, FOREIGN KEY (a) REFERENCES H, b INT REFERENCES K", [ForeignKey((0,), "H"), ForeignKey((1,), "K")]),
+        (
+            "a INT, b INT, CONSTRAINT f FOREIGN KEY (a) REFERENCES H(x) RELY NOT ENFORCED",
+            [ForeignKey((0,), "H", ("x",))],
+        ),
+        ("a INT REFERENCES H REFERENCES K, b INT", [ForeignKey((0,), "H"), ForeignKey((0,), "K")]),
+        ("a INT PRIMARY KEY, b INT REFERENCES T(a)", [ForeignKey((1,), "T", ("a",))]),
+    ],
+)
+def test_foreign_keys(columns: str, keys: list[ForeignKey]) -> None:
+    table = parse_columns("T", columns)
+    assert table.foreign_keys == tuple(keys)
+    assert [column.name for column in table.columns] == ["a", "b"]
+    declared = parse_create_table(f"CREATE TABLE T ({columns})")
+    assert declared == table
+
+
+def test_a_foreign_key_leaves_its_columns_nullable() -> None:
+    table = parse_columns("T", "a INT REFERENCES H, b INT NOT NULL REFERENCES H, c INT, FOREIGN KEY (c) REFERENCES H")
+    assert [column.nullable for column in table.columns] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("properties", "static", "window_rows"),
+    [
+        ("", False, None),
+        ("TBLPROPERTIES ('livejoin.static' = 'true')", True, None),
+        ("TBLPROPERTIES (livejoin.static = TRUE)", True, None),
+        ("TBLPROPERTIES ('Livejoin.Static' = 'False')", False, None),
+        ("TBLPROPERTIES ('livejoin.window_rows' = '20')", False, 20),
+        ("TBLPROPERTIES ('livejoin.static' = 'false', 'livejoin.window_rows' = 20)", False, 20),
+    ],
+)
+def test_table_properties(properties: str, static: bool, window_rows: int | None) -> None:
+    table = parse_create_table(f"CREATE TABLE T (a INT) {properties}")
+    assert (table.static, table.window_rows) == (static, window_rows)
+
+
+@pytest.mark.parametrize(
+    ("marked", "kind"),
+    [
+        ("TBLPROPERTIES (^'livejoin.static' = 'yes')", SqlTypeError),
+        ("TBLPROPERTIES (^'livejoin.static' = 1)", SqlTypeError),
+        ("TBLPROPERTIES (^'livejoin.window_rows' = 'many')", SqlTypeError),
+        ("TBLPROPERTIES (^'livejoin.window_rows' = '0')", SqlTypeError),
+        ("TBLPROPERTIES (^'livejoin.window_rows' = -3)", SqlTypeError),
+        ("TBLPROPERTIES (^'delta.x' = '1')", UnsupportedQueryError),
+        ("TBLPROPERTIES ('livejoin.static' = 'true', ^'livejoin.statik' = 'true')", UnsupportedQueryError),
+        ("TBLPROPERTIES ('livejoin.static' = 'true', ^'LIVEJOIN.static' = 'true')", UnsupportedQueryError),
+    ],
+)
+def test_refused_table_properties(marked: str, kind: type[SqlError]) -> None:
+    before = "CREATE TABLE T (a INT) "
+    with pytest.raises(SqlError) as caught:
+        parse_create_table(before + marked.replace("^", ""))
+    assert type(caught.value) is kind, caught.value
+    assert caught.value.column == len(before) + marked.index("^") + 1
+
+
+def test_a_static_table_has_no_window() -> None:
+    with pytest.raises(SchemaError, match="static and has window_rows = 3"):
+        parse_columns("T", "a INT", window_rows=3, static=True)
+    with pytest.raises(SchemaError, match="static and has window_rows = 3"):
+        parse_create_table("CREATE TABLE T (a INT) TBLPROPERTIES ('livejoin.static'=true, 'livejoin.window_rows'=3)")
+    assert parse_columns("T", "a INT", static=True).static
+
+
 # A ^ marks the position that the error must name; it is not part of the text.
 REFUSED = [
     ("a INT, ^b FLOAT", SqlTypeError),
@@ -92,10 +167,23 @@ REFUSED = [
     ("a INT ^DEFAULT 1", UnsupportedQueryError),
     ("a INT,\n  b INT ^CHECK (b > 1)", UnsupportedQueryError),
     ("a INT ^UNIQUE", UnsupportedQueryError),
-    ("a INT ^REFERENCES H(x)", UnsupportedQueryError),
     ("a INT ^COMMENT 'x'", UnsupportedQueryError),
     ("a INT ^GENERATED ALWAYS AS (1)", UnsupportedQueryError),
-    ("a INT, ^FOREIGN KEY (a) REFERENCES H(b)", UnsupportedQueryError),
+    ("a INT REFERENCES H(x) ^ON DELETE CASCADE", UnsupportedQueryError),
+    ("a INT REFERENCES NORELY(ON1) NOT ENFORCED ^NORELY", UnsupportedQueryError),
+    ("a INT REFERENCES H ^DEFERRABLE", UnsupportedQueryError),
+    ("a INT REFERENCES H(x) ^ENFORCED", SqlSyntaxError),
+    ("a INT REFERENCES ^db.H(x)", UnknownNameError),
+    ("a INT REFERENCES H(^'x')", UnsupportedQueryError),
+    ("a INT ^REFERENCES H(x, y)", UnsupportedQueryError),
+    ("a INT ^REFERENCES H( )", UnsupportedQueryError),
+    ("a INT, b INT, FOREIGN KEY (a, b) ^REFERENCES H (x)", UnsupportedQueryError),
+    ("a INT, ^FOREIGN KEY (a)", UnsupportedQueryError),
+    ("a INT, ^FOREIGN KEY () REFERENCES H(b)", UnsupportedQueryError),
+    ("a INT, FOREIGN KEY (^c) REFERENCES H(b)", UnknownNameError),
+    ("a INT, FOREIGN KEY (a, ^A) REFERENCES H(b, c)", UnknownNameError),
+    ("a INT, FOREIGN KEY (a) REFERENCES H(b) NOT ENFORCED RELY ^MATCH FULL", UnsupportedQueryError),
+    ("a INT PRIMARY KEY, CONSTRAINT pk ^PRIMARY KEY (a)", UnsupportedQueryError),
     ("a INT, ^UNIQUE (a)", UnsupportedQueryError),
     ("a INT, ^CHECK (a > 1)", UnsupportedQueryError),
     ("a INT, ^PRIMARY KEY (a) NOT ENFORCED", UnsupportedQueryError),

@@ -6,5 +6,6 @@ value is taken exactly as it is or refused with its row and column, never rounde
 """
 
 from livejoin.changes.batch import ChangeBatch, read_changes
+from livejoin.changes.files import read_file
 
-__all__ = ["ChangeBatch", "read_changes"]
+__all__ = ["ChangeBatch", "read_changes", "read_file"]

@@ -14,11 +14,13 @@ from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database import snapshot
 from livejoin.database.commit import Commit
 from livejoin.database.names import ByName
-from livejoin.database.staging import Granularity, TableInput, events_for, ranks_by_sequence, stage
+from livejoin.database.staging import Granularity, TableInput, events_for, ranks_by_sequence, refuse_static, stage
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
-from livejoin.plan import choose_tree, compile_plan, explain
+from livejoin.plan import Explanation, Statistics, choose_tree, compile_plan, describe
+from livejoin.plan.statistics import observe_rows
+from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, Table
 from livejoin.sql import (
     CreateTable,
@@ -96,27 +98,32 @@ class Database:
                 if not (if_exists and name.lower() not in self._views):
                     self.drop_view(name)
 
-    def create_table(self, name: str, columns: str, *, window_rows: int | None = None) -> None:
+    def create_table(self, name: str, columns: str, *, window_rows: int | None = None, static: bool = False) -> None:
         """Declare a table.
 
         Args:
             name: Its name.
-            columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also PRIMARY KEY and NOT NULL.
+            columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY and
+                FOREIGN KEY, which promises something to the planner and is not checked.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
+            static: The table is filled before a view uses it, and does not change from then on.
 
         Raises:
             SqlError: The columns do not parse.
-            SchemaError: The name is taken or the declaration cannot stand.
+            SchemaError: The name is taken, or the declaration cannot stand, for example because a foreign key
+                references what is not the primary key of a table that is there.
         """
-        self._add_table(parse_columns(name, columns, window_rows))
+        self._add_table(parse_columns(name, columns, window_rows, static))
 
-    def create_view(self, name: str, sql: str, *, deltas: bool = True) -> View:
+    def create_view(self, name: str, sql: str, *, deltas: bool = True, statistics: Statistics | None = None) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
         Args:
             name: Its name.
             sql: The query, Spark SQL.
             deltas: Whether commits say what changed; without, the state is smaller and commits are cheaper.
+            statistics: What is known of the tables, for the choice of the join tree (`livejoin.plan.statistics.given`,
+                `observe`); sizes and distinct keys that are not given are those of the rows that are there.
 
         Raises:
             SqlError: The query is wrong or not maintained, with the position.
@@ -134,24 +141,44 @@ class Database:
         if len(query.atoms) > _MAX_ATOMS:
             msg = f"the query joins {len(query.atoms)} tables; allowed are {_MAX_ATOMS}"
             raise SchemaError(msg)
-        view = View(name, compile_plan(query, choose_tree(query), deltas), self._codec, self._tables)
+        known = self._known(query, statistics)
+        plan = compile_plan(query, choose_tree(query, known), deltas)
+        view = View(name, plan, self._codec, self._tables, known)
         view._rebuild()
         self._views[name.lower()] = view
         return view
 
-    def explain(self, sql: str) -> str:
-        """What maintaining a query would cost: its join tree and guarantees, before anything is loaded.
+    def explain(
+        self,
+        sql: str,
+        *,
+        deltas: bool = True,
+        statistics: Statistics | None = None,
+        log: Mapping[str, object] | None = None,
+    ) -> Explanation:
+        """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
+
+        Args:
+            sql: The query, Spark SQL.
+            deltas: As for `create_view`.
+            statistics: As for `create_view`.
+            log: Changes of each table as for `replay`, of which the enclosureness is computed; they are not applied.
+
+        Returns:
+            What ``print`` and a notebook show; ``json``, ``svg`` and ``html`` give other forms.
 
         Raises:
-            SqlError: The query is wrong or not maintained, with the position.
+            SqlError: The query is wrong, with the position.
+            ChangeError: The log cannot be read.
 
         >>> db = Database()
         >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
-        >>> print(db.explain("SELECT A.src FROM G A JOIN G B ON A.dst = B.src").splitlines()[4])
-        update      O(1) a change, for every change sequence (height 1: the query is q-hierarchical)
+        >>> db.explain("SELECT A.src FROM G A JOIN G B ON A.dst = B.src").guarantee.update
+        'O(1) a change, for every change sequence (height 1: the query is q-hierarchical)'
         """
         query = bind(sql, self._catalog)
-        return explain(compile_plan(query, choose_tree(query), live=True))
+        changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
+        return describe(query, self._known(query, statistics), live=deltas, log=changes)
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view.
@@ -165,10 +192,10 @@ class Database:
         self._views.pop(name.lower())._drop()
 
     def drop_table(self, name: str) -> None:
-        """Forget a table that no view uses.
+        """Forget a table that no view uses and no foreign key of another table references.
 
         Raises:
-            SchemaError: There is no such table, or a view uses it.
+            SchemaError: There is no such table, or a view uses it, or a foreign key references it.
         """
         table = self._catalog[name]
         users = [view.name for view in self._views.values() if view._uses(table.name)]
@@ -197,7 +224,8 @@ class Database:
             The commit with the net delta of every view.
 
         Raises:
-            ChangeError: A change cannot be applied; nothing was.
+            ChangeError: A change cannot be applied, or a static table that a view uses would change; nothing was
+                applied.
             ExpressionError: A view's predicate or output fails on a changed row; nothing was applied.
             SchemaError: There is no such table.
 
@@ -286,7 +314,9 @@ class Database:
             if any(batch.table.name == table.name for batch in batches):
                 msg = "the table is given twice in one commit; give all of its changes together"
                 raise ChangeFormatError(msg, table.name)
-            batches.append(read_changes(table, data, needs_sequence))
+            batch = read_changes(table, data, needs_sequence)
+            refuse_static(batch, [view.name for view in self._views.values() if view._uses(table.name)])
+            batches.append(batch)
         return batches
 
     def _commit(
@@ -369,6 +399,12 @@ class Database:
         self._codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
         self._kept_entries = self._codec.entries
 
+    def _known(self, query: ConjunctiveQuery, given: Statistics | None = None) -> Statistics:
+        """What is known of a query's tables: what is given, and the sizes and distinct keys of the rows there are."""
+        filled = [base for atom in query.atoms if (base := self._tables[atom.table.name.lower()]).rows]
+        seen = [(b.table, b.values_of(b.live_rows()[0]), b.total) for b in dict.fromkeys(filled)]
+        return (given or Statistics()).over(observe_rows(seen, query))
+
     def _image(self, extra: Mapping[str, Any]) -> snapshot.Image:
         return snapshot.Image(
             version=self.version,
@@ -376,7 +412,10 @@ class Database:
             codec=self._codec.arrays(),
             tables=[(base.table, base.arrays()) for base in self._tables.values()],
             views=[
-                (v.name, v.sql, v.deltas, v._plan.digest, {"arena": v._join.arena.words}) for v in self._views.values()
+                snapshot.ViewImage(
+                    v.name, v.sql, v.deltas, v._statistics.plain(), v._plan.digest, {"arena": v._join.arena.words}
+                )
+                for v in self._views.values()
             ],
         )
 
@@ -389,15 +428,16 @@ class Database:
         for table, arrays in image.tables:
             database._catalog.add(table)
             database._tables[table.name.lower()] = BaseTable.from_arrays(table, arrays)
-        for name, sql, deltas, digest, arrays in image.views:
-            query = bind(sql, database._catalog)
-            plan = compile_plan(query, choose_tree(query), deltas)
-            view = View(name, plan, database._codec, database._tables)
-            if plan.digest == digest:
-                view._restore(arrays["arena"])
+        for kept in image.views:
+            query = bind(kept.sql, database._catalog)
+            known = Statistics.from_plain(kept.statistics)
+            plan = compile_plan(query, choose_tree(query, known), kept.deltas)
+            view = View(kept.name, plan, database._codec, database._tables, known)
+            if plan.digest == kept.digest:
+                view._restore(kept.arrays["arena"])
             else:
                 view._rebuild()
-            database._views[name.lower()] = view
+            database._views[kept.name.lower()] = view
         return database
 
     def _check(self) -> None:

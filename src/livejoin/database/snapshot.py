@@ -22,14 +22,35 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import StateError
-from livejoin.schema import Column, SqlType, Table
+from livejoin.schema import Column, ForeignKey, SqlType, Table
 
 Words = npt.NDArray[np.int64]
 
-FORMAT = 1
+FORMAT = 2
 _CURRENT = "CURRENT"
 _MANIFEST = "manifest.json"
 _SNAPSHOT = re.compile(r"v\d{12,}-[0-9a-f]{8}")  # nothing else in the folder is ours to remove
+
+
+@dataclass(frozen=True, eq=False)
+class ViewImage:
+    """What is kept of a view.
+
+    Args:
+        name: Its name.
+        sql: Its query.
+        deltas: Whether it keeps deltas.
+        statistics: The statistics that its plan was chosen by, as JSON values: the same ones give the same plan.
+        digest: The digest of its plan.
+        arrays: Its arena.
+    """
+
+    name: str
+    sql: str
+    deltas: bool
+    statistics: Sequence[Mapping[str, Any]]
+    digest: str
+    arrays: Mapping[str, Words]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +62,14 @@ class Image:
         extra: The user's JSON values.
         codec: Arrays of the codec.
         tables: Declaration and arrays of each table.
-        views: Name, SQL, whether it keeps deltas, digest of the plan and arena of each view.
+        views: The views.
     """
 
     version: int
     extra: Mapping[str, Any]
     codec: Mapping[str, npt.NDArray[Any]]
     tables: Sequence[tuple[Table, Mapping[str, Words]]]
-    views: Sequence[tuple[str, str, bool, str, Mapping[str, Words]]]
+    views: Sequence[ViewImage]
 
 
 def write(folder: Path, image: Image) -> None:
@@ -77,13 +98,14 @@ def write(folder: Path, image: Image) -> None:
         ],
         "views": [
             {
-                "name": view,
-                "sql": sql,
-                "deltas": deltas,
-                "plan": digest,
-                "arrays": _write_arrays(target, f"view{i}", arena),
+                "name": view.name,
+                "sql": view.sql,
+                "deltas": view.deltas,
+                "statistics": view.statistics,
+                "plan": view.digest,
+                "arrays": _write_arrays(target, f"view{i}", view.arrays),
             }
-            for i, (view, sql, deltas, digest, arena) in enumerate(image.views)
+            for i, view in enumerate(image.views)
         ],
     }
     text = json.dumps(manifest, indent=1).encode()
@@ -125,8 +147,15 @@ def read(folder: Path) -> Image:
                     for i, entry in enumerate(manifest["tables"])
                 ],
                 views=[
-                    (v["name"], v["sql"], v["deltas"], v["plan"], _read_arrays(source, f"view{i}", v["arrays"]))
-                    for i, v in enumerate(manifest["views"])
+                    ViewImage(
+                        view["name"],
+                        view["sql"],
+                        view["deltas"],
+                        view["statistics"],
+                        view["plan"],
+                        _read_arrays(source, f"view{i}", view["arrays"]),
+                    )
+                    for i, view in enumerate(manifest["views"])
                 ],
             )
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -138,12 +167,23 @@ def read(folder: Path) -> Image:
 
 def _declaration(table: Table) -> dict[str, Any]:
     columns = [{"name": c.name, "type": asdict(c.type), "nullable": c.nullable} for c in table.columns]
-    return {"name": table.name, "columns": columns, "key": table.primary_key, "window_rows": table.window_rows}
+    return {
+        "name": table.name,
+        "columns": columns,
+        "key": table.primary_key,
+        "window_rows": table.window_rows,
+        "foreign_keys": [asdict(key) for key in table.foreign_keys],
+        "static": table.static,
+    }
 
 
 def _table(declaration: dict[str, Any]) -> Table:
     columns = tuple(Column(c["name"], SqlType(**c["type"]), c["nullable"]) for c in declaration["columns"])
-    return Table(declaration["name"], columns, tuple(declaration["key"]), declaration["window_rows"])
+    foreign = tuple(
+        ForeignKey(tuple(key["columns"]), key["table"], tuple(key["references"])) for key in declaration["foreign_keys"]
+    )
+    key, window_rows = tuple(declaration["key"]), declaration["window_rows"]
+    return Table(declaration["name"], columns, key, window_rows, foreign, declaration["static"])
 
 
 def _write_arrays(target: Path, part: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, dict[str, Any]]:

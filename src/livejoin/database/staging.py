@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +35,24 @@ class TableInput:
     @property
     def table(self) -> Table:
         return self.base.table
+
+
+def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
+    """Refuse changes of a static table that views use: their plans rest on it as it is.
+
+    Args:
+        batch: The changes of the table; none are no change.
+        views: Names of the views that use it.
+
+    Raises:
+        ChangeError: The table is static, a view uses it, and there are changes.
+    """
+    if batch.table.static and views and batch.weights.shape[0]:
+        msg = (
+            f"the table is static and used by {', '.join(map(repr, views))}, so that it does not change any more; fill "
+            "it before its views are created, drop them first, or declare the table without static"
+        )
+        raise ChangeError(msg, batch.table.name)
 
 
 def stage(given: TableInput, granularity: Granularity, ignore: bool) -> Staged:

@@ -15,7 +15,7 @@ from livejoin.dataflow.events import TableEvents, view_events
 from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
 from livejoin.dataflow.selection import atom_masks
 from livejoin.errors import ReadError
-from livejoin.plan import PhysicalPlan, explain
+from livejoin.plan import Explanation, PhysicalPlan, Statistics, describe
 from livejoin.query import ConjunctiveQuery
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
@@ -33,10 +33,14 @@ class View:
         plan: The plan that maintains it.
         codec: The database's codec.
         tables: The database's tables by name in lower case; those of the query are there.
+        statistics: What the plan's tree was chosen by.
     """
 
-    def __init__(self, name: str, plan: PhysicalPlan, codec: Codec, tables: Mapping[str, BaseTable]) -> None:
+    def __init__(
+        self, name: str, plan: PhysicalPlan, codec: Codec, tables: Mapping[str, BaseTable], statistics: Statistics
+    ) -> None:
         self.name = name
+        self._statistics = statistics
         self._plan = plan
         self._codec = codec
         self._tables = tables
@@ -109,9 +113,9 @@ class View:
         """Rows of the result, counted with their multiplicities. Cost: O(base rows); nothing is enumerated."""
         return self._join.count()
 
-    def explain(self) -> str:
-        """The plan, its join tree and what it guarantees, as text."""
-        return explain(self._plan)
+    def explain(self) -> Explanation:
+        """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
+        return describe(self._plan.query, self._statistics, live=self.deltas)
 
     def stats(self) -> dict[str, int | float]:
         """Figures of the view's state and work.

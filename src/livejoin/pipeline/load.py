@@ -142,6 +142,9 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
     if declared.primary_key:
         msg = "a primary key is not checked on streams of changes yet; leave PRIMARY KEY out"
         raise _Refused("schema", msg)
+    if declared.foreign_keys:
+        msg = "a foreign key references a primary key, which streams of changes do not have yet; leave it out"
+        raise _Refused("schema", msg)
     of_rows = iter(declared.columns)
     columns = []
     for text in definitions:

@@ -1,7 +1,23 @@
-"""From a query to the plan that maintains it: the choice of a tree, its layout, its explanation."""
+"""From a query to the plan that maintains it: the choice among all candidates, its layout, its explanation."""
 
 from livejoin.plan.choose import choose_tree
+from livejoin.plan.describe import describe
 from livejoin.plan.explain import explain
+from livejoin.plan.explanation import Explanation
+from livejoin.plan.guarantee import UpdateBound
 from livejoin.plan.physical import PhysicalPlan, TableUse, compile_plan
+from livejoin.plan.statistics import Statistics
+from livejoin.plan.strict import require
 
-__all__ = ["PhysicalPlan", "TableUse", "choose_tree", "compile_plan", "explain"]
+__all__ = [
+    "Explanation",
+    "PhysicalPlan",
+    "Statistics",
+    "TableUse",
+    "UpdateBound",
+    "choose_tree",
+    "compile_plan",
+    "describe",
+    "explain",
+    "require",
+]

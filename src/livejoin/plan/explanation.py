@@ -1,18 +1,21 @@
 """What there is to say about a query and its plan, as frozen plain values for whatever shows it.
 
-Nothing here computes; `livejoin.plan` fills an `Explanation`, and texts, drawings and files are made of one. All atoms
-are named by their aliases, all columns by the query's variables.
+Nothing here computes; `livejoin.plan` fills an `Explanation`, which can show itself as text, JSON, SVG and HTML. All
+atoms are named by their aliases, all columns by the query's variables.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from livejoin.plan import picture, record, text
 from livejoin.plan.guarantee import Guarantee
 
 QueryClassName = Literal["q-hierarchical", "free-connex", "acyclic", "cyclic"]
 PlanKind = Literal["join tree", "foreign keys", "bags", "view trees"]
+SuggestionKind = Literal["output column", "all columns", "primary key", "foreign key", "static table", "shape"]
 Known = Literal["given", "observed", "unknown"]
 
 
@@ -198,7 +201,7 @@ class Suggestion:
         executable: Whether this version would run that plan.
     """
 
-    kind: Literal["output column", "all columns", "primary key", "foreign key", "static table", "shape"]
+    kind: SuggestionKind
     text: str
     sql: str
     guarantee: Guarantee
@@ -272,9 +275,9 @@ class LogOutline:
     tree_largest: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """Everything to be shown about a query and its plan.
+    """Everything to be shown about a query and its plan; ``print`` shows it as text, a notebook as a page.
 
     Args:
         sql: The query's text.
@@ -311,3 +314,33 @@ class Explanation:
     deltas: bool
     digest: str
     log: LogOutline | None = None
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {self.query_class.name}, {self.guarantee.bound.formula} a change; print() shows it all>"
+
+    def text(self, width: int = text.WIDTH) -> str:
+        """All of it as plain text, in lines of about ``width`` characters."""
+        return text.text(self, width)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON values, with the keys that ``docs/explain.md`` lists."""
+        return record.record(self)
+
+    def json(self) -> str:
+        """All of it as a JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def svg(self) -> str:
+        """A picture of the plan, as an SVG element that is also a file."""
+        return picture.picture(self)
+
+    def html(self) -> str:
+        """All of it as a whole HTML document."""
+        return picture.document(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return picture.page(self)

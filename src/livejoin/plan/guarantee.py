@@ -70,3 +70,83 @@ class Guarantee:
     space: str
     preprocessing: str
     source: str
+
+
+_LINEAR = "linear in the base rows, whatever the size of the result"
+_DELAY = "constant delay a row, full and delta"
+_FIFO = "O(1) a change while rows leave in the order in which they came, as in a window, or never leave; else O(lambda)"
+
+
+def tree_guarantee(bound: UpdateBound, height: int, by: str, branching: bool) -> Guarantee:
+    """What a join-tree plan promises (CROWN, section 6).
+
+    Args:
+        bound: The bound of the tree, at most `UpdateBound.LAMBDA`.
+        height: Its height.
+        by: What the bound rests on if it is better than that of the height, for example ``primary keys``; else empty.
+        branching: Whether an atom below another atom has two children.
+    """
+    branches = " (and to crossing lifespans, because an atom below another one has two children)" if branching else ""
+    match bound:
+        case UpdateBound.ALWAYS if by:
+            update = f"O(1) a change, for every change sequence: a change reaches one row of each relation, by {by}"
+            source = "a change visits one row a node over edges that are not wide (livejoin.plan.spread)"
+        case UpdateBound.ALWAYS:
+            update = "O(1) a change, for every change sequence (height 1: the query is q-hierarchical)"
+            source = "CROWN, Lemma 6.8"
+        case UpdateBound.FIFO if by:
+            update = f"{_FIFO}, the enclosureness of the change sequence with respect to the tree, by {by}"
+            source = "CROWN, Lemmas 6.9 and 6.10, with AJU, Lemma 7 (livejoin.plan.spread)"
+        case UpdateBound.FIFO:
+            update = f"{_FIFO}, the enclosureness of the change sequence with respect to the tree (height {height})"
+            source = "CROWN, Lemmas 6.9 and 6.10, Theorem 6.6"
+        case _:
+            update = (
+                "O(1) a change while rows never leave; else O(lambda), the enclosureness of the change sequence with "
+                f"respect to the tree (height {height}){branches}"
+            )
+            source = "CROWN, Lemma 6.10 and Theorem 6.6"
+    return Guarantee(bound, update, _DELAY, _LINEAR, "linear in the base rows", source)
+
+
+def foreign_key_guarantee(bound: UpdateBound) -> Guarantee:
+    """What a foreign-key plan promises (AJU, Theorem 8); O(1) always if nothing but its root changes."""
+    if bound == UpdateBound.ALWAYS:
+        update = "O(1) a change, for every change sequence: only the root of the foreign-key graph changes"
+    else:
+        update = f"{_FIFO}, the enclosureness of the change sequence; at most as many results as rows of the root"
+    return Guarantee(bound, update, _DELAY, "linear in the base rows", "linear in the base rows", "AJU, Theorem 8")
+
+
+def view_tree_guarantee(preprocessing: str, linear: bool) -> Guarantee:
+    """What the view trees of a safe rewriting promise (ICDT 2025, Theorems 1 and 3)."""
+    return Guarantee(
+        UpdateBound.ALWAYS,
+        "O(1) a change of a table that is not static, for every change sequence",
+        _DELAY,
+        f"{preprocessing} for N base rows, after the static tables are joined once",
+        f"{preprocessing} for N base rows",
+        f"ICDT 2025, Theorem {1 if linear else 3}",
+    )
+
+
+def bag_guarantee(bound: UpdateBound, update: str, space: str) -> Guarantee:
+    """What a plan over the bags of a decomposition promises (CROWN, section 7.1).
+
+    Args:
+        bound: `UpdateBound.LINEAR` or worse, or that of the tree if no bag joins anything.
+        update: The exponent of the cost of a change, as text.
+        space: The exponent of the largest bag, as text.
+    """
+    return Guarantee(
+        bound,
+        f"{_power(update)} a change for N base rows, because one change can change that many rows of a bag",
+        _DELAY,
+        f"{_power(space)} for N base rows: the joins inside the bags are stored",
+        f"{_power(space)} for N base rows",
+        "CROWN, section 7.1, Theorem 7.1",
+    )
+
+
+def _power(exponent: str) -> str:
+    return "O(N)" if exponent == "1" else f"O(N^({exponent}))" if "/" in exponent else f"O(N^{exponent})"

@@ -1,22 +1,20 @@
 """Table declarations: CREATE TABLE and lists of columns.
 
-A declaration says names, types, NOT NULL and PRIMARY KEY. Everything else is refused, because a constraint or a length
-that is read but not kept would be a promise broken.
+A declaration says names, types, NOT NULL, PRIMARY KEY, FOREIGN KEY and a few table properties. Everything else is
+refused, because a constraint or a length that is read but not kept would be a promise broken.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from sqlglot import TokenType, exp
 
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Column, SqlType, Table
 from livejoin.sql.column_types import ALLOWED_TYPES, TYPES, has_zone, written_type
+from livejoin.sql.keys import ALLOWED, declared_keys, is_foreign
 from livejoin.sql.parse import parse
 from livejoin.sql.source import Source, offset_of, shown
-
-_ALLOWED = "allowed are NOT NULL and PRIMARY KEY"
+from livejoin.sql.table_properties import is_table_property, table_properties
 
 
 def parse_create_table(sql: str) -> Table:
@@ -43,7 +41,7 @@ def _create_table(sql: str) -> tuple[exp.Create, Source]:
     return tree, source
 
 
-def parse_columns(name: str, columns: str, window_rows: int | None = None) -> Table:
+def parse_columns(name: str, columns: str, window_rows: int | None = None, static: bool = False) -> Table:
     """The table with a name and a list of columns, for example ``"src BIGINT, dst BIGINT"``.
 
     Positions in errors are those in ``columns``. Raises as `parse_create_table`.
@@ -52,14 +50,16 @@ def parse_columns(name: str, columns: str, window_rows: int | None = None) -> Ta
     (0,)
     """
     try:
-        return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, window_rows)
+        return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, window_rows, static)
     except UnsupportedQueryError as error:
         raise UnsupportedQueryError(error.message, columns, error.line - 1, error.column, error.clause) from error
     except SqlError as error:
         raise type(error)(error.message, columns, error.line - 1, error.column) from error
 
 
-def declare(create: exp.Create, source: Source, name: str | None = None, window_rows: int | None = None) -> Table:
+def declare(
+    create: exp.Create, source: Source, name: str | None = None, window_rows: int | None = None, static: bool = False
+) -> Table:
     """The table that a parsed CREATE TABLE declares, under another name if one is given.
 
     Raises as `parse_create_table`.
@@ -70,20 +70,18 @@ def declare(create: exp.Create, source: Source, name: str | None = None, window_
         msg = "CREATE TABLE needs a list of columns: CREATE TABLE name (column type, ...)"
         raise source.unsupported("CREATE TABLE", msg, source.find({TokenType.ALIAS}, default=start))
     _refuse_options(create, source)
-    definitions = [part for part in schema.expressions if isinstance(part, exp.ColumnDef)]
-    columns = [_column(part, source) for part in definitions]
-    keys = [(i, p) for i, p in enumerate(definitions) if _constraint(p, exp.PrimaryKeyColumnConstraint)]
-    primary = [([i], offset_of(part, start)) for i, part in keys]
-    for part in schema.expressions:
-        if not isinstance(part, exp.ColumnDef):
-            primary.append(_table_key(part, columns, source, start))
-    if len(primary) > 1:
-        msg = "PRIMARY KEY is declared twice; a key of several columns is written PRIMARY KEY (a, b)"
-        raise source.unsupported("PRIMARY KEY", msg, primary[1][1])
-    key = primary[0][0] if primary else []
-    nullable = [column.nullable and i not in key for i, column in enumerate(columns)]
-    declared = tuple(Column(c.name, c.type, n) for c, n in zip(columns, nullable, strict=True))
-    return Table(name or table_name(schema.this, source), declared, tuple(key), window_rows)
+    properties = table_properties(create, source)
+    columns = [_column(part, source) for part in schema.expressions if isinstance(part, exp.ColumnDef)]
+    keys = declared_keys(schema.expressions, columns, source)
+    nullable = [column.nullable and i not in keys.primary for i, column in enumerate(columns)]
+    return Table(
+        name or table_name(schema.this, source),
+        tuple(Column(c.name, c.type, n) for c, n in zip(columns, nullable, strict=True)),
+        keys.primary,
+        properties.window_rows if window_rows is None else window_rows,
+        keys.foreign,
+        properties.static or static,
+    )
 
 
 def table_name(table: exp.Expr, source: Source) -> str:
@@ -100,13 +98,15 @@ def table_name(table: exp.Expr, source: Source) -> str:
 
 def _refuse_options(create: exp.Create, source: Source) -> None:
     properties = create.args.get("properties")
-    clauses = [shown(part).strip() for part in (properties.expressions if properties else ())]
+    parts = [part for part in (properties.expressions if properties else ()) if not is_table_property(part)]
     known = {"this", "kind", "exists", "properties"}
     options = (name.strip("_").upper() for name, value in create.args.items() if value and name not in known)
-    for clause in (*clauses, *options):
-        at = _clause_offset(clause, source.tokens[0].start, source)
-        msg = f"{clause} is not supported; allowed is CREATE TABLE [IF NOT EXISTS] name (column type, ...)"
-        raise source.unsupported(clause, msg, at)
+    for clause in (*(shown(part).strip() for part in parts), *options):
+        msg = (
+            f"{clause} is not supported; allowed is "
+            "CREATE TABLE [IF NOT EXISTS] name (column type, ...) [TBLPROPERTIES (...)]"
+        )
+        raise source.unsupported(clause, msg, source.clause(clause, source.tokens[0].start))
 
 
 def _column(definition: exp.ColumnDef, source: Source) -> Column:
@@ -116,10 +116,10 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
         raise source.unsupported("column name", msg, offset)
     for constraint in definition.args.get("constraints") or ():
         kind = constraint.args["kind"]
-        if not isinstance(kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint)):
+        if not isinstance(kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint)) and not is_foreign(kind):
             clause = shown(kind)
-            at = _clause_offset(clause, offset, source)
-            raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {_ALLOWED}", at)
+            at = source.clause(clause, offset)
+            raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {ALLOWED}", at)
     not_null = _constraint(definition, exp.NotNullColumnConstraint)
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
     return Column(definition.name, _type(definition, source, offset), nullable)
@@ -148,34 +148,3 @@ def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
     found = f"the type {written}" if written else "no type"
     msg = f"column {definition.name!r} has {found}; allowed are {ALLOWED_TYPES}{remedy}"
     raise source.error(SqlTypeError, msg, offset)
-
-
-def _table_key(part: exp.Expr, columns: Sequence[Column], source: Source, start: int) -> tuple[list[int], int]:
-    """The positions of PRIMARY KEY (a, b, ...), and where it stands."""
-    offset = offset_of(part, start)
-    if isinstance(part, exp.Identifier):
-        msg = f"column {part.name!r} has no type; allowed are {ALLOWED_TYPES}"
-        raise source.error(SqlTypeError, msg, offset)
-    key = part.expressions[0] if isinstance(part, exp.Constraint) and len(part.expressions) == 1 else part
-    if not isinstance(key, exp.PrimaryKey) or key.args.get("options"):
-        clause = shown(part)
-        at = _clause_offset(clause, source.find_back({TokenType.COMMA}, offset, offset), source)
-        raise source.unsupported(clause, f"{clause}: {_ALLOWED}", at)
-    positions: list[int] = []
-    for name in key.expressions:
-        found = next((i for i, column in enumerate(columns) if column.name.lower() == name.name.lower()), None)
-        at = offset_of(name, offset)
-        if found is None:
-            known = ", ".join(column.name for column in columns)
-            msg = f"PRIMARY KEY names {name.name!r}, which is no column; there are {known}"
-            raise source.error(UnknownNameError, msg, at)
-        if found in positions:
-            msg = f"PRIMARY KEY names {name.name!r} twice"
-            raise source.error(UnknownNameError, msg, at)
-        positions.append(found)
-    return positions, source.find_back({TokenType.PRIMARY_KEY}, offset + 1, offset)
-
-
-def _clause_offset(clause: str, start: int, source: Source) -> int:
-    """Where the first word of a clause stands at or behind ``start``."""
-    return source.word(clause.partition("(")[0].split()[0], start, default=start)

@@ -63,6 +63,10 @@ class Source:
         matches = (t.start for t in self.tokens if t.start >= start and t.text.upper().startswith(word.upper()))
         return next(matches, default)
 
+    def clause(self, clause: str, start: int) -> int:
+        """Offset of the first word of a clause at or behind ``start``; ``start`` if it is not there."""
+        return self.word(clause.partition("(")[0].split()[0], start, default=start)
+
     def behind(self, kinds: Collection[TokenType], offset: int) -> int:
         """Offset of the token behind the last one of these kinds before ``offset``; ``offset`` if there is none."""
         found = offset

@@ -35,7 +35,8 @@ from itertools import combinations, product
 
 from livejoin.theory.gyo import is_acyclic
 from livejoin.theory.hypergraph import Hypergraph
-from livejoin.theory.join_tree import JoinTree, Shape, to_join_tree
+from livejoin.theory.join_tree import JoinTree, output_variables, to_join_tree
+from livejoin.theory.shape import Shape
 
 _Atoms = tuple[int, ...]
 
@@ -94,6 +95,9 @@ def all_trees(
         An iterator over the trees; its ``complete`` tells whether the limit held any back. There is no tree if the
         query is not free-connex.
 
+    Raises:
+        UnknownNameError: An output variable occurs in no atom.
+
     >>> path = [frozenset("ab"), frozenset("bc"), frozenset("cd")]
     >>> [str(tree) for tree in all_trees(path)]
     ['[b]{0, 1{2}}', '[c]{1{0}, 2}', '0{1{2}}', '1{0, 2}', '2{1{0}}']
@@ -103,11 +107,9 @@ def all_trees(
     >>> len(list(few)), few.complete
     (2, False)
     """
-    variables = frozenset[str]().union(*edges)
-    output = variables if free is None else free
-    has_trees = output <= variables and is_acyclic(edges)
+    output = output_variables(edges, free)
     everything = tuple(range(len(edges)))
-    shapes = _Trees(edges, output).below(everything, None) if has_trees else iter(())
+    shapes = _Trees(edges, output).below(everything, None) if is_acyclic(edges) else iter(())
     return TreeIterator(shapes, free, limit)
 
 

@@ -10,8 +10,8 @@ if two or more paths from R_j to R_i have no relation between in common. PK(R_i)
 
 The values come from the children's rows. For that, relations in between carry keys too, as *auxiliary attributes*,
 until condition 5 holds: for each unconstrained pair (R_i, R_j), a path leads from every child of R_j that has R_i as a
-descendant, or is R_i, to R_i, on which all relations carry PK(R_i): as an original attribute, an assertion key or an
-auxiliary attribute. A composite key counts as one attribute.
+descendant to R_i, on which all relations carry PK(R_i): as an original attribute, an assertion key or an auxiliary
+attribute. A composite key counts as one attribute.
 
 The least set of auxiliary attributes falls apart by the key that is carried. For one R_i it is a node-weighted directed
 Steiner tree: NP-hard in the size of the query (AJU, section 3.2), small for real ones.
@@ -241,10 +241,8 @@ def _acyclic(graph: ForeignKeyGraph) -> Digraph:
 
 
 def _asked(digraph: Digraph, pair: UnconstrainedPair) -> Iterator[int]:
-    """The children of a pair's ancestor from which paths lead to its descendant."""
-    for child in digraph.children[pair.ancestor]:
-        if child == pair.descendant or pair.descendant in digraph.descendants[child]:
-            yield child
+    """The children of a pair's ancestor from which paths lead to its descendant, which carries its own key."""
+    return (child for child in digraph.children[pair.ancestor] if pair.descendant in digraph.descendants[child])
 
 
 def _carriers(graph: ForeignKeyGraph, pairs: Collection[UnconstrainedPair], lowest: int) -> frozenset[int]:

@@ -1,0 +1,68 @@
+"""Files of changes: CSV and Parquet, read whole.
+
+A CSV file has a header; an empty field that is not quoted is NULL, as Spark reads it. Columns are typed by the table's
+declaration, never by what a file happens to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from livejoin.changes.source import ARROW_ERRORS
+from livejoin.errors import ChangeFormatError
+from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Table
+
+_ALLOWED = "allowed are .csv (with a header) and .parquet"
+
+
+def read_file(path: Path, table: Table) -> pa.Table:
+    """The changes of a table in a file, for `read_changes`.
+
+    Args:
+        path: A file whose name ends in ``.csv`` or ``.parquet``, with the table's columns and those of a change stream.
+        table: The table that they are changes of.
+
+    Raises:
+        ChangeFormatError: The file cannot be read, is of another kind, or has a field outside of its column's type.
+
+    Cost: O(size), all of it in memory.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".parquet"):
+        msg = f"cannot tell what kind of file {path} is; {_ALLOWED}"
+        raise ChangeFormatError(msg, table.name)
+    try:
+        with path.open("rb") as file:
+            return pq.read_table(file) if kind == ".parquet" else _read_csv(file, table)
+    except OSError as error:
+        msg = f"cannot read {path}: {error.strerror or error}"
+        raise ChangeFormatError(msg, table.name) from error
+    except ARROW_ERRORS as error:
+        msg = f"{path} does not hold changes of the table: {error}"
+        raise ChangeFormatError(msg, table.name) from error
+
+
+def _read_csv(file: BinaryIO, table: Table) -> pa.Table:
+    header = csv.open_csv(file).schema.names
+    file.seek(0)
+    options = csv.ConvertOptions(
+        column_types=_types(table, header),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    return csv.read_csv(file, convert_options=options)
+
+
+def _types(table: Table, header: Sequence[str]) -> dict[str, pa.DataType]:
+    """Types by the spelling of the header; names are compared without regard to case."""
+    known = {column.name.lower(): column.type.arrow for column in table.columns}
+    known |= {CHANGE_TYPE: pa.string(), SEQUENCE: pa.int64()}
+    ignored = {name: pa.string() for name in CHANGE_COLUMNS if name not in known}
+    return {name: (known | ignored)[name.lower()] for name in header if name.lower() in (known | ignored)}

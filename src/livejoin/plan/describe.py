@@ -1,0 +1,148 @@
+"""A query's explanation: its class, its plans with their guarantees, the choice among them, what would be better."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from livejoin.changes import ChangeBatch
+from livejoin.plan.candidates import Candidate, Candidates, candidates
+from livejoin.plan.choose import Choice
+from livejoin.plan.classify import classify
+from livejoin.plan.explanation import Alternative, Explanation, SearchOutline, TableOutline
+from livejoin.plan.footprint import index_bytes, record_bytes
+from livejoin.plan.log import describe_log
+from livejoin.plan.outline import atom_outlines
+from livejoin.plan.physical import PhysicalPlan, compile_plan
+from livejoin.plan.problem import Problem, passing_shares
+from livejoin.plan.statistics import Statistics, observe
+from livejoin.plan.suggestions import suggest
+from livejoin.query import ConjunctiveQuery
+
+
+def describe(
+    query: ConjunctiveQuery,
+    statistics: Statistics | None = None,
+    free: frozenset[str] | None = None,
+    live: bool = True,
+    log: Sequence[ChangeBatch] | None = None,
+) -> Explanation:
+    """Explain a query: everything that is to be shown about it and its plan.
+
+    Cost: that of `candidates` and `suggest`, bounded; with a log O(n log n) for its n changes.
+
+    Args:
+        query: The query; may be one that this version does not maintain.
+        statistics: What is known of its tables; nothing if None.
+        free: The output variables; all of them if None.
+        live: Whether the view keeps live views for deltas.
+        log: A change log, one batch a table, with ``_seq`` if there are several.
+
+    Raises:
+        ChangeFormatError: A log of several tables without ``_seq``.
+
+    >>> from livejoin.schema import Catalog
+    >>> from livejoin.sql import bind, parse_columns
+    >>> catalog = Catalog()
+    >>> catalog.add(parse_columns("G", "src BIGINT, dst BIGINT"))
+    >>> told = describe(bind("SELECT A.src FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src", catalog))
+    >>> told.query_class.name, told.guarantee.bound.name, told.plan.height, told.executable
+    ('free-connex', 'FIFO', 2, True)
+    """
+    known = statistics or Statistics()
+    if log is not None:
+        known = known.over(observe(log, query))
+    found = candidates(query, known, free, live)
+    chosen = found.chosen
+    physical = compile_plan(query, chosen.tree, live) if chosen.executable and chosen.tree is not None else None
+    return Explanation(
+        sql=query.sql,
+        atoms=atom_outlines(query),
+        output=tuple(sorted(query.variables if free is None else free)),
+        query_class=classify(query, free, found.width),
+        plan=chosen.outline,
+        guarantee=chosen.guarantee,
+        executable=chosen.executable,
+        obstacle=chosen.obstacle,
+        reason=_reason(found),
+        alternatives=tuple(_alternative(plan, plan is chosen) for plan in found.plans),
+        search=_search(found.choice, found.complete),
+        suggestions=suggest(query, known, free, chosen.guarantee.bound),
+        tables=() if physical is None else _tables(query, physical, found.problem, known),
+        deltas=live,
+        digest="" if physical is None else physical.digest,
+        log=None if log is None else describe_log(log, query, chosen.tree),
+    )
+
+
+def _reason(found: Candidates) -> str:
+    """Why the plan was chosen over the others."""
+    chosen = found.chosen
+    better = [plan for plan in found.plans if plan.guarantee.bound < chosen.guarantee.bound]
+    parts = []
+    if found.choice is not None and chosen.tree is found.choice.best.tree:
+        parts.append(found.choice.reason)
+    elif len(found.plans) == 1:
+        parts.append("It is the only plan that is known for the query.")
+    else:
+        parts.append("It has the best bound of the plans that are known for the query.")
+    if better:
+        parts.append(f"A plan by {better[0].outline.kind} would have a better bound, but {better[0].obstacle}.")
+    return " ".join(parts)
+
+
+def _alternative(plan: Candidate, chosen: bool) -> Alternative:
+    return Alternative(
+        title=f"{plan.outline.kind} of height {plan.outline.height}",
+        tree=plan.line,
+        guarantee=plan.guarantee,
+        cost=plan.cost,
+        height=plan.outline.height,
+        propagation=plan.propagation,
+        executable=plan.executable,
+        obstacle=plan.obstacle,
+        chosen=chosen,
+    )
+
+
+def _search(choice: Choice | None, complete: bool) -> SearchOutline:
+    if choice is None:
+        note = (
+            "the search for the best bags came to its end" if complete else "the search for the best bags was bounded"
+        )
+        return SearchOutline(0, 0, complete, note)
+    one = "1 join tree" if choice.compared == 1 else f"{choice.compared} join trees"
+    if not choice.searched:
+        note = f"{one} compared; the search stopped early after {choice.steps:,} steps, a better tree may exist"
+    elif choice.all_compared:
+        note = f"{one} compared, all that there are"
+    else:
+        note = (
+            f"{one} compared; there are more, among all of which the search found the least bound and cost, but not "
+            "the least predicted propagation"
+        )
+    return SearchOutline(choice.compared, choice.steps, choice.searched and choice.all_compared, note)
+
+
+def _tables(
+    query: ConjunctiveQuery, plan: PhysicalPlan, problem: Problem, statistics: Statistics
+) -> tuple[TableOutline, ...]:
+    records = record_bytes(plan)
+    indexes = index_bytes(plan, problem, passing_shares(query, statistics))
+    outlines = []
+    for use in plan.tables:
+        table = query.atoms[use.atoms[0]].table
+        known = statistics.of(use.name)
+        outlines.append(
+            TableOutline(
+                name=use.name,
+                columns=tuple(table.columns[column].name for column in use.columns),
+                aliases=tuple(query.atoms[atom].alias for atom in use.atoms),
+                row_bytes=records[use.name],
+                index_bytes=indexes[use.name],
+                changes=known.changes.value,
+                changes_known=known.changes.known,
+                rows=known.rows.value,
+                rows_known=known.rows.known,
+            )
+        )
+    return tuple(outlines)
