@@ -143,10 +143,10 @@ def test_variables_without_an_edge_are_refused(cover: object) -> None:
 
 def test_a_solution_that_cannot_be_made_exact_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounding is believed only if it proves itself: here the solver's cover is too light by a little."""
-    wrong = SimpleNamespace(x=[0.4, 0.4, 0.4], ineqlin=SimpleNamespace(marginals=[-0.4, -0.4, -0.4]))
+    wrong = SimpleNamespace(x=[0.4] * 11, ineqlin=SimpleNamespace(marginals=[-0.4] * 11))
     monkeypatch.setattr("scipy.optimize.linprog", lambda *_args, **_options: wrong)
-    with pytest.raises(CapacityError, match="cover of 3 variables by 3 edges"):
-        fractional_edge_cover(cycle_of(3))
+    with pytest.raises(CapacityError, match="cover of 11 variables by 11 edges"):
+        fractional_edge_cover(cycle_of(11))
 
 
 def test_size_bounds_of_equal_sizes_are_powers() -> None:

@@ -15,9 +15,10 @@ N^packing values (Atserias, Grohe, Marx: Size bounds and query plans for relatio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import log, prod
 
 from livejoin.errors import CapacityError, UnknownNameError
@@ -60,8 +61,8 @@ class SizeBound:
 def fractional_edge_cover(edges: Sequence[frozenset[str]], variables: frozenset[str] | None = None) -> FractionalCover:
     """The fractional edge cover number of variables, exactly, with its witnesses.
 
-    Cost: a linear program over the part of the edges that is cyclic, about 2 ms for each connected component of it;
-    for an acyclic hypergraph none.
+    Cost: a linear program over the part of the edges that is cyclic, about 2 ms for each connected component of it, if
+    it was not solved before; for an acyclic hypergraph none.
 
     Args:
         edges: The variables of each edge.
@@ -175,30 +176,40 @@ def _core(edges: Sequence[frozenset[str]], variables: frozenset[str]) -> dict[in
 
 
 def _solve(edges: Mapping[int, frozenset[str]]) -> tuple[dict[int, Fraction], dict[str, Fraction]]:
-    """The best cover and packing of one component of a core, exactly; their equal totals prove them best."""
+    """The best cover and packing of one component of a core."""
     variables = sorted(frozenset[str]().union(*edges.values()))
     if len(edges) == 1:  # no other edge has its variables, so that one of them stands for all
         return dict.fromkeys(edges, Fraction(1)), dict.fromkeys(variables, Fraction(1))
-    cover, packing = _linear_program([1.0] * len(edges), list(edges.values()), variables)
+    numbers = {variable: number for number, variable in enumerate(variables)}
+    numbered = {position: tuple(sorted(numbers[v] for v in edge)) for position, edge in edges.items()}
+    order = sorted(numbered, key=lambda position: numbered[position])
+    cover, packing = _exact(tuple(numbered[position] for position in order), len(variables))
+    return dict(zip(order, cover, strict=True)), dict(zip(variables, packing, strict=True))
+
+
+@lru_cache(maxsize=4_096)
+def _exact(edges: tuple[tuple[int, ...], ...], variables: int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """The best cover and packing of variables 0, 1, ..., rounded to fractions whose equal totals prove them best."""
+    cover, packing = _linear_program([1.0] * len(edges), edges, range(variables))
     for denominator in _DENOMINATORS:
-        weights = {p: Fraction(x).limit_denominator(denominator) for p, x in zip(edges, cover, strict=True)}
-        values = {v: Fraction(y).limit_denominator(denominator) for v, y in zip(variables, packing, strict=True)}
+        weights = tuple(Fraction(x).limit_denominator(denominator) for x in cover)
+        values = tuple(Fraction(y).limit_denominator(denominator) for y in packing)
         if (
-            min(*weights.values(), *values.values()) >= 0
-            and all(sum(weights[p] for p, edge in edges.items() if v in edge) >= 1 for v in variables)
-            and all(sum(values[v] for v in edge) <= 1 for edge in edges.values())
-            and sum(weights.values()) == sum(values.values())
+            min(*weights, *values) >= 0
+            and all(sum(w for w, e in zip(weights, edges, strict=True) if v in e) >= 1 for v in range(variables))
+            and all(sum(values[v] for v in edge) <= 1 for edge in edges)
+            and sum(weights) == sum(values)
         ):
             return weights, values
     msg = (
-        f"the cover of {len(variables)} variables by {len(edges)} edges has no exact solution with denominators up to "
+        f"the cover of {variables} variables by {len(edges)} edges has no exact solution with denominators up to "
         f"{_DENOMINATORS[-1]}; use the integral edge cover, or split the query"
     )
     raise CapacityError(msg)
 
 
 def _linear_program(
-    costs: Sequence[float], edges: Sequence[frozenset[str]], variables: Sequence[str]
+    costs: Sequence[float], edges: Sequence[Collection[object]], variables: Sequence[object]
 ) -> tuple[list[float], list[float]]:
     """Weights of the edges that cover the variables at least cost, and the weights of the variables in the dual."""
     if not variables:
