@@ -85,7 +85,7 @@ class Product:
     """An aggregate that is a sum of products: for each output, ``sum(f1 * f2 * ...)`` over the results that it stands for.
 
     Args:
-        factors: At most one for each atom. Without factors it counts the results.
+        factors: Any number for an atom. Without factors it counts the results.
         wide: Whether the sum is kept modulo 2**128 instead of modulo 2**64.
     """
 
