@@ -89,12 +89,13 @@ def _annotated(relation: Aggregate, query: ConjunctiveQuery, plan: Compiler) -> 
         return None
     group = tuple(query.head[place] for place in places if isinstance(place, int))
     free = frozenset(query.variable(ref) for ref in group)
-    if len(free) != len(group) or free_connex_output(query, free) != free:
+    if free_connex_output(query, free) != free:
         return None
     sums = [Product((), len(query.atoms) > _NARROW_ATOMS)]
     results = []
     for call in relation.calls:
-        result = _result(call, query, sums)
+        scale = 0 if call.argument is None else relation.input.types[call.argument].scale
+        result = _result(call, scale, query, sums)
         if result is None:
             return None
         results.append(result)
@@ -103,7 +104,7 @@ def _annotated(relation: Aggregate, query: ConjunctiveQuery, plan: Compiler) -> 
     return Annotated(physical, relation.types, tuple(results), relation.is_global)
 
 
-def _result(call: Call, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:
+def _result(call: Call, scale: int, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:
     """How a call is read off an annotation whose components are added to ``sums``; None if it is no sum of products."""
     if call.distinct or call.function not in _KINDS:
         return None
@@ -121,7 +122,7 @@ def _result(call: Call, query: ConjunctiveQuery, sums: list[Product]) -> Result 
     places = [_place(sums, Product(present, sums[0].wide)), _place(sums, wide)]
     if call.function in ("var_pop", "var_samp"):
         places.append(_place(sums, Product(product.factors + product.factors, True)))
-    return Result(_KINDS[call.function], tuple(places), call.type, call.scale)
+    return Result(_KINDS[call.function], tuple(places), call.type, scale)
 
 
 def _place(sums: list[Product], product: Product) -> int:

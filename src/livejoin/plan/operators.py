@@ -6,6 +6,7 @@ Every operator takes the changes of its inputs and gives its own, net within a v
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -134,3 +135,26 @@ def has_store(operator: Operator) -> bool:
             return operator.kind != "union" or not operator.all or any(has_store(one) for one in operator.inputs)
         case _:
             return True
+
+
+def digest(operator: Operator) -> str:
+    """A fingerprint: states of operators with equal digests are interchangeable."""
+    parts = [leaf.physical.digest for leaf in leaves(operator)]
+    return hashlib.sha256("\n".join([_line(operator), *parts]).encode()).hexdigest()[:16]
+
+
+def _line(operator: Operator) -> str:
+    """What an operator keeps, on one line."""
+    match operator:
+        case Scan():
+            return f"scan{operator.types}"
+        case Annotated():
+            return f"annotated{operator.results}{operator.types}{operator.is_global}"
+        case Compute():
+            return f"compute{operator.outputs}{operator.predicate}({_line(operator.input)})"
+        case Combine():
+            return f"{operator.kind}{operator.all}({', '.join(map(_line, operator.inputs))})"
+        case Group():
+            return f"group{operator.groups}{operator.calls}{operator.is_global}({_line(operator.input)})"
+        case First():
+            return f"first{operator.keys}{operator.limit}{operator.offset}({_line(operator.input)})"

@@ -87,7 +87,6 @@ class Call:
         type: The type of the result.
         product: The argument as a product of one factor an atom of the `Join` below, if it is one and the types of the
             factors allow it: then the sum of the argument is a sum of products. Its unscaled value is that of the argument.
-        scale: Digits behind the point of the argument, if it is a decimal.
     """
 
     function: Function
@@ -95,7 +94,6 @@ class Call:
     distinct: bool
     type: SqlType
     product: Product | None = None
-    scale: int = 0
 
 
 @dataclass(frozen=True)
