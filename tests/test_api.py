@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import duckdb
@@ -56,7 +57,7 @@ def test_the_contract_as_it_is_written() -> None:
     assert view.to_arrow().schema == view.schema == pa.schema([(c, pa.int64()) for c in "abcd"])
     assert view.to_arrow().num_rows == view.count() == len(view.to_pandas()) == 0
     assert list(view.batches(max_rows=65536)) == []
-    assert isinstance(view.explain(), str)
+    assert str(view.explain()).startswith(view.sql)
     assert {"state_bytes", "rows", "changes", "delta_rows", "commits"} <= set(view.stats())
     assert db.views["hop3"] is view
     assert view.name == "hop3"
@@ -219,6 +220,7 @@ def test_explain_before_a_view_is_created() -> None:
     before = db.explain(sql)
     assert not db.views
     assert before == db.create_view("v", sql).explain()
+    assert before.digest == db.views["v"]._plan.digest
 
 
 @pytest.mark.parametrize(
@@ -260,3 +262,38 @@ def test_statistics_of_a_result_beyond_64_bits() -> None:
     assert view.stats()["rows"] == pytest.approx(1e24)
     with pytest.raises(livejoin.errors.CapacityError, match="more than 64 bits"):
         view.count()
+
+
+def test_a_query_that_is_not_maintained_is_explained_and_refused() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    sql = "SELECT A.src FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src"
+    told = db.explain(sql)
+    assert (told.query_class.name, told.executable) == ("cyclic", False)
+    assert "this version does not maintain the query: the join is cyclic" in str(told)
+    with pytest.raises(livejoin.errors.UnsupportedQueryError, match="A, B, C form a cycle") as caught:
+        db.create_view("v", sql)
+    assert caught.value.column == sql.index("FROM") + 1
+    assert not db.views
+
+
+def test_a_log_is_explained_and_not_applied() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    sql = "SELECT A.src FROM G A JOIN G B ON A.dst = B.src"
+    log = [{"src": i % 3, "dst": i % 3, "_change_type": "insert" if i < 3 else "delete"} for i in range(6)]
+    told = db.explain(sql, log={"G": log}).log
+    assert told is not None
+    assert (told.changes, told.lifespans, told.pattern, told.enclosure) == (6, 3, "first-in-first-out", 1.0)
+    assert db.version == 0
+    assert db.explain(sql).log is None
+
+
+def test_an_explanation_in_every_form() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    told = db.create_view("v", "SELECT A.src FROM G A JOIN G B ON A.dst = B.src").explain()
+    assert json.loads(told.json()) == told.to_dict()
+    assert told.svg().startswith("<svg")
+    assert told.svg() in told._repr_html_()
+    assert max(map(len, told.text(80).splitlines())) <= 80

@@ -198,7 +198,7 @@ def test_explain_names_the_tree_and_stats_count() -> None:
     view = db.create_view("hop2", HOP2)
     db.apply("G", [(1, 2), (2, 3)])
     db.apply("G", [{"src": 2, "dst": 3, "_change_type": "delete"}])
-    text = view.explain()
+    text = str(view.explain())
     assert "A" in text
     assert "B" in text
     stats = view.stats()

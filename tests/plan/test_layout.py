@@ -78,13 +78,22 @@ def test_nothing_overlaps(drawing: Drawing) -> None:
         assert place.bottom <= layout.height + 1e-6
 
 
+def crossed(drawing: Drawing) -> list[tuple[float, float]]:
+    """Points of edges that lie inside of a box or of a label."""
+    layout = layered(drawing)
+    places = [*layout.boxes, *(route.place for route in layout.routes if route.place)]
+    return [p for route in layout.routes for p in points(route.path) if any(inside(p, place) for place in places)]
+
+
 @given(drawings())
 def test_edges_cross_nothing(drawing: Drawing) -> None:
-    layout = layered(drawing)
-    labels = [route.place for route in layout.routes if route.place]
-    for route in layout.routes:
-        for point in points(route.path):
-            assert not any(inside(point, place) for place in (*layout.boxes, *labels))
+    assert not crossed(drawing)
+
+
+def test_edges_go_around_a_higher_box_beside_their_own() -> None:
+    line, wide = Line("a"), Line("x" * 30)
+    below = tuple(Box((wide,), 1) for _ in range(3))
+    assert not crossed(Drawing((Box((line,)), Box((line,), 0), *below, Box((line,) * 9, 0))))
 
 
 @given(drawings())

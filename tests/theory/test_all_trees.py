@@ -69,7 +69,7 @@ def test_three_atoms(query: str) -> None:
     compare_with_labelled_trees(edges_of(*query.split()), most_generalized=2)
 
 
-@pytest.mark.parametrize("query", ["ab bc cd c", "ab ac a b", "ab ab a a", "abc ab bc b"])
+@pytest.mark.parametrize("query", ["ab bc c b", "ab ac a b", "abc ab bc b"])
 def test_four_atoms(query: str) -> None:
     compare_with_labelled_trees(edges_of(*query.split()), most_generalized=2)
 
@@ -85,7 +85,7 @@ def test_three_generalized_relations() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_there_is_a_tree_if_and_only_if_the_query_is_free_connex(seed: int) -> None:
     generator = random.Random(seed)
-    for _ in range(100):
+    for _ in range(60):
         edges = random_edges(generator, atoms=generator.randint(1, 6))
         variables = sorted(frozenset[str]().union(*edges))
         free = frozenset(generator.sample(variables, generator.randint(0, len(variables))))
@@ -223,3 +223,21 @@ def test_the_first_trees_of_large_queries_come_at_once(edges: Edges) -> None:
     assert len(trees) == 20
     for tree in trees:
         assert violations(tree, edges) == []
+
+
+def hub(keys: str, arms: int) -> Edges:
+    """An atom over ``k0``, ``k1``, ... and more; two equal atoms below each k: 2 to the power of ``arms`` trees."""
+    pairs = [frozenset((f"k{i}", f"p{i}")) for i in range(arms) for _ in range(2)]
+    return [frozenset([f"k{i}" for i in range(arms)]) | frozenset(keys), *pairs]
+
+
+@pytest.mark.timeout(60)
+def test_what_no_tree_can_have_is_ruled_out_before_the_trees_of_the_rest() -> None:
+    """Otherwise each of these would run through all trees of the forty arms before it gives up one choice."""
+    arms = hub("k", 40)
+    everything = frozenset("kf").union(*arms)
+    below = [*arms, *edges_of("kb", "kbf")]
+    assert len(list(all_trees(below, everything, limit=5))) == 5
+    assert list(all_trees([*arms, *edges_of("kb", "bf")], everything)) == []
+    root = list(all_trees([*hub("z", 40), *edges_of("zf")], frozenset("f"), limit=5))
+    assert {tree.nodes[0].atom for tree in root} == {81}

@@ -11,25 +11,13 @@ from itertools import combinations, product
 from types import SimpleNamespace
 
 import pytest
+from hypergraphs import clique_of, cycle_of, edges_of
 from theory_brute_force import random_edges
 
 from livejoin.errors import CapacityError, UnknownNameError
 from livejoin.theory.edge_cover import FractionalCover, agm_bound, fractional_edge_cover, integral_edge_cover
 
 Edges = Sequence[frozenset[str]]
-
-
-def edges_of(*names: str) -> list[frozenset[str]]:
-    return [frozenset(name) for name in names]
-
-
-def cycle_of(length: int) -> list[frozenset[str]]:
-    names = "abcdefghijkl"[:length]
-    return [frozenset((names[i - 1], names[i])) for i in range(length)]
-
-
-def clique_of(size: int) -> list[frozenset[str]]:
-    return [frozenset(pair) for pair in combinations("abcdefghijkl"[:size], 2)]
 
 
 def loomis_whitney(size: int) -> list[frozenset[str]]:

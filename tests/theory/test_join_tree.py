@@ -65,6 +65,7 @@ def test_known_trees_of_full_queries(names: list[str], tree: str) -> None:
         (["ab", "cd"], "a", "[]{0, 1}", {0, 1}),
         (["abx", "bcy", "cdz"], "bcd", "[b]{0, 1{2}}", {0, 2, 3}),
         (["ab", "bc", "cd", "d"], "ab", "[b]{0, 1{2{3}}}", {0, 1}),
+        (["bcd", "ef", "c", "f", "cdf"], "cdf", "[f]{4{0, 2}, 1, 3}", {0, 1}),  # not [c]{[c, d]{0, 4{1, 3}}, 2}
     ],
 )
 def test_known_trees_of_projections(names: list[str], free: str, tree: str, connex: set[int]) -> None:

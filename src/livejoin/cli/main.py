@@ -10,12 +10,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from livejoin.errors import LivejoinError, PipelineError, SqlError
+from livejoin.errors import LivejoinError, PipelineError, SqlError, WeakGuaranteeError
 
+FORMATS = ("text", "json", "svg", "html")
+BOUNDS = ("O1", "FIFO", "lambda", "linear", "polynomial")
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
-_EXIT_CODES = (
-    "exit codes: 0 all is well; 1 the run failed, or the check found a difference; "
-    "2 the command or the pipeline file is wrong; 130 interrupted"
+_EXIT_CODES = "exit codes: 0 all is well; 1 %s; 2 %s; 130 interrupted"
+_OF_ANY = _EXIT_CODES % ("the command failed", "the command, or a file that it names, is wrong")
+_OF_RUN = _EXIT_CODES % (
+    "the run failed, or the check found a difference",
+    "the command or the pipeline file is wrong",
+)
+_OF_EXPLAIN = _EXIT_CODES % (
+    "the guarantee is weaker than --strict demands",
+    "the command, or a file that it names, is wrong",
 )
 
 
@@ -29,7 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
     """
     given = _parser().parse_args(arguments)
-    errors = Console(stderr=True)
+    code: int = given.command(given, Console(stderr=True))
+    return code
+
+
+def _run(given: argparse.Namespace, errors: Console) -> int:
     try:
         # Imported late: --help and --version need neither Spark nor DuckDB.
         from livejoin.cli.run import run_pipeline  # noqa: PLC0415
@@ -46,11 +58,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+def _explain(given: argparse.Namespace, errors: Console) -> int:
+    from livejoin.cli.explain import Request, explain_files  # noqa: PLC0415
+
+    try:
+        request = Request(given.query, given.schema, tuple(given.log), given.format, given.out, given.strict)
+        explain_files(request, Console(highlight=False))
+    except WeakGuaranteeError as error:
+        _show(errors, error)
+        return FAILED
+    except LivejoinError as error:
+        _show(errors, error)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return OK
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="livejoin",
         description="Keeps the result of a SQL query over changing tables up to date and says exactly what changed.",
-        epilog=_EXIT_CODES,
+        epilog=_OF_ANY,
     )
     parser.add_argument("--version", action="version", version=f"livejoin {_version()}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -59,11 +88,48 @@ def _parser() -> argparse.ArgumentParser:
         help="run a pipeline file on Spark",
         description="Run a pipeline file on Spark: its tables, its views and where the deltas go. "
         "A run that was stopped or killed continues from its checkpoint.",
-        epilog=_EXIT_CODES,
+        epilog=_OF_RUN,
     )
+    run.set_defaults(command=_run)
     run.add_argument("pipeline", type=Path, metavar="PIPELINE.toml", help="the pipeline file")
     run.add_argument("--fresh", action="store_true", help="delete the output and the checkpoint of earlier runs first")
+    _add_explain(
+        commands.add_parser(
+            "explain",
+            help="say what maintaining a query will cost, and why",
+            description="Say what maintaining a query will cost, and why: its class with a witness, the plan, what a "
+            "change costs, what would make it better. Nothing is loaded or run. docs/explain.md says how to read it.",
+            epilog=_OF_EXPLAIN,
+        )
+    )
     return parser
+
+
+def _add_explain(explain: argparse.ArgumentParser) -> None:
+    explain.set_defaults(command=_explain)
+    explain.add_argument("query", type=Path, metavar="QUERY.sql", help="a file with one SELECT; - for standard input")
+    explain.add_argument(
+        "--schema",
+        type=Path,
+        required=True,
+        metavar="SCHEMA.sql",
+        help="a file with the tables' CREATE TABLE statements",
+    )
+    explain.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="[TABLE=]FILE",
+        help="changes of a table, .csv or .parquet, with _change_type and _seq: their enclosureness is computed",
+    )
+    explain.add_argument("--format", choices=FORMATS, default="text", help="what to write (default: text)")
+    explain.add_argument("--out", type=Path, metavar="FILE", help="where to (default: standard output)")
+    explain.add_argument(
+        "--strict",
+        choices=BOUNDS,
+        metavar="BOUND",
+        help="refuse a weaker guarantee: O1 (always), FIFO, lambda, linear or polynomial",
+    )
 
 
 def _version() -> str:

@@ -2,7 +2,6 @@
 
 from livejoin.plan.choose import choose_tree
 from livejoin.plan.describe import describe
-from livejoin.plan.explain import explain
 from livejoin.plan.explanation import Explanation
 from livejoin.plan.guarantee import UpdateBound
 from livejoin.plan.physical import PhysicalPlan, TableUse, compile_plan
@@ -18,6 +17,5 @@ __all__ = [
     "choose_tree",
     "compile_plan",
     "describe",
-    "explain",
     "require",
 ]

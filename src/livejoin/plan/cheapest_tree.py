@@ -141,12 +141,12 @@ class _Search:
         changing = [a for a in atoms if a in self._problem.dynamic]
         if edges == "any" or not changing:
             return self.traditional(atoms, key, "any")
-        if edges == "single" or self._problem.identifies(key, parent):
+        if self._problem.identifies(key, parent):
             return self.traditional(atoms, key, edges)
         if edges == "narrow" or parent not in self._problem.dynamic:
             return None
         tries = [self.traditional(atoms, key, "single")]
-        if len(changing) == 1 and key <= self._edges[changing[0]]:
+        if edges != "single" and len(changing) == 1 and key <= self._edges[changing[0]]:
             tries.append(self._root(atoms, changing[0], "any"))
         return _least(tries)
 

@@ -35,6 +35,7 @@ class Box:
         label: What the edge to the box above says; may be empty.
         kind: What the box stands for, which decides its border.
         marked: Whether it stands out (a node of the connex subtree).
+        name: What other boxes call it; its first line if empty.
         note: The text in full, where the lines are cut short; a tooltip.
     """
 
@@ -43,6 +44,7 @@ class Box:
     label: str = ""
     kind: Kind = "atom"
     marked: bool = False
+    name: str = ""
     note: str = ""
 
     @property
@@ -78,7 +80,7 @@ class Drawing:
 
     def unfolded(self) -> Drawing:
         """The same without further edges: each of them becomes a small box that names the one it leads to."""
-        names = [box.lines[0].text for box in self.boxes]
+        names = [box.name or box.lines[0].text for box in self.boxes]
         references = (
             Box((Line(f"\u2192 {names[k.child]}", "faint"),), k.parent, k.label, "reference") for k in self.links
         )

@@ -15,12 +15,12 @@ from livejoin.plan import graphviz
 from livejoin.plan.drawing import Box, Drawing, Kind, Line, Link, commas, wrapped
 from livejoin.plan.layout import CELL, layered
 from livejoin.plan.svg import printable, svg
-from livejoin.plan.text import class_line, gain, log_figures, node_name
+from livejoin.plan.text import class_line, gain, log_figures, node_name, views
 
 if TYPE_CHECKING:
     from livejoin.plan.explanation import Explanation, NodeOutline, PlanOutline
 
-_BOX = 36  # characters of a line in a box
+_BOX = 30  # characters of a line in a box
 _CAPTION = 76  # characters of a line above or below a narrow drawing
 
 
@@ -48,7 +48,7 @@ def drawing_of(plan: PlanOutline) -> Drawing:
         key = {edge.parent: f"({commas(edge.key)})" for edge in plan.edges if edge.child == position}
         links += [Link(parent, position, key[parent]) for parent in others if parent is not None]
         label = "" if above is None else key[above]
-        boxes.append(Box((*_lines(node),), above, label, _kind(node), partly and node.connex, _note(node)))
+        boxes.append(Box((*_lines(node),), above, label, _kind(node), partly and node.connex, node.label, _note(node)))
     return Drawing(tuple(boxes), tuple(links))
 
 
@@ -60,11 +60,11 @@ def _lines(node: NodeOutline) -> Iterator[Line]:
     name = node_name(node)
     yield from (Line(line, "title") for line in wrapped(name, _BOX, 3))
     if node.views:
-        yield from (Line(line) for line in wrapped(" ".join(node.views), _BOX, 3))
-    for index in node.indexes:
-        yield from (Line(line, "faint") for line in wrapped(index, _BOX, 2))
+        yield from (Line(line) for line in wrapped(views(node), _BOX, 3))
     if node.predicate:
         yield from (Line(line, "faint") for line in wrapped(f"where {node.predicate}", _BOX, 3))
+    for index in node.indexes:
+        yield from (Line(line, "faint") for line in wrapped(index, _BOX, 3))
     if node.changes is not None:
         yield Line(f"{node.changes:.0%} of the changes", "faint")
 

@@ -13,6 +13,7 @@ from itertools import combinations, islice
 
 from livejoin.plan.candidates import Candidate, foreign_key_candidates, tree_candidate, view_tree_candidates
 from livejoin.plan.choose import best_bound
+from livejoin.plan.classify import listed
 from livejoin.plan.explanation import Suggestion, SuggestionKind
 from livejoin.plan.guarantee import UpdateBound
 from livejoin.plan.outline import atom_outlines
@@ -30,13 +31,14 @@ _MOST_SHOWN = 3  # of each kind
 
 @dataclass(frozen=True)
 class _Trial:
-    """A change of the query or its tables that is to be tried."""
+    """A change of the query or its tables that is to be tried; ``parts`` are the single changes that it is made of."""
 
     kind: SuggestionKind
     text: str
     sql: str
     query: ConjunctiveQuery
     free: frozenset[str]
+    parts: frozenset[str] = frozenset()
 
 
 def suggest(
@@ -64,12 +66,15 @@ def suggest(
             _fewer_atoms,
             _fewer_joins,
         ):
-            better: list[Suggestion] = []
+            better: list[tuple[_Trial, Suggestion]] = []
             for trial in islice(trials(query, output), _MOST_TRIALS):
                 plan = _best(trial, statistics, bound)
                 if plan is not None:
-                    better.append(Suggestion(trial.kind, trial.text, trial.sql, plan.guarantee, plan.executable))
-            found += islice(sorted(better, key=_rank), _MOST_SHOWN)
+                    tried = Suggestion(trial.kind, trial.text, trial.sql, plan.guarantee, plan.executable)
+                    # Nothing is gained by more changes if fewer of them do as much.
+                    if not any(t.parts and t.parts < trial.parts and _rank(s) <= _rank(tried) for t, s in better):
+                        better.append((trial, tried))
+            found += islice(sorted((s for _, s in better), key=_rank), _MOST_SHOWN)
     return tuple(sorted(found, key=_rank))
 
 
@@ -107,7 +112,7 @@ def _output_columns(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_
         for some in combinations(bound, number):
             if len(some) < len(bound):
                 more = ", ".join(some)
-                yield _Trial("output column", f"Return {more} too.", more, query, free | set(some))
+                yield _Trial("output column", f"Return {more} too.", more, query, free | set(some), frozenset(some))
 
 
 def _primary_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -120,8 +125,10 @@ def _primary_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Tr
                 changed = {table.name: replace(table, primary_key=columns) for table, columns in some}
                 clauses = [f"PRIMARY KEY ({_names(table, columns)})" for table, columns in some]
                 text = " and ".join(f"{clause} of {name}" for clause, name in zip(clauses, names, strict=True))
+                condition = "if it is one" if number == 1 else "if they are"
                 sql = clauses[0] if number == 1 else "; ".join(f"{n}: {c}" for n, c in zip(names, clauses, strict=True))
-                yield _Trial("primary key", f"Declare {text}, if it is one.", sql, _with_tables(query, changed), free)
+                what = f"Declare {text}, {condition}."
+                yield _Trial("primary key", what, sql, _with_tables(query, changed), free, _parts(names, clauses))
 
 
 def _foreign_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -145,11 +152,12 @@ def _static_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_T
     numbers = dict.fromkeys(n for n in (1, 2, len(tables) - 1) if 0 < n < len(tables))
     for number in numbers:
         for some in combinations(tables, number):
-            names = " and ".join(table.name for table in some)
+            names = listed(table.name for table in some)
             what = "a static table, if it never changes" if number == 1 else "static tables, if they never change"
             changed = {table.name: replace(table, static=True) for table in some}
             sql = "TBLPROPERTIES ('livejoin.static' = 'true')"
-            yield _Trial("static table", f"Declare {names} {what}.", sql, _with_tables(query, changed), free)
+            parts = frozenset(changed)
+            yield _Trial("static table", f"Declare {names} {what}.", sql, _with_tables(query, changed), free, parts)
 
 
 def _fewer_atoms(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -199,6 +207,10 @@ def _references(parent: Atom, child: Atom) -> tuple[int, ...]:
         return ()
     variables = [child.variables[child.columns.index(column)] for column in key]
     return tuple(parent.column_of(v) for v in variables) if set(variables) <= set(parent.variables) else ()
+
+
+def _parts(names: Iterable[str], clauses: Iterable[str]) -> frozenset[str]:
+    return frozenset(f"{name}: {clause}" for name, clause in zip(names, clauses, strict=True))
 
 
 def _with_tables(query: ConjunctiveQuery, tables: dict[str, Table]) -> ConjunctiveQuery:

@@ -104,7 +104,7 @@ def _node(plan: PlanOutline, position: int, parent: int | None, first: str, rest
         return
     children = plan.children(position)
     bar = "\u2502 " if children else "  "
-    head = f"{mark}{node_name(node)}{on}  {' '.join(node.views)}".rstrip()
+    head = f"{mark}{node_name(node)}{on}  {views(node)}".rstrip()
     under = f"  {rest}{bar}{' ' * len(mark)}"
     yield from _wrapped(head, width, f"  {first}", f"{under}  ")
     for detail in details(node):
@@ -118,6 +118,11 @@ def _node(plan: PlanOutline, position: int, parent: int | None, first: str, rest
 def node_name(node: NodeOutline) -> str:
     """What a node is, with its variables; a generalized relation is its variables."""
     return node.label if not node.atoms and node.label.startswith("[") else f"{node.label}({commas(node.variables)})"
+
+
+def views(node: NodeOutline) -> str:
+    """The views of a node on one line."""
+    return (", " if any(" " in view for view in node.views) else " ").join(node.views)
 
 
 def details(node: NodeOutline) -> Iterator[str]:

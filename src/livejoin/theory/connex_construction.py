@@ -50,7 +50,7 @@ def _construct(
     """The construction with the first of ``outputs`` as the root."""
     below_output = spanning_tree(outputs)
     home = [next(i for i, one in enumerate(outputs) if edge & free <= one) for edge in edges]
-    members: list[list[int]] = [[] for _ in outputs]  # the atoms that are children of each set
+    members: list[list[int]] = [[] for _ in outputs]  # the atoms below each set; its own comes first, as the largest
     aside: list[int] = []
     for node in below[0]:
         edge = edges[node - 1]
@@ -61,11 +61,9 @@ def _construct(
 
     def set_shape(position: int, more: tuple[Shape, ...]) -> Shape:
         """Step 4; ``more`` comes back from step 1."""
-        own = outputs[position]
-        first = next(atom for atom in members[position] if edges[atom] & free == own)
-        others = [atom for atom in members[position] if atom != first]
-        if len(outputs) == 1 and others and all(own <= edges[atom] for atom in others):
-            return Shape(own, None, (atom_shape(first, more), *(atom_shape(atom) for atom in others)))
+        first, *others = members[position]
+        if len(outputs) == 1 and others and all(outputs[0] <= edges[atom] for atom in others):
+            return Shape(outputs[0], None, (atom_shape(first, more), *(atom_shape(atom) for atom in others)))
         sets = (set_shape(child, ()) for child in below_output[position])
         return atom_shape(first, (*more, *sets, *(atom_shape(atom) for atom in others)))
 

@@ -15,8 +15,9 @@ the atoms, multiplicities included. A filter never removes a result, because its
 
 The *width* of a bag is the edge cover number of its variables, fractional (Grohe, Marx: Constraint solving via
 fractional edge covers, ACM TALG 11(1), 2014) or integral (CROWN, footnote 5); that of a decomposition is its bags'
-largest. With tables of N rows, a decomposition of width w is an index of O(N^w) size and update time and constant
-delay (CROWN, theorem 7.1).
+largest. With tables of N rows, a decomposition of width w is an index of O(N^w) size, updated in time N^w at worst,
+with constant delay (CROWN, theorem 7.1). Where two relations are joined at a time, what a bag computes on the way can
+be larger than the bag: then w is the integral width. The rows of the bag itself are bounded by the fractional one.
 """
 
 from __future__ import annotations
@@ -108,8 +109,9 @@ def decompose(
     separators within an atom always used; of decompositions with equal cost, the first few are compared by height.
 
     Cost: exponential in the number of variables of the largest cyclic piece, that is, without separators within an
-    atom, and with variables of the same atoms counted once. Some ten milliseconds for the usual cyclic queries; about a
-    second for ten variables with dense edges. A piece of more than log2(budget) variables is decomposed greedily.
+    atom, and with variables of the same atoms counted once. Some ten milliseconds for the usual cyclic queries; up to a
+    second for 13 variables in edges of four and five. A piece of more than log2(budget) variables is decomposed
+    greedily. The first cyclic query of a process pays for the import of SciPy, almost a second.
 
     Args:
         edges: The variables of each atom, at least one atom.

@@ -163,9 +163,8 @@ def _core(edges: Sequence[frozenset[str]], variables: frozenset[str]) -> dict[in
     left = {position: edge & variables for position, edge in enumerate(edges)}
     while True:
         before = dict(left)
-        for position, edge in before.items():
-            # Of equal edges the first stays.
-            if any(edge < left[o] or (edge == left[o] and o < position) for o in left if o != position) or not edge:
+        for position, edge in reversed(before.items()):  # of equal edges the first stays
+            if not edge or any(edge <= left[other] for other in left if other != position):
                 del left[position]
         homes = {v: frozenset(p for p, edge in left.items() if v in edge) for v in sorted(variables)}
         idle = {v for v in homes if any(homes[o] < homes[v] or (homes[o] == homes[v] and o < v) for o in homes)}

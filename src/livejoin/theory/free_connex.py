@@ -8,8 +8,10 @@ A query with atoms e_1, ..., e_n and output y is *free-connex* if e_1, ..., e_n 
   which x and y are output and the others are not, neighbours in a common atom and no other two of them (Bagan, Durand
   and Grandjean, 2007). Then a result pairs x with y although what joins them is not returned.
 
-A query that is acyclic becomes free-connex if output columns are added (CROWN, section 7.1); all variables suffice. Any
-set of variables that makes it so has a variable of every free path, because a path of which none was added stays one.
+A query that is acyclic becomes free-connex if output columns are added (CROWN, section 7.1); all variables suffice. The
+least set to add is unique, and no search is needed: any set that suffices has all of z_1, ..., z_k of every free path.
+For let z_i be the first of them that was added; none means that the path stays one, and i > 1 that x, z_1, ..., z_i is
+one. So z_1 was added, and the same holds for what follows it.
 """
 
 from __future__ import annotations
@@ -21,8 +23,6 @@ from itertools import pairwise
 
 from livejoin.theory.gyo import cycle, is_acyclic
 from livejoin.theory.join_tree import JoinTree, construct_tree, output_variables
-
-BUDGET = 2_000  # sets of additions to try; about a second
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,8 @@ class FreeConnex:
         tree: A free-connex join tree if it holds, else None.
         cycle: Atoms of a cycle if the query is cyclic, else empty.
         path: A shortest free path if the query is acyclic and not free-connex, else None.
-        additions: Variables that make it free-connex if they are added to the output; empty if it holds, or if the
-            query is cyclic, which no output mends.
-        least: Whether no smaller set of additions would do; False only if the search for them stopped early.
+        additions: The least variables that make it free-connex if they are added to the output; any others that do
+            contain them. Empty if it holds, or if the query is cyclic, which no output mends.
     """
 
     holds: bool
@@ -57,7 +56,6 @@ class FreeConnex:
     cycle: tuple[int, ...] = ()
     path: FreePath | None = None
     additions: frozenset[str] = frozenset()
-    least: bool = True
 
     def __bool__(self) -> bool:
         return self.holds
@@ -73,17 +71,14 @@ def is_free_connex(edges: Sequence[frozenset[str]], free: frozenset[str] | None 
     return is_acyclic(edges) and (free is None or is_acyclic([*edges, free]))
 
 
-def check_free_connex(
-    edges: Sequence[frozenset[str]], free: frozenset[str] | None = None, budget: int = BUDGET
-) -> FreeConnex:
+def check_free_connex(edges: Sequence[frozenset[str]], free: frozenset[str] | None = None) -> FreeConnex:
     """Whether a query is free-connex, with a tree, a cycle, or a free path and what to add to the output.
 
-    Cost: polynomial, but for the additions, whose number is in the exponent.
+    Cost: cubic in the atoms for a tree; for the additions, that of `free_path` for each one.
 
     Args:
         edges: The variables of each atom, at least one atom.
         free: The output variables; all of them if None.
-        budget: Largest number of sets of additions to try. Beyond it, additions are found greedily.
 
     Raises:
         UnknownNameError: An output variable occurs in no atom.
@@ -100,8 +95,12 @@ def check_free_connex(
     path = free_path(edges, output)
     if path is None:
         return FreeConnex(True, tree=construct_tree(edges, output))
-    additions, least = _additions(edges, output, budget)
-    return FreeConnex(False, path=path, additions=additions, least=least)
+    additions = frozenset[str]()
+    left: FreePath | None = path
+    while left:
+        additions |= set(left.variables[1:-1])
+        left = free_path(edges, output | additions)
+    return FreeConnex(False, path=path, additions=additions)
 
 
 def free_path(edges: Sequence[frozenset[str]], free: frozenset[str]) -> FreePath | None:
@@ -138,25 +137,3 @@ def _shortest_from(edges: Sequence[frozenset[str]], free: frozenset[str], start:
                 yield tuple(reversed(path))
                 return
             todo.append(variable)
-
-
-def _additions(edges: Sequence[frozenset[str]], free: frozenset[str], budget: int) -> tuple[frozenset[str], bool]:
-    """The least set of variables that removes all free paths, and whether it is known to be the least.
-
-    Sets are tried by size. Each grows by a variable of one free path that is left, so all least sets are reached.
-    """
-    todo = deque([frozenset[str]()])
-    seen = set(todo)
-    while len(seen) <= budget:
-        added = todo.popleft()
-        path = free_path(edges, free | added)
-        if path is None:
-            return added, True
-        for variable in path.variables[1:-1]:
-            if added | {variable} not in seen:
-                seen.add(added | {variable})
-                todo.append(added | {variable})
-    added = frozenset()
-    while path := free_path(edges, free | added):
-        added |= {path.variables[1]}
-    return added, False

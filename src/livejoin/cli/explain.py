@@ -1,0 +1,140 @@
+"""``livejoin explain``: what a query would cost, from files alone."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from livejoin.changes import ChangeBatch, read_changes, read_file
+from livejoin.errors import ChangeFormatError, LivejoinError, SqlError
+from livejoin.plan import Explanation, UpdateBound, describe, require
+from livejoin.query import ConjunctiveQuery
+from livejoin.schema import Catalog
+from livejoin.sql import bind, parse_schema
+
+_NARROWEST, _WIDEST = 60, 120
+_HEADINGS = re.compile(r"(?m)^[a-z][-\w]*(?: [a-z_]+)*(?=$|;|,|  )")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be explained.
+
+    Args:
+        query: A file with a SELECT, ``-`` for standard input.
+        schema: A file with CREATE TABLE statements.
+        logs: Files of changes, each as ``FILE`` or ``TABLE=FILE``.
+        form: What to write: ``text``, ``json``, ``svg`` or ``html``.
+        out: Where to, None for standard output.
+        strict: The weakest bound that is accepted, as `UpdateBound` writes it, None for any.
+    """
+
+    query: Path
+    schema: Path
+    logs: tuple[str, ...] = ()
+    form: str = "text"
+    out: Path | None = None
+    strict: str | None = None
+
+
+def explain_files(request: Request, console: Console) -> None:
+    """Explain a query and write the explanation.
+
+    Args:
+        request: What is to be explained.
+        console: Standard output.
+
+    Raises:
+        LivejoinError: A file cannot be read or is wrong.
+        WeakGuaranteeError: The guarantee is weaker than the request demands; the explanation was written all the same.
+    """
+    explanation = _explanation(request)
+    _write(explanation, request, console)
+    if request.strict is not None:
+        require(explanation, next(bound for bound in UpdateBound if str(bound) == request.strict))
+
+
+def _explanation(request: Request) -> Explanation:
+    catalog = _schema(request.schema)
+    sql = _read(request.query, "query")
+    try:
+        query = bind(sql.rstrip().rstrip(";"), catalog)
+    except SqlError as error:
+        error.add_note(f"in the query {_shown(request.query)}")
+        raise
+    return describe(query, log=_logs(request.logs, query) or None)
+
+
+def _schema(path: Path) -> Catalog:
+    try:
+        return parse_schema(_read(path, "schema"))
+    except LivejoinError as error:
+        error.add_note(f"in the schema {_shown(path)}")
+        raise
+
+
+def _read(path: Path, what: str) -> str:
+    if path == Path("-"):
+        return sys.stdin.read()
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        msg = f"cannot read the {what} {path}: {error.strerror}"
+        raise SqlError(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"the {what} {path} is not UTF-8 text: {error.reason} at byte {error.start}"
+        raise SqlError(msg) from error
+
+
+def _logs(given: Sequence[str], query: ConjunctiveQuery) -> tuple[ChangeBatch, ...]:
+    """The changes of each table that the query reads, from files."""
+    tables = {atom.table.name.lower(): atom.table for atom in query.atoms}
+    files: dict[str, Path] = {}
+    for text in given:
+        name, equals, file = text.rpartition("=")
+        if not equals and len(tables) > 1:
+            names = ", ".join(table.name for table in tables.values())
+            msg = f"--log {text}: the query reads {names}; say of which table these are the changes: --log TABLE=FILE"
+            raise ChangeFormatError(msg)
+        key = name.lower() if equals else next(iter(tables))
+        if key not in tables:
+            names = ", ".join(table.name for table in tables.values())
+            msg = f"--log {text}: the query reads no table {name!r}; it reads {names}"
+            raise ChangeFormatError(msg)
+        if key in files:
+            msg = f"--log {text}: the table has a log already, {files[key]}; put all of its changes into one file"
+            raise ChangeFormatError(msg)
+        files[key] = Path(file)
+    return tuple(
+        read_changes(tables[key], read_file(path, tables[key]), needs_sequence=len(files) > 1)
+        for key, path in files.items()
+    )
+
+
+def _write(explanation: Explanation, request: Request, console: Console) -> None:
+    if request.out is None and request.form == "text":
+        width = min(max(console.width, _NARROWEST), _WIDEST) if console.is_terminal else None
+        text = Text(explanation.text(width) if width else explanation.text())
+        text.highlight_regex(_HEADINGS, "bold cyan")
+        console.print(text, soft_wrap=True)
+        return
+    forms = {"text": explanation.text, "json": explanation.json, "svg": explanation.svg, "html": explanation.html}
+    written = forms[request.form]().rstrip("\n") + "\n"
+    if request.out is None:
+        console.file.write(written)
+        return
+    try:
+        request.out.write_text(written, encoding="utf-8")
+    except OSError as error:
+        msg = f"cannot write {request.out}: {error.strerror}"
+        raise SqlError(msg) from error
+
+
+def _shown(path: Path) -> str:
+    return "on standard input" if path == Path("-") else str(path)
