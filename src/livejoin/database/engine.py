@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,9 +18,12 @@ from livejoin.database.staging import Granularity, TableInput, events_for, ranks
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
-from livejoin.plan import Explanation, Statistics, choose_tree, compile_plan, describe
+from livejoin.plan import Explanation, Statistics, describe
+from livejoin.plan.operators import digest
+from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import observe_rows
 from livejoin.query import ConjunctiveQuery
+from livejoin.query.relational import Join, Query
 from livejoin.schema import Catalog, Table
 from livejoin.sql import (
     CreateTable,
@@ -36,6 +39,12 @@ from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable, Staged
 
 Words = npt.NDArray[np.int64]
+
+
+def bind_query(sql: str, catalog: Catalog) -> Query:
+    return Query(sql, Join(bind(sql, catalog), ()))
+
+
 OnConflict = Literal["error", "ignore"]
 
 _MAX_ATOMS = 62
@@ -136,14 +145,14 @@ class Database:
         if name.lower() in self._views or name in self._catalog:
             msg = f"the name {name!r} is taken by a {'view' if name.lower() in self._views else 'table'}"
             raise SchemaError(msg)
-        query = bind(sql, self._catalog)
-        check_maintained(query)
-        if len(query.atoms) > _MAX_ATOMS:
-            msg = f"the query joins {len(query.atoms)} tables; allowed are {_MAX_ATOMS}"
-            raise SchemaError(msg)
-        known = self._known(query, statistics)
-        plan = compile_plan(query, choose_tree(query, known), deltas)
-        view = View(name, plan, self._codec, self._tables, known)
+        query = bind_query(sql, self._catalog)
+        for join in query.joins:
+            check_maintained(join)
+            if len(join.atoms) > _MAX_ATOMS:
+                msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
+                raise SchemaError(msg)
+        known = self._known(query.joins, statistics)
+        view = View(name, query, plan_query(query, known, deltas), deltas, self._codec, self._tables, known)
         view._rebuild()
         self._views[name.lower()] = view
         return view
@@ -178,7 +187,7 @@ class Database:
         """
         query = bind(sql, self._catalog)
         changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
-        return describe(query, self._known(query, statistics), live=deltas, log=changes)
+        return describe(query, self._known((query,), statistics), live=deltas, log=changes)
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view.
@@ -343,7 +352,7 @@ class Database:
             for view in self._views.values():
                 touched.append(view)
                 delta = view._apply(
-                    [events_for(view, given, done) for given, done in staged if view._uses(given.table.name)], count
+                    {g.table.name: events_for(view, g, done) for g, done in staged if view._uses(g.table.name)}, count
                 )
                 if delta is not None:
                     deltas[view.name] = delta
@@ -380,12 +389,12 @@ class Database:
         """Words and masks of a batch; nothing but the dictionaries changes."""
         base = self._tables[batch.table.name.lower()]
         words = self._codec.encode(batch.rows, batch.table)
-        masks = {
-            view.name: view._masks(batch.table.name, batch.rows, words)
+        selections = {
+            view.name: view._selections(batch.table.name, batch.rows, words)
             for view in self._views.values()
             if view._uses(batch.table.name)
         }
-        return TableInput(base, batch, words, versions, masks)
+        return TableInput(base, batch, words, versions, selections)
 
     def _collect(self) -> None:
         """Forget strings and wide decimals that no row uses, once they may be most of those kept."""
@@ -399,11 +408,14 @@ class Database:
         self._codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
         self._kept_entries = self._codec.entries
 
-    def _known(self, query: ConjunctiveQuery, given: Statistics | None = None) -> Statistics:
-        """What is known of a query's tables: what is given, and the sizes and distinct keys of the rows there are."""
-        filled = [base for atom in query.atoms if (base := self._tables[atom.table.name.lower()]).rows]
-        seen = [(b.table, b.values_of(b.live_rows()[0]), b.total) for b in dict.fromkeys(filled)]
-        return (given or Statistics()).over(observe_rows(seen, query))
+    def _known(self, joins: Sequence[ConjunctiveQuery], given: Statistics | None = None) -> Statistics:
+        """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
+        known = given or Statistics()
+        for query in joins:
+            filled = [base for atom in query.atoms if (base := self._tables[atom.table.name.lower()]).rows]
+            seen = [(b.table, b.values_of(b.live_rows()[0]), b.total) for b in dict.fromkeys(filled)]
+            known = known.over(observe_rows(seen, query))
+        return known
 
     def _image(self, extra: Mapping[str, Any]) -> snapshot.Image:
         return snapshot.Image(
@@ -413,7 +425,7 @@ class Database:
             tables=[(base.table, base.arrays()) for base in self._tables.values()],
             views=[
                 snapshot.ViewImage(
-                    v.name, v.sql, v.deltas, v._statistics.plain(), v._plan.digest, {"arena": v._join.arena.words}
+                    v.name, v.sql, v.deltas, v._statistics.plain(), digest(v._plan), v._flow.arrays()
                 )
                 for v in self._views.values()
             ],
@@ -429,12 +441,12 @@ class Database:
             database._catalog.add(table)
             database._tables[table.name.lower()] = BaseTable.from_arrays(table, arrays)
         for kept in image.views:
-            query = bind(kept.sql, database._catalog)
+            query = bind_query(kept.sql, database._catalog)
             known = Statistics.from_plain(kept.statistics)
-            plan = compile_plan(query, choose_tree(query, known), kept.deltas)
-            view = View(kept.name, plan, database._codec, database._tables, known)
-            if plan.digest == kept.digest:
-                view._restore(kept.arrays["arena"])
+            plan = plan_query(query, known, kept.deltas)
+            view = View(kept.name, query, plan, kept.deltas, database._codec, database._tables, known)
+            if digest(plan) == kept.digest:
+                view._restore(kept.arrays)
             else:
                 view._rebuild()
             database._views[kept.name.lower()] = view

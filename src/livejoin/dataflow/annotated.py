@@ -65,7 +65,8 @@ def net_changes(plan: Annotated, codec: Codec, words: Words, signs: Words, versi
     kept = there.ravel()
     rows = np.ascontiguousarray(pairs.reshape(words.shape[0], -1)[:, kept])
     weights = np.tile(np.array([-1, 1]), first.shape[0])[kept]
-    return Delta(group_rows(plan, codec, rows), weights, np.repeat(versions[first], 2)[kept])
+    numbers = np.repeat(np.arange(first.shape[0]), 2)[kept]
+    return Delta(group_rows(plan, codec, rows), weights, np.repeat(versions[first], 2)[kept], numbers)
 
 
 def _column(result: Result, plan: Annotated, annotation: Words) -> Words | pa.Array:

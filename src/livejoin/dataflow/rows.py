@@ -62,6 +62,11 @@ class Rows:
             self._arrow[column] = values
         return values
 
+    def column(self, column: int) -> Words | pa.Array:
+        """A column as it is held."""
+        words = self._codes[column]
+        return self.arrow(column) if words is None else words
+
     def matrix(self, columns: Sequence[int]) -> Words:
         """The words of some columns, of shape (columns, rows), C order."""
         matrix = np.empty((len(columns), self.length), np.int64)
@@ -88,7 +93,7 @@ class Rows:
 
     def select(self, columns: Sequence[int]) -> Rows:
         """Some columns, in the order given."""
-        chosen = [words if (words := self._codes[c]) is not None else self._arrow[c] for c in columns]
+        chosen = [self.column(c) for c in columns]
         return Rows(self.codec, [self.types[c] for c in columns], chosen, self.length)
 
 
@@ -100,11 +105,14 @@ class Delta:
         rows: The rows; equal ones may stand several times.
         weights: int64, what each adds to the row's multiplicity.
         versions: int64, the version of each change, ascending. Within a version only the sums of weights count.
+        pairs: Of changes that replace rows: a number for each row, where a version takes away at most one row with a
+            number and adds at most one, the next in order. None if rows are not replaced.
     """
 
     rows: Rows
     weights: Words
     versions: Words
+    pairs: Words | None = None
 
 
 def concatenate(parts: Sequence[Delta]) -> Delta:
