@@ -220,7 +220,7 @@ def test_explain_before_a_view_is_created() -> None:
     before = db.explain(sql)
     assert not db.views
     assert before == db.create_view("v", sql).explain()
-    assert before.digest == db.views["v"]._plan.digest
+    assert before.digest == db.views["v"]._leaves[0].digest
 
 
 @pytest.mark.parametrize(
