@@ -171,8 +171,20 @@ class MultiwayJoin:
         return int(self.arena.words[k.H_REGISTERED])
 
     def counters(self) -> dict[str, int]:
-        """Work done so far: rows that entered or left a semi-join view, counters that P-UPDATE changed."""
-        return {"propagated": int(self.arena.words[k.H_PROPAGATED]), "touched": int(self.arena.words[k.H_TOUCHED])}
+        """Work done so far.
+
+        Returns:
+            ``propagated``: rows that entered or left a semi-join view; ``stopped``: those of them at which propagation
+            stopped, because their key stayed in or out of the projection view; ``touched``: counters and annotations of
+            parent rows that P-UPDATE changed; ``probes``: look-ups of keys in directories.
+        """
+        header = self.arena.words
+        return {
+            "propagated": int(header[k.H_PROPAGATED]),
+            "stopped": int(header[k.H_STOPPED]),
+            "touched": int(header[k.H_TOUCHED]),
+            "probes": int(header[k.H_PROBES]),
+        }
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

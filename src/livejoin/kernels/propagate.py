@@ -34,6 +34,7 @@ from livejoin.kernels.layout import (
     H_ROW,
     H_SP,
     H_STACK,
+    H_STOPPED,
     H_TOUCHED,
     LEAVE,
     LEAVE_DETACH,
@@ -92,10 +93,12 @@ def enter(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int, runs
                     m[frame + F_ROW] = slot
                     m[frame + F_INDEX] = 0
                     m[H_SP] += 1
-            elif live_views and p[node + N_CONNEX] == 1 and slot_is_live(m, p, node, slot):
-                if emit:
-                    begin_witness(m, p, node, row, cursor)
-                m[H_PHASE] = ENTER_ENUMERATE
+            else:
+                m[H_STOPPED] += 1
+                if live_views and p[node + N_CONNEX] == 1 and slot_is_live(m, p, node, slot):
+                    if emit:
+                        begin_witness(m, p, node, row, cursor)
+                    m[H_PHASE] = ENTER_ENUMERATE
         elif phase == ENTER_ENUMERATE:
             node = m[H_NODE]
             if emit and not enumerate_witness(m, p, node, 1, cursor, out, capacity, runs):
@@ -167,10 +170,12 @@ def leave(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int, runs
                 m[frame + F_INDEX] = 1 if p[node + N_LINKED] == 0 else m[slot + E_PARENTS] >> 32
                 m[H_SP] += 1
                 m[H_PHASE] = LEAVE_NEXT
-            elif live_views and p[node + N_CONNEX] == 1 and slot_is_live(m, p, node, slot):
-                if emit:
-                    begin_witness(m, p, node, row, cursor)
-                m[H_PHASE] = LEAVE_ENUMERATE
+            else:
+                m[H_STOPPED] += 1
+                if live_views and p[node + N_CONNEX] == 1 and slot_is_live(m, p, node, slot):
+                    if emit:
+                        begin_witness(m, p, node, row, cursor)
+                    m[H_PHASE] = LEAVE_ENUMERATE
         elif phase == LEAVE_ENUMERATE:
             if emit and not enumerate_witness(m, p, node, -1, cursor, out, capacity, runs):
                 return False

@@ -17,6 +17,7 @@ from livejoin.kernels.layout import (
     COUNTER_BITS,
     E_PARENT_BLOCK,
     E_PARENTS,
+    H_PROBES,
     H_REGISTERED,
     H_ROOT,
     MASK32,
@@ -57,6 +58,7 @@ def edge_entry(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
     directory = p[node + N_DIRECTORY]
     key = p[node + N_ENTRY_KEY]
     width = p[node + N_KEY_WIDTH]
+    m[H_PROBES] += 1
     h = hash_key(m, p, row, width, offsets)
     entry: int = find(m, p, directory, key, row, width, offsets, h)
     if entry == 0:
@@ -73,6 +75,7 @@ def derived_row(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
     directory = p[node + N_ROWS_DIRECTORY]
     key = p[node + N_ROWS_KEY]
     width = p[node + N_ROWS_WIDTH]
+    m[H_PROBES] += 1
     h = hash_key(m, p, row, width, offsets)
     found: int = find(m, p, directory, key, row, width, offsets, h)
     if found == 0:
