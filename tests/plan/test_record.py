@@ -58,6 +58,8 @@ def test_values() -> None:
         "lambda_largest": 9,
         "lambda_tree": 1.25,
         "lambda_tree_largest": 4,
+        "lambda_crossing": None,
+        "lambda_crossing_largest": None,
     }
 
 

@@ -44,6 +44,7 @@ def free_paths(edges: Edges, free: frozenset[str]) -> set[tuple[str, ...]]:
         (["ab", "bc", "ad", "ae"], "cd", "cbad", (1, 0, 2), "ab"),
         (["bac", "bcd", "x"], "adx", "abd", (0, 1), "bc"),
         (["ab", "bc", "cd", "xy", "yz"], "adxz", "xyz", (3, 4), "bcy"),
+        (["ab", "am", "mz", "cz"], "az", "amz", (1, 2), "m"),
     ],
 )
 def test_known_free_paths(names: list[str], free: str, variables: str, atoms: tuple[int, ...], additions: str) -> None:

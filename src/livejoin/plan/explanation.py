@@ -264,6 +264,9 @@ class LogOutline:
         largest: The largest enclosureness of a row.
         tree_enclosure: lambda_T(S) with respect to the plan's tree (CROWN, Definition 6.4), None without a tree.
         tree_largest: The largest for a row, None without a tree.
+        crossing_enclosure: The same with crossing lifespans, which bounds the work on trees where an atom below another
+            one has two children (docs/decisions/0007); None for other trees.
+        crossing_largest: The largest for a row, None for other trees.
     """
 
     changes: int
@@ -273,6 +276,8 @@ class LogOutline:
     largest: int
     tree_enclosure: float | None
     tree_largest: int | None
+    crossing_enclosure: float | None = None
+    crossing_largest: int | None = None
 
 
 @dataclass(frozen=True, repr=False)

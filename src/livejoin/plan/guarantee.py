@@ -5,7 +5,8 @@ The bounds on a change are ordered, and each says for which change sequences a c
 - `UpdateBound.ALWAYS`: for every sequence (CROWN, Lemma 6.8).
 - `UpdateBound.FIFO`: for sequences that are first-in-first-out or insertion-only (CROWN, Lemmas 6.9 and 6.10), else
   O(lambda).
-- `UpdateBound.LAMBDA`: for insertion-only sequences, else O(lambda_T) (CROWN, Theorem 6.6).
+- `UpdateBound.LAMBDA`: for insertion-only sequences, else O(lambda_T) (CROWN, Theorem 6.6), with crossing lifespans
+  where an atom below another one has two children (docs/decisions/0007).
 - `UpdateBound.LINEAR`: for none; O(|D|) where one change can move that many rows of a bag (CROWN, Lemma 7.2).
 - `UpdateBound.POLYNOMIAL`: for none; a power of the database above the first (CROWN, Theorem 7.1).
 """
@@ -74,7 +75,8 @@ class Guarantee:
 
 _LINEAR = "linear in the base rows, whatever the size of the result"
 _DELAY = "constant delay a row, full and delta"
-_FIFO = "O(1) a change while rows leave in the order in which they came, as in a window, or never leave; else O(lambda)"
+_FIFO = "O(1) a change while rows leave in the order in which they came, as in a window, or never leave"
+_OF_TREE = "the enclosureness of the change sequence with respect to the tree"
 
 
 def tree_guarantee(bound: UpdateBound, height: int, by: str, branching: bool) -> Guarantee:
@@ -86,7 +88,7 @@ def tree_guarantee(bound: UpdateBound, height: int, by: str, branching: bool) ->
         by: What the bound rests on if it is better than that of the height, for example ``primary keys``; else empty.
         branching: Whether an atom below another atom has two children.
     """
-    branches = " (and to crossing lifespans, because an atom below another one has two children)" if branching else ""
+    branches = ", crossing lifespans included (an atom below another one has two children)" if branching else ""
     match bound:
         case UpdateBound.ALWAYS if by:
             update = f"O(1) a change, for every change sequence: a change reaches one row of each relation, by {by}"
@@ -95,17 +97,14 @@ def tree_guarantee(bound: UpdateBound, height: int, by: str, branching: bool) ->
             update = "O(1) a change, for every change sequence (height 1: the query is q-hierarchical)"
             source = "CROWN, Lemma 6.8"
         case UpdateBound.FIFO if by:
-            update = f"{_FIFO}, the enclosureness of the change sequence with respect to the tree, by {by}"
+            update = f"{_FIFO} (by {by}); else O(lambda), {_OF_TREE}{branches}"
             source = "CROWN, Lemmas 6.9 and 6.10, with AJU, Lemma 7 (livejoin.plan.spread)"
         case UpdateBound.FIFO:
-            update = f"{_FIFO}, the enclosureness of the change sequence with respect to the tree (height {height})"
+            update = f"{_FIFO}; else O(lambda), {_OF_TREE} (height {height})"
             source = "CROWN, Lemmas 6.9 and 6.10, Theorem 6.6"
         case _:
-            update = (
-                "O(1) a change while rows never leave; else O(lambda), the enclosureness of the change sequence with "
-                f"respect to the tree (height {height}){branches}"
-            )
-            source = "CROWN, Lemma 6.10 and Theorem 6.6"
+            update = f"O(1) a change while rows never leave; else O(lambda), {_OF_TREE} (height {height}){branches}"
+            source = "CROWN, Lemma 6.10 and Theorem 6.6" + (", as docs/decisions/0007 corrects it" if branching else "")
     return Guarantee(bound, update, _DELAY, _LINEAR, "linear in the base rows", source)
 
 
@@ -114,7 +113,7 @@ def foreign_key_guarantee(bound: UpdateBound) -> Guarantee:
     if bound == UpdateBound.ALWAYS:
         update = "O(1) a change, for every change sequence: only the root of the foreign-key graph changes"
     else:
-        update = f"{_FIFO}, the enclosureness of the change sequence; at most as many results as rows of the root"
+        update = f"{_FIFO}; else O(lambda), the enclosureness of the change sequence"
     return Guarantee(bound, update, _DELAY, "linear in the base rows", "linear in the base rows", "AJU, Theorem 8")
 
 

@@ -16,7 +16,7 @@ from livejoin.theory.enclosureness import enclosureness
 from livejoin.theory.join_tree import JoinTree
 from livejoin.theory.lifespans import Lifespans, lifespans
 from livejoin.theory.sequence_class import deletion_only, first_in_first_out, first_in_last_out, insertion_only
-from livejoin.theory.tree_enclosureness import tree_enclosureness
+from livejoin.theory.tree_enclosureness import crossing_enclosureness, has_inner_branch, tree_enclosureness
 
 Words = npt.NDArray[np.int64]
 
@@ -62,6 +62,9 @@ def describe_log(batches: Sequence[ChangeBatch], query: ConjunctiveQuery, tree: 
     relations = [position.get(atom.table.name, len(mine)) for atom in query.atoms]
     whole = enclosureness(spans)
     below = None if tree is None else tree_enclosureness(spans, tree, relations)
+    crossing = None
+    if tree is not None and has_inner_branch(tree):
+        crossing = crossing_enclosureness(spans, tree, relations)
     return LogOutline(
         changes=sum(len(batch.weights) for batch in mine),
         lifespans=len(spans),
@@ -70,6 +73,8 @@ def describe_log(batches: Sequence[ChangeBatch], query: ConjunctiveQuery, tree: 
         largest=whole.largest,
         tree_enclosure=None if below is None else below.average,
         tree_largest=None if below is None else below.largest,
+        crossing_enclosure=None if crossing is None else crossing.average,
+        crossing_largest=None if crossing is None else crossing.largest,
     )
 
 

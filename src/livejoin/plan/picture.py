@@ -1,7 +1,7 @@
 """An explanation as a picture (SVG) and as a page (HTML).
 
-A tree is placed by `plan.layout`, the same on every machine; a plan in which a relation has several parents is placed
-by Graphviz where that is installed, because it can draw all of the edges.
+The boxes are placed by Graphviz where it is installed, which also draws all edges of a plan in which a relation has
+several parents, and by `plan.layout` elsewhere.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CAPTION = 76  # characters of a line above or below a narrow drawing
 def picture(explanation: Explanation) -> str:
     """The plan as an SVG element; written to a file, it is an SVG file."""
     drawing = drawing_of(explanation.plan)
-    layout = (graphviz.placed(drawing) if drawing.links else None) or layered(drawing)
+    layout = graphviz.placed(drawing) or layered(drawing)
     width = max(_CAPTION, int(layout.width / CELL))
     above = [class_line(explanation), explanation.plan.title]
     if not explanation.executable:

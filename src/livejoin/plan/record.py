@@ -154,6 +154,8 @@ def _log(log: LogOutline) -> Record:
         "lambda_largest": log.largest,
         "lambda_tree": _number(log.tree_enclosure),
         "lambda_tree_largest": log.tree_largest,
+        "lambda_crossing": _number(log.crossing_enclosure),
+        "lambda_crossing_largest": log.crossing_largest,
     }
 
 

@@ -23,7 +23,8 @@ Three laws give the bound of a tree, amortised and for a fixed query:
   - or the edge is single, and so are those below it that are not quiet. Then the counter of a row of p changes
     O(lambda(t)) times, as in a foreign-key join (AJU, Lemma 7), and lambda(t) = 0 for such a sequence.
 
-- Any tree: O(1) for every insertion-only sequence (Lemma 6.10), O(lambda_T) for every sequence (Theorem 6.6).
+- Any tree: O(1) for every insertion-only sequence (Lemma 6.10), O(lambda_T) for every sequence (Theorem 6.6, with
+  crossing lifespans where they matter, see `livejoin.theory.tree_enclosureness`).
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ class Statistics:
 
     def over(self, other: Statistics) -> Statistics:
         """These figures, and those of ``other`` where these are unknown."""
-        names = dict.fromkeys(t.table.lower() for t in (*self.tables, *other.tables))
-        return Statistics(tuple(_over(self.of(name), other.of(name)) for name in names))
+        names = {t.table.lower(): t.table for t in (*other.tables, *self.tables)}
+        return Statistics(tuple(_over(self.of(name), other.of(name)) for name in names.values()))
 
     def plain(self) -> list[dict[str, Any]]:
         """The same as JSON values; `from_plain` reads them."""

@@ -1,8 +1,8 @@
 """What would make a guarantee better, found by trying it.
 
-Each suggestion changes one thing in the query or its tables (two where one is not enough) and plans the result anew. It
-is made only if the bound on the cost of a change is really better then. A key or a static table is a suggestion for
-someone who knows the data: livejoin cannot tell whether it is true.
+Each suggestion changes one thing in the query or its tables, or more where one is not enough, and plans the result
+anew. It is made only if the bound on the cost of a change is really better then. A key or a static table is a
+suggestion for someone who knows the data: livejoin cannot tell whether it is true.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from livejoin.plan.problem import problem_of
 from livejoin.plan.statistics import Statistics
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.schema import ForeignKey, Table
-from livejoin.theory.free_connex import check_free_connex
+from livejoin.theory.free_connex import check_free_connex, is_free_connex
 from livejoin.theory.gyo import is_acyclic
 from livejoin.theory.hypergraph import Hypergraph
 
-_MOST_TRIALS = 200  # of each kind
+_MOST_TRIALS = 100  # of each kind
 _MOST_SHOWN = 3  # of each kind
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """A change of the query or its tables that is to be tried; ``parts`` are the single changes that it is made of."""
+    """A change of the query or its tables that is to be tried, made of one or several parts."""
 
     kind: SuggestionKind
     text: str
     sql: str
     query: ConjunctiveQuery
     free: frozenset[str]
-    parts: frozenset[str] = frozenset()
+    parts: int = 1
 
 
 def suggest(
@@ -46,7 +46,7 @@ def suggest(
 ) -> tuple[Suggestion, ...]:
     """Changes that would give a better bound than ``bound``, those that this version could run first.
 
-    Cost: at most 200 searches for a tree of each kind of change, each some ms.
+    Cost: at most 100 searches for a tree of each kind of change, each some ms.
 
     Args:
         query: The query.
@@ -66,15 +66,15 @@ def suggest(
             _fewer_atoms,
             _fewer_joins,
         ):
-            better: list[tuple[_Trial, Suggestion]] = []
+            better: list[Suggestion] = []
+            fewest = 1
             for trial in islice(trials(query, output), _MOST_TRIALS):
-                plan = _best(trial, statistics, bound)
-                if plan is not None:
-                    tried = Suggestion(trial.kind, trial.text, trial.sql, plan.guarantee, plan.executable)
-                    # Nothing is gained by more changes if fewer of them do as much.
-                    if not any(t.parts and t.parts < trial.parts and _rank(s) <= _rank(tried) for t, s in better):
-                        better.append((trial, tried))
-            found += islice(sorted((s for _, s in better), key=_rank), _MOST_SHOWN)
+                if better and trial.parts > fewest:
+                    break
+                if (plan := _best(trial, statistics, bound)) is not None:
+                    better.append(Suggestion(trial.kind, trial.text, trial.sql, plan.guarantee, plan.executable))
+                    fewest = trial.parts
+            found += islice(sorted(better, key=_rank), _MOST_SHOWN)
     return tuple(sorted(found, key=_rank))
 
 
@@ -92,6 +92,8 @@ def _best(trial: _Trial, statistics: Statistics, bound: UpdateBound) -> Candidat
         measured = best_bound(wider, UpdateBound(min(bound - 1, UpdateBound.LAMBDA)))
         if measured is not None:
             plans.append(tree_candidate(measured, wider, atoms, True, problem.free))
+            if plans[0].executable:
+                return plans[0]
     plans += foreign_key_candidates(trial.query, atoms, problem)
     plans += view_tree_candidates(problem, atoms)
     better = [plan for plan in plans if plan.guarantee.bound < bound]
@@ -106,13 +108,13 @@ def _all_columns(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Tri
 
 
 def _output_columns(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
-    """Return one or two more variables, unless these are all."""
+    """Return one or two more variables, unless these are all or do not make it free-connex."""
     bound = sorted(query.variables - free)
     for number in (1, 2):
         for some in combinations(bound, number):
-            if len(some) < len(bound):
+            if len(some) < len(bound) and is_free_connex(query.edges, free | set(some)):
                 more = ", ".join(some)
-                yield _Trial("output column", f"Return {more} too.", more, query, free | set(some), frozenset(some))
+                yield _Trial("output column", f"Return {more} too.", more, query, free | set(some), number)
 
 
 def _primary_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -128,7 +130,7 @@ def _primary_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Tr
                 condition = "if it is one" if number == 1 else "if they are"
                 sql = clauses[0] if number == 1 else "; ".join(f"{n}: {c}" for n, c in zip(names, clauses, strict=True))
                 what = f"Declare {text}, {condition}."
-                yield _Trial("primary key", what, sql, _with_tables(query, changed), free, _parts(names, clauses))
+                yield _Trial("primary key", what, sql, _with_tables(query, changed), free, number)
 
 
 def _foreign_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -156,8 +158,7 @@ def _static_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_T
             what = "a static table, if it never changes" if number == 1 else "static tables, if they never change"
             changed = {table.name: replace(table, static=True) for table in some}
             sql = "TBLPROPERTIES ('livejoin.static' = 'true')"
-            parts = frozenset(changed)
-            yield _Trial("static table", f"Declare {names} {what}.", sql, _with_tables(query, changed), free, parts)
+            yield _Trial("static table", f"Declare {names} {what}.", sql, _with_tables(query, changed), free, number)
 
 
 def _fewer_atoms(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -207,10 +208,6 @@ def _references(parent: Atom, child: Atom) -> tuple[int, ...]:
         return ()
     variables = [child.variables[child.columns.index(column)] for column in key]
     return tuple(parent.column_of(v) for v in variables) if set(variables) <= set(parent.variables) else ()
-
-
-def _parts(names: Iterable[str], clauses: Iterable[str]) -> frozenset[str]:
-    return frozenset(f"{name}: {clause}" for name, clause in zip(names, clauses, strict=True))
 
 
 def _with_tables(query: ConjunctiveQuery, tables: dict[str, Table]) -> ConjunctiveQuery:

@@ -168,6 +168,8 @@ def log_figures(log: LogOutline) -> Iterator[tuple[str, float, int]]:
     yield "lambda", log.enclosure, log.largest
     if log.tree_enclosure is not None and log.tree_largest is not None:
         yield "lambda_T", log.tree_enclosure, log.tree_largest
+    if log.crossing_enclosure is not None and log.crossing_largest is not None:
+        yield "lambda_T+", log.crossing_enclosure, log.crossing_largest
 
 
 def _suggestions(suggestions: Sequence[Suggestion], width: int) -> Iterator[str]:
