@@ -4,6 +4,7 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer 
 """
 
 from livejoin.sql.bind import bind
+from livejoin.sql.bind_query import bind_query
 from livejoin.sql.declare import parse_columns, parse_create_table
 from livejoin.sql.maintained import check_maintained
 from livejoin.sql.schema_file import parse_schema
@@ -17,6 +18,7 @@ __all__ = [
     "DropView",
     "Statement",
     "bind",
+    "bind_query",
     "check_maintained",
     "parse_columns",
     "parse_create_table",
