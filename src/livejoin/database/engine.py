@@ -19,6 +19,7 @@ from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe
+from livejoin.plan.describe_query import describe_query
 from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import observe_rows
@@ -37,6 +38,7 @@ from livejoin.sql import (
 )
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable, Staged
+from livejoin.theory import cycle
 
 Words = npt.NDArray[np.int64]
 
@@ -185,9 +187,12 @@ class Database:
         >>> db.explain("SELECT A.src FROM G A JOIN G B ON A.dst = B.src").guarantee.update
         'O(1) a change, for every change sequence (height 1: the query is q-hierarchical)'
         """
-        query = bind(sql, self._catalog)
+        query = bind_query(sql, self._catalog)
+        known = self._known(query.joins, statistics)
         changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
-        return describe(query, self._known((query,), statistics), live=deltas, log=changes)
+        if any(cycle(join.edges) for join in query.joins):
+            return describe(query.joins[0], known, live=deltas, log=changes)
+        return describe_query(query, plan_query(query, known, deltas), known, deltas, changes)
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view.

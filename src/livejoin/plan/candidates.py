@@ -36,7 +36,6 @@ from livejoin.theory.join_tree import JoinTree
 from livejoin.theory.static_dynamic import Tractability, static_dynamic
 from livejoin.theory.tree_enclosureness import has_inner_branch
 
-_PROJECTED = "results are returned with all of their variables; projections are not maintained yet"
 _KEYED = "foreign-key plans are not maintained yet"
 _VIEWS = "view trees are not maintained yet"
 
@@ -148,14 +147,13 @@ def tree_candidate(
         guarantee = replace(
             guarantee, delay=f"constant delay a row over the output and {more}, which is projected away when it is read"
         )
-    full = all(edge <= output for edge in problem.edges)
     return Candidate(
         outline=tree_outline(tree, problem, atoms, live),
         line=tree_line(tree, atoms),
         guarantee=guarantee,
         cost=measured.cost,
         propagation=measured.propagation,
-        obstacle="" if full else _PROJECTED,
+        obstacle="",
         tree=tree,
     )
 

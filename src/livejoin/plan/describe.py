@@ -25,8 +25,10 @@ def describe(
     free: frozenset[str] | None = None,
     live: bool = True,
     log: Sequence[ChangeBatch] | None = None,
+    operators: Sequence[str] = (),
+    physical: PhysicalPlan | None = None,
 ) -> Explanation:
-    """Explain a query: everything that is to be shown about it and its plan.
+    """Explain a conjunctive query: everything that is to be shown about it and its plan.
 
     Cost: that of `candidates` and `suggest`, bounded; with a log O(n log n) for its n changes.
 
@@ -36,6 +38,8 @@ def describe(
         free: The output variables; all of them if None.
         live: Whether the view keeps live views for deltas.
         log: A change log, one batch a table, with ``_seq`` if there are several.
+        operators: What stands above the join, from the join upwards.
+        physical: The plan that maintains it; compiled from the chosen tree if None.
 
     Raises:
         ChangeFormatError: A log of several tables without ``_seq``.
@@ -53,7 +57,8 @@ def describe(
         known = known.over(observe(log, query))
     found = candidates(query, known, free, live)
     chosen = found.chosen
-    physical = compile_plan(query, chosen.tree, live) if chosen.executable and chosen.tree is not None else None
+    if physical is None and free is None and chosen.executable and chosen.tree is not None:
+        physical = compile_plan(query, chosen.tree, live)
     return Explanation(
         sql=query.sql,
         atoms=atom_outlines(query),
@@ -71,6 +76,7 @@ def describe(
         deltas=live,
         digest="" if physical is None else physical.digest,
         log=None if log is None else describe_log(log, query, chosen.tree),
+        operators=tuple(operators),
     )
 
 

@@ -58,7 +58,7 @@ def _distinct(relation: Distinct, plan: Compiler) -> Operator:
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
     connex = free_connex_output(query, head)
-    scan = Scan(plan(replace(query, head=_head(query, connex), free=connex)), relation.types)
+    scan = Scan(plan(replace(query, head=_head(query, connex), free=connex)), relation.types, head)
     if connex == head and _shows(query):
         return scan
     return Combine("distinct", False, (scan,), relation.types)
@@ -79,7 +79,7 @@ def _counted(join: Join, plan: Compiler) -> Scan:
         return Scan(plan(query), join.types)
     connex = free_connex_output(query, head)
     count = Product((), len(query.atoms) > _NARROW_ATOMS)
-    return Scan(plan(replace(query, head=_head(query, connex), free=connex, sums=(count,))), join.types)
+    return Scan(plan(replace(query, head=_head(query, connex), free=connex, sums=(count,))), join.types, head)
 
 
 def _annotated(relation: Aggregate, query: ConjunctiveQuery, plan: Compiler) -> Annotated | None:

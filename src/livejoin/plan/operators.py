@@ -26,10 +26,12 @@ class Scan:
     Args:
         physical: Its plan: full with multiplicities, or distinct, or annotated with a count that is the multiplicity.
         types: Types of the outputs.
+        asked: The variables that are asked for; the plan's output may have more, to be free-connex. None: all.
     """
 
     physical: PhysicalPlan
     types: tuple[SqlType, ...]
+    asked: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ class Annotated:
     types: tuple[SqlType, ...]
     results: tuple[Result, ...]
     is_global: bool
+
+    @property
+    def asked(self) -> frozenset[str] | None:
+        """The variables of the group, which are the plan's output."""
+        return self.physical.query.free
 
 
 @dataclass(frozen=True, eq=False)
