@@ -24,14 +24,13 @@ from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import observe_rows
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import Join, Query
 from livejoin.schema import Catalog, Table
 from livejoin.sql import (
     CreateTable,
     CreateView,
     DropTable,
     DropView,
-    bind,
+    bind_query,
     check_maintained,
     parse_columns,
     parse_statement,
@@ -41,12 +40,6 @@ from livejoin.state.table import BaseTable, Staged
 from livejoin.theory import cycle
 
 Words = npt.NDArray[np.int64]
-
-
-def bind_query(sql: str, catalog: Catalog) -> Query:
-    return Query(sql, Join(bind(sql, catalog), ()))
-
-
 OnConflict = Literal["error", "ignore"]
 
 _MAX_ATOMS = 62
