@@ -422,9 +422,7 @@ class Database:
             codec=self._codec.arrays(),
             tables=[(base.table, base.arrays()) for base in self._tables.values()],
             views=[
-                snapshot.ViewImage(
-                    v.name, v.sql, v.deltas, v._statistics.plain(), digest(v._plan), v._flow.arrays()
-                )
+                snapshot.ViewImage(v.name, v.sql, v.deltas, v._statistics.plain(), digest(v._plan), v._flow.arrays())
                 for v in self._views.values()
             ],
         )

@@ -175,9 +175,7 @@ class View:
 
     def _selections(self, table: str, rows: pa.Table, words: Words) -> list[Selection]:
         """What each leaf that uses a table has to know of changed rows."""
-        return [
-            select(plan, use, rows, words) for plan in self._leaves for use in plan.tables if use.name == table
-        ]
+        return [select(plan, use, rows, words) for plan in self._leaves for use in plan.tables if use.name == table]
 
     def _uses(self, table: str) -> bool:
         return any(use.name == table for plan in self._leaves for use in plan.tables)
@@ -236,7 +234,7 @@ class View:
         self._loaded = None
 
     def _rebuild(self) -> Flow:
-        """Load the view anew from its tables; O(base rows) (CROWN, Theorem 6.11), and of stores O(rows of the joins)."""
+        """Load the view anew from its tables; O(base rows) (CROWN, Theorem 6.11), of stores O(rows of the joins)."""
         self._state_version += 1
         flow = Flow(self._plan, self._query.schema, self._codec, self._deltas)
         events = {}

@@ -90,7 +90,9 @@ class AnnotatedLeaf:
     def changes(self, events: Words) -> Delta:
         """Apply events and give the net change of every group."""
         chunks = list(self.join.maintain(events, emit=True))
-        words = np.concatenate([np.empty((self._plan.physical.columns, 0), np.int64), *(c.words for c in chunks)], axis=1)
+        words = np.concatenate(
+            [np.empty((self._plan.physical.columns, 0), np.int64), *(c.words for c in chunks)], axis=1
+        )
         nothing = np.empty(0, np.int64)
         signs = np.concatenate([nothing, *(np.repeat(c.signs, c.lengths()) for c in chunks)])
         versions = np.concatenate([nothing, *(np.repeat(c.versions, c.lengths()) for c in chunks)])
@@ -113,4 +115,3 @@ class AnnotatedLeaf:
 def make_leaf(plan: Scan | Annotated, codec: Codec) -> ScanLeaf | AnnotatedLeaf:
     """The leaf for a plan."""
     return ScanLeaf(plan, codec) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec)
-

@@ -73,7 +73,9 @@ class MultiwayJoin:
         self._output = np.empty((plan.columns, 0), np.int64)
         self._runs = np.empty((k.RUN_FIELDS, 0), np.int64)
 
-    def load(self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words | None = None) -> None:
+    def load(
+        self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words | None = None
+    ) -> None:
         """Bring base rows' values into their records, before the events that name them.
 
         Args:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from livejoin.kernels import ring
+from livejoin.kernels.annotation import annotation, multiplicity
 from livejoin.kernels.jit import helper
 from livejoin.kernels.layout import (
     COUNTER_BITS,
@@ -35,14 +36,9 @@ from livejoin.kernels.layout import (
     H_TOUCHED_NODE,
     H_TOUCHED_ROWS,
     MASK32,
-    N_ATOM,
-    N_CHILD_LIST,
     N_CHILDREN,
     N_CONNEX,
-    N_FACTOR_LIST,
-    N_FACTORS,
     N_INDEX,
-    N_LINK,
     N_LINKED,
     N_PARENT,
     N_STATE,
@@ -59,7 +55,6 @@ from livejoin.kernels.layout import (
     WALK,
     WITHDRAWING,
 )
-from livejoin.kernels.annotation import annotation, multiplicity
 from livejoin.kernels.live import slot_is_live
 from livejoin.kernels.witness import begin_witness, enumerate_witness
 

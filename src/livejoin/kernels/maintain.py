@@ -159,9 +159,7 @@ def _carry_on(
 
 
 @kernel
-def maintain(
-    arena: Any, plan: Any, events: Any, cursor_words: Any, emit: bool, output: Any, segments: Any
-) -> int:
+def maintain(arena: Any, plan: Any, events: Any, cursor_words: Any, emit: bool, output: Any, segments: Any) -> int:
     """Apply events to a view in order, writing the delta of each to the output.
 
     Args:
@@ -205,9 +203,7 @@ def maintain(
                 m[H_EVENT] = event
                 m[H_ATOM] = atom
                 return NEED_SPACE
-            if m[H_PHASE] != FRESH and not _carry_on(
-                m, p, node, row, weight, cursor, emit, out, capacity, runs
-            ):
+            if m[H_PHASE] != FRESH and not _carry_on(m, p, node, row, weight, cursor, emit, out, capacity, runs):
                 m[H_EVENT] = event
                 m[H_ATOM] = atom
                 return OUTPUT_FULL

@@ -50,8 +50,8 @@ from livejoin.kernels.layout import (
     STEP_SHIFT,
     STEP_SOURCE,
     STEP_STATE,
-    STEP_UP_LINKED,
     STEP_UP_INLINE,
+    STEP_UP_LINKED,
 )
 
 
@@ -260,9 +260,7 @@ def _write_annotation(p: Any, cursor: Any, level: int, out: Any, capacity: int, 
 
 
 @helper
-def advance_annotated(
-    m: Any, p: Any, program: int, cursor: Any, out: Any, capacity: int, at: int
-) -> tuple[bool, int]:
+def advance_annotated(m: Any, p: Any, program: int, cursor: Any, out: Any, capacity: int, at: int) -> tuple[bool, int]:
     """As `advance`, but every result once, with the words of its annotation in columns behind the head.
 
     The annotation of a result is the product of those of its rows (CROWN, formula 14). The cursor's start row has its

@@ -140,9 +140,7 @@ def prepare(m: Any, p: Any, node: int, row: int) -> bool:
     for i in range(p[node + N_CHAIN]):
         ancestor = p[chain + 2 * i]
         found = derived_row(m, p, ancestor, row, p[chain + 2 * i + 1])
-        if found == 0 or (
-            not is_enrolled(m, p, ancestor, found) and not prepare_row(m, p, ancestor, found, above)
-        ):
+        if found == 0 or (not is_enrolled(m, p, ancestor, found) and not prepare_row(m, p, ancestor, found, above)):
             return False
         above = found
     return bool(prepare_row(m, p, node, row, above))

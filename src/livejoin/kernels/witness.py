@@ -54,9 +54,7 @@ def open_segment(m: Any, runs: Any, sign: int) -> bool:
 
 
 @helper
-def enumerate_witness(
-    m: Any, p: Any, node: int, sign: int, cursor: Any, out: Any, capacity: int, runs: Any
-) -> bool:
+def enumerate_witness(m: Any, p: Any, node: int, sign: int, cursor: Any, out: Any, capacity: int, runs: Any) -> bool:
     """Go on with the enumeration of a row's results; False if the buffer is full."""
     if not open_segment(m, runs, sign):
         return False

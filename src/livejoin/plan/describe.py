@@ -10,6 +10,7 @@ from livejoin.plan.choose import Choice
 from livejoin.plan.classify import classify
 from livejoin.plan.explanation import Alternative, Explanation, SearchOutline, TableOutline
 from livejoin.plan.footprint import index_bytes, record_bytes
+from livejoin.plan.guarantee import annotated_guarantee
 from livejoin.plan.log import describe_log
 from livejoin.plan.outline import atom_outlines
 from livejoin.plan.physical import PhysicalPlan, compile_plan
@@ -59,13 +60,16 @@ def describe(
     chosen = found.chosen
     if physical is None and free is None and chosen.executable and chosen.tree is not None:
         physical = compile_plan(query, chosen.tree, live)
+    guarantee = chosen.guarantee
+    if query.sums and physical is not None:
+        guarantee = annotated_guarantee(guarantee, _widens(physical, found.problem))
     return Explanation(
         sql=query.sql,
         atoms=atom_outlines(query),
         output=tuple(sorted(query.variables if free is None else free)),
         query_class=classify(query, free, found.width),
         plan=chosen.outline,
-        guarantee=chosen.guarantee,
+        guarantee=guarantee,
         executable=chosen.executable,
         obstacle=chosen.obstacle,
         reason=_reason(found),
@@ -78,6 +82,20 @@ def describe(
         log=None if log is None else describe_log(log, query, chosen.tree),
         operators=tuple(operators),
     )
+
+
+def _widens(plan: PhysicalPlan, problem: Problem) -> str:
+    """An atom of which many rows may share the key of a row below whose annotation changes; empty if there is none."""
+    dynamic = [node.atom in problem.dynamic for node in plan.nodes]
+    for position in range(len(plan.nodes) - 1, 0, -1):
+        node = plan.nodes[position]
+        assert node.parent is not None
+        parent = plan.nodes[node.parent]
+        if parent.atom is not None and not parent.connex and dynamic[position]:
+            if not problem.identifies(frozenset(node.key), parent.atom):
+                return plan.query.atoms[parent.atom].alias
+        dynamic[node.parent] = dynamic[node.parent] or dynamic[position]
+    return ""
 
 
 def _reason(found: Candidates) -> str:

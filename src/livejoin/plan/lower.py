@@ -161,4 +161,3 @@ def _head(query: ConjunctiveQuery, free: frozenset[str]) -> tuple[ColumnRef, ...
 def _shows(query: ConjunctiveQuery) -> bool:
     """Whether the outputs show every column of the head as it is, so that distinct results give distinct rows."""
     return {output.source for output in query.outputs} >= set(range(len(query.head)))
-

@@ -205,7 +205,9 @@ class _Compiler:
             for a in atoms:
                 node = self.node_of_atom[a]
                 touch = self._has_touch(node)
-                self.layouts[node] = _Layout(stride, stride + 1, stride + 2, stride + 2 + len(self.nodes[node].children))
+                self.layouts[node] = _Layout(
+                    stride, stride + 1, stride + 2, stride + 2 + len(self.nodes[node].children)
+                )
                 stride += 2 + len(self.nodes[node].children) + touch
             uses.append(TableUse(name, tuple(columns), tuple(atoms), stride, expressions))
         return tuple(uses), places
