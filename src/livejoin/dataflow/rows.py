@@ -1,4 +1,4 @@
-"""Batches of rows and of changes between operators, each column as codes or as Arrow, converted when first asked for."""
+"""Batches of rows and of changes between operators; a column is codes or Arrow, converted when first asked for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""What a view needs to know of base rows beside their values, a batch at a time: the atoms that a row takes part in (its
-predicate holds, its join columns are not NULL) and the factors of annotations."""
+"""What a view needs to know of base rows beside their values, a batch at a time.
+
+That is the atoms that a row takes part in, because their predicates hold and their join columns are not NULL, and the
+factors of annotations.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def integers(low: Words, high: Words) -> Integers:
     >>> integers(np.array([-1, 5]), np.array([-1, 1])).tolist()
     [-1, 18446744073709551621]
     """
-    return high.astype(object) * (1 << 64) + low.view(np.uint64).astype(object)
+    whole: Integers = high.astype(object) * (1 << 64) + low.view(np.uint64).astype(object)
+    return whole
 
 
 def bigints(low: Words, high: Words, what: str) -> Words:
@@ -77,7 +78,8 @@ def average_unscaled(total: Integers, count: Integers, digits: int) -> Integers:
     [3, -3]
     """
     scaled = np.abs(total) * (10**digits * 2) + count
-    return np.where(total < 0, -1, 1).astype(object) * (scaled // (count * 2))
+    rounded: Integers = np.where(total < 0, -1, 1).astype(object) * (scaled // (count * 2))
+    return rounded
 
 
 def variance(total: Integers, squares: Integers, count: Integers, scale: int, sample: bool) -> npt.NDArray[np.float64]:

@@ -5,7 +5,7 @@ half of a directory entry: the rows of the child's semi-join view ``V_s`` that c
 
     slot (3 words)      LEN|REG   rows in V_s (the derivation count of the key in V_p) | rows registered, in V_s or not
                         BLOCK     reference of the block of V_s rows, its size class in the bits from CLASS_SHIFT on
-                        WEIGHT    the annotation w_p while it is one word, else free; of a connex child: scratch of `count`
+                        WEIGHT    the annotation w_p if it is one word, else free; of a connex child: scratch of `count`
     edge entry          slot, PAR (LEN|LIVE: parent rows with this key | the live ones, which stand first),
                         PAR_BLOCK (as BLOCK), then the key's words and the annotation's: the directory of a linked edge
     derived row         a slot for each inline child, STATE, UP, a LINK a linked child, TOUCH where there is one, the

@@ -2,7 +2,8 @@
 
 By Lemma 5.5 a V_s row is live iff a parent row that it joins is live, so an edge entry counts its live parents and
 keeps them first in its block; a row with linked children is live iff it stands among them, a derived row has a flag.
-Only the nodes of the connex subtree have live views. Liveness moves top-down over rows that the enumerated delta contains, so its cost is that of the delta.
+Only the nodes of the connex subtree have live views. Liveness moves top-down over rows that the enumerated delta
+contains, so its cost is that of the delta.
 """
 
 from __future__ import annotations

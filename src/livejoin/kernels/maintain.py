@@ -104,11 +104,11 @@ def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: 
             withdraw(m, p, node, row)
         return DONE
     m[H_WEIGHED] += 1
-    if p[P_MODE] == BAG and in_view and p[P_LIVE] == 1:
-        if slot_is_live(m, p, node, (m[row + p[node + N_UP]] >> 32) & MASK32):
-            start(cursor, row, abs(weight))
-            m[H_NODE] = node
-            m[H_PHASE] = WEIGH
+    slot = (m[row + p[node + N_UP]] >> 32) & MASK32
+    if p[P_MODE] == BAG and in_view and p[P_LIVE] == 1 and slot_is_live(m, p, node, slot):
+        start(cursor, row, abs(weight))
+        m[H_NODE] = node
+        m[H_PHASE] = WEIGH
     if before == 1:
         m[H_DUPLICATES] += 1
     elif before + weight == 1 and m[H_PHASE] != WEIGH:

@@ -134,7 +134,7 @@ def prepare_row(m: Any, p: Any, node: int, row: int, above: int) -> bool:
 
 @helper
 def prepare(m: Any, p: Any, node: int, row: int) -> bool:
-    """Prepare an atom's row and the derived rows above it, from the top; may be repeated. False if there is no space."""
+    """Prepare an atom's row and the derived rows above it, from the top; may be repeated. False: no space."""
     chain = p[node + N_CHAIN_LIST]
     above = 0
     for i in range(p[node + N_CHAIN]):

@@ -91,9 +91,10 @@ def _widens(plan: PhysicalPlan, problem: Problem) -> str:
         node = plan.nodes[position]
         assert node.parent is not None
         parent = plan.nodes[node.parent]
-        if parent.atom is not None and not parent.connex and dynamic[position]:
-            if not problem.identifies(frozenset(node.key), parent.atom):
-                return plan.query.atoms[parent.atom].alias
+        atom = parent.atom
+        wide = atom is not None and not problem.identifies(frozenset(node.key), atom)
+        if atom is not None and wide and not parent.connex and dynamic[position]:
+            return plan.query.atoms[atom].alias
         dynamic[node.parent] = dynamic[node.parent] or dynamic[position]
     return ""
 

@@ -44,7 +44,7 @@ def _lines(plan: Operator) -> Iterator[str]:
             yield from _scan_lines(plan)
         case Annotated():
             yield (
-                f"{_many(len(plan.results), 'aggregate')} of each group as annotations of the tree (CROWN, section 7.3): "
+                f"{_many(len(plan.results), 'aggregate')} of each group as annotations of the tree (CROWN, 7.3): "
                 "no state of their own; a change also visits the rows above it that share its keys, up to the groups"
             )
         case Compute():
@@ -68,7 +68,7 @@ def _lines(plan: Operator) -> Iterator[str]:
         case First():
             yield from _lines(plan.input)
             skipped = f" after the first {plan.offset}" if plan.offset else ""
-            yield f"the first {plan.limit}{skipped} rows over an ordered store of all rows: O(log rows) a row that changes"
+            yield f"the first {plan.limit}{skipped} rows over an ordered store of all: O(log rows) a row that changes"
 
 
 def _scan_lines(plan: Scan) -> Iterator[str]:
@@ -77,7 +77,8 @@ def _scan_lines(plan: Scan) -> Iterator[str]:
         yield "each result once" + (", with its number of copies" if query.sums else "")
     if plan.asked is not None and query.free is not None and query.free > plan.asked:
         more = ", ".join(sorted(query.free - plan.asked))
-        yield f"the output {', '.join(sorted(plan.asked)) or '()'} is not free-connex: kept with {more}, projected away above"
+        asked = ", ".join(sorted(plan.asked)) or "()"
+        yield f"the output {asked} is not free-connex: kept with {more}, projected away above"
 
 
 def _many(number: int, what: str) -> str:
