@@ -83,7 +83,7 @@ def _counted(join: Join, plan: Compiler) -> Scan:
 
 
 def _annotated(relation: Aggregate, query: ConjunctiveQuery, plan: Compiler) -> Annotated | None:
-    """The plan in which aggregates are annotations, if groups are free-connex columns and aggregates sums of products."""
+    """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products."""
     places = [output.source for output in query.outputs[: relation.groups]]
     if any(isinstance(place, str) for place in places):
         return None

@@ -82,7 +82,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Product:
-    """An aggregate that is a sum of products: for each output, ``sum(f1 * f2 * ...)`` over the results that it stands for.
+    """An aggregate that is a sum of products: ``sum(f1 * f2 * ...)`` over the results that an output stands for.
 
     Args:
         factors: Any number for an atom. Without factors it counts the results.

@@ -80,13 +80,13 @@ class Call:
     """An aggregate function over the rows of a group.
 
     Args:
-        function: Its name; STDDEV is the root of a VARIANCE in a projection above, COUNT(*) is a count without argument.
+        function: Its name; STDDEV is the root of a VARIANCE in a projection above, COUNT(*) has no argument.
         argument: Position of the argument in the input's columns, None for COUNT(*). Rows in which it is NULL do not
             count (ARRAY_AGG keeps them). A FILTER clause is a CASE in the argument.
         distinct: Whether equal values of a group count once.
         type: The type of the result.
         product: The argument as a product of one factor an atom of the `Join` below, if it is one and the types of the
-            factors allow it: then the sum of the argument is a sum of products. Its unscaled value is that of the argument.
+            factors allow it: then the sum of the argument is a sum of products. Its value is the argument's, unscaled.
     """
 
     function: Function
