@@ -47,7 +47,7 @@ class RowOrder:
 
     >>> order = RowOrder((SqlType.integer(64),), (SortKey(0, descending=True, nulls_first=False),))
     >>> order.encode(Rows(Codec(), order.types, [pa.array([5, None])], 2)).tolist()
-    [[-6, 9223372036854775807]]
+    [[-7, 9223372036854775807]]
     """
 
     types: tuple[SqlType, ...]
