@@ -403,6 +403,9 @@ class Database:
             for position, column in enumerate(base.table.columns):
                 if column.type.kind in used:
                     used[column.type.kind].append(base.used_words(position))
+        for view in self._views.values():
+            used["string"] += view._flow.used_words("string")
+            used["decimal"] += view._flow.used_words("decimal")
         self._codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
         self._kept_entries = self._codec.entries
 

@@ -17,9 +17,10 @@ from livejoin.dataflow.compute import compute
 from livejoin.dataflow.delta import change_table, delta_table, is_injective, result_columns
 from livejoin.dataflow.leaf import AnnotatedLeaf, ScanLeaf
 from livejoin.dataflow.rows import Delta, Rows, concatenate
-from livejoin.dataflow.store import Store, make_store
+from livejoin.dataflow.store import Store, make_store, used_words
 from livejoin.errors import CapacityError
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
+from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
@@ -108,6 +109,10 @@ class Flow:
         for i, store in enumerate(self._stores):
             prefix = f"store{i}."
             store.restore({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+
+    def used_words(self, kind: Kind) -> list[Words]:
+        """The words of values of a kind that stores keep, beside those of base rows."""
+        return [used_words(store, kind) for store in self._stores]
 
     def sizes(self) -> tuple[int, int]:
         """Bytes handed out and bytes allocated."""

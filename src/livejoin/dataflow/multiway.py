@@ -8,7 +8,7 @@ every event, what `scan` enumerates is the query's result over the rows given so
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -187,6 +187,18 @@ class MultiwayJoin:
             "touched": int(header[k.H_TOUCHED]),
             "probes": int(header[k.H_PROBES]),
         }
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+        return {"arena": self.arena.words}
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of a join with the same plan."""
+        self.arena.words = arrays["arena"]
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out and bytes allocated."""
+        return self.arena.used_bytes, self.arena.capacity_bytes
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

@@ -8,9 +8,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.dataflow.aggregate import AggregateStore
+from livejoin.dataflow.group_plan import group_plan
 from livejoin.dataflow.rows import Delta, Rows
-from livejoin.errors import UnsupportedQueryError
+from livejoin.dataflow.set_operation import SetOperator
+from livejoin.dataflow.top_k import TopKOperator
 from livejoin.plan.operators import Combine, First, Group
+from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
@@ -42,6 +46,24 @@ class Store(Protocol):
 
 
 def make_store(plan: Combine | Group | First, codec: Codec) -> Store:
-    """The store of an operator."""
-    msg = f"{type(plan).__name__} is not maintained yet"
-    raise UnsupportedQueryError(msg)
+    """The store of an operator.
+
+    Raises:
+        UnsupportedQueryError: A column of lists is to be compared, or an aggregate is not defined for its argument.
+    """
+    match plan:
+        case Combine():
+            return SetOperator(plan.kind, plan.all, codec, plan.types)
+        case Group():
+            return AggregateStore(group_plan(plan.input.types, plan.groups, plan.calls, plan.is_global), codec)
+        case First():
+            return TopKOperator(plan.keys, plan.limit, plan.offset, codec, plan.types)
+
+
+def used_words(store: Store, kind: Kind) -> Words:
+    """The words of all values of a kind that a store keeps, which the codec must not forget; O(state)."""
+    if isinstance(store, AggregateStore):
+        return store.used_words(kind)
+    assert isinstance(store, (SetOperator, TopKOperator))
+    columns = [i for i, type_ in enumerate(store.types) if type_.kind == kind]
+    return np.concatenate([np.empty(0, np.int64), *(store.column_words(column) for column in columns)])

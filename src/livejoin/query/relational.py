@@ -156,8 +156,7 @@ class SortKey:
 
 @dataclass(frozen=True)
 class TopK:
-    """The first rows in an order; rows that the keys do not tell apart are ordered by all columns, so that the result is
-    determined.
+    """The first rows in an order; rows with equal keys are ordered by all columns, so that the result is determined.
 
     Args:
         input: The relation.
