@@ -18,8 +18,7 @@ from livejoin.database.staging import Granularity, TableInput, events_for, ranks
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
-from livejoin.plan import Explanation, Statistics, describe
-from livejoin.plan.describe_query import describe_query
+from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import observe_rows
@@ -37,7 +36,6 @@ from livejoin.sql import (
 )
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable, Staged
-from livejoin.theory import cycle
 
 Words = npt.NDArray[np.int64]
 OnConflict = Literal["error", "ignore"]
@@ -183,9 +181,7 @@ class Database:
         query = bind_query(sql, self._catalog)
         known = self._known(query.joins, statistics)
         changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
-        if any(cycle(join.edges) for join in query.joins):
-            return describe(query.joins[0], known, live=deltas, log=changes)
-        return describe_query(query, plan_query(query, known, deltas), known, deltas, changes)
+        return describe_query(query, known, deltas, changes)
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view.

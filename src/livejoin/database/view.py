@@ -15,8 +15,7 @@ from livejoin.dataflow.events import TableEvents, view_events
 from livejoin.dataflow.flow import Flow
 from livejoin.dataflow.selection import Selection, select
 from livejoin.errors import ReadError
-from livejoin.plan import Explanation, Statistics
-from livejoin.plan.describe_query import describe_query
+from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.operators import Operator, leaves
 from livejoin.query.relational import Query
 from livejoin.state.codec import Codec
@@ -127,7 +126,7 @@ class View:
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
-        return describe_query(self._query, self._plan, self._statistics, live=self.deltas)
+        return describe_query(self._query, self._statistics, self.deltas)
 
     def stats(self) -> dict[str, int | float]:
         """Figures of the view's state and work.

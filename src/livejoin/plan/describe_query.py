@@ -9,26 +9,35 @@ from livejoin.changes import ChangeBatch
 from livejoin.plan.describe import describe
 from livejoin.plan.explanation import Explanation
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, leaves
-from livejoin.plan.statistics import Statistics
+from livejoin.plan.query_plan import plan_query
+from livejoin.plan.statistics import Statistics, observe
 from livejoin.query.relational import Query
+from livejoin.theory import cycle
 
 
 def describe_query(
     query: Query,
-    plan: Operator,
     statistics: Statistics,
     live: bool = True,
     log: Sequence[ChangeBatch] | None = None,
 ) -> Explanation:
     """Explain a query and the operators that maintain it; as `describe`.
 
+    Of a query with a join that is not maintained yet, the first such join is explained.
+
     Args:
         query: The query.
-        plan: Its operators.
         statistics: What is known of its tables.
         live: Whether the view's deltas are asked for.
         log: A change log, one batch a table.
     """
+    for join in query.joins:
+        if cycle(join.edges):
+            return describe(join, statistics, live=live, log=log)
+    known = statistics
+    for join in query.joins:
+        known = known if log is None else known.over(observe(log, join))
+    plan = plan_query(query, known, live)
     above = tuple(_lines(plan))
     told = [
         describe(leaf.physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), leaf.physical)
