@@ -31,7 +31,7 @@ def lay_out_records(query: ConjunctiveQuery, words: int) -> Records:
     atoms_of: dict[str, list[int]] = {}
     for i, atom in enumerate(query.atoms):
         atoms_of.setdefault(atom.table.name, []).append(i)
-    tables = []
+    tables: list[TableUse] = []
     places: dict[Factor, int] = {}
     own: dict[int, int] = {}
     table_of: dict[int, int] = {}
