@@ -10,6 +10,7 @@ from typing import Literal
 
 from sqlglot import TokenType, exp
 
+from livejoin.errors import UnsupportedQueryError
 from livejoin.sql.source import Source, offset_of
 
 Name = Literal[
@@ -138,10 +139,14 @@ def refuse_aggregates(node: exp.Expr, clause: str, remedy: str, source: Source, 
         UnsupportedQueryError: There is one.
     """
     if found := find_aggregate(node):
-        at = call_offset(found, source, default)
-        name = written_name(found, source, at)
-        msg = f"{name} is an aggregate, and {clause} is decided for each row before aggregates; {remedy}"
-        raise source.unsupported(name, msg, at)
+        raise refuse_aggregate(found, clause, remedy, source, call_offset(found, source, default))
+
+
+def refuse_aggregate(call: exp.Expr, clause: str, remedy: str, source: Source, offset: int) -> UnsupportedQueryError:
+    """The refusal of an aggregate at an offset."""
+    name = written_name(call, source, call_offset(call, source, offset))
+    msg = f"{name} is an aggregate, and {clause} is decided for each row before aggregates; {remedy}"
+    return source.unsupported(name, msg, offset)
 
 
 def refuse_windows(node: exp.Expr, source: Source, default: int) -> None:

@@ -26,7 +26,7 @@ from livejoin.sql.outputs import Item, distinct_names
 from livejoin.sql.parse import parse
 from livejoin.sql.project import column_at, first_rows, project, refuse_lists
 from livejoin.sql.query_tree import Block, Combined, QueryTree, Sorted, query_tree
-from livejoin.sql.select_block import SelectBlock, key_of, resolve_block
+from livejoin.sql.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.set_operation import combine
 from livejoin.sql.source import Source, offset_of, shown
 
@@ -103,7 +103,7 @@ def _over_items(key: SortBy, items: list[Item], source: Source) -> exp.Expr:
     positions = {key_of(item.value): i for i, item in reversed(list(enumerate(items)))}
 
     def exchanged(part: exp.Expr) -> exp.Expr:
-        position = positions.get(key_of(part)) if isinstance(part, exp.Condition) else None
+        position = place_of(part, positions)
         if position is not None:
             return column_at(position)
         if isinstance(part, exp.Column):

@@ -18,7 +18,7 @@ from livejoin.sql.joined import Joined
 from livejoin.sql.order import Order
 from livejoin.sql.query_tree import Block, Combined, QueryTree, Sorted
 from livejoin.sql.result_types import average_type, sum_type
-from livejoin.sql.select_block import SelectBlock, key_of, resolve_block
+from livejoin.sql.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.source import shown
 
 _KEYWORDS: dict[SetKind, str] = {"union": "UNION", "except": "EXCEPT", "intersect": "INTERSECT"}
@@ -99,7 +99,7 @@ class _Select:
             return self._plain(value)
 
         def exchanged(part: exp.Expr) -> exp.Expr:
-            group = self._groups.get(key_of(part)) if isinstance(part, exp.Condition) else None
+            group = place_of(part, self._groups)
             if group is not None:
                 return exp.var(f"g{group}")
             call = aggregate_call(part, self._block.source, offset)
@@ -112,7 +112,7 @@ class _Select:
         positions = {key_of(item.value): i for i, item in enumerate(self._block.items)}
 
         def exchanged(part: exp.Expr) -> exp.Expr:
-            position = positions.get(key_of(part)) if isinstance(part, exp.Condition) else None
+            position = place_of(part, positions)
             return part if position is None else exp.var(f"c{position}")
 
         return self._plain(value.copy().transform(exchanged))
@@ -126,7 +126,9 @@ class _Select:
             counted = "DISTINCT " + _row(values) if call.distinct else "*"
             return f"count({counted})" + _where([*(f"({value}) IS NOT NULL" for value in values), *kept])
         kind = self._joined.type_of(call.arguments[0], shown(call.arguments[0]), "argument", call.offset)
-        return _aggregate(call, values[0], kind, kept)
+        # The bare NULL has no type for DuckDB.
+        value = f"CAST(NULL AS {kind})" if values[0] == "NULL" else values[0]
+        return _aggregate(call, value, kind, kept)
 
 
 def _aggregate(call: AggregateCall, value: str, kind: SqlType, kept: list[str]) -> str:

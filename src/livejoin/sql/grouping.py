@@ -22,7 +22,7 @@ from livejoin.sql.outputs import Item, distinct_names
 from livejoin.sql.products import count_of, never_null, product_of
 from livejoin.sql.project import column_at
 from livejoin.sql.result_types import BIGINT, BOOLEAN, DOUBLE, average_type, sum_type
-from livejoin.sql.select_block import key_of
+from livejoin.sql.select_block import key_of, place_of
 from livejoin.sql.source import offset_of, shown
 
 _FUNCTIONS: dict[Name, Function] = {
@@ -69,6 +69,7 @@ class Grouping:
         self._values: list[Item] = []
         for value in groups:
             self._column(value, offset_of(value, start), "group")
+        self._grouped = dict(self._columns)
         self._groups = len(self._values)
         self._calls: list[Call] = []
 
@@ -92,10 +93,9 @@ class Grouping:
         return Aggregate(join, self._groups, calls, is_global)
 
     def _exchanged(self, part: exp.Expr, offset: int) -> exp.Expr:
-        if isinstance(part, exp.Condition):
-            group = self._columns.get(key_of(part), self._groups)
-            if group < self._groups:
-                return column_at(group)
+        group = place_of(part, self._grouped)
+        if group is not None:
+            return column_at(group)
         call = aggregate_call(part, self._source, offset)
         if call is not None:
             return self._result(call)

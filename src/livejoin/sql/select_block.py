@@ -6,13 +6,20 @@ column, HAVING the column if it is grouped, ORDER BY the output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import ErrorLevel, TokenType, exp
 
 from livejoin.schema import Catalog
-from livejoin.sql.aggregates import find_aggregate, is_within_aggregate, refuse_aggregates, refuse_windows
+from livejoin.sql.aggregates import (
+    call_offset,
+    find_aggregate,
+    is_within_aggregate,
+    refuse_aggregate,
+    refuse_aggregates,
+    refuse_windows,
+)
 from livejoin.sql.conditions import conjuncts
 from livejoin.sql.duckdb_text import REF
 from livejoin.sql.from_clause import Equality, bind_from
@@ -63,6 +70,7 @@ def resolve_block(block: Block, catalog: Catalog) -> SelectBlock:
         SqlError: A name that stands for nothing, or a clause outside, with its position.
     """
     select, source = block.select, block.source
+    order = order_of(select, source)
     clause = bind_from(select, catalog, source)
     conditions, start = list(clause.conditions), source.find({TokenType.FROM})
     for condition in conditions:
@@ -79,7 +87,6 @@ def resolve_block(block: Block, catalog: Catalog) -> SelectBlock:
     groups = names.groups(select.args.get("group"))
     having = select.args.get("having")
     kept = None if having is None else names.having(having.this, groups or ())
-    order = order_of(select, source)
     if order is not None:
         order = Order(tuple(names.order(key) for key in order.keys), order.limit, order.offset)
     sorted_by = [key.value for key in order.keys] if order else []
@@ -119,6 +126,11 @@ def key_of(node: exp.Expr) -> str:
     return node.unnest().copy().transform(named).sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
 
 
+def place_of(part: exp.Expr, places: Mapping[str, int]) -> int | None:
+    """The place of an expression by its `key_of`, None if it has none or the node is no expression."""
+    return places.get(key_of(part)) if isinstance(part, (exp.Condition, exp.Filter)) else None
+
+
 @dataclass(frozen=True)
 class _Names:
     """What the names behind the SELECT list stand for."""
@@ -144,13 +156,13 @@ class _Names:
     def _group(self, node: exp.Expr, start: int) -> exp.Expr:
         at = offset_of(node, start)
         position = position_of(node, len(self.items), "GROUP BY", self.source, at)
-        if position is not None:
-            value = self.items[position].value
-        elif _is_bare(node) and not self.scope.named(node.name) and (item := self._output(node.name)):
-            value = item.value
-        else:
-            value = resolve(node.unnest(), self.scope, self.source)
-        refuse_aggregates(value, "GROUP BY", "group by columns or expressions over them", self.source, at)
+        item = None if position is None else self.items[position]
+        if _is_bare(node) and not self.scope.named(node.name):
+            item = self._output(node.name)
+        value = resolve(node.unnest(), self.scope, self.source) if item is None else item.value
+        if found := find_aggregate(value):
+            at = at if item is not None else call_offset(found, self.source, at)
+            raise refuse_aggregate(found, "GROUP BY", "group by columns or expressions over them", self.source, at)
         return value
 
     def having(self, node: exp.Expr, groups: Sequence[exp.Expr]) -> exp.Expr:
