@@ -97,7 +97,9 @@ class Flow:
 
     def arrays(self) -> dict[str, Words]:
         """The whole state as flat arrays."""
-        arrays = {f"arena{i}": leaf.join.arena.words for i, leaf in enumerate(self.leaves)}
+        arrays: dict[str, Words] = {}
+        for i, leaf in enumerate(self.leaves):
+            arrays |= {f"leaf{i}.{name}": words for name, words in leaf.join.arrays().items()}
         for i, store in enumerate(self._stores):
             arrays |= {f"store{i}.{name}": words for name, words in store.arrays().items()}
         return arrays
@@ -105,10 +107,9 @@ class Flow:
     def restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of operators with the same plan."""
         for i, leaf in enumerate(self.leaves):
-            leaf.join.arena.words = arrays[f"arena{i}"]
+            leaf.join.restore(_below(f"leaf{i}.", arrays))
         for i, store in enumerate(self._stores):
-            prefix = f"store{i}."
-            store.restore({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+            store.restore(_below(f"store{i}.", arrays))
 
     def used_words(self, kind: Kind) -> list[Words]:
         """The words of values of a kind that stores keep, beside those of base rows."""
@@ -116,8 +117,8 @@ class Flow:
 
     def sizes(self) -> tuple[int, int]:
         """Bytes handed out and bytes allocated."""
-        used = sum(leaf.join.arena.used_bytes for leaf in self.leaves)
-        capacity = sum(leaf.join.arena.capacity_bytes for leaf in self.leaves)
+        used = sum(leaf.join.sizes()[0] for leaf in self.leaves)
+        capacity = sum(leaf.join.sizes()[1] for leaf in self.leaves)
         stored = sum(words.nbytes for store in self._stores for words in store.arrays().values())
         return used + stored, capacity + stored
 
@@ -264,6 +265,11 @@ class _StoreNode:
 
     def size(self) -> int | float:
         return self._store.count()
+
+
+def _below(prefix: str, arrays: Mapping[str, Words]) -> dict[str, Words]:
+    """The arrays whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): words for name, words in arrays.items() if name.startswith(prefix)}
 
 
 def _repeated(table: pa.Table, weights: Words, max_rows: int) -> Iterator[pa.Table]:

@@ -9,11 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.annotated import empty_group, group_rows, net_changes
+from livejoin.dataflow.bagged import BaggedJoin
 from livejoin.dataflow.delta import result_columns
 from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
 from livejoin.dataflow.rows import Delta, Rows, concatenate
 from livejoin.dataflow.wide import bigints
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.bagged import BaggedPlan
+from livejoin.plan.operators import Annotated, JoinPlan, Scan
 from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
@@ -30,7 +32,7 @@ class ScanLeaf:
     def __init__(self, plan: Scan, codec: Codec) -> None:
         self._plan = plan
         self._codec = codec
-        self.join = MultiwayJoin(plan.physical)
+        self.join = make_join(plan.physical)
 
     def changes(self, events: Words) -> Delta:
         """Apply events and give what changed; not net."""
@@ -85,7 +87,7 @@ class AnnotatedLeaf:
     def __init__(self, plan: Annotated, codec: Codec) -> None:
         self._plan = plan
         self._codec = codec
-        self.join = MultiwayJoin(plan.physical)
+        self.join = make_join(plan.physical)
 
     def changes(self, events: Words) -> Delta:
         """Apply events and give the net change of every group."""
@@ -115,3 +117,8 @@ class AnnotatedLeaf:
 def make_leaf(plan: Scan | Annotated, codec: Codec) -> ScanLeaf | AnnotatedLeaf:
     """The leaf for a plan."""
     return ScanLeaf(plan, codec) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec)
+
+
+def make_join(plan: JoinPlan) -> MultiwayJoin | BaggedJoin:
+    """The join for a plan."""
+    return BaggedJoin(plan) if isinstance(plan, BaggedPlan) else MultiwayJoin(plan)

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.plan.physical import PhysicalPlan, TableUse
+from livejoin.plan.operators import JoinPlan
+from livejoin.plan.physical import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.expression import evaluate, select_each_true
 from livejoin.state.codec import NULL_CODE
@@ -34,7 +35,7 @@ class Selection:
     factors: Words
 
 
-def select(plan: PhysicalPlan, use: TableUse, rows: pa.Table, words: Words) -> Selection:
+def select(plan: JoinPlan, use: TableUse, rows: pa.Table, words: Words) -> Selection:
     """What a plan has to know of rows of a table; as `atom_masks` and `factors`."""
     return Selection(atom_masks(plan.query, use.name, rows, words), factors(use.factors, rows))
 

@@ -105,7 +105,7 @@ def _times(m: Any, p: Any, one: int, entry: int, weight: int) -> int:
         return weight if factor > 0 else 0
     if factor != 1 and abs(float(weight) * float(factor)) > MAX_MULTIPLICITY:
         m[J_OVERFLOW] = 1
-    return weight * factor
+    return weight * factor  # type: ignore[no-any-return]
 
 
 @inlined
@@ -114,7 +114,7 @@ def _probe(m: Any, p: Any, one: int) -> int:
     width, offsets, bindings = p[one + A_WIDTH], p[one + A_OFFSETS], p[B_BINDINGS]
     h = hash_key(m, p, bindings, width, offsets)
     m[H_PROBES] += 1
-    return find(m, p, p[one + A_DIRECTORY], p[one + A_KEY], bindings, width, offsets, h)  # type: ignore[no-any-return]
+    return find(m, p, p[one + A_DIRECTORY], p[one + A_KEY], bindings, width, offsets, h)
 
 
 @helper

@@ -118,7 +118,7 @@ def candidates(
     else:
         bags = bag_plan(problem, atoms, live)
         complete, width = bags.decomposition.complete, str(bags.decomposition.width)
-        plans.append(Candidate(bags.outline, bags.line, bags.guarantee, bags.cost, bags.propagation, bags.obstacle))
+        plans.append(Candidate(bags.outline, bags.line, bags.guarantee, bags.cost, bags.propagation, ""))
     plans += foreign_key_candidates(query, atoms, problem)
     plans += view_tree_candidates(problem, atoms)
     plans.sort(key=lambda plan: (not plan.executable, plan.guarantee.bound))

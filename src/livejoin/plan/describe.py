@@ -12,6 +12,7 @@ from livejoin.plan.explanation import Alternative, Explanation, SearchOutline, T
 from livejoin.plan.footprint import index_bytes, record_bytes
 from livejoin.plan.guarantee import annotated_guarantee
 from livejoin.plan.log import describe_log
+from livejoin.plan.operators import JoinPlan
 from livejoin.plan.outline import atom_outlines
 from livejoin.plan.physical import PhysicalPlan, compile_plan
 from livejoin.plan.problem import Problem, passing_shares
@@ -27,7 +28,7 @@ def describe(
     live: bool = True,
     log: Sequence[ChangeBatch] | None = None,
     operators: Sequence[str] = (),
-    physical: PhysicalPlan | None = None,
+    physical: JoinPlan | None = None,
 ) -> Explanation:
     """Explain a conjunctive query: everything that is to be shown about it and its plan.
 
@@ -40,7 +41,7 @@ def describe(
         live: Whether the view keeps live views for deltas.
         log: A change log, one batch a table, with ``_seq`` if there are several.
         operators: What stands above the join, from the join upwards.
-        physical: The plan that maintains it; compiled from the chosen tree if None.
+        physical: The plan that maintains it; compiled from the chosen tree if None and there is one.
 
     Raises:
         ChangeFormatError: A log of several tables without ``_seq``.
@@ -61,7 +62,7 @@ def describe(
     if physical is None and free is None and chosen.executable and chosen.tree is not None:
         physical = compile_plan(query, chosen.tree, live)
     guarantee = chosen.guarantee
-    if query.sums and physical is not None:
+    if query.sums and isinstance(physical, PhysicalPlan):
         guarantee = annotated_guarantee(guarantee, _widens(physical, found.problem))
     return Explanation(
         sql=query.sql,
@@ -76,7 +77,7 @@ def describe(
         alternatives=tuple(_alternative(plan, plan is chosen) for plan in found.plans),
         search=_search(found.choice, found.complete),
         suggestions=suggest(query, known, free, chosen.guarantee.bound),
-        tables=() if physical is None else _tables(query, physical, found.problem, known),
+        tables=_tables(query, physical, found.problem, known) if isinstance(physical, PhysicalPlan) else (),
         deltas=live,
         digest="" if physical is None else physical.digest,
         log=None if log is None else describe_log(log, query, chosen.tree),

@@ -12,7 +12,6 @@ from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, O
 from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import Statistics, observe
 from livejoin.query.relational import Query
-from livejoin.theory import cycle
 
 
 def describe_query(
@@ -23,17 +22,12 @@ def describe_query(
 ) -> Explanation:
     """Explain a query and the operators that maintain it; as `describe`.
 
-    Of a query with a join that is not maintained yet, the first such join is explained.
-
     Args:
         query: The query.
         statistics: What is known of its tables.
         live: Whether the view's deltas are asked for.
         log: A change log, one batch a table.
     """
-    for join in query.joins:
-        if cycle(join.edges):
-            return describe(join, statistics, live=live, log=log)
     known = statistics
     for join in query.joins:
         known = known if log is None else known.over(observe(log, join))

@@ -11,13 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Result, ResultKind, Scan
-from livejoin.plan.physical import PhysicalPlan
+from livejoin.plan.operators import (
+    Annotated,
+    Combine,
+    Compute,
+    First,
+    Group,
+    JoinPlan,
+    Operator,
+    Result,
+    ResultKind,
+    Scan,
+)
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.query.relational import Aggregate, Call, Distinct, Join, Project, Relation, SetOperation, TopK
+from livejoin.theory.decomposition import decompose
 from livejoin.theory.free_connex import check_free_connex
 
-Compiler = Callable[[ConjunctiveQuery], PhysicalPlan]
+Compiler = Callable[[ConjunctiveQuery], JoinPlan]
 
 _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
 _KINDS: dict[str, ResultKind] = {
@@ -141,8 +152,14 @@ def _never_null(factor: Factor, query: ConjunctiveQuery) -> bool:
 
 
 def free_connex_output(query: ConjunctiveQuery, output: frozenset[str]) -> frozenset[str]:
-    """The least free-connex output that contains some variables; all variables if there is no smaller one."""
+    """The output that is kept for some variables: the least free-connex one that contains them.
+
+    A cyclic query has bags for every output. They may have to be wider for a smaller one: then all variables are kept.
+    """
     found = check_free_connex(query.edges, output)
+    if found.cycle:
+        as_wide = decompose(query.edges, output).width <= decompose(query.edges).width
+        return output if as_wide else query.variables
     return output | found.additions
 
 

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from livejoin.plan.bagged import BaggedPlan
 from livejoin.plan.physical import PhysicalPlan
 from livejoin.query import Output
 from livejoin.query.relational import Call, SetKind, SortKey
 from livejoin.schema import SqlType
 
+JoinPlan: TypeAlias = PhysicalPlan | BaggedPlan
 ResultKind = Literal["count", "sum", "avg", "var_pop", "var_samp"]
 
 
@@ -29,7 +31,7 @@ class Scan:
         asked: The variables that are asked for; the plan's output may have more, to be free-connex. None: all.
     """
 
-    physical: PhysicalPlan
+    physical: JoinPlan
     types: tuple[SqlType, ...]
     asked: frozenset[str] | None = None
 
@@ -63,7 +65,7 @@ class Annotated:
         is_global: Whether there is one row even if the join is empty.
     """
 
-    physical: PhysicalPlan
+    physical: JoinPlan
     types: tuple[SqlType, ...]
     results: tuple[Result, ...]
     is_global: bool

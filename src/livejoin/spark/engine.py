@@ -16,7 +16,7 @@ from typing import Any
 from livejoin.database import Database
 from livejoin.errors import StateError
 from livejoin.schema import Catalog, Table
-from livejoin.sql import bind_query, check_maintained
+from livejoin.sql import bind_query
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def sent_columns(
         append_only: Tables without deletions and without a window.
 
     Raises:
-        SqlError: A view does not bind, or cannot be maintained.
+        SqlError: A view does not bind.
     """
     catalog = Catalog()
     for table in tables.values():
@@ -137,7 +137,6 @@ def sent_columns(
     used: dict[str, set[int]] = {table.name: set() for table in tables.values()}
     for sql in views.values():
         for query in bind_query(sql, catalog).joins:
-            check_maintained(query)
             for atom in query.atoms:
                 predicate = (atom.predicate or "").lower()
                 used[atom.table.name].update(atom.columns)
