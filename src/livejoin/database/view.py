@@ -135,9 +135,12 @@ class View:
             ``state_bytes`` (handed out) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
             bits), ``atom_rows`` in the state, ``height`` of the tree; since the view was created: ``commits``,
             ``changes`` of base rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view),
-            ``touched`` (counters that P-UPDATE changed) and ``seconds`` in the kernels.
+            ``stopped`` (those at which propagation stopped), ``touched`` (counters and annotations that P-UPDATE
+            changed), ``probes`` (look-ups of keys), ``lambda_observed`` (``touched`` a change, which the enclosureness
+            of the change sequence bounds but for a constant: CROWN, Theorem 6.6) and ``seconds`` in the kernels.
         """
         flow = self._flow
+        counters = flow.counters()
         return {
             "state_bytes": flow.sizes()[0],
             "capacity_bytes": flow.sizes()[1],
@@ -145,7 +148,8 @@ class View:
             "atom_rows": sum(leaf.join.registered for leaf in flow.leaves),
             "height": max(plan.tree.height for plan in self._leaves),
             **self._work,
-            **flow.counters(),
+            **counters,
+            "lambda_observed": counters["touched"] / max(1, self._work["changes"]),
             "seconds": self._seconds,
         }
 
