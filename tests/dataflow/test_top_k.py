@@ -209,22 +209,27 @@ def test_a_large_window_moves_as_a_whole(versions: int) -> None:
     n, k = 20_000, 6000
     operator = TopKOperator([UP], k, 0, Codec(), [BIGINT])
     words = np.random.default_rng(3).permutation(n)
-    ones = np.ones(n, np.int64)
-    numbers(operator, words, ones, ones)
-    before = set(range(k))
-    begin = 0
-    for _ in range(2):
-        leaving = np.arange(begin, begin + 4000)
-        delta = numbers(operator, leaving, -ones[:4000], np.sort(leaving % versions))
-        found: Counter[int] = Counter()
+    numbers(operator, words, 1 + words % 3, np.ones(n, np.int64))
+    window = Counter(np.repeat(np.arange(n), 1 + np.arange(n) % 3)[:k].tolist())
+    for begin in range(0, 8000, 2000):
+        leaving = np.arange(begin, begin + 2000)
+        delta = numbers(operator, leaving, -1 - leaving % 3, np.sort(leaving % versions))
         for changes in by_version(delta).values():
-            found.update({row[0]: n for row, n in changes.items()})
-        begin += 4000
-        after = set(range(begin, begin + k))
-        expected = {**dict.fromkeys(after - before, 1), **dict.fromkeys(before - after, -1)}
-        assert {row: n for row, n in found.items() if n} == expected
-        before = after
+            window.update({row[0]: n for row, n in changes.items()})
+        rest = np.arange(begin + 2000, n)
+        assert {row: n for row, n in window.items() if n} == Counter(np.repeat(rest, 1 + rest % 3)[:k].tolist())
         operator._check()
+
+
+@pytest.mark.nojit
+def test_a_window_is_replaced_by_another() -> None:
+    """One version takes out every row of the result and lets in as many others."""
+    operator = TopKOperator([UP], 1500, 0, Codec(), [BIGINT])
+    words, ones = np.arange(4000), np.ones(4000, np.int64)
+    numbers(operator, words, ones, ones)
+    (changes,) = by_version(numbers(operator, words[:2000], -ones[:2000], ones[:2000])).values()
+    assert changes == {(x,): -1 for x in range(1500)} | {(x,): 1 for x in range(2000, 3500)}
+    operator._check()
 
 
 @pytest.mark.nojit

@@ -164,4 +164,4 @@ def set_child(m: Any, node: int, at: int, child: int, places: int, total: int) -
 @inlined
 def to_give(at: int, places: int) -> int:
     """Items that a full node gives to a new one: few if it grows at its end, so that rows in order fill their nodes."""
-    return places // 4 + 1 if at == places else places // 2
+    return places // 4 if at == places else places // 2
