@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from sql_fixtures import by_definition
+from sql_fixtures import by_definition, quoted
 
 from livejoin.query import Output
 from livejoin.query.relational import (
@@ -174,6 +174,10 @@ def check_product(call: Call, join: Join, connection: duckdb.DuckDBPyConnection)
     """Compare a product with the argument that it stands for, row by row; returns the number of rows."""
     assert call.product is not None and call.argument is not None
     assert len({factor.atom for factor in call.product.factors}) == len(call.product.factors)
+    for factor in call.product.factors:
+        # A factor is evaluated for every row of its table.
+        table = quoted(join.query.atoms[factor.atom].table.name)
+        connection.sql(f"SELECT CAST({factor.expression} AS BIGINT) FROM {table}").fetchall()
     query = replace(join.query, outputs=(join.query.outputs[call.argument],))
     text = by_definition(query, call.product.factors)
     rows = connection.sql(text).fetchall()

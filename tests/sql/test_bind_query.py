@@ -56,6 +56,7 @@ GROUPS = [
     "SELECT src, count(*) FROM G WHERE 1 = 0 GROUP BY src",
     "FROM G SELECT src, count(*) GROUP BY src HAVING count(*) > 1",
     "SELECT src IS DISTINCT FROM dst AS x, count(*) FROM G GROUP BY 1",
+    "SELECT sum(CAST(s AS INT)), count(CAST(s AS INT) + 1), avg(src * CAST(s AS INT)) FROM H WHERE s = '7' AND b",
     "SELECT round(sum(w), 1) AS s, floor(avg(w)) AS f FROM H",
 ]
 

@@ -186,6 +186,7 @@ UNSCALED = 'CAST(CAST("m" AS DECIMAL(38, 2)) * 100 AS BIGINT)'
             "count(*) FILTER (WHERE B.b AND A.dst > 1)",
             [(0, 'CASE WHEN "dst" > 1 THEN 1 ELSE 0 END'), (1, 'CASE WHEN "b" THEN 1 ELSE 0 END')],
         ),
+        ("sum(N.i * 2)", [(2, '"i" * 2')]),
         # What is equal by the join may be taken from another atom.
         ("sum(A.src * B.dst)", [(1, 'TRY_CAST("src" AS BIGINT) * "dst"')]),
         ("sum(A.dst) FILTER (WHERE N.k > A.src)", [(0, 'CASE WHEN TRY_CAST("dst" AS INT) > "src" THEN "dst" END')]),
@@ -208,6 +209,15 @@ UNSCALED = 'CAST(CAST("m" AS DECIMAL(38, 2)) * 100 AS BIGINT)'
 def test_products(call: str, factors: list[tuple[int, str]] | None) -> None:
     product = calls(call, JOIN)[0].product
     assert (None if product is None else [(f.atom, f.expression) for f in product.factors]) == factors
+
+
+def test_factors_are_null_where_the_predicate_does_not_hold() -> None:
+    product = calls("sum(i * 2), sum(i)", "FROM N WHERE q > 1")[0].product
+    assert product is not None
+    assert product.factors[0].expression == 'CASE WHEN ("q" > 1) THEN "i" * 2 END'
+    plain = calls("sum(i)", "FROM N WHERE q > 1")[0].product
+    assert plain is not None
+    assert plain.factors[0].expression == '"i"'
 
 
 def test_orders() -> None:

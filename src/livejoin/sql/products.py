@@ -173,5 +173,10 @@ def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> tuple[str
 
 
 def _text(node: exp.Expr, atom: int, joined: Joined, offset: int) -> str:
+    """A factor as DuckDB text, which must not fail for rows that the atom's predicates keep out."""
     columns = joined.scope.relations[atom].table.columns
-    return expression_text(node, lambda ref: columns[ref.column].name, joined.source, offset)
+    text = expression_text(node, lambda ref: columns[ref.column].name, joined.source, offset)
+    predicates = joined.conditions.predicates.get(atom, ())
+    if not predicates or isinstance(node, (exp.Column, exp.Literal)):
+        return text
+    return f"CASE WHEN {' AND '.join(f'({predicate})' for predicate in predicates)} THEN {text} END"

@@ -12,7 +12,10 @@ from sqlglot import TokenType, exp
 from livejoin.errors import UnsupportedQueryError
 from livejoin.sql.source import Source, offset_of, shown
 
-_JOINS_ONLY = "allowed is SELECT columns and expressions FROM tables, joined on equal columns, with WHERE"
+_ALLOWED = (
+    "allowed is SELECT expressions and aggregates FROM tables, joined on equal columns, with WHERE, GROUP BY, HAVING, "
+    "ORDER BY ... LIMIT, and set operations of such queries"
+)
 
 # Arguments of a SELECT node: clause, tokens of its keyword, what works instead.
 _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
@@ -25,7 +28,11 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "having": ("HAVING", (TokenType.HAVING,), "aggregates come later; maintain the join and aggregate its result"),
     "qualify": ("QUALIFY", (TokenType.QUALIFY,), "window functions come later"),
     "windows": ("WINDOW", (TokenType.WINDOW,), "window functions come later"),
-    "order": ("ORDER BY", (TokenType.ORDER_BY,), "a maintained result has no order; sort what you read from it"),
+    "order": (
+        "ORDER BY",
+        (TokenType.ORDER_BY,),
+        "a maintained result has no order; sort what you read from it, or keep the first rows with LIMIT",
+    ),
     "sort": ("SORT BY", (TokenType.SORT_BY,), "a maintained result has no order; sort what you read from it"),
     "cluster": ("CLUSTER BY", (TokenType.CLUSTER_BY,), "a maintained result has no order; sort what you read from it"),
     "distribute": ("DISTRIBUTE BY", (TokenType.DISTRIBUTE_BY,), "leave it out"),
@@ -33,7 +40,11 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "offset": ("OFFSET", (TokenType.OFFSET,), "it comes later; skip rows of what you read"),
     "locks": ("FOR UPDATE", (TokenType.FOR,), "leave it out"),
     "sample": ("TABLESAMPLE", (TokenType.TABLE_SAMPLE,), "filter on a hash of a column instead"),
-    "pivots": ("PIVOT", (TokenType.PIVOT, TokenType.UNPIVOT), "aggregates come later"),
+    "pivots": (
+        "PIVOT",
+        (TokenType.PIVOT, TokenType.UNPIVOT),
+        "write an aggregate with FILTER (WHERE ...) for each column",
+    ),
 }
 _LEADING_CLAUSES = {"with_", "distinct", "into", "hint"}
 _JOIN_CLAUSES = frozenset({"expressions", "from_", "joins", "where"})
@@ -91,7 +102,7 @@ def refuse_modifiers(tree: exp.Expr, source: Source) -> None:
     start = source.tokens[0].start
     for name, value in tree.args.items():
         if value and name not in _MODIFIERS:
-            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").replace("_", " ").upper(), (), _JOINS_ONLY))
+            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").replace("_", " ").upper(), (), _ALLOWED))
             at = source.find_outermost(kinds, 0, source.clause(clause, start))
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
 
@@ -105,7 +116,7 @@ def clause_refusal(name: str, source: Source, offset: int) -> UnsupportedQueryEr
 def refuse_statement(tree: exp.Expr, source: Source) -> UnsupportedQueryError:
     """The refusal of a statement that is no query."""
     clause = source.tokens[0].text.upper()
-    msg = f"{clause} is not a query that can be maintained; {_JOINS_ONLY}{_elsewhere(tree)}"
+    msg = f"{clause} is not a query that can be maintained; {_ALLOWED}{_elsewhere(tree)}"
     return source.unsupported(clause, msg, source.tokens[0].start)
 
 
@@ -127,12 +138,12 @@ def _refuse_clauses(select: exp.Select, source: Source, allowed: frozenset[str])
     found = []
     for name, value in select.args.items():
         if value and name not in allowed:
-            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _JOINS_ONLY))
+            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find_outermost(kinds, 0 if name in _LEADING_CLAUSES else behind, start)
             found.append((at, clause, f"{clause} is not supported: {remedy}"))
     found += _sub_queries(select, source)
     if select.args.get("from_") is None:
-        found.append((start, "SELECT", f"SELECT without FROM is constant; {_JOINS_ONLY}"))
+        found.append((start, "SELECT", f"SELECT without FROM is constant; {_ALLOWED}"))
     for node in select.find_all(exp.Placeholder, exp.Parameter):
         at = source.find(_PARAMETERS, default=start)
         found.append((at, "parameter", f"the parameter {shown(node)} has no value here; write the value itself"))
@@ -164,7 +175,7 @@ def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
         raise source.unsupported(clause, msg, source.find_back({TokenType.LATERAL, TokenType.VALUES}, offset, offset))
     for name, value in table.args.items():
         if value and name not in _ALLOWED_TABLE:
-            clause, kinds, remedy = _TABLE_CLAUSES.get(name, (name.strip("_").upper(), (), _JOINS_ONLY))
+            clause, kinds, remedy = _TABLE_CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find(kinds, offset, source.word(clause.split()[0], offset, offset))
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
     alias = table.args.get("alias")
