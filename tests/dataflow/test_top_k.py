@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import cmp_to_key
 from typing import Any
 
@@ -239,6 +240,18 @@ def test_loaded_rows() -> None:
     assert list(content(operator.scan(1))) == [((9,), 1), ((4,), 1)]
     assert sorted(operator.column_words(0).tolist())[:3] == [1, 4, 9]
     operator._check()
+
+
+def test_wide_decimals_outlive_the_dictionary() -> None:
+    """They are kept by their digits; no code of theirs must be remembered."""
+    wide = SqlType.decimal(38, 0)
+    operator = TopKOperator([UP], 1, 0, Codec(), [wide, BIGINT])
+    rows = [(Decimal(10**30), 1), (Decimal(-(10**37)), 2), (None, 3)]
+    operator.maintain([delta_of(operator.codec, operator.types, [Weighted(0, 0, row, 1) for row in rows], True)])
+    assert operator.column_words(0).size == 0 and operator.column_words(1).tolist() == [3, 2, 1]
+    operator.codec.retain(np.empty(0, np.int64), operator.column_words(0))
+    gone = operator.maintain([delta_of(operator.codec, operator.types, [Weighted(1, 0, rows[2], -1)])])
+    assert by_version(gone) == {1: Counter({(None, 3): -1, (Decimal(-(10**37)), 2): 1})}
 
 
 def test_lists_are_refused() -> None:

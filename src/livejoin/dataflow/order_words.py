@@ -81,6 +81,18 @@ class RowOrder:
             widths += self._width(key.column)
         return widths
 
+    def code_offset(self, column: int) -> int | None:
+        """The position of the word that a column's code is read off, None if its code is not kept."""
+        if self.types[column].kind == "string":
+            return self.offset(column) + PREFIX_WORDS
+        return self.offset(column) if self._width(column) == 1 else None
+
+    def codes(self, column: int, words: Words) -> Words:
+        """The codes of a column from the words at its `code_offset`."""
+        if self.types[column].kind == "string":
+            return np.ascontiguousarray(words)
+        return self._unshifted(words, self._key(column))
+
     def text(self, codec: Codec) -> Text:
         """The dictionary that decides between strings; empty if there are none. Valid until the next ``encode``."""
         if all(type.kind != "string" for type in self.types):
@@ -110,15 +122,15 @@ class RowOrder:
         """The rows of order words."""
         columns: list[Words | pa.Array] = []
         for column, type in enumerate(self.types):
-            key = next(key for key in self.columns if key.column == column)
-            lines = words[self.offset(column) :]
-            if type.kind == "string":
-                columns.append(np.ascontiguousarray(lines[PREFIX_WORDS]))
-            elif self._width(column) == 2:
-                columns.append(_decode_wide(lines, key, type))
+            offset = self.code_offset(column)
+            if offset is None:
+                columns.append(_decode_wide(words[self.offset(column) :], self._key(column), type))
             else:
-                columns.append(self._unshifted(lines[0], key))
+                columns.append(self.codes(column, words[offset]))
         return Rows(codec, self.types, columns, words.shape[1])
+
+    def _key(self, column: int) -> SortKey:
+        return next(key for key in self.columns if key.column == column)
 
     def _width(self, column: int) -> int:
         type = self.types[column]

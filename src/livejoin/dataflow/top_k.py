@@ -131,12 +131,16 @@ class TopKOperator:
         return min(max(total - int(self.plan[row_order.O_OFFSET]), 0), int(self.plan[row_order.O_LIMIT]))
 
     def column_words(self, column: int) -> Words:
-        """The words of a column over all rows that are kept, also outside of the result; O(rows)."""
-        width = int(self.plan[row_order.O_WIDTH])
-        words = np.empty((width, int(self.arena.words[nodes.T_ENTRIES])), np.int64)
-        for offset in range(width):
-            kernel.column_words(self.arena.words, offset, words[offset])
-        return self.order.decode(words, self.codec).codes(column)
+        """The codes of a column over all rows that are kept, also outside of the result; O(rows).
+
+        A wide decimal is kept by its digits, and has no code that the codec would have to remember: it has none.
+        """
+        words = np.empty(int(self.arena.words[nodes.T_ENTRIES]), np.int64)
+        offset = self.order.code_offset(column)
+        if offset is None:
+            return words[:0]
+        kernel.column_words(self.arena.words, offset, words)
+        return self.order.codes(column, words)
 
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays, valid until the next change."""
