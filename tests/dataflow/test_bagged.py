@@ -9,17 +9,17 @@ from itertools import product as cartesian
 
 import numpy as np
 import pytest
-from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import FUZZ
 
+from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
 from livejoin.dataflow.bagged import BaggedJoin
 from livejoin.errors import CapacityError
 from livejoin.plan.bagged import BaggedPlan, compile_bagged
 from livejoin.plan.physical import PhysicalPlan, compile_plan
 from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.theory.join_tree import least_height_tree
+from strategies import FUZZ
 
 TRIANGLE = ("ab", "bc", "ca")
 FOUR_CYCLE = ("ab", "bc", "cd", "da")
