@@ -137,7 +137,7 @@ FAILURES = [
     (flow_module, "delta_table", MemoryError),
     (flow_module, "delta_table", ExpressionError),
     (table_module.BaseTable, "_result", MemoryError),
-    (table_module, "_roomy", MemoryError),
+    (table_module, "roomy", MemoryError),
 ]
 
 
