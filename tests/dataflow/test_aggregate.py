@@ -28,6 +28,8 @@ from livejoin.state.codec import NULL_CODE, Codec
 from naive_aggregates import Overflow, aggregate, canonical
 from strategies import FUZZ
 
+pytestmark = pytest.mark.nojit
+
 BIGINT, INT = SqlType.integer(64), SqlType.integer(32)
 DOUBLE, TEXT, BOOLEAN = SqlType("double"), SqlType("string"), SqlType("boolean")
 NARROW, WIDE = SqlType.decimal(9, 2), SqlType.decimal(38, 4)

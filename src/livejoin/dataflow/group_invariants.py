@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.dataflow.group_plan import GroupPlan
-from livejoin.kernels import exact_sum, ordered_index
+from livejoin.kernels import exact_sum
 from livejoin.kernels import group_layout as g
 from livejoin.kernels import layout as k
 from livejoin.kernels.directory import find, hash_key
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.exact_sum import first_of, window_of
-from livejoin.kernels.ordered_index import block_of, class_of, length_of, level_of, places_of
+from livejoin.kernels.index_nodes import MOST, block_of, class_of, length_of, level_of, places_of
 
 Words = npt.NDArray[np.int64]
 Spans = list[tuple[int, int]]
@@ -84,7 +84,7 @@ def _values(arena: Words, link: int, spans: Spans) -> Iterator[tuple[int, int]]:
     if link == 0:
         return
     block, length, places = block_of(link), length_of(link), places_of(link)
-    assert 1 <= length <= places <= ordered_index.MOST, "a node has entries and space for them"
+    assert 1 <= length <= places <= MOST, "a node has entries and space for them"
     spans.append((block, 1 << class_of(link)))
     for i in range(length):
         key, value = int(arena[block + i]), int(arena[block + places + i])

@@ -236,7 +236,9 @@ def _accumulator(
     if need.kind == g.INDEX:
         is_ordered = any(call.argument == need.argument and call.function in _ORDERED for call in calls)
         words[g.A_DETAIL] = _order(types[need.argument]) if is_ordered else value_order.NUMBER
-    if need.kind in (g.DOUBLE_SUM, g.DOUBLE_SQUARES):
+    elif need.kind in (g.SUM_WIDE, g.SQUARES, g.SQUARES_WIDE):
+        words[g.A_DETAIL] = _SIZES[need.kind]
+    elif need.kind in (g.DOUBLE_SUM, g.DOUBLE_SQUARES):
         words[g.A_DETAIL] = offsets[Accumulator(need.argument, g.COUNT, need.distinct)]
     return words
 
@@ -263,21 +265,22 @@ def _result(call: Call, offsets: dict[Accumulator, int], types: Sequence[SqlType
     words[g.C_COUNT] = offsets.get(Accumulator(argument, g.COUNT, distinct), 0)
     words[g.C_FIRST] = offsets.get(total, 0)
     words[g.C_FIRST_WORDS] = _SIZES[total.kind]
+    words[g.C_UNIT] = exact_sum.UNIT if is_double else 0
     match call.function:
         case "count":
             words[g.C_KIND] = g.GIVE_COUNT
         case "sum":
-            words[g.C_KIND] = g.GIVE_DOUBLE_SUM if is_double else g.GIVE_SUM
+            words[g.C_KIND] = g.GIVE_DOUBLE if is_double else g.GIVE_SUM
             words[g.C_WIDTH] = 1 if is_double else 2
         case "avg" if call.type.kind == "decimal":
             words[g.C_KIND], words[g.C_WIDTH] = g.GIVE_AVERAGE, 2
             words[g.C_DETAIL] = call.type.scale - type_.scale
         case "avg":
-            words[g.C_KIND] = g.GIVE_DOUBLE_QUOTIENT if is_double else g.GIVE_QUOTIENT
+            words[g.C_KIND] = g.GIVE_QUOTIENT
             words[g.C_DETAIL] = type_.scale
         case "var_pop" | "var_samp":
             squares = Accumulator(argument, _square_kind(type_), distinct)
-            words[g.C_KIND] = g.GIVE_DOUBLE_VARIANCE if is_double else g.GIVE_VARIANCE
+            words[g.C_KIND] = g.GIVE_VARIANCE
             words[g.C_SECOND], words[g.C_SECOND_WORDS] = offsets[squares], _SIZES[squares.kind]
             words[g.C_DETAIL] = type_.scale
             words[g.C_SAMPLE] = int(call.function == "var_samp")

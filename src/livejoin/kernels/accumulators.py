@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from livejoin.kernels import group_layout as g
 from livejoin.kernels.big_integer import add, negate, square, subtract, times
-from livejoin.kernels.exact_sum import add_double, add_square, forget, is_finite
+from livejoin.kernels.exact_sum import add_double, forget, is_finite
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.ordered_index import change
 from livejoin.kernels.ring import add_wide, high_product
@@ -26,48 +28,30 @@ def _add_product(m: Any, at: int, word: int, weight: int) -> None:
 
 
 @helper
-def _settle(m: Any, at: int, words: int, weight: int, length: int) -> None:
-    """Add the term in scratch, of ``length`` words, ``weight`` times to an integer of ``words`` words."""
-    times(m, g.G_TERM, length, abs(weight))
-    if weight > 0:
-        add(m, at, words, g.G_TERM, length + 1)
-    else:
-        subtract(m, at, words, g.G_TERM, length + 1)
-
-
-@helper
-def _add_wide_decimal(m: Any, at: int, low: int, high: int, weight: int) -> None:
-    m[g.G_TERM] = low
-    m[g.G_TERM + 1] = high
-    if high < 0:
-        negate(m, g.G_TERM, 2)
-        weight = -weight
-    _settle(m, at, 3, weight, 2)
-
-
-@helper
-def _add_square(m: Any, at: int, word: int, weight: int) -> None:
-    size = abs(word)
-    m[g.G_TERM] = size * size
-    m[g.G_TERM + 1] = high_product(size, size)
-    _settle(m, at, 3, weight, 2)
-
-
-@helper
-def _add_wide_square(m: Any, at: int, low: int, high: int, weight: int) -> None:
+def _add_wide(m: Any, at: int, words: int, low: int, high: int, squared: bool, weight: int) -> None:
+    """Add a two-word integer, or its square, ``weight`` times to an integer of some words."""
     m[g.G_LEFT] = low
     m[g.G_LEFT + 1] = high
     if high < 0:
         negate(m, g.G_LEFT, 2)
-    square(m, g.G_LEFT, 2, g.G_TERM)
-    _settle(m, at, 5, weight, 4)
+    term, length = g.G_LEFT, 2
+    negative = weight < 0
+    if squared:
+        square(m, g.G_LEFT, 2, g.G_TERM)
+        term, length = g.G_TERM, 4
+    elif high < 0:
+        negative = not negative
+    times(m, term, length, abs(weight))
+    if negative:
+        subtract(m, at, words, term, length + 1)
+    else:
+        add(m, at, words, term, length + 1)
 
 
 @helper
-def _add_double(m: Any, at: int, word: int, weight: int) -> None:
-    if is_finite(word):
-        add_double(m, at, word, weight, g.G_TERM)
-    elif word & ((1 << 52) - 1) != 0:
+def _add_special(m: Any, at: int, word: int, weight: int) -> None:
+    """Count an infinite double or NaN."""
+    if word & ((1 << 52) - 1) != 0:
         m[at + 1] += weight
     elif word > 0:
         m[at + 2] += weight
@@ -87,12 +71,12 @@ def accumulate(m: Any, p: Any, group: int, values: Any, line: int, row: int, wei
         line: Distance of the lines.
         row: Position of the row.
         weight: The change of its multiplicity, not 0.
-        texts: The dictionaries, see `livejoin.kernels.value_order.precedes`.
+        texts: The dictionaries, see `livejoin.kernels.text`.
 
     Cost: O(1) an accumulator, O(log(distinct values of the group)) an index.
     """
     m[group + g.R_ROWS] += weight
-    entered = 0
+    entered: Any = np.int64(0)  # unlike Python's integers it wraps where nothing is compiled
     for a in range(p[g.P_ACCUMULATORS], p[g.P_ACCUMULATORS_END], g.ACCUMULATOR):
         if values[p[a + g.A_NULL] * line + row] == g.NULL:
             continue
@@ -108,21 +92,18 @@ def accumulate(m: Any, p: Any, group: int, values: Any, line: int, row: int, wei
         elif kind == g.SUM:
             _add_product(m, at, word, by)
         elif kind == g.INDEX:
-            entered = change(m, at, word, by, p[a + g.A_DETAIL], texts, g.G_PATH)
-        elif kind == g.DOUBLE_SUM:
-            _add_double(m, at, word, by)
-        elif kind == g.DOUBLE_SQUARES:
+            entered = np.int64(change(m, at, word, by, p[a + g.A_DETAIL], texts, g.G_PATH))
+        elif kind == g.DOUBLE_SUM or kind == g.DOUBLE_SQUARES:
             if is_finite(word):
-                add_square(m, at, word, by, g.G_TERM)
+                add_double(m, at, word, kind == g.DOUBLE_SQUARES, by, g.G_TERM)
+            elif kind == g.DOUBLE_SUM:
+                _add_special(m, at, word, by)
         elif kind == g.TRUE:
             if word == 1:
                 m[at] += by
-        elif kind == g.SQUARES:
-            _add_square(m, at, word, by)
-        elif kind == g.SUM_WIDE:
-            _add_wide_decimal(m, at, word, values[place + line], by)
         else:
-            _add_wide_square(m, at, word, values[place + line], by)
+            high = word >> 63 if kind == g.SQUARES else values[place + line]
+            _add_wide(m, at, p[a + g.A_DETAIL], word, high, kind != g.SUM_WIDE, by)
 
 
 @helper

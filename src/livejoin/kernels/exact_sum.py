@@ -80,8 +80,9 @@ def _widen(m: Any, at: int, begin: int, end: int) -> None:
 
 
 @helper
-def _accumulate(m: Any, at: int, place: int, term: int, words: int, negative: bool) -> None:
-    """Add a magnitude, or take it away, at a word of the fixed-point number."""
+def _accumulate(m: Any, at: int, place: int, term: int, negative: bool) -> None:
+    """Add a magnitude of four words, or take it away, at a word of the fixed-point number."""
+    words = 4
     while words > 0 and m[term + words - 1] == 0:
         words -= 1
     if words == 0:
@@ -109,40 +110,28 @@ def _accumulate(m: Any, at: int, place: int, term: int, words: int, negative: bo
 
 
 @helper
-def add_double(m: Any, at: int, word: int, weight: int, term: int) -> None:
-    """Add a finite double ``weight`` times to the sum whose link is at ``at``.
+def add_double(m: Any, at: int, word: int, squared: bool, weight: int, term: int) -> None:
+    """Add a finite double, or its square, ``weight`` times to the sum whose link is at ``at``.
 
     Args:
         m: The arena, with `WORST_CASE` words of space.
         at: Where the link is.
         word: The double's bits.
+        squared: Whether its square is added.
         weight: How often; negative takes away.
-        term: Reference of three words of scratch.
+        term: Reference of four words of scratch.
     """
     exponent = (word >> 52) & _EXPONENT
     mantissa = word & _FRACTION
     if exponent > 0:
         mantissa |= _ONE
         exponent -= 1
-    shift = np.uint64(exponent & 63)
-    m[term] = np.int64(np.uint64(mantissa) << shift)
-    m[term + 1] = 0
-    if exponent & 63 != 0:
-        m[term + 1] = np.int64(np.uint64(mantissa) >> (np.uint64(64) - shift))
-    times(m, term, 2, abs(weight))
-    _accumulate(m, at, exponent >> 6, term, 3, (word < 0) != (weight < 0))
-
-
-@helper
-def add_square(m: Any, at: int, word: int, weight: int, term: int) -> None:
-    """Add the square of a finite double ``weight`` times; as `add_double`, with four words of scratch."""
-    exponent = (word >> 52) & _EXPONENT
-    mantissa = word & _FRACTION
-    if exponent > 0:
-        mantissa |= _ONE
-        exponent -= 1
-    exponent *= 2
-    low, high = np.uint64(mantissa * mantissa), np.uint64(high_product(mantissa, mantissa))
+    low, high = np.uint64(mantissa), np.uint64(0)
+    negative = word < 0
+    if squared:
+        low, high = np.uint64(mantissa * mantissa), np.uint64(high_product(mantissa, mantissa))
+        exponent *= 2
+        negative = False
     shift = np.uint64(exponent & 63)
     m[term] = np.int64(low << shift)
     m[term + 1] = np.int64(high << shift)
@@ -152,7 +141,7 @@ def add_square(m: Any, at: int, word: int, weight: int, term: int) -> None:
         m[term + 1] |= np.int64(low >> back)
         m[term + 2] = np.int64(high >> back)
     times(m, term, 3, abs(weight))
-    _accumulate(m, at, exponent >> 6, term, 4, weight < 0)
+    _accumulate(m, at, exponent >> 6, term, negative != (weight < 0))
 
 
 @helper

@@ -23,7 +23,7 @@ from livejoin.kernels.big_integer import (
     times,
     to_double,
 )
-from livejoin.kernels.exact_sum import UNIT, class_of, first_of, window_of
+from livejoin.kernels.exact_sum import class_of, first_of, window_of
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.ordered_index import greatest, least
 
@@ -33,6 +33,7 @@ _MINUS_INFINITY = -(1 << 52)
 _LARGEST_HIGH = 10**38 >> 64  # of decimals of 38 digits
 _EXACT = 1 << 53
 _WORD_DIGITS = 16  # decimal digits that a word surely holds
+_SPARE = 8  # words: 3 for two counts, 5 for twice 38 digits
 
 
 @helper
@@ -66,78 +67,12 @@ def _give_average(m: Any, to: int, at: int, words: int, count: int, digits: int)
 
 
 @helper
-def _quotient(m: Any, at: int, words: int, count: int, digits: int, exponent: int) -> int:
-    """The double nearest to ``sum * 2**exponent / count / 10**digits``."""
-    if words == 2 and digits == 0 and exponent == 0 and count < _EXACT:
-        low = m[at]
-        if m[at + 1] == low >> 63 and -_EXACT < low < _EXACT:
-            return np.float64(np.float64(low) / np.float64(count)).view(np.int64)  # type: ignore[return-value]
-    below = 2 + (digits + _WORD_DIGITS - 1) // _WORD_DIGITS
-    work = g.G_NUMERATOR
-    clear(m, work, below)
-    negative = magnitude(m, at, words, work + below)
-    rest = divide(m, work, below + words, count)
-    if divide_by_power(m, work, below + words, digits):
-        rest = True
-    return to_double(m, work, below + words, exponent - 64 * below, rest, negative)
-
-
-@helper
-def _variance(
-    m: Any,
-    at: int,
-    words: int,
-    first: int,
-    squares: int,
-    square_words: int,
-    square_first: int,
-    count: int,
-    sample: int,
-    digits: int,
-    unit: int,
-) -> int:
-    """The double nearest to ``(n * sum(x*x) - sum(x)**2) / (n * (n - sample))``.
-
-    Args:
-        m: The arena.
-        at, words, first: The sum: an integer, and the place of its first word in a fixed-point number.
-        squares, square_words, square_first: The sum of squares.
-        count: The number of values n.
-        sample: 1 for the variance of a sample.
-        digits: Decimal digits behind the point of a value.
-        unit: Binary digits of a value behind the fixed-point number's word 0.
-    """
-    left, right, work = g.G_LEFT, g.G_RIGHT, g.G_NUMERATOR
-    magnitude(m, at, words, left)
-    while words > 0 and m[left + words - 1] == 0:
-        words -= 1
-    while words > 0 and m[left] == 0:
-        left += 1
-        first += 1
-        words -= 1
-    square(m, left, words, right)
-    while square_words > 0 and m[squares + square_words - 1] == 0:
-        square_words -= 1
-    if square_words == 0:
-        return 0
-    base = square_first if words == 0 else min(2 * first, square_first)
-    end = max(2 * (first + words), square_first + square_words) + 1
-    below = 3 + (2 * digits + _WORD_DIGITS - 1) // _WORD_DIGITS
-    length = below + end - base
-    clear(m, work, length)
-    start = work + below + square_first - base
-    for i in range(square_words):
-        m[start + i] = m[squares + i]
-    times(m, start, square_words, count)
-    if words > 0:
-        start = work + below + 2 * first - base
-        subtract(m, start, work + length - start, right, 2 * words)
-    rest = divide(m, work, length, count)
-    if divide(m, work, length, count - sample):
-        rest = True
-    if divide_by_power(m, work, length, 2 * digits):
-        rest = True
-    return to_double(m, work, length, 64 * (base - below) - 2 * unit, rest, False)
+def _is_plain(m: Any, p: Any, c: int, at: int, count: int) -> bool:
+    """Whether an average is that of a sum and a count that are doubles without rounding."""
+    if p[c + g.C_KIND] != g.GIVE_QUOTIENT or p[c + g.C_FIRST_WORDS] != 2 or p[c + g.C_DETAIL] != 0:
+        return False
+    plain: bool = m[at + 1] == m[at] >> 63 and -_EXACT < m[at] < _EXACT and count < _EXACT
+    return plain
 
 
 @inlined
@@ -153,24 +88,84 @@ def _special(m: Any, at: int) -> int:
 
 
 @helper
+def _deviations(m: Any, sums: int, words: int, first: int, squares: int, more: int, second: int, count: int) -> int:
+    """Write ``n * sum(x*x) - sum(x)**2`` as a magnitude.
+
+    Args:
+        m: The arena.
+        sums, words, first: Magnitude of the sum, and the place of its first word in a fixed-point number.
+        squares, more, second: The sum of squares, likewise.
+        count: The number of values n.
+
+    Returns:
+        The place of its first word; it is written from ``G_NUMERATOR`` on, behind `_SPARE` words of space, and ends at
+        ``G_END``.
+    """
+    while words > 0 and m[sums + words - 1] == 0:
+        words -= 1
+    while words > 0 and m[sums] == 0:
+        sums += 1
+        first += 1
+        words -= 1
+    while more > 0 and m[squares + more - 1] == 0:
+        more -= 1
+    base = min(2 * first, second) if words > 0 else second
+    at = g.G_NUMERATOR + _SPARE
+    clear(m, at, g.G_END - at)
+    start = at + second - base
+    for i in range(more):
+        m[start + i] = m[squares + i]
+    times(m, start, more, count)
+    square(m, sums, words, g.G_RIGHT)
+    start = at + 2 * first - base
+    subtract(m, start, g.G_END - start, g.G_RIGHT, 2 * words)
+    return base
+
+
+@helper
 def _double(m: Any, p: Any, c: int, group: int, count: int) -> int:
-    """A result from sums of doubles."""
-    kind = p[c + g.C_KIND]
+    """The sum, average or variance as the nearest double."""
+    kind, digits, unit = p[c + g.C_KIND], p[c + g.C_DETAIL], p[c + g.C_UNIT]
     at = group + p[c + g.C_FIRST]
-    special = _special(m, at)
-    if special != 0:
-        return CANONICAL_NAN if kind == g.GIVE_DOUBLE_VARIANCE else special
-    if m[at] == 0:
-        return 0
-    sums, words, first = window_of(m[at]), 1 << class_of(m[at]), first_of(m[at])
-    if kind == g.GIVE_DOUBLE_SUM:
-        negative = magnitude(m, sums, words, g.G_LEFT)
-        return to_double(m, g.G_LEFT, words, 64 * first - UNIT, False, negative)
-    if kind == g.GIVE_DOUBLE_QUOTIENT:
-        return _quotient(m, sums, words, count, 0, 64 * first - UNIT)
-    link = m[group + p[c + g.C_SECOND]]
-    squares, square_words = window_of(link), 1 << class_of(link)
-    return _variance(m, sums, words, first, squares, square_words, first_of(link), count, p[c + g.C_SAMPLE], 0, UNIT)
+    if _is_plain(m, p, c, at, count):
+        return np.float64(np.float64(m[at]) / np.float64(count)).view(np.int64)  # type: ignore[return-value]
+    sums, words, first = at, p[c + g.C_FIRST_WORDS], 0
+    squares, more, second = group + p[c + g.C_SECOND], p[c + g.C_SECOND_WORDS], 0
+    if unit > 0:
+        special = _special(m, at)
+        if special != 0:
+            return CANONICAL_NAN if kind == g.GIVE_VARIANCE else special
+        if m[at] == 0:
+            return 0
+        sums, words, first = window_of(m[at]), 1 << class_of(m[at]), first_of(m[at])
+        if kind == g.GIVE_VARIANCE:
+            link = m[squares]
+            squares, more, second = window_of(link), 1 << class_of(link), first_of(link)
+    negative = magnitude(m, sums, words, g.G_LEFT)
+    # The spare words below take in what division leaves of the magnitude, so that 65 bits or more are there to round.
+    work = g.G_NUMERATOR
+    if kind == g.GIVE_VARIANCE:
+        first = _deviations(m, g.G_LEFT, words, first, squares, more, second, count)
+        words = g.G_END - work - _SPARE
+        digits *= 2
+        unit *= 2
+        negative = False
+    else:
+        for i in range(words):
+            m[work + _SPARE + i] = m[g.G_LEFT + i]
+    while words > 1 and m[work + _SPARE + words - 1] == 0:
+        words -= 1
+    below = 3 + (digits + _WORD_DIGITS - 1) // _WORD_DIGITS
+    work += _SPARE - below
+    clear(m, work, below)
+    rest = False
+    if kind != g.GIVE_DOUBLE:
+        rest = divide(m, work, below + words, count)
+    if kind == g.GIVE_VARIANCE and divide(m, work, below + words, count - p[c + g.C_SAMPLE]):
+        rest = True
+    if divide_by_power(m, work, below + words, digits):
+        rest = True
+    return to_double(m, work, below + words, 64 * (first - below) - unit, rest, negative)
 
 
 @helper
@@ -200,12 +195,6 @@ def render(m: Any, p: Any, group: int, to: int) -> None:
             _give_wide(m, to, at, p[c + g.C_FIRST_WORDS])
         elif kind == g.GIVE_AVERAGE:
             _give_average(m, to, at, p[c + g.C_FIRST_WORDS], count, p[c + g.C_DETAIL])
-        elif kind == g.GIVE_QUOTIENT:
-            m[to] = _quotient(m, at, p[c + g.C_FIRST_WORDS], count, p[c + g.C_DETAIL], 0)
-        elif kind == g.GIVE_VARIANCE:
-            second = group + p[c + g.C_SECOND]
-            words, more = p[c + g.C_FIRST_WORDS], p[c + g.C_SECOND_WORDS]
-            m[to] = _variance(m, at, words, 0, second, more, 0, count, p[c + g.C_SAMPLE], p[c + g.C_DETAIL], 0)
         elif kind == g.GIVE_ALL:
             m[to] = 1 if m[at] == count else 0
         elif kind == g.GIVE_ANY:

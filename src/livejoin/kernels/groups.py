@@ -20,6 +20,7 @@ from livejoin.kernels.group_results import render
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.layout import D_COUNT, D_LOG, D_SLOTS, DONE, H_BUMP, H_END, MASK32, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered_index import words_of, write
+from livejoin.kernels.text import pointers
 
 
 @helper
@@ -105,7 +106,7 @@ def maintain(
         values: int64 of shape (lines, rows): the groups' words, then those of the arguments.
         weights: int64, the change of each row's multiplicity.
         versions: int64, ascending.
-        texts: The dictionaries, see `livejoin.kernels.value_order.precedes`.
+        texts: The dictionaries, see `livejoin.kernels.text`.
         emit: Whether to write what changed.
         output: int64 of shape (words of a group and its results + 3, capacity of at least 2): the rows that went and
             came, with their weight (-1 or 1), their version, and a number that the two rows of a group share.
@@ -122,6 +123,7 @@ def maintain(
     p = words(plan)
     flat = words(values)
     listed = words(lists)
+    read = pointers(texts)
     m[g.G_OUT] = 0
     m[g.G_LISTED] = 0
     rows = versions.shape[0]
@@ -149,7 +151,7 @@ def maintain(
             if m[group + g.R_TOUCH] == 0:
                 _touch(m, p, group, emit)
             if weights[row] != 0:
-                accumulate(m, p, group, flat, line, row, weights[row], texts)
+                accumulate(m, p, group, flat, line, row, weights[row], read)
             row += 1
         m[g.G_ROW] = row
         m[g.G_PHASE] = g.EMIT
