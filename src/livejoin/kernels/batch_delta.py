@@ -36,6 +36,7 @@ X_NEXT = 1  # next record in the list
 X_OF = 2  # reference of what changes
 X_OWN = 3  # first word of the algorithm's own
 
+NEED_DELTA = 3  # what `maintain` returns besides DONE, NEED_SPACE and OUTPUT_FULL: the delta needs more space
 FULL = 0  # a delta has no space for another record
 MOST_EVENTS = 1 << 16  # of a batch, which bounds the space for its delta
 

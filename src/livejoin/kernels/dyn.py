@@ -10,7 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from livejoin.kernels.arena import words
-from livejoin.kernels.batch_delta import D_EVENT_END, D_PASS, D_PLAIN, FULL, batch_end, clear, forget, record
+from livejoin.kernels.batch_delta import (
+    D_EVENT_END,
+    D_PASS,
+    D_PLAIN,
+    FULL,
+    NEED_DELTA,
+    batch_end,
+    clear,
+    forget,
+    record,
+)
 from livejoin.kernels.dyn_apply import apply_delta
 from livejoin.kernels.dyn_delta import change_atom, change_hyperedge, gather, keys_of, tuples_of
 from livejoin.kernels.dyn_layout import (
@@ -24,7 +34,6 @@ from livejoin.kernels.dyn_layout import (
     N_TREE_PATH,
     N_TREE_PATH_LIST,
     N_VALUE,
-    NEED_DELTA,
     P_ATOM_LIST,
     P_ATOMS,
     PROPAGATE,
@@ -198,7 +207,7 @@ def maintain(
 def scan(arena: Any, plan: Any, cursor_words: Any, output: Any) -> tuple[bool, int]:
     """Enumerate the result into a buffer of shape (columns, capacity) (DYN, Algorithm 3).
 
-    The cursor starts with a depth of -1; returns whether it is finished and the rows written.
+    The cursor starts at zero; returns whether it is finished and the rows written.
     """
     m = words(arena)
     p = words(plan)

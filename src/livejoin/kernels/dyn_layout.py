@@ -94,7 +94,7 @@ STEP_CHANGED = 4  # 1: the step goes over the changed tuples of the slot
 STEP = 5
 
 # Cursor of an enumeration
-K_DEPTH = 0  # innermost open depth, -1: not started
+K_DEPTH = 0  # number of open depths, 0: not started
 K_COPIES = 1  # copies of the current result already written
 CURSOR = 2
 K_ROW = 0
@@ -122,5 +122,3 @@ WILL = 2  # live afterwards
 PROPAGATE = 0
 ENUMERATE = 1
 APPLY = 2
-
-NEED_DELTA = 3  # the delta of a batch needs more space: enlarge it and call again

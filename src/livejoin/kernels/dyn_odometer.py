@@ -66,7 +66,7 @@ from livejoin.kernels.layout import BAG, MASK32, P_HEAD, P_MODE, P_WORDS, REF_MA
 @helper
 def start(cursor: Any) -> None:
     """Set a cursor before the first result."""
-    cursor[K_DEPTH] = -1
+    cursor[K_DEPTH] = 0
     cursor[K_COPIES] = 0
 
 
@@ -246,7 +246,7 @@ def advance(
     steps = p[program + G_STEP_LIST]
     lowest = p[program + G_LOWEST]
     spare = level_of(p, last + 1)
-    depth = cursor[K_DEPTH]
+    depth = cursor[K_DEPTH] - 1
     opened = depth == last
     while True:
         while not opened:
@@ -262,7 +262,7 @@ def advance(
             level = level_of(p, last)
             done, at = _write_group(m, d, p, program, cursor, level, last == lowest, plain, out, capacity, at)
             if not done:
-                cursor[K_DEPTH] = last
+                cursor[K_DEPTH] = last + 1
                 return False, at
         while True:
             depth -= 1

@@ -144,7 +144,7 @@ class _Compiler:
             table_words += [header, use.stride, len(use.atoms), atoms, len(use.columns), out.put(use.columns)]
         for i in range(len(self.nodes)):
             out.words[self.at[i] : self.at[i] + y.NODE] = self._descriptor(i)
-        header = {
+        fields = {
             k.P_NODES: len(self.nodes),
             k.P_FIRST_NODE: self.at[0],
             k.P_TABLES: len(tables),
@@ -162,7 +162,7 @@ class _Compiler:
             y.P_ATOMS: len(self.query.atoms),
             y.P_ATOM_LIST: out.put([self.at[self.node_of_atom[a]] for a in range(len(self.query.atoms))]),
         }
-        out.fill(0, header)
+        out.fill(0, fields)
         return DynPlan(
             query=self.query,
             tree=self.tree,
