@@ -31,8 +31,8 @@ ci: ## run what CI runs: checks of the source, then all tests
 bench: $(STAMP) ## measure on a sample; make bench DATA=soc-Epinions1.txt.gz for the real thing
 	@$(BIN)/python -m benchmarks graph $(if $(DATA),--data $(DATA),--small)
 
-fuzz: $(STAMP) ## run the property tests with many more examples; EXAMPLES=3000
-	@LIVEJOIN_FUZZ=$(or $(EXAMPLES),3000) $(BIN)/python -m pytest tests -m "not spark" --timeout 0
+fuzz: $(STAMP) ## run the property tests with new random cases; MINUTES=60 EXAMPLES=300
+	@sh tools/fuzz.sh $(BIN)/python $(or $(MINUTES),10) $(or $(EXAMPLES),300)
 
 lint: $(STAMP)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -14,7 +14,7 @@ from livejoin.dataflow.invariants import State
 from livejoin.dataflow.multiway import MultiwayJoin
 from livejoin.kernels import layout as k
 from livejoin.plan import compile_plan
-from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
+from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.table import BaseTable
 from livejoin.theory.join_tree import JoinTree
@@ -30,6 +30,8 @@ class JoinDriver:
         tree: A generalized join tree of the query.
         output: The output's variables; the sorted variables of the query if None.
         capacity: Rows and segments of an output buffer.
+        free: Output variables of a query with distinct results; they must be the output.
+        sums: The annotation of its results.
     """
 
     def __init__(
@@ -39,6 +41,8 @@ class JoinDriver:
         output: Sequence[str] | None = None,
         capacity: int | None = None,
         live: bool = True,
+        free: frozenset[str] | None = None,
+        sums: Sequence[Product] = (),
     ) -> None:
         bigint = SqlType.integer(64)
         tables = [
@@ -48,7 +52,7 @@ class JoinDriver:
         self.output = tuple(sorted({v for vs in variables for v in vs}) if output is None else output)
         head = [next(ColumnRef(i, list(vs).index(v)) for i, vs in enumerate(variables) if v in vs) for v in self.output]
         outputs = [Output(v, pa.int64(), i) for i, v in enumerate(self.output)]
-        self.query = ConjunctiveQuery("", tuple(atoms), tuple(head), tuple(outputs))
+        self.query = ConjunctiveQuery("", tuple(atoms), tuple(head), tuple(outputs), free, tuple(sums))
         self.join = MultiwayJoin(compile_plan(self.query, tree, live))
         self.bases = [BaseTable(t) for t in tables]
         self.variables = variables
@@ -71,7 +75,8 @@ class JoinDriver:
         staged = base.stage_commit(values, np.full(abs(weight), np.sign(weight), np.int64), False)
         masks = np.full(staged.rows.shape, 1 << atom, np.int64)
         position = self.position[base.table.name]
-        self.join.load(position, staged.rows, base.words, base.stride, base.value_offset(0))
+        factors = self.factors(atom, base.values_of(staged.rows))
+        self.join.load(position, staged.rows, base.words, base.stride, base.value_offset(0), factors)
         part = TableEvents(base.table.name, staged.rows, staged.weights, masks, np.zeros_like(masks))
         delta: Counter[Row] = Counter()
         for chunk in self.join.maintain(
@@ -84,6 +89,13 @@ class JoinDriver:
                 delta[tuple(result)] += sign
         base.commit()
         return delta
+
+    def factors(self, atom: int, values: np.ndarray) -> np.ndarray:
+        """The factors of rows; here each is the name of a column, or a number."""
+        names = list(self.variables[atom])
+        wanted = self.join.plan.tables[self.position[self.bases[atom].table.name]].factors
+        lines = [values[names.index(f)] if f in names else np.full(values.shape[1], int(f)) for f in wanted]
+        return np.array(lines, np.int64).reshape(len(wanted), values.shape[1])
 
     def result(self) -> Counter[Row]:
         """Full enumeration."""

@@ -11,6 +11,7 @@ import pytest
 
 import livejoin
 from livejoin.database import view as view_module
+from livejoin.dataflow import flow as flow_module
 from livejoin.errors import AbsentRowError, CapacityError, ExpressionError, ReadError
 from livejoin.kernels import maintain, records, staging
 from livejoin.kernels.layout import H_END
@@ -133,10 +134,10 @@ FAILURES = [
     (staging, "stage_commit", MemoryError),
     (staging, "net_events", MemoryError),
     (view_module, "view_events", MemoryError),
-    (view_module, "delta_table", MemoryError),
-    (view_module, "delta_table", ExpressionError),
+    (flow_module, "delta_table", MemoryError),
+    (flow_module, "delta_table", ExpressionError),
     (table_module.BaseTable, "_result", MemoryError),
-    (table_module, "_roomy", MemoryError),
+    (table_module, "roomy", MemoryError),
 ]
 
 
@@ -174,7 +175,7 @@ def test_memory_that_stays_short_leaves_a_view_that_loads_when_there_is_some(mon
 
     with monkeypatch.context() as patched:
         patched.setattr(Arena, "grow", no_memory)
-        patched.setattr(view_module, "delta_table", Fuse(view_module.delta_table, 1, MemoryError()))
+        patched.setattr(flow_module, "delta_table", Fuse(flow_module.delta_table, 1, MemoryError()))
         for _ in range(2):
             with pytest.raises(MemoryError):
                 db.apply(changes())

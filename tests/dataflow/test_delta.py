@@ -80,7 +80,7 @@ ONE_COLUMN, _ = bound("SELECT a FROM T", T="a BIGINT")
 
 def test_the_schema_of_a_delta() -> None:
     query, _ = bound("SELECT text AS t, wide, 1 AS one FROM T", T=ALL_TYPES)
-    schema = delta_schema(query)
+    schema = delta_schema(query.schema)
     assert schema.names == ["t", "wide", "one", "_change_type", "_commit_version"]
     assert schema.types == [pa.string(), pa.decimal128(38, 2), pa.int32(), pa.string(), pa.int64()]
     assert [field.nullable for field in schema] == [True, True, True, False, False]
@@ -169,7 +169,7 @@ def test_zero_rows() -> None:
     codec = Codec()
     empty = delta_table(ONE_COLUMN, codec, [], consolidate=True)
     assert empty.num_rows == 0
-    assert empty.schema == delta_schema(ONE_COLUMN)
+    assert empty.schema == delta_schema(ONE_COLUMN.schema)
     db = livejoin.Database()
     db.create_table("T", "a BIGINT, s STRING")
     view = db.create_view("v", "SELECT a + 1 AS b, s FROM T WHERE a > 5")

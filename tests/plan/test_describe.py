@@ -65,7 +65,7 @@ def test_witnesses_of_foreign_keys() -> None:
 
 def test_a_query_that_is_not_free_connex_keeps_what_it_needs() -> None:
     found = told(PATH, "a d")
-    assert not found.executable
+    assert found.executable
     assert found.guarantee.delay.startswith("constant delay a row over the output and b, c,")
     assert {s.kind for s in found.suggestions} == {"primary key", "static table"}
 
@@ -132,15 +132,16 @@ def test_what_a_change_of_a_bag_costs(edges: list[str], exponent: int) -> None:
     assert update_exponent(decompose(given.edges), given) == Fraction(exponent)
 
 
-def test_a_triangle_is_explained_and_refused() -> None:
+def test_a_triangle_is_maintained_over_a_bag() -> None:
     found = told(TRIANGLE)
-    assert (found.plan.kind, found.executable, found.query_class.width) == ("bags", False, "3/2")
+    assert (found.plan.kind, found.executable, found.query_class.width) == ("bags", True, "3/2")
     assert found.guarantee.space.startswith("O(N^(3/2))")
-    assert "cyclic" in found.obstacle
+    assert not found.obstacle
     assert found.tables == ()
 
 
 def test_the_reason_names_a_better_plan_that_is_not_run() -> None:
+    """Bags are run; view trees, whose bound is better, are not yet."""
     catalog = parse_schema(
         "CREATE TABLE R (a BIGINT); CREATE TABLE S (a BIGINT, b BIGINT) TBLPROPERTIES ('livejoin.static' = 'true');"
         "CREATE TABLE T (b BIGINT, c BIGINT) TBLPROPERTIES ('livejoin.static' = 'true');"
@@ -148,8 +149,9 @@ def test_the_reason_names_a_better_plan_that_is_not_run() -> None:
     )
     query = bind("SELECT R.a FROM R, S, T, V WHERE R.a = S.a AND S.b = T.b AND T.c = V.c AND V.a = R.a", catalog)
     found = describe(query)
-    assert found.plan.kind == "view trees"
-    assert [plan.guarantee.bound for plan in found.alternatives] == [UpdateBound.ALWAYS, UpdateBound.LINEAR]
+    assert found.plan.kind == "bags"
+    assert [plan.guarantee.bound for plan in found.alternatives] == [UpdateBound.LINEAR, UpdateBound.ALWAYS]
+    assert found.reason.endswith("A plan by view trees would have a better bound, but view trees are not maintained yet.")
 
 
 def changes(table: str, rows: list[tuple[int, ...]], signs: list[int], start: int, step: int) -> ChangeBatch:
@@ -227,8 +229,7 @@ def test_strict() -> None:
     require(found, UpdateBound.LAMBDA)
     with pytest.raises(WeakGuaranteeError, match=r"not q-hierarchical, R has b without c, .* Declare PRIMARY KEY"):
         require(found, UpdateBound.ALWAYS)
-    with pytest.raises(WeakGuaranteeError, match="does not run it: the join is cyclic"):
-        require(told(TRIANGLE), UpdateBound.LINEAR)
+    require(told(TRIANGLE), UpdateBound.LINEAR)
     with pytest.raises(WeakGuaranteeError, match="the query is cyclic, A, B and C form a cycle"):
         require(told(TRIANGLE), UpdateBound.FIFO)
 

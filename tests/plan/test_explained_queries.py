@@ -123,5 +123,5 @@ def test_a_triangle_is_one_bag() -> None:
     assert [set(node.atoms) for node in told.plan.nodes] == [{"A", "B", "C"}]
     assert "class       cyclic conjunctive query of width 3/2; 3 atoms" in text
     assert "no  acyclic" in text
-    assert "refused     this version does not maintain the query: the join is cyclic" in text
+    assert "refused" not in text
     assert "state, predicted" not in text

@@ -82,11 +82,11 @@ def opened(plan: PhysicalPlan, kind: int, source: int | None, where: int) -> int
         return 0
     assert source is not None
     node = plan.tree.nodes[source]
-    if kind in (k.STEP_UP_ATOM, k.STEP_UP_GENERALIZED):
+    if kind in (k.STEP_UP_LINKED, k.STEP_UP_INLINE):
         assert node.parent is not None
-        assert (kind == k.STEP_UP_ATOM) == (plan.tree.nodes[node.parent].atom is not None)
+        assert (kind == k.STEP_UP_LINKED) == (plan.tree.nodes[node.parent].atom is not None)
         return node.parent
-    assert (kind == k.STEP_DOWN_ATOM) == (node.atom is not None)
+    assert (kind == k.STEP_DOWN_LINKED) == (node.atom is not None)
     return next(child for child in node.children if offset_of_child(plan, source, child) == where)
 
 
@@ -105,9 +105,10 @@ def test_programs_open_every_node_once(seed: int) -> None:
     plan = JoinDriver(variables, tree).join.plan
     for start, program in programs(plan):
         reached: list[int | None] = [start]
-        for kind, source, where, state, _ in steps(plan, program):
+        for kind, source, where, state, _, at in steps(plan, program):
             node = opened(plan, kind, reached[source], where)
             assert node not in reached
+            assert at == plan.node_offsets[node]
             assert state == (-1 if tree.nodes[node].atom is None else plan.words[plan.node_offsets[node] + k.N_STATE])
             reached.append(node)
         assert sorted(node for node in reached if node is not None) == list(range(len(tree.nodes)))

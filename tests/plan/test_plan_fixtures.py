@@ -110,7 +110,7 @@ def test_the_chosen_plan_computes_the_query(fixture: dict[str, Any]) -> None:
     run(harness, static, chance)
     database.create_view = partial(database.create_view, statistics=statistics)  # type: ignore[method-assign]
     harness.create_view("v", QuerySpec(fixture["sql"], fixture["sql"]))
-    if not static:
+    if not static and found.digest and "free" not in fixture:
         assert database.views["v"].explain().digest == found.digest
     for _ in range(5):
         run(harness, [s for s in specs if s not in static], chance)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from livejoin.query import ConjunctiveQuery
-from livejoin.schema import Catalog
+from livejoin.query import ConjunctiveQuery, Factor
+from livejoin.schema import Catalog, Column
 from livejoin.sql import parse_columns
 
 TABLES = {
@@ -41,26 +42,32 @@ def make_catalog() -> Catalog:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, catalog: Catalog, seed: int, rows: int = 12) -> None:
-    """Small random tables of the catalog in DuckDB, with NULLs and duplicates."""
+    """Small random tables of the catalog in DuckDB, with NULLs, where they are allowed, and duplicates."""
     generator = random.Random(seed)
     for table in catalog:
         columns = [
-            pa.array([generator.choice(_VALUES[column.type.kind]) for _ in range(rows)], column.type.arrow)
+            pa.array([generator.choice(_values(column)) for _ in range(rows)], column.type.arrow)
             for column in table.columns
         ]
         connection.from_arrow(pa.table(columns, names=table.arrow.names)).create(quoted(table.name))
+
+
+def _values(column: Column) -> list[Any]:
+    values = _VALUES[column.type.kind]
+    return values if column.nullable else [value for value in values if value is not None]
 
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def by_definition(query: ConjunctiveQuery) -> str:
-    """The query as SQL by the definition of its atoms, variables, head and outputs."""
+def by_definition(query: ConjunctiveQuery, factors: Sequence[Factor] = ()) -> str:
+    """The query as SQL by the definition of its atoms, variables, head and outputs, then factors of its atoms."""
     atoms, equal = [], []
     first: dict[str, str] = {}
     for i, atom in enumerate(query.atoms):
-        atoms.append(f"(SELECT * FROM {quoted(atom.table.name)} WHERE {atom.predicate or 'TRUE'}) a{i}")
+        own = "".join(f", CAST({f.expression} AS BIGINT) AS f{n}" for n, f in enumerate(factors) if f.atom == i)
+        atoms.append(f"(SELECT *{own} FROM {quoted(atom.table.name)} WHERE {atom.predicate or 'TRUE'}) a{i}")
         for variable, column in zip(atom.variables, atom.columns, strict=True):
             term = f"a{i}.{quoted(atom.table.columns[column].name)}"
             if first.setdefault(variable, term) != term:
@@ -69,7 +76,9 @@ def by_definition(query: ConjunctiveQuery) -> str:
         f"a{ref.atom}.{quoted(query.atoms[ref.atom].table.columns[ref.column].name)} AS c{i}"
         for i, ref in enumerate(query.head)
     ]
+    head += [f"a{factor.atom}.f{n}" for n, factor in enumerate(factors)]
     outputs = [f"c{o.source}" if isinstance(o.source, int) else o.source for o in query.outputs]
+    outputs += [f"f{n}" for n in range(len(factors))]
     inner = f"SELECT {', '.join(head) or '1'} FROM {', '.join(atoms)} WHERE {' AND '.join(equal) or 'TRUE'}"
     return f"SELECT {', '.join(f'({o}) AS o{i}' for i, o in enumerate(outputs))} FROM ({inner})"
 

@@ -66,11 +66,38 @@ def test_a_star_over_merged_columns_needs_a_catalog(join: str) -> None:
     assert (caught.value.clause, caught.value.line, caught.value.column) == ("*", 1, 8)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT src, sum(dst) FROM G GROUP BY src",
+        "SELECT count(*) FROM G",
+        "SELECT src FROM G UNION SELECT dst FROM G",
+        "SELECT src FROM G ORDER BY src LIMIT 1",
+    ],
+)
+def test_aggregates_set_operations_and_orders_need_a_catalog(sql: str) -> None:
+    with pytest.raises(UnsupportedQueryError, match="the types of its columns are not known without the tables"):
+        to_duckdb(sql)
+    to_duckdb(sql, CATALOG)
+
+
+def test_sums_and_averages_have_the_types_of_spark() -> None:
+    text = to_duckdb("SELECT sum(src), sum(m), avg(m) FROM H", CATALOG)
+    rows = "SELECT 1 AS src, 2.00::DECIMAL(10, 2) AS m UNION ALL SELECT 2, 3.05 UNION ALL SELECT NULL, -6.06"
+    columns = "0.5 AS w, '' AS s, DATE '2020-01-01' AS d, TIMESTAMP '2020-01-01' AS t, TRUE AS b, 1 AS dst"
+    found = duckdb.sql(f"WITH H AS (SELECT *, {columns} FROM ({rows})) {text}")
+    assert [str(kind) for kind in found.types] == ["BIGINT", "DECIMAL(20,2)", "DECIMAL(14,6)"]
+    # -1.01 / 3 is -0.3366666..., rounded away from zero.
+    assert [str(value) for value in found.fetchall()[0]] == ["3", "-1.01", "-0.336667"]
+
+
 def test_refusals() -> None:
     with pytest.raises(SqlSyntaxError):
         to_duckdb("SELECT src FROM")
-    with pytest.raises(UnsupportedQueryError, match="GROUP BY"):
-        to_duckdb("SELECT src FROM G GROUP BY src")
+    with pytest.raises(UnsupportedQueryError, match="SORT BY is not supported"):
+        to_duckdb("SELECT src FROM G SORT BY src")
+    with pytest.raises(UnsupportedQueryError, match="dst is neither in GROUP BY"):
+        to_duckdb("SELECT dst FROM G GROUP BY src", CATALOG)
     with pytest.raises(UnsupportedQueryError, match="cannot be written for DuckDB") as caught:
         to_duckdb("SELECT to_char(src, '9') FROM G")
     assert caught.value.clause == "SELECT"

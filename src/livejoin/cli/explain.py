@@ -13,10 +13,10 @@ from rich.text import Text
 
 from livejoin.changes import ChangeBatch, read_changes, read_file
 from livejoin.errors import ChangeFormatError, LivejoinError, SqlError
-from livejoin.plan import Explanation, UpdateBound, describe, require
-from livejoin.query import ConjunctiveQuery
+from livejoin.plan import Explanation, Statistics, UpdateBound, describe_query, require
+from livejoin.query.relational import Query
 from livejoin.schema import Catalog
-from livejoin.sql import bind, parse_schema
+from livejoin.sql import bind_query, parse_schema
 
 _NARROWEST, _WIDEST = 60, 120
 _HEADINGS = re.compile(r"(?m)^[a-z][-\w]*(?: [a-z_]+)*(?=$|;|,|  )")
@@ -64,11 +64,11 @@ def _explanation(request: Request) -> Explanation:
     catalog = _schema(request.schema)
     sql = _read(request.query, "query")
     try:
-        query = bind(sql.rstrip().rstrip(";"), catalog)
+        query = bind_query(sql.rstrip().rstrip(";"), catalog)
     except SqlError as error:
         error.add_note(f"in the query {_shown(request.query)}")
         raise
-    return describe(query, log=_logs(request.logs, query) or None)
+    return describe_query(query, Statistics(), log=_logs(request.logs, query) or None)
 
 
 def _schema(path: Path) -> Catalog:
@@ -92,9 +92,9 @@ def _read(path: Path, what: str) -> str:
         raise SqlError(msg) from error
 
 
-def _logs(given: Sequence[str], query: ConjunctiveQuery) -> tuple[ChangeBatch, ...]:
+def _logs(given: Sequence[str], query: Query) -> tuple[ChangeBatch, ...]:
     """The changes of each table that the query reads, from files."""
-    tables = {atom.table.name.lower(): atom.table for atom in query.atoms}
+    tables = {atom.table.name.lower(): atom.table for join in query.joins for atom in join.atoms}
     files: dict[str, Path] = {}
     for text in given:
         name, equals, file = text.rpartition("=")

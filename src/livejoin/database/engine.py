@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,9 @@ from livejoin.database.staging import Granularity, TableInput, events_for, ranks
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
-from livejoin.plan import Explanation, Statistics, choose_tree, compile_plan, describe
+from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan.operators import digest
+from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import observe_rows
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, Table
@@ -27,8 +29,7 @@ from livejoin.sql import (
     CreateView,
     DropTable,
     DropView,
-    bind,
-    check_maintained,
+    bind_query,
     parse_columns,
     parse_statement,
 )
@@ -126,7 +127,7 @@ class Database:
                 `observe`); sizes and distinct keys that are not given are those of the rows that are there.
 
         Raises:
-            SqlError: The query is wrong or not maintained, with the position.
+            SqlError: The query is wrong or outside of what is maintained, with the position.
             SchemaError: The name is taken.
             ExpressionError: A predicate fails on rows that are there.
         """
@@ -136,14 +137,13 @@ class Database:
         if name.lower() in self._views or name in self._catalog:
             msg = f"the name {name!r} is taken by a {'view' if name.lower() in self._views else 'table'}"
             raise SchemaError(msg)
-        query = bind(sql, self._catalog)
-        check_maintained(query)
-        if len(query.atoms) > _MAX_ATOMS:
-            msg = f"the query joins {len(query.atoms)} tables; allowed are {_MAX_ATOMS}"
-            raise SchemaError(msg)
-        known = self._known(query, statistics)
-        plan = compile_plan(query, choose_tree(query, known), deltas)
-        view = View(name, plan, self._codec, self._tables, known)
+        query = bind_query(sql, self._catalog)
+        for join in query.joins:
+            if len(join.atoms) > _MAX_ATOMS:
+                msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
+                raise SchemaError(msg)
+        known = self._known(query.joins, statistics)
+        view = View(name, query, plan_query(query, known, deltas), deltas, self._codec, self._tables, known)
         view._rebuild()
         self._views[name.lower()] = view
         return view
@@ -176,9 +176,10 @@ class Database:
         >>> db.explain("SELECT A.src FROM G A JOIN G B ON A.dst = B.src").guarantee.update
         'O(1) a change, for every change sequence (height 1: the query is q-hierarchical)'
         """
-        query = bind(sql, self._catalog)
+        query = bind_query(sql, self._catalog)
+        known = self._known(query.joins, statistics)
         changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
-        return describe(query, self._known(query, statistics), live=deltas, log=changes)
+        return describe_query(query, known, deltas, changes)
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view.
@@ -343,7 +344,7 @@ class Database:
             for view in self._views.values():
                 touched.append(view)
                 delta = view._apply(
-                    [events_for(view, given, done) for given, done in staged if view._uses(given.table.name)], count
+                    {g.table.name: events_for(view, g, done) for g, done in staged if view._uses(g.table.name)}, count
                 )
                 if delta is not None:
                     deltas[view.name] = delta
@@ -380,12 +381,12 @@ class Database:
         """Words and masks of a batch; nothing but the dictionaries changes."""
         base = self._tables[batch.table.name.lower()]
         words = self._codec.encode(batch.rows, batch.table)
-        masks = {
-            view.name: view._masks(batch.table.name, batch.rows, words)
+        selections = {
+            view.name: view._selections(batch.table.name, batch.rows, words)
             for view in self._views.values()
             if view._uses(batch.table.name)
         }
-        return TableInput(base, batch, words, versions, masks)
+        return TableInput(base, batch, words, versions, selections)
 
     def _collect(self) -> None:
         """Forget strings and wide decimals that no row uses, once they may be most of those kept."""
@@ -396,14 +397,20 @@ class Database:
             for position, column in enumerate(base.table.columns):
                 if column.type.kind in used:
                     used[column.type.kind].append(base.used_words(position))
+        for view in self._views.values():
+            used["string"] += view._flow.used_words("string")
+            used["decimal"] += view._flow.used_words("decimal")
         self._codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
         self._kept_entries = self._codec.entries
 
-    def _known(self, query: ConjunctiveQuery, given: Statistics | None = None) -> Statistics:
-        """What is known of a query's tables: what is given, and the sizes and distinct keys of the rows there are."""
-        filled = [base for atom in query.atoms if (base := self._tables[atom.table.name.lower()]).rows]
-        seen = [(b.table, b.values_of(b.live_rows()[0]), b.total) for b in dict.fromkeys(filled)]
-        return (given or Statistics()).over(observe_rows(seen, query))
+    def _known(self, joins: Sequence[ConjunctiveQuery], given: Statistics | None = None) -> Statistics:
+        """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
+        known = given or Statistics()
+        for query in joins:
+            filled = [base for atom in query.atoms if (base := self._tables[atom.table.name.lower()]).rows]
+            seen = [(b.table, b.values_of(b.live_rows()[0]), b.total) for b in dict.fromkeys(filled)]
+            known = known.over(observe_rows(seen, query))
+        return known
 
     def _image(self, extra: Mapping[str, Any]) -> snapshot.Image:
         return snapshot.Image(
@@ -412,9 +419,7 @@ class Database:
             codec=self._codec.arrays(),
             tables=[(base.table, base.arrays()) for base in self._tables.values()],
             views=[
-                snapshot.ViewImage(
-                    v.name, v.sql, v.deltas, v._statistics.plain(), v._plan.digest, {"arena": v._join.arena.words}
-                )
+                snapshot.ViewImage(v.name, v.sql, v.deltas, v._statistics.plain(), digest(v._plan), v._flow.arrays())
                 for v in self._views.values()
             ],
         )
@@ -429,12 +434,12 @@ class Database:
             database._catalog.add(table)
             database._tables[table.name.lower()] = BaseTable.from_arrays(table, arrays)
         for kept in image.views:
-            query = bind(kept.sql, database._catalog)
+            query = bind_query(kept.sql, database._catalog)
             known = Statistics.from_plain(kept.statistics)
-            plan = compile_plan(query, choose_tree(query, known), kept.deltas)
-            view = View(kept.name, plan, database._codec, database._tables, known)
-            if plan.digest == kept.digest:
-                view._restore(kept.arrays["arena"])
+            plan = plan_query(query, known, kept.deltas)
+            view = View(kept.name, query, plan, kept.deltas, database._codec, database._tables, known)
+            if digest(plan) == kept.digest:
+                view._restore(kept.arrays)
             else:
                 view._rebuild()
             database._views[kept.name.lower()] = view

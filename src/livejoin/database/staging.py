@@ -12,6 +12,7 @@ import numpy.typing as npt
 from livejoin.changes import ChangeBatch
 from livejoin.database.view import View
 from livejoin.dataflow.events import TableEvents
+from livejoin.dataflow.selection import Selection
 from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError
 from livejoin.schema import Table
 from livejoin.state.table import BaseTable, Conflict, Staged
@@ -30,7 +31,7 @@ class TableInput:
     batch: ChangeBatch
     words: Words
     versions: Words
-    masks: Mapping[str, Words]
+    selections: Mapping[str, list[Selection]]
 
     @property
     def table(self) -> Table:
@@ -90,14 +91,20 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
     return DuplicateKeyError(msg, table.name, row)
 
 
-def events_for(view: View, given: TableInput, staged: Staged) -> TableEvents:
-    """A table's staged events as a view sees them; rows that only a window took out need no mask."""
+def events_for(view: View, given: TableInput, staged: Staged) -> list[TableEvents]:
+    """A table's staged events as each leaf of a view sees them; rows that only a window took out need no mask."""
+    name = given.table.name
     named = staged.changes >= 0
-    if given.versions.shape[0] == 0:
-        return TableEvents(given.table.name, staged.rows, staged.weights, staged.rows, staged.rows)
-    masks = np.where(named, given.masks[view.name][staged.changes], 0)
-    versions = np.where(named, given.versions[staged.changes], given.versions[0])
-    return TableEvents(given.table.name, staged.rows, staged.weights, masks, versions)
+    events = []
+    for chosen in given.selections[view.name]:
+        if given.versions.shape[0] == 0:
+            events.append(TableEvents(name, staged.rows, staged.weights, staged.rows, staged.rows))
+            continue
+        masks = np.where(named, chosen.masks[staged.changes], 0)
+        versions = np.where(named, given.versions[staged.changes], given.versions[0])
+        factors = chosen.factors[:, staged.changes] if chosen.factors.shape[0] else None
+        events.append(TableEvents(name, staged.rows, staged.weights, masks, versions, factors))
+    return events
 
 
 def ranks_by_sequence(batches: list[ChangeBatch]) -> dict[int, Words]:

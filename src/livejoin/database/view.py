@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.dataflow.delta import delta_schema, delta_table, result_columns
+from livejoin.dataflow.delta import delta_schema
 from livejoin.dataflow.events import TableEvents, view_events
-from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
-from livejoin.dataflow.selection import atom_masks
+from livejoin.dataflow.flow import Flow
+from livejoin.dataflow.selection import Selection, select
 from livejoin.errors import ReadError
-from livejoin.plan import Explanation, PhysicalPlan, Statistics, describe
-from livejoin.query import ConjunctiveQuery
+from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan.operators import Operator, leaves
+from livejoin.query.relational import Query
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
 
@@ -30,24 +31,35 @@ class View:
 
     Args:
         name: Its name.
-        plan: The plan that maintains it.
+        query: Its query.
+        plan: The operators that maintain it.
+        deltas: Whether commits carry its delta.
         codec: The database's codec.
         tables: The database's tables by name in lower case; those of the query are there.
         statistics: What the plan's tree was chosen by.
     """
 
     def __init__(
-        self, name: str, plan: PhysicalPlan, codec: Codec, tables: Mapping[str, BaseTable], statistics: Statistics
+        self,
+        name: str,
+        query: Query,
+        plan: Operator,
+        deltas: bool,
+        codec: Codec,
+        tables: Mapping[str, BaseTable],
+        statistics: Statistics,
     ) -> None:
         self.name = name
+        self._query = query
+        self._deltas = deltas
+        self._leaves = [leaf.physical for leaf in leaves(plan)]
         self._statistics = statistics
         self._plan = plan
         self._codec = codec
         self._tables = tables
-        self._loaded: MultiwayJoin | None = None
+        self._loaded: Flow | None = None
         self._dropped = False
         self._subscribers: list[Callable[[pa.Table], object]] = []
-        self._injective = _is_injective(plan.query)
         self._state_version = 0
         self._work = {"commits": 0, "changes": 0, "delta_rows": 0}
         self._seconds = 0.0
@@ -56,22 +68,22 @@ class View:
     @property
     def sql(self) -> str:
         """The view's query."""
-        return self._plan.query.sql
+        return self._query.sql
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
-        return self._plan.query.schema
+        return self._query.schema
 
     @property
     def delta_schema(self) -> pa.Schema:
         """The Arrow schema of the deltas."""
-        return delta_schema(self._plan.query)
+        return delta_schema(self._query.schema)
 
     @property
     def deltas(self) -> bool:
         """Whether commits carry this view's delta."""
-        return self._plan.live
+        return self._deltas
 
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times. Cost: O(result)."""
@@ -97,11 +109,10 @@ class View:
         return self._batches(min(max_rows, _LARGEST_BATCH))
 
     def _batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
-        join = self._join
+        flow = self._flow
         version = self._state_version
-        for words in join.scan(max_rows):
-            columns = result_columns(self._plan.query, self._codec, words)
-            yield from pa.table(columns, schema=self.schema).combine_chunks().to_batches()
+        for table in flow.scan(max_rows):
+            yield from table.combine_chunks().to_batches()
             if self._state_version != version:
                 msg = (
                     f"view {self.name!r} changed while it was read in batches; read all batches between two commits, "
@@ -111,11 +122,11 @@ class View:
 
     def count(self) -> int:
         """Rows of the result, counted with their multiplicities. Cost: O(base rows); nothing is enumerated."""
-        return self._join.count()
+        return self._flow.count()
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
-        return describe(self._plan.query, self._statistics, live=self.deltas)
+        return describe_query(self._query, self._statistics, self.deltas)
 
     def stats(self) -> dict[str, int | float]:
         """Figures of the view's state and work.
@@ -124,16 +135,21 @@ class View:
             ``state_bytes`` (handed out) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
             bits), ``atom_rows`` in the state, ``height`` of the tree; since the view was created: ``commits``,
             ``changes`` of base rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view),
-            ``touched`` (counters that P-UPDATE changed) and ``seconds`` in the kernels.
+            ``stopped`` (those at which propagation stopped), ``touched`` (counters and annotations that P-UPDATE
+            changed), ``probes`` (look-ups of keys), ``lambda_observed`` (``touched`` a change, which the enclosureness
+            of the change sequence bounds but for a constant: CROWN, Theorem 6.6) and ``seconds`` in the kernels.
         """
+        flow = self._flow
+        counters = flow.counters()
         return {
-            "state_bytes": self._join.arena.used_bytes,
-            "capacity_bytes": self._join.arena.capacity_bytes,
-            "rows": self._join.size(),
-            "atom_rows": self._join.registered,
-            "height": self._plan.tree.height,
+            "state_bytes": flow.sizes()[0],
+            "capacity_bytes": flow.sizes()[1],
+            "rows": flow.size(),
+            "atom_rows": sum(leaf.join.registered for leaf in flow.leaves),
+            "height": max(plan.tree.height for plan in self._leaves),
             **self._work,
-            **self._join.counters(),
+            **counters,
+            "lambda_observed": counters["touched"] / max(1, self._work["changes"]),
             "seconds": self._seconds,
         }
 
@@ -158,14 +174,14 @@ class View:
         return lambda: self._subscribers.remove(callback)
 
     def __repr__(self) -> str:
-        return f"View({self.name!r}, {len(self._plan.query.atoms)} atoms)"
+        return f"View({self.name!r}, {sum(len(plan.query.atoms) for plan in self._leaves)} atoms)"
 
-    def _masks(self, table: str, rows: pa.Table, words: Words) -> Words:
-        """Which atoms each changed row takes part in."""
-        return atom_masks(self._plan.query, table, rows, words)
+    def _selections(self, table: str, rows: pa.Table, words: Words) -> list[Selection]:
+        """What each leaf that uses a table has to know of changed rows."""
+        return [select(plan, use, rows, words) for plan in self._leaves for use in plan.tables if use.name == table]
 
     def _uses(self, table: str) -> bool:
-        return any(use.name == table for use in self._plan.tables)
+        return any(use.name == table for plan in self._leaves for use in plan.tables)
 
     def _callbacks(self) -> tuple[Callable[[pa.Table], object], ...]:
         return tuple(self._subscribers)
@@ -176,43 +192,40 @@ class View:
         if self._loaded is None:
             self._rebuild()
 
-    def _apply(self, events: Iterable[TableEvents], versions: int) -> pa.Table | None:
+    def _apply(self, events: Mapping[str, list[TableEvents]], versions: int) -> pa.Table | None:
         """Bring staged changes into the view.
 
         Args:
-            events: The events of each table that the view uses, with the view's masks.
+            events: By table, the events for each leaf that uses it, in the order of `_selections`.
             versions: How many versions they may have.
 
         Returns:
             The delta, None without deltas.
         """
         begin = time.perf_counter()
-        join = self._join
+        flow = self._flow
         self._state_version += 1
-        matrix = self._load(join, events)
-        weighed = join.weighed
-        chunks: list[DeltaChunk] = list(join.maintain(matrix, self.deltas))
+        matrices = self._load(flow, events)
+        delta = flow.apply(matrices)
         self._seconds += time.perf_counter() - begin
         self._work["commits"] += versions
-        self._work["changes"] += matrix.shape[1]
-        if not self.deltas:
-            return None
-        consolidate = not self._injective or join.weighed > weighed
-        delta = delta_table(self._plan.query, self._codec, chunks, consolidate)
-        self._work["delta_rows"] += delta.num_rows
+        self._work["changes"] += sum(parts[0].rows.shape[0] for parts in events.values())
+        self._work["delta_rows"] += 0 if delta is None else delta.num_rows
         return delta
 
-    def _load(self, join: MultiwayJoin, events: Iterable[TableEvents]) -> Words:
-        """Put the rows' values into the records; the events as a matrix for the kernel."""
-        listed = {e.table: e for e in events}
-        parts = []
-        for position, use in enumerate(self._plan.tables):
-            if use.name in listed and listed[use.name].rows.size:
-                base = self._tables[use.name.lower()]
-                part = listed[use.name]
-                join.load(position, part.rows, base.words, base.stride, base.value_offset(0))
-                parts.append((position, part))
-        return view_events(parts)
+    def _load(self, flow: Flow, events: Mapping[str, list[TableEvents]]) -> list[Words]:
+        """Put the rows' values into the records; the events of each leaf as a matrix for the kernel."""
+        waiting = {table: iter(parts) for table, parts in events.items()}
+        matrices = []
+        for plan, leaf in zip(self._leaves, flow.leaves, strict=True):
+            parts = []
+            for position, use in enumerate(plan.tables):
+                if use.name in waiting and (part := next(waiting[use.name])).rows.size:
+                    base = self._tables[use.name.lower()]
+                    leaf.join.load(position, part.rows, base.words, base.stride, base.value_offset(0), part.factors)
+                    parts.append((position, part))
+            matrices.append(view_events(parts))
+        return matrices
 
     def _undo(self) -> None:
         """Forget the last `_apply`, whole or begun.
@@ -223,31 +236,32 @@ class View:
         self._work, self._seconds = self._before
         self._loaded = None
 
-    def _rebuild(self) -> MultiwayJoin:
-        """Load the view anew from its tables; O(base rows) (CROWN, Theorem 6.11)."""
+    def _rebuild(self) -> Flow:
+        """Load the view anew from its tables; O(base rows) (CROWN, Theorem 6.11), of stores O(rows of the joins)."""
         self._state_version += 1
-        join = MultiwayJoin(self._plan)
-        events = []
-        for use in self._plan.tables:
-            base = self._tables[use.name.lower()]
+        flow = Flow(self._plan, self._query.schema, self._codec, self._deltas)
+        events = {}
+        for name in dict.fromkeys(use.name for plan in self._leaves for use in plan.tables):
+            base = self._tables[name.lower()]
             rows, weights = base.live_rows()
             words = base.values_of(rows)
-            masks = self._masks(use.name, _decoded(base, self._codec, words), words)
             order = np.zeros(rows.shape[0], np.int64)
-            events.append(TableEvents(use.name, rows, weights, masks, order))
-        for _ in join.maintain(self._load(join, events), emit=False):
-            pass
-        self._loaded = join
-        return join
+            events[name] = [
+                TableEvents(name, rows, weights, chosen.masks, order, chosen.factors)
+                for chosen in self._selections(name, _decoded(base, self._codec, words), words)
+            ]
+        flow.load(self._load(flow, events))
+        self._loaded = flow
+        return flow
 
-    def _restore(self, arena: Words) -> None:
+    def _restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of a view with the same plan."""
-        self._loaded = MultiwayJoin(self._plan)
-        self._loaded.arena.words = arena
+        self._loaded = Flow(self._plan, self._query.schema, self._codec, self._deltas)
+        self._loaded.restore(arrays)
 
     @property
-    def _join(self) -> MultiwayJoin:
-        """The operator, loaded anew where a failed commit left none; not for the first time inside a commit."""
+    def _flow(self) -> Flow:
+        """The operators, loaded anew where a failed commit left none; not for the first time inside a commit."""
         if self._dropped:
             msg = f"view {self.name!r} was dropped; create it again to read it"
             raise ReadError(msg)
@@ -261,23 +275,10 @@ class View:
 
     def _check(self) -> None:
         """Assert all invariants of the state; for tests."""
-        self._join._check()
+        self._flow._check()
 
 
 def _decoded(base: BaseTable, codec: Codec, words: Words) -> pa.Table:
     """Rows of a base table as Arrow."""
     columns = [codec.decode(line, c.type) for line, c in zip(words, base.table.columns, strict=True)]
     return pa.table(columns, names=[c.name for c in base.table.columns])
-
-
-def _is_injective(query: ConjunctiveQuery) -> bool:
-    """Whether a result row determines the base rows that it is made of, so that distinct ones never cancel."""
-    if any(isinstance(o.source, str) for o in query.outputs):
-        return False
-    kept = {query.atoms[r.atom].variables[query.atoms[r.atom].columns.index(r.column)] for r in query.head}
-    shown = {o.source for o in query.outputs}
-    return (
-        len(shown) == len(query.head)
-        and query.variables <= kept
-        and all(len(atom.columns) == len(atom.table.columns) for atom in query.atoms)
-    )

@@ -1,7 +1,8 @@
 """From head words to Arrow: results and deltas as a user sees them.
 
-A delta has the view's columns, then ``_change_type`` (``insert`` or ``delete``) and ``_commit_version``; a row of
-multiplicity m stands there m times.
+A delta has the view's columns, then ``_change_type`` and ``_commit_version``; a row of multiplicity m stands there m
+times. The type is ``insert`` or ``delete``, and of a row that replaces another one with the same group
+``update_preimage`` and ``update_postimage``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from livejoin.dataflow.multiway import DeltaChunk
+from livejoin.dataflow.rows import Delta
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.expression import evaluate
 from livejoin.query.session import session
@@ -22,12 +25,11 @@ from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
 
-_KINDS = pa.array(["delete", "insert"])
+_KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
 
 
-def delta_schema(query: ConjunctiveQuery) -> pa.Schema:
-    """The Arrow schema of a view's deltas."""
-    schema = query.schema
+def delta_schema(schema: pa.Schema) -> pa.Schema:
+    """The Arrow schema of the deltas of a view with a schema."""
     schema = schema.append(pa.field(CHANGE_TYPE, pa.string(), nullable=False))
     return schema.append(pa.field(COMMIT_VERSION, pa.int64(), nullable=False))
 
@@ -73,7 +75,7 @@ def delta_table(query: ConjunctiveQuery, codec: Codec, chunks: Iterable[DeltaChu
     Raises:
         ExpressionError: DuckDB cannot evaluate an output on some row.
     """
-    schema = delta_schema(query)
+    schema = delta_schema(query.schema)
     tables = []
     signs: set[int] = set()
     for chunk in chunks:
@@ -118,3 +120,63 @@ def cancel(delta: pa.Table) -> pa.Table:
     kinds = _KINDS.take(pa.array((change[order] > 0).astype(np.int8)))
     taken = net.take(pa.array(order))
     return pa.table([*(taken[v] for v in values), kinds, taken[version]], names=delta.schema.names).cast(delta.schema)
+
+
+def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
+    """A delta as a table, net within each version.
+
+    Args:
+        delta: The delta.
+        schema: The schema of its rows.
+    """
+    if delta.pairs is not None:
+        return _replacements(delta, delta.pairs, schema)
+    kinds = _KINDS.take(pa.array((delta.weights > 0).astype(np.int8)))
+    copies = np.repeat(np.arange(delta.weights.shape[0]), np.abs(delta.weights))
+    columns = [delta.rows.arrow(i) for i in range(len(delta.rows.types))]
+    table = pa.table([*columns, kinds, pa.array(delta.versions)], schema=delta_schema(schema))
+    return cancel(table.take(pa.array(copies)))
+
+
+def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:
+    """Rows that replace others: those that stay as they were are left out."""
+    rows = pairs.shape[0]
+    joined = np.flatnonzero((pairs[1:] == pairs[:-1]) & (delta.versions[1:] == delta.versions[:-1]))
+    columns = [delta.rows.arrow(i) for i in range(len(delta.rows.types))]
+    same = np.ones(joined.shape[0], bool)
+    for column in columns:
+        same &= _equal(column.take(pa.array(joined)), column.take(pa.array(joined + 1)))
+    kinds = (delta.weights > 0).astype(np.int8)
+    kinds[joined] = 2
+    kinds[joined + 1] = 3
+    kept = np.ones(rows, bool)
+    kept[joined[same]] = False
+    kept[joined[same] + 1] = False
+    table = pa.table([*columns, _KINDS.take(pa.array(kinds)), pa.array(delta.versions)], schema=delta_schema(schema))
+    return table.filter(pa.array(kept))
+
+
+def _equal(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which values are the same; NULL is NULL and NaN is NaN."""
+    if pa.types.is_nested(left.type):
+        return np.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)], bool)
+    equal = pc.fill_null(pc.equal(left, right), False)
+    both = pc.and_(pc.is_null(left, nan_is_null=True), pc.is_null(right, nan_is_null=True))
+    there = pc.equal(pc.is_null(left), pc.is_null(right))
+    same: npt.NDArray[np.bool_] = pc.or_(equal, pc.and_(both, there)).to_numpy(zero_copy_only=False)
+    return same
+
+
+def is_injective(query: ConjunctiveQuery) -> bool:
+    """Whether a result row determines what it is made of, so that distinct ones never cancel."""
+    if query.free is not None:
+        return False
+    if any(isinstance(o.source, str) for o in query.outputs):
+        return False
+    kept = {query.atoms[r.atom].variables[query.atoms[r.atom].columns.index(r.column)] for r in query.head}
+    shown = {o.source for o in query.outputs}
+    return (
+        len(shown) == len(query.head)
+        and query.variables <= kept
+        and all(len(atom.columns) == len(atom.table.columns) for atom in query.atoms)
+    )

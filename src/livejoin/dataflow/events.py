@@ -23,6 +23,7 @@ class TableEvents:
         weights: Changes of the rows' multiplicities.
         masks: The atoms that each row takes part in.
         versions: The version that each event belongs to.
+        factors: int64 of shape (factors, events): what annotates the rows; None without annotation.
     """
 
     table: str
@@ -30,6 +31,7 @@ class TableEvents:
     weights: Words
     masks: Words
     versions: Words
+    factors: Words | None = None
 
 
 def view_events(parts: Sequence[tuple[int, TableEvents]]) -> Words:

@@ -24,13 +24,15 @@ def check(plan: PhysicalPlan, arena: Words) -> None:
     """Assert all invariants of an arena; O(state) Python steps."""
     state = State(plan, arena)
     state.collect()
-    for index in range(len(plan.tree.nodes)):
+    for index in range(len(plan.nodes)):
         state.check_rows(index)
     state.check_slots()
     for directory in plan.directories:
         state.check_directory(directory)
     if plan.live:
         state.check_live()
+    if plan.query.sums:
+        state.check_annotations()
     state.check_header()
     state.check_memory()
 
@@ -67,7 +69,7 @@ class State:
         return [int(w) & k.MASK32 for w in self.m[slots : slots + (1 << log)] if w != 0]
 
     def directory_of(self, index: int) -> int:
-        """The directory whose entries are a generalized node's rows."""
+        """The directory whose entries are a derived node's rows."""
         return self.node(index, k.N_ROWS_DIRECTORY)
 
     def is_member(self, index: int, row: int) -> bool:
@@ -76,15 +78,14 @@ class State:
 
     def child_slot(self, index: int, row: int, position: int) -> int:
         """The slot of a child that a row refers to."""
-        if self.node(index, k.N_ATOM):
+        if position >= self.node(index, k.N_INLINE):
             return self.pair(row + self.node(index, k.N_LINK) + position)[0]
         return row + k.SLOT * position
 
     def collect(self) -> None:
         """Find all rows of all nodes, and what they say about slots and parents."""
-        tree = self.plan.tree
         self.slot_child[k.H_ROOT] = 0
-        for index, node in enumerate(tree.nodes):
+        for index, node in enumerate(self.plan.nodes):
             self.rows[index] = (
                 self._atom_rows(index) if node.atom is not None else self.entries(self.directory_of(index))
             )
@@ -97,7 +98,7 @@ class State:
                 for position, child in enumerate(node.children):
                     below = self.child_slot(index, row, position)
                     assert self.slot_child.setdefault(below, child) == child, "a slot belongs to one child"
-                    if node.atom is not None:
+                    if position >= node.inline:
                         self.parents[below].append((row, self.pair(row + self.node(index, k.N_LINK) + position)[1]))
 
     def _atom_rows(self, index: int) -> list[int]:
@@ -113,13 +114,13 @@ class State:
 
     def check_rows(self, index: int) -> None:
         """Counters and keys of a node's rows."""
-        node = self.plan.tree.nodes[index]
+        node = self.plan.nodes[index]
         for row in self.rows[index]:
             full = [self.pair(self.child_slot(index, row, c) + k.S_LEN)[0] > 0 for c in range(len(node.children))]
             counter = self.word(row + self.node(index, k.N_STATE)) & k.COUNTER_MASK
             assert counter == sum(full), "a counter counts the children whose V_p has the key"
             for position, child in enumerate(node.children):
-                if node.atom is not None:
+                if position >= node.inline:
                     entry = self.child_slot(index, row, position)
                     offsets = self._list(child, k.N_PARENT_KEY, k.N_KEY_WIDTH)
                     key = [self.word(entry + k.E_KEY + i) for i in range(len(offsets))]
@@ -127,7 +128,7 @@ class State:
             if node.parent is not None:
                 slot, _ = self.pair(row + self.node(index, k.N_UP))
                 entry = slot
-                if not self.node(node.parent, k.N_ATOM):
+                if not self.node(index, k.N_LINKED):
                     entry -= k.SLOT * self.node(index, k.N_INDEX)
                     at = entry + self.node(node.parent, k.N_ROWS_KEY)
                 else:
@@ -150,8 +151,7 @@ class State:
             assert sorted(listed) == sorted(self.members[slot]), "the block holds the V_s rows"
             for i, row in enumerate(listed):
                 assert self.pair(row + self.node(child, k.N_UP)) == (slot, i), "a V_s row knows its position"
-            parent = self.plan.tree.nodes[child].parent
-            if parent is not None and self.node(parent, k.N_ATOM):
+            if self.node(child, k.N_LINKED):
                 count, live = self.pair(slot + k.E_PARENTS)
                 assert count == len(self.parents[slot]) >= live, "parent rows"
                 block = self.word(slot + k.E_PARENT_BLOCK) & k.REF_MASK
@@ -177,11 +177,11 @@ class State:
 
     def _entry_layout(self, directory: int) -> tuple[int, int, int]:
         """Offset and width of the key and size of an entry of a directory."""
-        for index, node in enumerate(self.plan.tree.nodes):
+        for index, node in enumerate(self.plan.nodes):
             if node.atom is None and self.directory_of(index) == directory:
                 fields = (k.N_ROWS_KEY, k.N_ROWS_WIDTH, k.N_ROWS_ENTRY)
             elif node.parent is not None and self.node(index, k.N_DIRECTORY) == directory:
-                if not self.node(node.parent, k.N_ATOM):
+                if not self.node(index, k.N_LINKED):
                     continue
                 fields = (k.N_ENTRY_KEY, k.N_KEY_WIDTH, k.N_ENTRY)
             else:
@@ -193,7 +193,9 @@ class State:
 
     def check_live(self) -> None:
         """Live views, top-down."""
-        for index, node in enumerate(self.plan.tree.nodes):
+        for index, node in enumerate(self.plan.nodes):
+            if not node.connex:
+                continue
             for row in self.rows[index]:
                 slot, _ = self.pair(row + self.node(index, k.N_UP))
                 above = node.parent is None or any(self.live[p] for p in self._rows_above(index, slot))
@@ -201,21 +203,61 @@ class State:
                 expected = self.live[row if node.atom is None else self._key(index, row)]
                 if node.atom is None:
                     flag = self.word(row + self.node(index, k.N_STATE)) >> k.COUNTER_BITS
-                    assert flag == expected, "a generalized row's live flag"
-                for position in range(len(node.children) if node.atom is not None else 0):
+                    assert flag == expected, "a derived row's live flag"
+                for position in range(node.inline, len(node.children)):
+                    if not self.plan.nodes[node.children[position]].connex:
+                        continue
                     entry, place = self.pair(row + self.node(index, k.N_LINK) + position)
                     assert (place < self.pair(entry + k.E_PARENTS)[1]) == expected, "live parents stand first"
+
+    def check_annotations(self) -> None:
+        """Annotations of the slots outside of the connex subtree (CROWN, formulas 10 and 11), modulo their width."""
+        widths = [2 if product.wide else 1 for product in self.plan.query.sums]
+        of_slot: dict[int, list[int]] = {}
+        for index in reversed(range(len(self.plan.nodes))):
+            node = self.plan.nodes[index]
+            if node.connex:
+                assert all(self.word(r + t) == 0 for r in self.rows[index] if (t := self.node(index, k.N_TOUCH)) > 0)
+                continue
+            for row in self.rows[index]:
+                totals = self._factors(index, row, widths)
+                for position in range(len(node.children)):
+                    below = of_slot.get(self.child_slot(index, row, position), [0] * len(widths))
+                    totals = [a * b for a, b in zip(totals, below, strict=True)]
+                slot = self.pair(row + self.node(index, k.N_UP))[0]
+                so_far = of_slot.get(slot, [0] * len(widths))
+                of_slot[slot] = [a + b for a, b in zip(so_far, totals, strict=True)]
+        for slot, expected in of_slot.items():
+            at = slot + self.node(self.slot_child[slot], k.N_WEIGHT)
+            for width, total in zip(widths, expected, strict=True):
+                found = sum((self.word(at + i) % (1 << 64)) << (64 * i) for i in range(width))
+                assert found == total % (1 << (64 * width)), "an annotation is the sum of its rows' annotations"
+                at += width
+
+    def _factors(self, index: int, row: int, widths: list[int]) -> list[int]:
+        """Weight of a row in each component, without its children."""
+        if not self.node(index, k.N_ATOM):
+            return [1] * len(widths)
+        totals = [self.word(row + self.node(index, k.N_STATE)) >> k.COUNTER_BITS] * len(widths)
+        starts = [sum(widths[:i]) for i in range(len(widths))]
+        at = self.node(index, k.N_FACTOR_LIST)
+        for _ in range(self.node(index, k.N_FACTORS)):
+            start, _, offset = (int(w) for w in self.plan.words[at : at + 3])
+            totals[starts.index(start)] *= self.word(row + offset)
+            at += 3
+        return totals
 
     def _key(self, index: int, row: int) -> int:
         """A name for an atom's row: one record serves several atoms, told apart by their STATE words."""
         return row + self.node(index, k.N_STATE)
 
     def _rows_above(self, index: int, slot: int) -> list[int]:
-        parent = self.plan.tree.nodes[index].parent
+        parent = self.plan.nodes[index].parent
         assert parent is not None
-        if not self.node(parent, k.N_ATOM):
+        if not self.node(index, k.N_LINKED):
             return [slot - k.SLOT * self.node(index, k.N_INDEX)]
-        return [self._key(parent, row) for row, _ in self.parents[slot]]
+        atom = self.plan.nodes[parent].atom is not None
+        return [self._key(parent, row) if atom else row for row, _ in self.parents[slot]]
 
     def check_header(self) -> None:
         """Counters of the header."""
@@ -244,8 +286,7 @@ class State:
                 at = self.word(at)
         holders = [slot + k.S_BLOCK for slot in self.slot_child]
         for slot, child in self.slot_child.items():
-            parent = self.plan.tree.nodes[child].parent
-            if parent is not None and self.node(parent, k.N_ATOM):
+            if self.node(child, k.N_LINKED):
                 holders.append(slot + k.E_PARENT_BLOCK)
         words = [self.word(holder) for holder in holders]
         spans += [(w & k.REF_MASK, 1 << (w >> k.CLASS_SHIFT)) for w in words if w]

@@ -1,13 +1,14 @@
-"""The multiway join operator: a full join query maintained by the join-tree plan (CROWN, sections 4 and 5).
+"""The multiway join operator: a conjunctive query maintained by the join-tree plan (CROWN, sections 4, 5 and 7.3).
 
-Law: after every event, what `scan` enumerates is the query's result over the rows given so far, and the deltas of
+The query is full with multiplicities, or free-connex with distinct results, or that with annotated results. Law: after
+every event, what `scan` enumerates is the query's result over the rows given so far, and the deltas of
 `maintain` add up to it. Cost of an event: O(enclosureness of the change sequence with respect to the tree), amortised
 (Theorem 6.6); of a result row: O(1); of the state: O(rows).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,8 +35,8 @@ class DeltaChunk:
     """A piece of a delta.
 
     Args:
-        words: int64 of shape (head columns, rows): the base columns in the query's head, a row as often as its
-            multiplicity.
+        words: int64 of shape (head columns and words of an annotation, rows): the base columns in the query's head, a
+            row as often as its multiplicity.
         starts: First row of each segment; a segment's rows have one version and one sign.
         versions: Version of each segment.
         signs: +1 or -1 of each segment.
@@ -69,10 +70,12 @@ class MultiwayJoin:
         headers = [int(plan.words[first + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
         self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
         self._cursor = np.zeros(plan.cursor_words, np.int64)
-        self._output = np.empty((len(plan.query.head), 0), np.int64)
-        self._runs = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+        self._output = np.empty((plan.columns, 0), np.int64)
+        self._runs = np.empty((k.RUN_FIELDS, 0), np.int64)
 
-    def load(self, table: int, rows: Words, words: Words, stride: int, first: int) -> None:
+    def load(
+        self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words | None = None
+    ) -> None:
         """Bring base rows' values into their records, before the events that name them.
 
         Args:
@@ -81,9 +84,12 @@ class MultiwayJoin:
             words: The base table's rows, flat.
             stride: Words a base row.
             first: Offset of a base row's first value.
+            factors: int64 of shape (factors, rows): the values of the table's factors, if it has any.
         """
         while records.load(self.arena.words, self.plan.words, table, rows, words[first:], stride) == k.NEED_SPACE:
             self.arena.grow()
+        if factors is not None and factors.shape[0]:
+            records.load_factors(self.arena.words, self.plan.words, table, rows, factors)
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         """Apply events in order; the delta comes in chunks, each a buffer of its own.
@@ -95,7 +101,7 @@ class MultiwayJoin:
             emit: Whether to enumerate the delta; needs live views.
             capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
         """
-        rows_at_most = capacity or max(1024, OUTPUT_BYTES // (8 * max(1, len(self.plan.query.head))))
+        rows_at_most = capacity or max(1024, OUTPUT_BYTES // (8 * max(1, self.plan.columns)))
         segments = capacity or SEGMENTS
         if not emit:
             rows_at_most = segments = 1
@@ -103,37 +109,38 @@ class MultiwayJoin:
         while status != k.DONE:
             output, runs = self._buffers(rows_at_most, segments)
             with wrapping():
-                arguments = (self.arena.words, self.plan.words, events, self._cursor, emit, output, *runs)
+                arguments = (self.arena.words, self.plan.words, events, self._cursor, emit, output, runs)
                 status = kernel.maintain(*arguments)
             if status == k.NEED_SPACE:
                 self.arena.grow()
             rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
             if rows:
                 words = output[:, :rows].copy() if 2 * rows < rows_at_most else self._hand_over(rows)
-                yield DeltaChunk(words, *(part[:used].copy() for part in runs))
+                yield DeltaChunk(words, *runs[:, :used].copy())
 
-    def _buffers(self, rows: int, segments: int) -> tuple[Words, tuple[Words, Words, Words]]:
+    def _buffers(self, rows: int, segments: int) -> tuple[Words, Words]:
         """The output buffers of the last run if they have this size, else new ones."""
         if self._output.shape[1] != rows:
-            self._output = np.empty((len(self.plan.query.head), rows), np.int64)
-        if self._runs[0].shape[0] != segments:
-            self._runs = (np.empty(segments, np.int64), np.empty(segments, np.int64), np.empty(segments, np.int64))
+            self._output = np.empty((self.plan.columns, rows), np.int64)
+        if self._runs.shape[1] != segments:
+            self._runs = np.empty((k.RUN_FIELDS, segments), np.int64)
         return self._output, self._runs
 
     def _hand_over(self, rows: int) -> Words:
         """The output buffer, which now belongs to the caller."""
         words = self._output[:, :rows]
-        self._output = np.empty((len(self.plan.query.head), 0), np.int64)
+        self._output = np.empty((self.plan.columns, 0), np.int64)
         return words
 
     def scan(self, capacity: int) -> Iterator[Words]:
-        """Full enumeration with constant delay, in buffers of shape (head columns, up to ``capacity`` rows)."""
+        """Full enumeration with constant delay, in buffers of shape (`columns`, up to ``capacity`` rows)."""
         cursor = np.zeros(self.plan.cursor_words, np.int64)
-        cursor[k.CURSOR_HEADER + k.C_WEIGHT] = 1
+        cursor[k.CURSOR_HEADER + k.C_WEIGHT + self.plan.components] = 1
         done = False
         while not done:
-            output = np.empty((len(self.plan.query.head), capacity), np.int64)
-            done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
+            output = np.empty((self.plan.columns, capacity), np.int64)
+            with wrapping():
+                done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
             if rows:
                 yield output[:, :rows]
 
@@ -166,8 +173,32 @@ class MultiwayJoin:
         return int(self.arena.words[k.H_REGISTERED])
 
     def counters(self) -> dict[str, int]:
-        """Work done so far: rows that entered or left a semi-join view, counters that P-UPDATE changed."""
-        return {"propagated": int(self.arena.words[k.H_PROPAGATED]), "touched": int(self.arena.words[k.H_TOUCHED])}
+        """Work done so far.
+
+        Returns:
+            ``propagated``: rows that entered or left a semi-join view; ``stopped``: those of them at which propagation
+            stopped, because their key stayed in or out of the projection view; ``touched``: counters and annotations of
+            parent rows that P-UPDATE changed; ``probes``: look-ups of keys in directories.
+        """
+        header = self.arena.words
+        return {
+            "propagated": int(header[k.H_PROPAGATED]),
+            "stopped": int(header[k.H_STOPPED]),
+            "touched": int(header[k.H_TOUCHED]),
+            "probes": int(header[k.H_PROBES]),
+        }
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+        return {"arena": self.arena.words}
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of a join with the same plan."""
+        self.arena.words = arrays["arena"]
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out and bytes allocated."""
+        return self.arena.used_bytes, self.arena.capacity_bytes
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

@@ -9,19 +9,24 @@ import numpy as np
 from livejoin.kernels.arena import words
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.layout import (
+    BAG,
     COUNTER_BITS,
     D_LOG,
     D_SLOTS,
     H_ROOT,
     MASK32,
     N_ATOM,
+    N_CHILD_LIST,
     N_CHILDREN,
+    N_CONNEX,
     N_DIRECTORY,
     N_INDEX,
     N_LINK,
+    N_LINKED,
     N_PARENT,
     N_STATE,
-    P_NODES,
+    P_CONNEX,
+    P_MODE,
     P_POSTORDER,
     REF_MASK,
     S_BLOCK,
@@ -36,12 +41,16 @@ def _weight_of(m: Any, p: Any, node: int, row: int) -> tuple[int, float]:
     """Results of the subtree below a row, as an integer that may wrap and as a float that cannot."""
     exact = 1
     rough = 1.0
-    if p[node + N_ATOM] == 1:
+    if p[P_MODE] == BAG and p[node + N_ATOM] == 1:
         exact = m[row + p[node + N_STATE]] >> COUNTER_BITS
         rough = float(exact)
+    children = p[node + N_CHILD_LIST]
     for c in range(p[node + N_CHILDREN]):
+        child = p[children + c]
+        if p[child + N_CONNEX] == 0:
+            continue
         slot = row + SLOT * c
-        if p[node + N_ATOM] == 1:
+        if p[child + N_LINKED] == 1:
             slot = (m[row + p[node + N_LINK] + c] >> 32) & MASK32
         weight = m[slot + S_WEIGHT]
         exact *= weight
@@ -73,7 +82,7 @@ def count(arena: Any, plan: Any) -> tuple[int, float]:
     m = words(arena)
     p = words(plan)
     largest = 0.0
-    for i in range(p[P_NODES]):
+    for i in range(p[P_CONNEX]):
         node = p[p[P_POSTORDER] + i]
         parent = p[node + N_PARENT]
         if parent < 0:
@@ -81,7 +90,7 @@ def count(arena: Any, plan: Any) -> tuple[int, float]:
             continue
         directory = p[node + N_DIRECTORY]
         shift = 0
-        if p[parent + N_ATOM] == 0:
+        if p[node + N_LINKED] == 0:
             shift = SLOT * p[node + N_INDEX]
         for k in range(1 << m[directory + D_LOG]):
             entry = m[m[directory + D_SLOTS] + k] & MASK32

@@ -1,8 +1,9 @@
 """Live views (CROWN, section 5.2): ``V_l(e) = pi_e Q(D)``.
 
 By Lemma 5.5 a V_s row is live iff a parent row that it joins is live, so an edge entry counts its live parents and
-keeps them first in its block; a row of an inner atom is live iff it stands among them, a generalized row has a flag.
-Liveness moves top-down over rows that the enumerated delta contains, so its cost is that of the delta.
+keeps them first in its block; a row with linked children is live iff it stands among them, a derived row has a flag.
+Only the nodes of the connex subtree have live views. Liveness moves top-down over rows that the enumerated delta
+contains, so its cost is that of the delta.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from livejoin.kernels.layout import (
     N_ATOM,
     N_CHILD_LIST,
     N_CHILDREN,
+    N_CONNEX,
     N_INDEX,
     N_LINK,
+    N_LINKED,
     N_PARENT,
     N_STATE,
     REF_MASK,
@@ -35,7 +38,7 @@ def slot_is_live(m: Any, p: Any, node: int, slot: int) -> bool:
     parent = p[node + N_PARENT]
     if parent < 0:
         return True
-    if p[parent + N_ATOM] == 1:
+    if p[node + N_LINKED] == 1:
         return bool(m[slot + E_PARENTS] & MASK32 > 0)
     above = slot - SLOT * p[node + N_INDEX]
     return bool(m[above + p[parent + N_STATE]] >> COUNTER_BITS > 0)
@@ -61,8 +64,10 @@ def raise_live(m: Any, p: Any, node: int, row: int) -> None:
         m[row + p[node + N_STATE]] += 1 << COUNTER_BITS
     for c in range(p[node + N_CHILDREN]):
         child = p[children + c]
+        if p[child + N_CONNEX] == 0:
+            continue
         slot = row + SLOT * c
-        if p[node + N_ATOM] == 1:
+        if p[child + N_LINKED] == 1:
             link = p[node + N_LINK] + c
             word = m[row + link]
             slot = (word >> 32) & MASK32
@@ -85,8 +90,10 @@ def lower_live(m: Any, p: Any, node: int, row: int) -> None:
         m[row + p[node + N_STATE]] -= 1 << COUNTER_BITS
     for c in range(p[node + N_CHILDREN]):
         child = p[children + c]
+        if p[child + N_CONNEX] == 0:
+            continue
         slot = row + SLOT * c
-        if p[node + N_ATOM] == 1:
+        if p[child + N_LINKED] == 1:
             link = p[node + N_LINK] + c
             word = m[row + link]
             slot = (word >> 32) & MASK32

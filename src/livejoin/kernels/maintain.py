@@ -4,34 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
+from livejoin.kernels.annotate import annotate, begin_annotation, begin_self
 from livejoin.kernels.arena import words
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.layout import (
+    ANNOTATE,
+    BAG,
     COUNTER_BITS,
     COUNTER_MASK,
     DONE,
     ENTER,
-    ENTER_ENUMERATE,
-    ENTER_NEXT,
+    FLUSH,
     FRESH,
     H_ATOM,
     H_DUPLICATES,
     H_EVENT,
+    H_NEXT,
     H_NODE,
     H_OUT,
     H_PHASE,
     H_ROW,
-    H_SEGMENT_KEY,
-    H_SEGMENT_SIGN,
+    H_RUNS,
     H_SEGMENTS,
+    H_STEP,
+    H_TOUCHED_ROWS,
+    H_VERSION,
     H_WEIGHED,
     LEAVE,
-    LEAVE_DETACH,
-    LEAVE_ENUMERATE,
     LEAVE_NEXT,
     MASK32,
     N_BIT,
     N_CHILDREN,
+    N_CONNEX,
     N_STATE,
     N_UP,
     NEED_SPACE,
@@ -39,9 +43,16 @@ from livejoin.kernels.layout import (
     P_FIRST_TABLE,
     P_FULL,
     P_LIVE,
+    P_MODE,
     PLAN_TABLE,
     PT_ATOM_LIST,
     PT_ATOMS,
+    RING,
+    SET,
+    THEN_DONE,
+    THEN_ENTER,
+    THEN_WITHDRAW,
+    TOUCH_END,
     V_MASK,
     V_ROW,
     V_TABLE,
@@ -50,17 +61,19 @@ from livejoin.kernels.layout import (
     WEIGH,
 )
 from livejoin.kernels.live import slot_is_live
-from livejoin.kernels.odometer import advance, start
-from livejoin.kernels.propagate import enter, enumerate_witness, leave
+from livejoin.kernels.odometer import advance, advance_annotated, start
+from livejoin.kernels.propagate import enter, leave
 from livejoin.kernels.records import record_of
 from livejoin.kernels.register import enroll, prepare, withdraw
+from livejoin.kernels.witness import enumerate_witness
 
 
 @helper
-def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: Any) -> int:
+def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: Any, emit: bool) -> int:
     """First step of a change at one atom; returns NEED_SPACE before anything changed, else DONE with a phase set."""
     state = row + p[node + N_STATE]
     before = m[state] >> COUNTER_BITS
+    annotated = p[P_MODE] == RING and p[node + N_CONNEX] == 0
     if weight > 0 and before == 0:
         if (mask >> p[node + N_BIT]) & 1 == 0:
             return DONE
@@ -72,6 +85,10 @@ def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: 
             m[H_NODE] = node
             m[H_ROW] = row
             m[H_PHASE] = ENTER
+            if annotated:
+                begin_annotation(m, p, node, row, weight)
+                m[H_NEXT] = THEN_ENTER
+                m[H_PHASE] = ANNOTATE
         return DONE
     if before == 0:
         return DONE
@@ -86,56 +103,63 @@ def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: 
                 m[H_DUPLICATES] -= 1
             withdraw(m, p, node, row)
         return DONE
+    m[H_WEIGHED] += 1
     slot = (m[row + p[node + N_UP]] >> 32) & MASK32
-    if in_view and p[P_LIVE] == 1 and slot_is_live(m, p, node, slot):
+    if p[P_MODE] == BAG and in_view and p[P_LIVE] == 1 and slot_is_live(m, p, node, slot):
         start(cursor, row, abs(weight))
         m[H_NODE] = node
         m[H_PHASE] = WEIGH
-    m[H_WEIGHED] += 1
-    m[state] += weight << COUNTER_BITS
     if before == 1:
         m[H_DUPLICATES] += 1
     elif before + weight == 1 and m[H_PHASE] != WEIGH:
         m[H_DUPLICATES] -= 1
+    if p[P_MODE] == RING and in_view:
+        m[H_PHASE] = ANNOTATE
+        m[H_NEXT] = THEN_DONE
+        if not annotated:
+            begin_self(m, p, node, row, cursor, emit)
+            return DONE
+        begin_annotation(m, p, node, row, weight)
+    m[state] += weight << COUNTER_BITS
     return DONE
 
 
 @helper
 def _carry_on(
-    m: Any, p: Any, node: int, row: int, weight: int, cursor: Any, emit: bool, out: Any, capacity: int
+    m: Any, p: Any, node: int, row: int, weight: int, cursor: Any, emit: bool, out: Any, capacity: int, runs: Any
 ) -> bool:
     """Go on with a change that has begun; False if the output buffer is full."""
-    phase = m[H_PHASE]
-    if phase == WEIGH:
-        if emit and not enumerate_witness(m, p, node, cursor, out, capacity):
+    if m[H_PHASE] == WEIGH:
+        if emit and not enumerate_witness(m, p, node, 1 if weight > 0 else -1, cursor, out, capacity, runs):
             return False
         if weight < 0 and m[row + p[node + N_STATE]] >> COUNTER_BITS == 1:
             m[H_DUPLICATES] -= 1
         m[H_PHASE] = FRESH
         return True
-    if phase == ENTER or phase == ENTER_ENUMERATE or phase == ENTER_NEXT:
-        return enter(m, p, cursor, emit, out, capacity)
-    if phase == LEAVE or phase == LEAVE_ENUMERATE or phase == LEAVE_DETACH or phase == LEAVE_NEXT:
-        if not leave(m, p, cursor, emit, out, capacity):
+    if m[H_PHASE] == LEAVE or (LEAVE < m[H_PHASE] <= LEAVE_NEXT):
+        if not leave(m, p, cursor, emit, out, capacity, runs):
             return False
-        if m[row + p[node + N_STATE]] >> COUNTER_BITS > 1:
-            m[H_DUPLICATES] -= 1
-        withdraw(m, p, node, row)
+        m[H_NEXT] = THEN_WITHDRAW
+        m[H_PHASE] = ANNOTATE
+        m[H_STEP] = FLUSH
+        m[H_TOUCHED_ROWS] = TOUCH_END
+        if p[P_MODE] == RING and p[node + N_CONNEX] == 0:
+            begin_annotation(m, p, node, row, -(m[row + p[node + N_STATE]] >> COUNTER_BITS))
+    if m[H_PHASE] == ANNOTATE:
+        if not annotate(m, p, node, row, weight, cursor, emit, out, capacity, runs):
+            return False
+        m[H_PHASE] = ENTER if m[H_NEXT] == THEN_ENTER else FRESH
+        if m[H_NEXT] == THEN_WITHDRAW:
+            if m[row + p[node + N_STATE]] >> COUNTER_BITS > 1:
+                m[H_DUPLICATES] -= 1
+            withdraw(m, p, node, row)
+    if m[H_PHASE] != FRESH:
+        return enter(m, p, cursor, emit, out, capacity, runs)
     return True
 
 
 @kernel
-def maintain(
-    arena: Any,
-    plan: Any,
-    events: Any,
-    cursor_words: Any,
-    emit: bool,
-    output: Any,
-    starts: Any,
-    versions: Any,
-    signs: Any,
-) -> int:
+def maintain(arena: Any, plan: Any, events: Any, cursor_words: Any, emit: bool, output: Any, segments: Any) -> int:
     """Apply events to a view in order, writing the delta of each to the output.
 
     Args:
@@ -143,12 +167,11 @@ def maintain(
         plan: Its plan.
         events: int64 of shape (EVENT_FIELDS, n): table, row id, weight, mask of atoms, version. A weight is the
             change of the row's multiplicity, which stays non-negative.
-        cursor_words: int64, CURSOR_HEADER + LEVEL words a node and one more; the cursor of an enumeration.
+        cursor_words: int64, the cursor of an enumeration; see `PhysicalPlan.cursor_words`.
         emit: Whether deltas are enumerated; live views are kept either way if the plan says so.
-        output: int64 of shape (head columns, capacity): the delta's rows.
-        starts: int64: first output row of each segment of equal version and sign.
-        versions: int64: version of each segment.
-        signs: int64: +1 or -1 of each segment.
+        output: int64 of shape (head columns and words of an annotation, capacity): the delta's rows.
+        segments: int64 of shape (RUN_FIELDS, n): first output row, version and sign (+1 or -1) of each segment of
+            equal version and sign.
 
     Returns:
         DONE; NEED_SPACE: grow the arena and call again; OUTPUT_FULL: take the output's first ``H_OUT`` rows and
@@ -158,7 +181,9 @@ def maintain(
     p = words(plan)
     cursor = words(cursor_words)
     out = words(output)
+    runs = words(segments)
     capacity = output.shape[1]
+    m[H_RUNS] = segments.shape[1]
     m[H_OUT] = 0
     m[H_SEGMENTS] = 0
     event = m[H_EVENT]
@@ -166,36 +191,22 @@ def maintain(
         table = p[P_FIRST_TABLE] + events[V_TABLE, event] * PLAN_TABLE
         row = record_of(m, p, events[V_TABLE, event], events[V_ROW, event])
         weight = events[V_WEIGHT, event]
+        m[H_VERSION] = events[V_VERSION, event]
         atoms = p[table + PT_ATOM_LIST]
         atom = m[H_ATOM]
         while atom < p[table + PT_ATOMS]:
             node = p[atoms + atom]
-            if m[H_PHASE] == FRESH and _begin(m, p, node, row, weight, events[V_MASK, event], cursor) == NEED_SPACE:
+            if (
+                m[H_PHASE] == FRESH
+                and _begin(m, p, node, row, weight, events[V_MASK, event], cursor, emit) == NEED_SPACE
+            ):
                 m[H_EVENT] = event
                 m[H_ATOM] = atom
                 return NEED_SPACE
-            if m[H_PHASE] != FRESH:
-                full = False
-                if emit:
-                    version = events[V_VERSION, event]
-                    sign = 1 if weight > 0 else -1
-                    segment = m[H_SEGMENTS]
-                    if segment == 0 or m[H_SEGMENT_KEY] != version or m[H_SEGMENT_SIGN] != sign:
-                        if segment == starts.shape[0]:
-                            full = True
-                        elif segment > 0 and starts[segment - 1] == m[H_OUT]:
-                            segment -= 1
-                        if not full:
-                            starts[segment] = m[H_OUT]
-                            versions[segment] = version
-                            signs[segment] = sign
-                            m[H_SEGMENTS] = segment + 1
-                            m[H_SEGMENT_KEY] = version
-                            m[H_SEGMENT_SIGN] = sign
-                if full or not _carry_on(m, p, node, row, weight, cursor, emit, out, capacity):
-                    m[H_EVENT] = event
-                    m[H_ATOM] = atom
-                    return OUTPUT_FULL
+            if m[H_PHASE] != FRESH and not _carry_on(m, p, node, row, weight, cursor, emit, out, capacity, runs):
+                m[H_EVENT] = event
+                m[H_ATOM] = atom
+                return OUTPUT_FULL
             atom += 1
         m[H_ATOM] = 0
         event += 1
@@ -205,10 +216,14 @@ def maintain(
 
 @kernel
 def scan(arena: Any, plan: Any, cursor_words: Any, output: Any) -> tuple[bool, int]:
-    """Full enumeration (CROWN, Algorithm 5) into a buffer of shape (head columns, capacity).
+    """Full enumeration (CROWN, Algorithm 5) into a buffer of shape (head columns and words of an annotation, capacity).
 
-    The cursor starts at zero with a start row's weight of 1; returns whether it is finished and the rows written.
+    The cursor starts at zero with a start row's weight of 1, in every component; returns whether it is finished and the
+    rows written.
     """
     m = words(arena)
     p = words(plan)
-    return advance(m, p, p[P_FULL], words(cursor_words), m[H_DUPLICATES] == 0, words(output), output.shape[1], 0)
+    if p[P_MODE] == RING:
+        return advance_annotated(m, p, p[P_FULL], words(cursor_words), words(output), output.shape[1], 0)
+    plain = p[P_MODE] == SET or m[H_DUPLICATES] == 0
+    return advance(m, p, p[P_FULL], words(cursor_words), plain, words(output), output.shape[1], 0)

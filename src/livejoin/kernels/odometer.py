@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from livejoin.kernels.jit import helper
+from livejoin.kernels import ring
+from livejoin.kernels.annotation import annotation, multiplicity
+from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.layout import (
     C_BLOCK,
     C_DEPTH,
@@ -33,19 +35,23 @@ from livejoin.kernels.layout import (
     H_ROOT,
     LEVEL,
     MASK32,
+    P_HEAD,
+    P_LEVEL,
+    P_WORDS,
     REF_MASK,
     S_BLOCK,
     S_LEN,
     STEP,
-    STEP_DOWN_ATOM,
+    STEP_DOWN_LINKED,
     STEP_KIND,
+    STEP_NODE,
     STEP_OFFSET,
     STEP_ROOT,
     STEP_SHIFT,
     STEP_SOURCE,
     STEP_STATE,
-    STEP_UP_ATOM,
-    STEP_UP_GENERALIZED,
+    STEP_UP_INLINE,
+    STEP_UP_LINKED,
 )
 
 
@@ -60,24 +66,24 @@ def start(cursor: Any, row: int, weight: int) -> None:
     cursor[CURSOR_HEADER + C_INDEX] = 0
 
 
-@helper
-def _open(m: Any, p: Any, cursor: Any, step: int, level: int) -> None:
-    """Open the block of a step at a cursor level and place it on its first row."""
+@inlined
+def _open(m: Any, p: Any, cursor: Any, step: int, level: int, size: int) -> None:
+    """Open the block of a step at a cursor level and place it on its first row; levels have ``size`` words."""
     kind = p[step + STEP_KIND]
     if kind == STEP_ROOT:
         block = m[H_ROOT + S_BLOCK] & REF_MASK
         length = m[H_ROOT + S_LEN] >> 32
     else:
-        word = cursor[CURSOR_HEADER + p[step + STEP_SOURCE] * LEVEL + C_ROW] + p[step + STEP_OFFSET]
-        if kind == STEP_DOWN_ATOM:
+        word = cursor[CURSOR_HEADER + p[step + STEP_SOURCE] * size + C_ROW] + p[step + STEP_OFFSET]
+        if kind == STEP_DOWN_LINKED:
             slot = (m[word] >> 32) & MASK32
             block = m[slot + S_BLOCK] & REF_MASK
             length = m[slot + S_LEN] >> 32
-        elif kind == STEP_UP_ATOM:
+        elif kind == STEP_UP_LINKED:
             slot = (m[word] >> 32) & MASK32
             block = m[slot + E_PARENT_BLOCK] & REF_MASK
             length = m[slot + E_PARENTS] & MASK32
-        elif kind == STEP_UP_GENERALIZED:
+        elif kind == STEP_UP_INLINE:
             block = 0
             length = 1
             cursor[level + C_ROW] = ((m[word] >> 32) & MASK32) - p[step + STEP_SHIFT]
@@ -102,12 +108,14 @@ def _weigh(m: Any, p: Any, cursor: Any, step: int, level: int) -> None:
 
 
 @helper
-def _write_outer(m: Any, p: Any, program: int, cursor: Any, count: int, out: Any, capacity: int, at: int) -> None:
+def _write_outer(
+    m: Any, p: Any, program: int, cursor: Any, size: int, count: int, out: Any, capacity: int, at: int
+) -> None:
     """Write the columns of the outer depths, which are constant over ``count`` rows from ``at`` on."""
     columns = p[program + G_OUTER_LIST]
     for i in range(p[program + G_OUTER]):
         column = columns + 3 * i
-        value = m[cursor[CURSOR_HEADER + p[column + 1] * LEVEL + C_ROW] + p[column + 2]]
+        value = m[cursor[CURSOR_HEADER + p[column + 1] * size + C_ROW] + p[column + 2]]
         target = p[column] * capacity + at
         for k in range(count):
             out[target + k] = value
@@ -143,7 +151,7 @@ def _innermost(
 ) -> int:
     """Write the open innermost block from its index on; returns the new end of the buffer.
 
-    The block is finished iff its index has reached its length. A generalized row that a step up found stands in the
+    The block is finished iff its index has reached its length. A derived row that a step up found stands in the
     cursor instead of a block and has no multiplicity of its own.
     """
     block = cursor[level + C_BLOCK]
@@ -152,8 +160,11 @@ def _innermost(
     count: int
     if plain:
         count = min(length - index, capacity - at)
-        _write_outer(m, p, program, cursor, count, out, capacity, at)
-        _write_block(m, p, program, block + index, count, out, capacity, at)
+        _write_outer(m, p, program, cursor, LEVEL, count, out, capacity, at)
+        if block != 0:
+            _write_block(m, p, program, block + index, count, out, capacity, at)
+        else:
+            _write_copies(m, p, program, cursor[level + C_ROW], count, out, capacity, at)
         cursor[level + C_INDEX] = index + count
         return at + count
     weight = cursor[level - LEVEL + C_WEIGHT]
@@ -164,7 +175,7 @@ def _innermost(
             row = m[block + index]
             copies = weight * (m[row + state] >> COUNTER_BITS) - cursor[C_REPEAT]
         count = min(copies, capacity - at)
-        _write_outer(m, p, program, cursor, count, out, capacity, at)
+        _write_outer(m, p, program, cursor, LEVEL, count, out, capacity, at)
         _write_copies(m, p, program, row, count, out, capacity, at)
         at += count
         if count < copies:
@@ -201,7 +212,7 @@ def advance(
     if last == 0:
         copies = cursor[CURSOR_HEADER + C_WEIGHT] - cursor[C_REPEAT]
         count = min(copies, capacity - at)
-        _write_outer(m, p, program, cursor, count, out, capacity, at)
+        _write_outer(m, p, program, cursor, LEVEL, count, out, capacity, at)
         cursor[C_REPEAT] += count
         return count == copies, at + count
     state = p[steps + (last - 1) * STEP + STEP_STATE]
@@ -210,7 +221,7 @@ def advance(
             depth += 1
             step = steps + (depth - 1) * STEP
             level = CURSOR_HEADER + depth * LEVEL
-            _open(m, p, cursor, step, level)
+            _open(m, p, cursor, step, level, LEVEL)
             if cursor[level + C_LEN] == 0:
                 return True, at
             if depth < last:
@@ -230,4 +241,79 @@ def advance(
                 cursor[level + C_INDEX] = index
                 cursor[level + C_ROW] = m[cursor[level + C_BLOCK] + index]
                 _weigh(m, p, cursor, steps + (depth - 1) * STEP, level)
+                break
+
+
+@helper
+def _annotate_level(m: Any, p: Any, cursor: Any, node: int, row: int, level: int) -> None:
+    """Write the annotation down to a level: that of the level above times that of the row."""
+    above = level - p[P_LEVEL] + C_WEIGHT
+    annotation(m, p, node, row, multiplicity(m, p, node, row), -1, cursor, level + C_WEIGHT)
+    ring.multiply(cursor, p, level + C_WEIGHT, cursor, above)
+
+
+@helper
+def _write_annotation(p: Any, cursor: Any, level: int, out: Any, capacity: int, at: int) -> None:
+    """Write the annotation of a level behind the head columns."""
+    for i in range(p[P_WORDS]):
+        out[(p[P_HEAD] + i) * capacity + at] = cursor[level + C_WEIGHT + i]
+
+
+@helper
+def advance_annotated(m: Any, p: Any, program: int, cursor: Any, out: Any, capacity: int, at: int) -> tuple[bool, int]:
+    """As `advance`, but every result once, with the words of its annotation in columns behind the head.
+
+    The annotation of a result is the product of those of its rows (CROWN, formula 14). The cursor's start row has its
+    own annotation already.
+    """
+    last = p[program + G_DEPTHS] - 1
+    steps = p[program + G_STEPS]
+    size = p[P_LEVEL]
+    depth = cursor[C_DEPTH]
+    if last == 0:
+        if at == capacity:
+            return False, at
+        _write_outer(m, p, program, cursor, size, 1, out, capacity, at)
+        _write_annotation(p, cursor, CURSOR_HEADER, out, capacity, at)
+        return True, at + 1
+    while True:
+        while depth < last:
+            depth += 1
+            step = steps + (depth - 1) * STEP
+            level = CURSOR_HEADER + depth * size
+            _open(m, p, cursor, step, level, size)
+            if cursor[level + C_LEN] == 0:
+                return True, at
+            if depth < last:
+                _annotate_level(m, p, cursor, p[step + STEP_NODE], cursor[level + C_ROW], level)
+        level = CURSOR_HEADER + last * size
+        node = p[steps + (last - 1) * STEP + STEP_NODE]
+        block = cursor[level + C_BLOCK]
+        index = cursor[level + C_INDEX]
+        count = min(cursor[level + C_LEN] - index, capacity - at)
+        _write_outer(m, p, program, cursor, size, count, out, capacity, at)
+        if block != 0:
+            _write_block(m, p, program, block + index, count, out, capacity, at)
+        else:
+            _write_copies(m, p, program, cursor[level + C_ROW], count, out, capacity, at)
+        for i in range(count):
+            row = m[block + index + i] if block != 0 else cursor[level + C_ROW]
+            _annotate_level(m, p, cursor, node, row, level)
+            _write_annotation(p, cursor, level, out, capacity, at + i)
+        at += count
+        cursor[level + C_INDEX] = index + count
+        if index + count < cursor[level + C_LEN]:
+            cursor[C_DEPTH] = last
+            return False, at
+        while True:
+            depth -= 1
+            if depth == 0:
+                return True, at
+            level = CURSOR_HEADER + depth * size
+            index = cursor[level + C_INDEX] + 1
+            if index < cursor[level + C_LEN]:
+                cursor[level + C_INDEX] = index
+                row = m[cursor[level + C_BLOCK] + index]
+                cursor[level + C_ROW] = row
+                _annotate_level(m, p, cursor, p[steps + (depth - 1) * STEP + STEP_NODE], row, level)
                 break

@@ -18,7 +18,6 @@ from typing import Any
 
 from livejoin.kernels.jit import helper
 from livejoin.kernels.layout import (
-    COUNTER_BITS,
     COUNTER_MASK,
     E_PARENT_BLOCK,
     E_PARENTS,
@@ -28,29 +27,28 @@ from livejoin.kernels.layout import (
     F_INDEX,
     F_NODE,
     F_ROW,
-    FRAME,
     FRESH,
-    H_DUPLICATES,
     H_NODE,
-    H_OUT,
     H_PHASE,
     H_PROPAGATED,
     H_ROW,
     H_SP,
     H_STACK,
+    H_STOPPED,
     H_TOUCHED,
     LEAVE,
     LEAVE_DETACH,
     LEAVE_ENUMERATE,
     LEAVE_NEXT,
     MASK32,
-    N_ATOM,
     N_CHILDREN,
+    N_CONNEX,
     N_INDEX,
+    N_LINKED,
     N_PARENT,
-    N_PROGRAM,
     N_STATE,
     N_UP,
+    P_FRAME,
     P_LIVE,
     REF_MASK,
     S_BLOCK,
@@ -58,29 +56,11 @@ from livejoin.kernels.layout import (
     SLOT,
 )
 from livejoin.kernels.live import lower_live, raise_live, slot_is_live
-from livejoin.kernels.odometer import advance, start
+from livejoin.kernels.witness import begin_witness, enumerate_witness
 
 
 @helper
-def enumerate_witness(m: Any, p: Any, node: int, cursor: Any, out: Any, capacity: int) -> bool:
-    """Go on with the enumeration of a witness's results; False if the buffer is full."""
-    plain = m[H_DUPLICATES] == 0
-    done, end = advance(m, p, p[node + N_PROGRAM], cursor, plain, out, capacity, m[H_OUT])
-    m[H_OUT] = end
-    return bool(done)
-
-
-@helper
-def begin_witness(m: Any, p: Any, node: int, row: int, cursor: Any) -> None:
-    """Place the cursor before the results of a witness; a base row counts with its own multiplicity."""
-    weight = 1
-    if p[node + N_ATOM] == 1:
-        weight = m[row + p[node + N_STATE]] >> COUNTER_BITS
-    start(cursor, row, weight)
-
-
-@helper
-def enter(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int) -> bool:
+def enter(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int, runs: Any) -> bool:
     """Carry on with a row that enters V_s of its node and with all that follows; False if the buffer is full."""
     live_views = p[P_LIVE] == 1
     while True:
@@ -98,7 +78,7 @@ def enter(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int) -> b
             parent = p[node + N_PARENT]
             m[H_PHASE] = ENTER_NEXT
             if parent >= 0 and length == 0:
-                if p[parent + N_ATOM] == 0:
+                if p[node + N_LINKED] == 0:
                     above = slot - SLOT * p[node + N_INDEX]
                     m[above + p[parent + N_STATE]] += 1
                     m[H_TOUCHED] += 1
@@ -108,18 +88,20 @@ def enter(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int) -> b
                         m[H_PHASE] = ENTER
                         continue
                 else:
-                    frame = H_STACK + m[H_SP] * FRAME
+                    frame = H_STACK + m[H_SP] * p[P_FRAME]
                     m[frame + F_NODE] = parent
                     m[frame + F_ROW] = slot
                     m[frame + F_INDEX] = 0
                     m[H_SP] += 1
-            elif live_views and slot_is_live(m, p, node, slot):
-                if emit:
-                    begin_witness(m, p, node, row, cursor)
-                m[H_PHASE] = ENTER_ENUMERATE
+            else:
+                m[H_STOPPED] += 1
+                if live_views and p[node + N_CONNEX] == 1 and slot_is_live(m, p, node, slot):
+                    if emit:
+                        begin_witness(m, p, node, row, cursor)
+                    m[H_PHASE] = ENTER_ENUMERATE
         elif phase == ENTER_ENUMERATE:
             node = m[H_NODE]
-            if emit and not enumerate_witness(m, p, node, cursor, out, capacity):
+            if emit and not enumerate_witness(m, p, node, 1, cursor, out, capacity, runs):
                 return False
             raise_live(m, p, node, m[H_ROW])
             m[H_PHASE] = ENTER_NEXT
@@ -127,7 +109,7 @@ def enter(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int) -> b
             if m[H_SP] == 0:
                 m[H_PHASE] = FRESH
                 return True
-            frame = H_STACK + (m[H_SP] - 1) * FRAME
+            frame = H_STACK + (m[H_SP] - 1) * p[P_FRAME]
             parent = m[frame + F_NODE]
             slot = m[frame + F_ROW]
             full = p[parent + N_CHILDREN]
@@ -170,7 +152,7 @@ def _detach(m: Any, p: Any, node: int, row: int) -> None:
 
 
 @helper
-def leave(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int) -> bool:
+def leave(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int, runs: Any) -> bool:
     """Carry on with a row that leaves V_s of its node and with all that follows; False if the buffer is full."""
     live_views = p[P_LIVE] == 1
     while True:
@@ -182,18 +164,20 @@ def leave(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int) -> b
             parent = p[node + N_PARENT]
             m[H_PHASE] = LEAVE_DETACH
             if parent >= 0 and m[slot + S_LEN] >> 32 == 1:
-                frame = H_STACK + m[H_SP] * FRAME
+                frame = H_STACK + m[H_SP] * p[P_FRAME]
                 m[frame + F_NODE] = node
                 m[frame + F_ROW] = row
-                m[frame + F_INDEX] = 1 if p[parent + N_ATOM] == 0 else m[slot + E_PARENTS] >> 32
+                m[frame + F_INDEX] = 1 if p[node + N_LINKED] == 0 else m[slot + E_PARENTS] >> 32
                 m[H_SP] += 1
                 m[H_PHASE] = LEAVE_NEXT
-            elif live_views and slot_is_live(m, p, node, slot):
-                if emit:
-                    begin_witness(m, p, node, row, cursor)
-                m[H_PHASE] = LEAVE_ENUMERATE
+            else:
+                m[H_STOPPED] += 1
+                if live_views and p[node + N_CONNEX] == 1 and slot_is_live(m, p, node, slot):
+                    if emit:
+                        begin_witness(m, p, node, row, cursor)
+                    m[H_PHASE] = LEAVE_ENUMERATE
         elif phase == LEAVE_ENUMERATE:
-            if emit and not enumerate_witness(m, p, node, cursor, out, capacity):
+            if emit and not enumerate_witness(m, p, node, -1, cursor, out, capacity, runs):
                 return False
             lower_live(m, p, node, row)
             m[H_PHASE] = LEAVE_DETACH
@@ -206,7 +190,7 @@ def leave(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int) -> b
             m[H_TOUCHED] += 1
             m[H_PHASE] = LEAVE_NEXT
         else:
-            frame = H_STACK + (m[H_SP] - 1) * FRAME
+            frame = H_STACK + (m[H_SP] - 1) * p[P_FRAME]
             child = m[frame + F_NODE]
             below = m[frame + F_ROW]
             slot = (m[below + p[child + N_UP]] >> 32) & MASK32
@@ -219,7 +203,7 @@ def leave(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int) -> b
             m[H_PHASE] = LEAVE_DETACH
             while index > 0:
                 index -= 1
-                if p[parent + N_ATOM] == 0:
+                if p[child + N_LINKED] == 0:
                     above = slot - SLOT * p[child + N_INDEX]
                 else:
                     above = m[(m[slot + E_PARENT_BLOCK] & REF_MASK) + index]

@@ -79,3 +79,18 @@ def load(arena: Any, plan: Any, table: int, rows: Any, values: Any, stride: int)
         for k in range(count):
             m[record + k] = source[row * stride + p[columns + k]]
     return DONE
+
+
+@kernel
+def load_factors(arena: Any, plan: Any, table: int, rows: Any, factors: Any) -> None:
+    """Write the factors of base rows, int64 of shape (factors, rows), behind the values of their records.
+
+    The records exist: `load` was called for the same rows.
+    """
+    m = words(arena)
+    p = words(plan)
+    count = p[p[P_FIRST_TABLE] + table * PLAN_TABLE + PT_VALUES]
+    for i in range(rows.shape[0]):
+        record = record_of(m, p, table, rows[i])
+        for k in range(factors.shape[0]):
+            m[record + count + k] = factors[k, i]

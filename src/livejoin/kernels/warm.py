@@ -32,9 +32,10 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (staging.stage_commit, _STORE),
     (staging.stage_changes, (*_STORE, _MATRIX)),
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _INT)),
+    (records.load_factors, (_LINE, _LINE, _INT, _LINE, _MATRIX)),
     (counting.count, (_LINE, _LINE)),
     (maintain.scan, (_LINE, _LINE, _LINE, _MATRIX)),
-    (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE, _LINE, _LINE)),
+    (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)),
 )
 
 

@@ -16,7 +16,7 @@ from livejoin.pipeline.lines import key_lines, line_of
 from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource, ViewText, allowed_keys
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
 from livejoin.spark.sources import FileSource
-from livejoin.sql import bind, check_maintained, parse_columns
+from livejoin.sql import bind_query, parse_columns
 
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
 
@@ -219,7 +219,7 @@ def _unbound(
     problems = []
     for name, sql in views.items():
         try:
-            check_maintained(bind(sql, catalog))
+            bind_query(sql, catalog)
         except LivejoinError as error:
             key = "sql" if written[name].sql is not None else "sql_file"
             problems.append(_Problem(("views", name, key), str(error)))

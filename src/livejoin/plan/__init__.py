@@ -2,6 +2,7 @@
 
 from livejoin.plan.choose import choose_tree
 from livejoin.plan.describe import describe
+from livejoin.plan.describe_query import describe_query
 from livejoin.plan.explanation import Explanation
 from livejoin.plan.guarantee import UpdateBound
 from livejoin.plan.physical import PhysicalPlan, TableUse, compile_plan
@@ -17,5 +18,6 @@ __all__ = [
     "choose_tree",
     "compile_plan",
     "describe",
+    "describe_query",
     "require",
 ]

@@ -20,8 +20,6 @@ from livejoin.plan.problem import FANOUT, Problem
 from livejoin.theory.decomposition import Bag, Decomposition, decompose
 from livejoin.theory.edge_cover import fractional_edge_cover
 
-_OBSTACLE = "the join is cyclic; plans over bags are not maintained yet"
-
 
 @dataclass(frozen=True)
 class BagPlan:
@@ -34,7 +32,6 @@ class BagPlan:
         guarantee: What it promises.
         cost: Sum over the atoms of the depth of their bags times their expected changes.
         propagation: Predicted rows that a change visits.
-        obstacle: Why this version does not run it.
     """
 
     decomposition: Decomposition
@@ -43,7 +40,6 @@ class BagPlan:
     guarantee: Guarantee
     cost: float
     propagation: float
-    obstacle: str = _OBSTACLE
 
 
 def bag_plan(problem: Problem, atoms: Sequence[AtomOutline], live: bool) -> BagPlan:

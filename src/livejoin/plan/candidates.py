@@ -36,7 +36,6 @@ from livejoin.theory.join_tree import JoinTree
 from livejoin.theory.static_dynamic import Tractability, static_dynamic
 from livejoin.theory.tree_enclosureness import has_inner_branch
 
-_PROJECTED = "results are returned with all of their variables; projections are not maintained yet"
 _KEYED = "foreign-key plans are not maintained yet"
 _VIEWS = "view trees are not maintained yet"
 
@@ -119,7 +118,7 @@ def candidates(
     else:
         bags = bag_plan(problem, atoms, live)
         complete, width = bags.decomposition.complete, str(bags.decomposition.width)
-        plans.append(Candidate(bags.outline, bags.line, bags.guarantee, bags.cost, bags.propagation, bags.obstacle))
+        plans.append(Candidate(bags.outline, bags.line, bags.guarantee, bags.cost, bags.propagation, ""))
     plans += foreign_key_candidates(query, atoms, problem)
     plans += view_tree_candidates(problem, atoms)
     plans.sort(key=lambda plan: (not plan.executable, plan.guarantee.bound))
@@ -148,14 +147,13 @@ def tree_candidate(
         guarantee = replace(
             guarantee, delay=f"constant delay a row over the output and {more}, which is projected away when it is read"
         )
-    full = all(edge <= output for edge in problem.edges)
     return Candidate(
         outline=tree_outline(tree, problem, atoms, live),
         line=tree_line(tree, atoms),
         guarantee=guarantee,
         cost=measured.cost,
         propagation=measured.propagation,
-        obstacle="" if full else _PROJECTED,
+        obstacle="",
         tree=tree,
     )
 

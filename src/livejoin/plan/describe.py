@@ -10,7 +10,9 @@ from livejoin.plan.choose import Choice
 from livejoin.plan.classify import classify
 from livejoin.plan.explanation import Alternative, Explanation, SearchOutline, TableOutline
 from livejoin.plan.footprint import index_bytes, record_bytes
+from livejoin.plan.guarantee import annotated_guarantee
 from livejoin.plan.log import describe_log
+from livejoin.plan.operators import JoinPlan
 from livejoin.plan.outline import atom_outlines
 from livejoin.plan.physical import PhysicalPlan, compile_plan
 from livejoin.plan.problem import Problem, passing_shares
@@ -25,8 +27,10 @@ def describe(
     free: frozenset[str] | None = None,
     live: bool = True,
     log: Sequence[ChangeBatch] | None = None,
+    operators: Sequence[str] = (),
+    physical: JoinPlan | None = None,
 ) -> Explanation:
-    """Explain a query: everything that is to be shown about it and its plan.
+    """Explain a conjunctive query: everything that is to be shown about it and its plan.
 
     Cost: that of `candidates` and `suggest`, bounded; with a log O(n log n) for its n changes.
 
@@ -36,6 +40,8 @@ def describe(
         free: The output variables; all of them if None.
         live: Whether the view keeps live views for deltas.
         log: A change log, one batch a table, with ``_seq`` if there are several.
+        operators: What stands above the join, from the join upwards.
+        physical: The plan that maintains it; compiled from the chosen tree if None and there is one.
 
     Raises:
         ChangeFormatError: A log of several tables without ``_seq``.
@@ -53,25 +59,45 @@ def describe(
         known = known.over(observe(log, query))
     found = candidates(query, known, free, live)
     chosen = found.chosen
-    physical = compile_plan(query, chosen.tree, live) if chosen.executable and chosen.tree is not None else None
+    if physical is None and free is None and chosen.executable and chosen.tree is not None:
+        physical = compile_plan(query, chosen.tree, live)
+    guarantee = chosen.guarantee
+    if query.sums and isinstance(physical, PhysicalPlan):
+        guarantee = annotated_guarantee(guarantee, _widens(physical, found.problem))
     return Explanation(
         sql=query.sql,
         atoms=atom_outlines(query),
         output=tuple(sorted(query.variables if free is None else free)),
         query_class=classify(query, free, found.width),
         plan=chosen.outline,
-        guarantee=chosen.guarantee,
+        guarantee=guarantee,
         executable=chosen.executable,
         obstacle=chosen.obstacle,
         reason=_reason(found),
         alternatives=tuple(_alternative(plan, plan is chosen) for plan in found.plans),
         search=_search(found.choice, found.complete),
         suggestions=suggest(query, known, free, chosen.guarantee.bound),
-        tables=() if physical is None else _tables(query, physical, found.problem, known),
+        tables=_tables(query, physical, found.problem, known) if isinstance(physical, PhysicalPlan) else (),
         deltas=live,
         digest="" if physical is None else physical.digest,
         log=None if log is None else describe_log(log, query, chosen.tree),
+        operators=tuple(operators),
     )
+
+
+def _widens(plan: PhysicalPlan, problem: Problem) -> str:
+    """An atom of which many rows may share the key of a row below whose annotation changes; empty if there is none."""
+    dynamic = [node.atom in problem.dynamic for node in plan.nodes]
+    for position in range(len(plan.nodes) - 1, 0, -1):
+        node = plan.nodes[position]
+        assert node.parent is not None
+        parent = plan.nodes[node.parent]
+        atom = parent.atom
+        wide = atom is not None and not problem.identifies(frozenset(node.key), atom)
+        if atom is not None and wide and not parent.connex and dynamic[position]:
+            return plan.query.atoms[atom].alias
+        dynamic[node.parent] = dynamic[node.parent] or dynamic[position]
+    return ""
 
 
 def _reason(found: Candidates) -> str:

@@ -301,6 +301,8 @@ class Explanation:
         deltas: Whether the view would say what changed.
         digest: The physical plan's fingerprint; empty if the plan is not executable.
         log: What a change log says, None without one.
+        operators: What stands above the join, from the join upwards.
+        others: Explanations of the query's other joins.
     """
 
     sql: str
@@ -319,6 +321,8 @@ class Explanation:
     deltas: bool
     digest: str
     log: LogOutline | None = None
+    operators: tuple[str, ...] = ()
+    others: tuple[Explanation, ...] = ()
 
     def __str__(self) -> str:
         return self.text()

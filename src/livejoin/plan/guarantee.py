@@ -13,7 +13,7 @@ The bounds on a change are ordered, and each says for which change sequences a c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
@@ -144,6 +144,29 @@ def bag_guarantee(bound: UpdateBound, update: str, space: str) -> Guarantee:
         f"{_power(space)} for N base rows: the joins inside the bags are stored",
         f"{_power(space)} for N base rows",
         "CROWN, section 7.1, Theorem 7.1",
+    )
+
+
+def annotated_guarantee(below: Guarantee, widens: str) -> Guarantee:
+    """What a join-tree plan promises whose results are annotated (CROWN, section 7.3).
+
+    A counter stops a propagation where a key stays in its view; an annotation changes in every row with the key. DYN
+    has the same cost, O(|D|) outside of q-hierarchical queries (DYN, section 4).
+
+    Args:
+        below: What the plan promises without annotations.
+        widens: The relation whose rows a change of an annotation may reach many of; empty if there is none.
+    """
+    if not widens or below.bound > UpdateBound.LINEAR:
+        return below
+    return replace(
+        below,
+        bound=UpdateBound.LINEAR,
+        update=(
+            f"O(|D|) a change at most: the aggregate changes in all rows of {widens} that share the changed row's key, "
+            "and the views as in the join alone"
+        ),
+        source="CROWN, section 7.3, formulas 10 to 14; DYN, section 4",
     )
 
 

@@ -7,12 +7,14 @@ same plan again.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from livejoin.kernels import layout as k
-from livejoin.query import ConjunctiveQuery
+from livejoin.plan.structure import PlanNode, plan_nodes
+from livejoin.query import ColumnRef, ConjunctiveQuery, Factor
 from livejoin.theory.join_tree import JoinTree
 
 
@@ -25,12 +27,14 @@ class TableUse:
         columns: Positions of the base columns that the view's records hold, in record order.
         atoms: Positions of the query's atoms over the table.
         stride: Words a record.
+        factors: DuckDB expressions over the table's columns whose values follow the columns in the record.
     """
 
     name: str
     columns: tuple[int, ...]
     atoms: tuple[int, ...]
     stride: int
+    factors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +46,18 @@ class PhysicalPlan:
         tree: A generalized join tree of it.
         live: Whether live views are kept, which delta enumeration needs.
         words: The plan, int64; see `livejoin.kernels.layout`.
+        nodes: The nodes that are kept: the tree's and projections.
         tables: The base tables in the order of the plan's table descriptors.
         header_words: Words of the arena's header, directories and tables included.
         directories: References of the directory headers in the arena.
-        node_offsets: Offset of each tree node's descriptor in ``words``.
+        node_offsets: Offset of each node's descriptor in ``words``.
     """
 
     query: ConjunctiveQuery
     tree: JoinTree
     live: bool
     words: np.ndarray
+    nodes: tuple[PlanNode, ...]
     tables: tuple[TableUse, ...]
     header_words: int
     directories: tuple[int, ...]
@@ -65,7 +71,18 @@ class PhysicalPlan:
     @property
     def cursor_words(self) -> int:
         """Words of an enumeration's cursor."""
-        return k.CURSOR_HEADER + (len(self.tree.nodes) + 1) * k.LEVEL
+        return k.CURSOR_HEADER + (len(self.nodes) + 1) * int(self.words[k.P_LEVEL])
+
+    @property
+    def components(self) -> np.ndarray:
+        """First word of each component of an annotation; the first word of all if there is no annotation."""
+        ends = np.cumsum([0, *(2 if product.wide else 1 for product in self.query.sums)])
+        return ends[:-1] if ends.size > 1 else np.zeros(1, np.int64)
+
+    @property
+    def columns(self) -> int:
+        """Columns that enumeration writes: the head's, then the words of the annotation."""
+        return len(self.query.head) + int(self.words[k.P_WORDS])
 
 
 class _Words:
@@ -87,6 +104,8 @@ class _Layout:
     state: int = 0
     up: int = 0
     link: int = 0
+    touch: int = 0
+    key: int = 0
 
 
 def compile_plan(query: ConjunctiveQuery, tree: JoinTree, live: bool) -> PhysicalPlan:
@@ -94,101 +113,233 @@ def compile_plan(query: ConjunctiveQuery, tree: JoinTree, live: bool) -> Physica
 
     Args:
         query: The query.
-        tree: A generalized join tree over the query's atoms.
+        tree: A generalized join tree over the query's atoms, free-connex for the query's output variables.
         live: Whether the view keeps live views.
     """
-    out = _Words(k.PLAN_HEADER)
-    nodes = tree.nodes
-    node_at = [out.put([0] * k.PLAN_NODE) for _ in nodes]
-    layouts = [_Layout() for _ in nodes]
-    node_of_atom = {node.atom: i for i, node in enumerate(nodes) if node.atom is not None}
-    tables = _lay_out_records(query, tree, layouts, node_of_atom)
-    table_of_atom = {atom: t for t, use in enumerate(tables) for atom in use.atoms}
+    nodes = plan_nodes(tree, query.free, [query.is_distinct(a) for a in range(len(query.atoms))])
+    return _Compiler(query, tree, live, nodes).compile()
 
-    def offset(node: int, variable: str) -> int:
+
+class _Compiler:
+    """Lays out one plan; the parts of the arena's header are handed out as it goes."""
+
+    def __init__(self, query: ConjunctiveQuery, tree: JoinTree, live: bool, nodes: tuple[PlanNode, ...]) -> None:
+        self.query, self.tree, self.live, self.nodes = query, tree, live, nodes
+        self.widths = [2 if product.wide else 1 for product in query.sums]
+        self.annotation = sum(self.widths)
+        self.frame = k.FRAME + self.annotation
+        self.out = _Words(k.PLAN_HEADER)
+        self.node_at = [self.out.put([0] * k.PLAN_NODE) for _ in nodes]
+        self.node_of_atom = {node.atom: i for i, node in enumerate(nodes) if node.atom is not None}
+        self.layouts = [_Layout() for _ in nodes]
+        self.tables, self.factors = self._lay_out_records()
+        self.table_of_atom = {atom: t for t, use in enumerate(self.tables) for atom in use.atoms}
+        for i, node in enumerate(nodes):
+            if node.atom is None:
+                self.layouts[i] = self._lay_out_derived(i)
+        arena = k.H_STACK + self.frame * (len(nodes) + 1)
+        self.table_headers = [arena + t * k.TABLE for t in range(len(self.tables))]
+        arena += k.TABLE * len(self.tables)
+        self.directory_of: dict[int, int] = {}
+        for node in nodes:
+            for index, child in enumerate(node.children):
+                if 0 < index < node.inline:
+                    self.directory_of[child] = self.directory_of[node.children[0]]
+                else:
+                    self.directory_of[child] = arena
+                    arena += k.DIRECTORY
+        self.header_words = arena
+
+    def compile(self) -> PhysicalPlan:
+        """The finished plan."""
+        out, nodes = self.out, self.nodes
+        for i in range(len(nodes)):
+            out.words[self.node_at[i] : self.node_at[i] + k.PLAN_NODE] = self._descriptor(i)
+        table_words: list[int] = []
+        for use, header in zip(self.tables, self.table_headers, strict=True):
+            atoms = out.put([self.node_at[self.node_of_atom[a]] for a in use.atoms])
+            values = out.put(list(use.columns))
+            table_words += [header, use.stride, len(use.atoms), atoms, len(use.columns), values]
+        connex = [self.node_at[i] for i in range(len(nodes)) if nodes[i].connex]
+        out.words[k.P_NODES] = len(nodes)
+        out.words[k.P_FIRST_NODE] = self.node_at[0]
+        out.words[k.P_TABLES] = len(self.tables)
+        out.words[k.P_FIRST_TABLE] = out.put(table_words)
+        out.words[k.P_HEAD] = len(self.query.head)
+        out.words[k.P_LIVE] = int(self.live)
+        out.words[k.P_FULL] = self._program(None)
+        out.words[k.P_CONNEX] = len(connex)
+        out.words[k.P_POSTORDER] = out.put(connex[::-1])
+        out.words[k.P_MODE] = k.BAG if self.query.free is None else k.RING if self.query.sums else k.SET
+        out.words[k.P_WORDS] = self.annotation
+        out.words[k.P_COMPONENTS] = len(self.widths)
+        out.words[k.P_WIDTHS] = out.put(self.widths)
+        out.words[k.P_FRAME] = self.frame
+        out.words[k.P_LEVEL] = k.LEVEL - 1 + max(1, self.annotation)
+        return PhysicalPlan(
+            query=self.query,
+            tree=self.tree,
+            live=self.live,
+            words=np.array(out.words, dtype=np.int64),
+            nodes=nodes,
+            tables=self.tables,
+            header_words=self.header_words,
+            directories=tuple(dict.fromkeys(self.directory_of.values())),
+            node_offsets=tuple(self.node_at),
+        )
+
+    def _lay_out_records(self) -> tuple[tuple[TableUse, ...], dict[Factor, int]]:
+        """One record a base row: values that any atom uses, factors, then each atom's own words."""
+        query = self.query
+        atoms_of: dict[str, list[int]] = {}
+        for i, atom in enumerate(query.atoms):
+            atoms_of.setdefault(atom.table.name, []).append(i)
+        uses = []
+        places: dict[Factor, int] = {}
+        for name, atoms in atoms_of.items():
+            columns = sorted({c for a in atoms for c in query.atoms[a].columns})
+            wanted = [factor for product in query.sums for factor in product.factors if factor.atom in atoms]
+            expressions = tuple(dict.fromkeys(factor.expression for factor in wanted))
+            places |= {factor: len(columns) + expressions.index(factor.expression) for factor in wanted}
+            stride = len(columns) + len(expressions)
+            for a in atoms:
+                node = self.node_of_atom[a]
+                touch = self._has_touch(node)
+                self.layouts[node] = _Layout(
+                    stride, stride + 1, stride + 2, stride + 2 + len(self.nodes[node].children)
+                )
+                stride += 2 + len(self.nodes[node].children) + touch
+            uses.append(TableUse(name, tuple(columns), tuple(atoms), stride, expressions))
+        return tuple(uses), places
+
+    def _has_touch(self, i: int) -> bool:
+        """Whether the annotation of a node's rows can change while they have results."""
+        node = self.nodes[i]
+        outside = any(not self.nodes[c].connex for c in node.children)
+        return bool(self.query.sums) and self.live and node.connex and (outside or node.atom is not None)
+
+    def _lay_out_derived(self, i: int) -> _Layout:
+        node = self.nodes[i]
+        state = k.SLOT * node.inline
+        links = state + 2
+        touch = links + len(node.children) - node.inline
+        return _Layout(state, state + 1, links - node.inline, touch, touch + self._has_touch(i))
+
+    def _key_of(self, i: int) -> int:
+        """Offset of the variables in the rows of a derived node."""
+        return self.layouts[i].key
+
+    def _offset(self, node: int, variable: str) -> int:
         """Where a node's rows hold the value of a variable."""
-        atom = nodes[node].atom
+        atom = self.nodes[node].atom
         if atom is None:
-            return k.SLOT * len(nodes[node].children) + 2 + nodes[node].variables.index(variable)
-        return tables[table_of_atom[atom]].columns.index(query.atoms[atom].column_of(variable))
+            return self._key_of(node) + self.nodes[node].variables.index(variable)
+        return self.tables[self.table_of_atom[atom]].columns.index(self.query.atoms[atom].column_of(variable))
 
-    arena = k.H_STACK + k.FRAME * (len(nodes) + 1)
-    table_headers = [arena + t * k.TABLE for t in range(len(tables))]
-    arena += k.TABLE * len(tables)
-    directory_of: dict[int, int] = {}
-    for i, node in enumerate(nodes):
-        if node.atom is None:
-            layouts[i] = _Layout(state=k.SLOT * len(node.children), up=k.SLOT * len(node.children) + 1)
-        for child in node.children:
-            if node.atom is None and child != node.children[0]:
-                directory_of[child] = directory_of[node.children[0]]
-            else:
-                directory_of[child] = arena
-                arena += k.DIRECTORY
+    def _weights(self, i: int) -> int:
+        """From a node's slot to its annotation; a connex node has none."""
+        node = self.nodes[i]
+        if self.annotation <= 1 or node.connex or node.parent is None:
+            return k.S_WEIGHT
+        parent = self.nodes[node.parent]
+        index = parent.children.index(i)
+        if index >= parent.inline:
+            return k.E_KEY + len(node.key)
+        behind = self._key_of(node.parent) + len(parent.variables)
+        outside = sum(not self.nodes[c].connex for c in parent.children[:index])
+        return behind + outside * self.annotation - k.SLOT * index
 
-    def descriptor(i: int) -> list[int]:
-        node = nodes[i]
+    def _descriptor(self, i: int) -> list[int]:
+        node, layout, out = self.nodes[i], self.layouts[i], self.out
         words = [0] * k.PLAN_NODE
         words[k.N_ATOM] = int(node.atom is not None)
-        words[k.N_PARENT] = -1 if node.parent is None else node_at[node.parent]
+        words[k.N_PARENT] = -1 if node.parent is None else self.node_at[node.parent]
         words[k.N_CHILDREN] = len(node.children)
-        words[k.N_CHILD_LIST] = out.put([node_at[c] for c in node.children])
-        words[k.N_STATE], words[k.N_UP], words[k.N_LINK] = layouts[i].state, layouts[i].up, layouts[i].link
+        words[k.N_CHILD_LIST] = out.put([self.node_at[c] for c in node.children])
+        words[k.N_STATE], words[k.N_UP], words[k.N_LINK] = layout.state, layout.up, layout.link
+        words[k.N_INLINE] = node.inline
+        words[k.N_CONNEX] = int(node.connex)
+        words[k.N_TOUCH] = layout.touch if self._has_touch(i) else -1
+        words[k.N_WEIGHT] = self._weights(i)
         if node.atom is None:
-            words[k.N_ROWS_DIRECTORY] = directory_of[node.children[0]]
-            words[k.N_ROWS_KEY] = k.SLOT * len(node.children) + 2
+            annotated = sum(not self.nodes[c].connex for c in node.children[: node.inline])
+            extra = annotated * self.annotation if self.annotation > 1 else 0
+            words[k.N_ROWS_DIRECTORY] = self.directory_of[node.children[0]]
+            words[k.N_ROWS_KEY] = self._key_of(i)
             words[k.N_ROWS_WIDTH] = len(node.variables)
-            words[k.N_ROWS_ENTRY] = words[k.N_ROWS_KEY] + len(node.variables)
+            words[k.N_ROWS_ENTRY] = self._key_of(i) + len(node.variables) + extra
         else:
-            words[k.N_TABLE] = table_of_atom[node.atom]
+            words[k.N_TABLE] = self.table_of_atom[node.atom]
             words[k.N_BIT] = node.atom
+            words[k.N_FACTORS], words[k.N_FACTOR_LIST] = self._factors_of(node.atom)
+            chain = self._chain(i)
+            pairs = [(self.node_at[a], out.put([self._offset(i, v) for v in self.nodes[a].variables])) for a in chain]
+            words[k.N_CHAIN] = len(chain)
+            words[k.N_CHAIN_LIST] = out.put([w for pair in pairs for w in pair])
         if node.parent is not None:
-            parent = nodes[node.parent]
+            parent = self.nodes[node.parent]
             words[k.N_INDEX] = parent.children.index(i)
-            words[k.N_DIRECTORY] = directory_of[i]
+            words[k.N_DIRECTORY] = self.directory_of[i]
             words[k.N_KEY_WIDTH] = len(node.key)
-            words[k.N_KEY] = out.put([offset(i, v) for v in node.key])
-            if parent.atom is not None:
+            words[k.N_KEY] = out.put([self._offset(i, v) for v in node.key])
+            if words[k.N_INDEX] >= parent.inline:
+                words[k.N_LINKED] = 1
+                extra = self.annotation if self.annotation > 1 and not node.connex else 0
                 words[k.N_ENTRY_KEY] = k.E_KEY
-                words[k.N_ENTRY] = k.E_KEY + len(node.key)
-                words[k.N_PARENT_KEY] = out.put([offset(node.parent, v) for v in node.key])
-            elif node.atom is not None:
-                chain = [a for a in _ancestors(tree, i) if nodes[a].atom is None][::-1]
-                pairs = [(node_at[a], out.put([offset(i, v) for v in nodes[a].variables])) for a in chain]
-                words[k.N_CHAIN] = len(chain)
-                words[k.N_CHAIN_LIST] = out.put([w for pair in pairs for w in pair])
-        words[k.N_PROGRAM] = program(i)
+                words[k.N_ENTRY] = k.E_KEY + len(node.key) + extra
+                words[k.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.key])
+        words[k.N_PROGRAM] = self._program(i) if node.connex else 0
         return words
 
-    def program(begin: int | None) -> int:
+    def _factors_of(self, atom: int) -> tuple[int, int]:
+        triples: list[int] = []
+        at = 0
+        for product, width in zip(self.query.sums, self.widths, strict=True):
+            for factor in product.factors:
+                if factor.atom == atom:
+                    triples += [at, width, self.factors[factor]]
+            at += width
+        return len(triples) // 3, self.out.put(triples)
+
+    def _chain(self, i: int) -> list[int]:
+        """The derived nodes above an atom over inline edges, from the top."""
+        chain: list[int] = []
+        parent = self.nodes[i].parent
+        while parent is not None and self.nodes[parent].children.index(i) < self.nodes[parent].inline:
+            chain.append(parent)
+            i, parent = parent, self.nodes[parent].parent
+        return chain[::-1]
+
+    def _program(self, begin: int | None) -> int:
         """The enumeration program from a node, or of the full enumeration for None."""
-        order, steps = _steps(query, tree, begin)
+        order, steps = _steps(self.query, self.nodes, begin)
         depth_of = {node: depth for depth, node in enumerate(order) if node is not None}
         words: list[int] = []
         for kind, node, source in steps:
             from_node = order[source]
             where, shift = 0, 0
-            if kind in (k.STEP_UP_ATOM, k.STEP_UP_GENERALIZED):
+            if kind in (k.STEP_UP_LINKED, k.STEP_UP_INLINE):
                 assert from_node is not None
-                where = layouts[from_node].up
-                shift = k.SLOT * nodes[node].children.index(from_node)
-            elif kind == k.STEP_DOWN_ATOM:
+                where = self.layouts[from_node].up
+                shift = k.SLOT * self.nodes[node].children.index(from_node)
+            elif kind == k.STEP_DOWN_LINKED:
                 assert from_node is not None
-                where = layouts[from_node].link + nodes[from_node].children.index(node)
-            elif kind == k.STEP_DOWN_GENERALIZED:
+                where = self.layouts[from_node].link + self.nodes[from_node].children.index(node)
+            elif kind == k.STEP_DOWN_INLINE:
                 assert from_node is not None
-                where = k.SLOT * nodes[from_node].children.index(node)
-            state = -1 if nodes[node].atom is None else layouts[node].state
-            words += [kind, source, where, state, shift]
+                where = k.SLOT * self.nodes[from_node].children.index(node)
+            counts = self.query.free is None and self.nodes[node].atom is not None
+            state = self.layouts[node].state if counts else -1
+            words += [kind, source, where, state, shift, self.node_at[node]]
         outer: list[int] = []
         inner: list[int] = []
-        for column, ref in enumerate(query.head):
-            depth = depth_of[node_of_atom[ref.atom]]
-            where = tables[table_of_atom[ref.atom]].columns.index(ref.column)
+        for column, ref in enumerate(self.query.head):
+            depth, where = self._source(ref, depth_of)
             if depth == len(order) - 1 and depth > 0:
                 inner += [column, where]
             else:
                 outer += [column, depth, where]
+        out = self.out
         at = out.put([0] * k.PROGRAM)
         out.words[at + k.G_DEPTHS] = len(order)
         out.words[at + k.G_STEPS] = out.put(words)
@@ -198,83 +349,52 @@ def compile_plan(query: ConjunctiveQuery, tree: JoinTree, live: bool) -> Physica
         out.words[at + k.G_INNER_LIST] = out.put(inner)
         return at
 
-    for i in range(len(nodes)):
-        out.words[node_at[i] : node_at[i] + k.PLAN_NODE] = descriptor(i)
-    table_words: list[int] = []
-    for use, header in zip(tables, table_headers, strict=True):
-        atoms = out.put([node_at[node_of_atom[a]] for a in use.atoms])
-        values = out.put(list(use.columns))
-        table_words += [header, use.stride, len(use.atoms), atoms, len(use.columns), values]
-    out.words[k.P_NODES] = len(nodes)
-    out.words[k.P_FIRST_NODE] = node_at[0]
-    out.words[k.P_TABLES] = len(tables)
-    out.words[k.P_FIRST_TABLE] = out.put(table_words)
-    out.words[k.P_HEAD] = len(query.head)
-    out.words[k.P_LIVE] = int(live)
-    out.words[k.P_FULL] = program(None)
-    out.words[k.P_POSTORDER] = out.put(node_at[::-1])
-    return PhysicalPlan(
-        query=query,
-        tree=tree,
-        live=live,
-        words=np.array(out.words, dtype=np.int64),
-        tables=tables,
-        header_words=arena,
-        directories=tuple(dict.fromkeys(directory_of.values())),
-        node_offsets=tuple(node_at),
-    )
+    def _source(self, ref: ColumnRef, depth_of: dict[int, int]) -> tuple[int, int]:
+        """Depth of the node that gives a head column, and the offset in its rows."""
+        node = self.node_of_atom[ref.atom]
+        if self.nodes[node].connex:
+            return depth_of[node], self.tables[self.table_of_atom[ref.atom]].columns.index(ref.column)
+        variable = self.query.variable(ref)
+        node = min((n for n in depth_of if variable in self.nodes[n].variables), key=lambda n: depth_of[n])
+        return depth_of[node], self._offset(node, variable)
 
 
-def _lay_out_records(
-    query: ConjunctiveQuery, tree: JoinTree, layouts: list[_Layout], node_of_atom: dict[int, int]
-) -> tuple[TableUse, ...]:
-    """One record a base row: the values that any atom over the table uses, then each atom's own words."""
-    atoms_of: dict[str, list[int]] = {}
-    for i, atom in enumerate(query.atoms):
-        atoms_of.setdefault(atom.table.name, []).append(i)
-    uses = []
-    for name, atoms in atoms_of.items():
-        columns = sorted({c for a in atoms for c in query.atoms[a].columns})
-        stride = len(columns)
-        for a in atoms:
-            node = node_of_atom[a]
-            layouts[node] = _Layout(state=stride, up=stride + 1, link=stride + 2)
-            stride += 2 + len(tree.nodes[node].children)
-        uses.append(TableUse(name, tuple(columns), tuple(atoms), stride))
-    return tuple(uses)
-
-
-def _ancestors(tree: JoinTree, node: int) -> list[int]:
+def _ancestors(nodes: Sequence[PlanNode], node: int) -> list[int]:
     """The nodes above a node, from its parent to the root."""
     above = []
-    parent = tree.nodes[node].parent
+    parent = nodes[node].parent
     while parent is not None:
         above.append(parent)
-        parent = tree.nodes[parent].parent
+        parent = nodes[parent].parent
     return above
 
 
 def _steps(
-    query: ConjunctiveQuery, tree: JoinTree, begin: int | None
+    query: ConjunctiveQuery, nodes: Sequence[PlanNode], begin: int | None
 ) -> tuple[list[int | None], list[tuple[int, int, int]]]:
-    """Order of the nodes by depth, and the steps (kind, node, depth of the source) that open depths 1, 2, ..."""
-    nodes = tree.nodes
+    """Order of the connex nodes by depth, and the steps (kind, node, depth of the source) that open depths 1, 2, ..."""
     order: list[int | None] = [begin]
     steps: list[tuple[int, int, int]] = []
+
+    def is_inline(parent: int, child: int) -> bool:
+        return nodes[parent].children.index(child) < nodes[parent].inline
+
     if begin is None:
         order.append(0)
         steps.append((k.STEP_ROOT, 0, 0))
     else:
-        for above in _ancestors(tree, begin):
-            kind = k.STEP_UP_GENERALIZED if nodes[above].atom is None else k.STEP_UP_ATOM
+        below = begin
+        for above in _ancestors(nodes, begin):
+            kind = k.STEP_UP_INLINE if is_inline(above, below) else k.STEP_UP_LINKED
             steps.append((kind, above, len(order) - 1))
             order.append(above)
+            below = above
     visited = set(order)
 
     def descend(node: int, depth: int) -> None:
-        kind = k.STEP_DOWN_GENERALIZED if nodes[node].atom is None else k.STEP_DOWN_ATOM
-        for child in sorted(nodes[node].children, key=lambda c: _inwardness(query, tree, c)):
-            if child not in visited:
+        for child in sorted(nodes[node].children, key=lambda c: _inwardness(query, nodes, c)):
+            if nodes[child].connex and child not in visited:
+                kind = k.STEP_DOWN_INLINE if is_inline(node, child) else k.STEP_DOWN_LINKED
                 visited.add(child)
                 steps.append((kind, child, depth))
                 order.append(child)
@@ -286,10 +406,10 @@ def _steps(
     return order, steps
 
 
-def _inwardness(query: ConjunctiveQuery, tree: JoinTree, child: int) -> tuple[bool, int]:
+def _inwardness(query: ConjunctiveQuery, nodes: Sequence[PlanNode], child: int) -> tuple[bool, int]:
     """Sorts siblings for an enumeration: the innermost block should be long, so unfiltered leaves come last."""
     below = [child]
     for node in below:
-        below.extend(tree.nodes[node].children)
-    atoms = [a for node in below if (a := tree.nodes[node].atom) is not None]
+        below.extend(nodes[node].children)
+    atoms = [a for node in below if (a := nodes[node].atom) is not None]
     return all(query.atoms[a].predicate is None for a in atoms), -len(atoms)

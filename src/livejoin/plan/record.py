@@ -88,6 +88,8 @@ def record(explanation: Explanation) -> Record:
         ],
         "tables": [_table(table) for table in explanation.tables],
         "log": None if explanation.log is None else _log(explanation.log),
+        "operators": list(explanation.operators),
+        "others": [record(other) for other in explanation.others],
         "digest": explanation.digest or None,
     }
 

@@ -45,6 +45,7 @@ def text(explanation: Explanation, width: int = WIDTH) -> str:
         [*_log(explanation.log, width)] if explanation.log else [],
         [*_suggestions(explanation.suggestions, width)],
         [*_alternatives(explanation.alternatives, width)],
+        *([f"and {other.text(width)}"] for other in explanation.others),
     ]
     return _CONTROLS.sub("\ufffd", "\n\n".join("\n".join(lines) for lines in parts if lines))
 
@@ -57,6 +58,8 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
         verdict = "yes" if part.holds else "no"
         yield from _field("", f"{verdict:<4}{part.name:<{longest}}  {part.because}", width, longest + 6)
     yield from _field("plan", explanation.plan.title, width)
+    for position, line in enumerate(explanation.operators):
+        yield from _field("" if position else "above it", line, width)
     if not explanation.executable:
         yield from _field("refused", f"this version does not maintain the query: {explanation.obstacle}", width)
     yield from _field("update", promise.update, width)

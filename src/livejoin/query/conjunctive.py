@@ -67,14 +67,45 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Factor:
+    """What one atom contributes to a product.
+
+    Args:
+        atom: Position of the atom.
+        expression: A DuckDB expression over the table's columns (double-quoted, unqualified names) whose values fit
+            BIGINT; NULL counts as zero.
+    """
+
+    atom: int
+    expression: str
+
+
+@dataclass(frozen=True)
+class Product:
+    """An aggregate that is a sum of products: ``sum(f1 * f2 * ...)`` over the results that an output stands for.
+
+    Args:
+        factors: Any number for an atom. Without factors it counts the results.
+        wide: Whether the sum is kept modulo 2**128 instead of modulo 2**64.
+    """
+
+    factors: tuple[Factor, ...] = ()
+    wide: bool = False
+
+
+@dataclass(frozen=True)
 class ConjunctiveQuery:
-    """A conjunctive query with bag semantics.
+    """A conjunctive query; with bag semantics, or with distinct results, or with annotated ones.
 
     Args:
         sql: The SQL text it was bound from, for messages and ``explain``.
         atoms: At least one atom.
         head: The base columns that the outputs need, without repetition.
         outputs: The output columns in order.
+        free: The output variables y, each of which stands in the head: then the results are distinct. None keeps all
+            variables, and a result has the multiplicity of the rows that it is made of.
+        sums: The annotation of every result (CROWN, section 7.3), which follows the head; the first one counts. Empty:
+            without annotation.
 
     ``variables`` and ``edges`` are the query's hypergraph: variables are nodes, each atom is an edge.
     """
@@ -83,6 +114,8 @@ class ConjunctiveQuery:
     atoms: tuple[Atom, ...]
     head: tuple[ColumnRef, ...]
     outputs: tuple[Output, ...]
+    free: frozenset[str] | None = None
+    sums: tuple[Product, ...] = ()
 
     @property
     def edges(self) -> tuple[frozenset[str], ...]:
@@ -98,6 +131,17 @@ class ConjunctiveQuery:
         """Variables of an atom that occur in another atom too; a row with NULL in one of them joins nothing."""
         others = frozenset[str]().union(*(e for i, e in enumerate(self.edges) if i != atom))
         return self.edges[atom] & others
+
+    def variable(self, ref: ColumnRef) -> str:
+        """The variable of a column in the head."""
+        atom = self.atoms[ref.atom]
+        return atom.variables[atom.columns.index(ref.column)]
+
+    def is_distinct(self, atom: int) -> bool:
+        """Whether the rows of an atom are known to differ in its variables."""
+        used = set(self.atoms[atom].columns)
+        key = self.atoms[atom].table.primary_key
+        return len(used) == len(self.atoms[atom].table.columns) or (bool(key) and used.issuperset(key))
 
     @property
     def schema(self) -> pa.Schema:

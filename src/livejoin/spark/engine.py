@@ -16,7 +16,7 @@ from typing import Any
 from livejoin.database import Database
 from livejoin.errors import StateError
 from livejoin.schema import Catalog, Table
-from livejoin.sql import bind, check_maintained
+from livejoin.sql import bind_query
 
 
 @dataclass(frozen=True)
@@ -129,25 +129,24 @@ def sent_columns(
         append_only: Tables without deletions and without a window.
 
     Raises:
-        SqlError: A view does not bind, or cannot be maintained.
+        SqlError: A view does not bind.
     """
     catalog = Catalog()
     for table in tables.values():
         catalog.add(table)
     used: dict[str, set[int]] = {table.name: set() for table in tables.values()}
     for sql in views.values():
-        query = bind(sql, catalog)
-        check_maintained(query)
-        for atom in query.atoms:
-            predicate = (atom.predicate or "").lower()
-            used[atom.table.name].update(atom.columns)
-            used[atom.table.name].update(
-                position
-                for position, column in enumerate(atom.table.columns)
-                if '"' + column.name.lower().replace('"', '""') + '"' in predicate
-            )
-        for ref in query.head:
-            used[query.atoms[ref.atom].table.name].add(ref.column)
+        for query in bind_query(sql, catalog).joins:
+            for atom in query.atoms:
+                predicate = (atom.predicate or "").lower()
+                used[atom.table.name].update(atom.columns)
+                used[atom.table.name].update(
+                    position
+                    for position, column in enumerate(atom.table.columns)
+                    if '"' + column.name.lower().replace('"', '""') + '"' in predicate
+                )
+            for ref in query.head:
+                used[query.atoms[ref.atom].table.name].add(ref.column)
     for name, table in tables.items():
         if name not in append_only:
             used[table.name].update(range(len(table.columns)))

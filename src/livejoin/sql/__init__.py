@@ -4,8 +4,8 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer 
 """
 
 from livejoin.sql.bind import bind
+from livejoin.sql.bind_query import bind_query
 from livejoin.sql.declare import parse_columns, parse_create_table
-from livejoin.sql.maintained import check_maintained
 from livejoin.sql.schema_file import parse_schema
 from livejoin.sql.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
 from livejoin.sql.transpile import to_duckdb
@@ -17,7 +17,7 @@ __all__ = [
     "DropView",
     "Statement",
     "bind",
-    "check_maintained",
+    "bind_query",
     "parse_columns",
     "parse_create_table",
     "parse_schema",

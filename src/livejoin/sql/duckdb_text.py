@@ -23,7 +23,8 @@ REF = "ref"
 _ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 
 _REMEDY = {
-    "aggregate": "aggregates come later; allowed are expressions over one row of the join",
+    "aggregate": "allowed here are expressions over one row of the join; the aggregates that are maintained are COUNT, "
+    "SUM, AVG, VARIANCE, STDDEV, MIN, MAX, BOOL_AND, BOOL_OR and ARRAY_AGG",
     "window": "window functions come later; allowed are expressions over one row of the join",
     "table": "it gives several rows; allowed are expressions with one value a row",
     "volatile": "its value changes from call to call, but a deleted row must give the value that it had when it was "
@@ -35,6 +36,13 @@ _REMEDY = {
 def refs_of(node: exp.Expr) -> tuple[ColumnRef, ...]:
     """The columns that a bound expression uses, in order of their first occurrence."""
     return tuple(dict.fromkeys(column.meta[REF] for column in node.find_all(exp.Column)))
+
+
+def bound_column(ref: ColumnRef, name: str) -> exp.Column:
+    """A column that stands for ``ref``, shown under a name."""
+    column = exp.column(name)
+    column.meta[REF] = ref
+    return column
 
 
 def expression_text(node: exp.Expr, names: Callable[[ColumnRef], str], source: Source, offset: int) -> str:

@@ -1,7 +1,7 @@
 """Refuse gaps in a text that sqlglot's parser would fill by itself.
 
-It reads a comma without an item as none, and ON or USING without anything as ON TRUE, so that what was left unfinished
-would become a Cartesian product.
+It reads a comma without an item as none, ON or USING without anything as ON TRUE, and GROUP BY without anything as
+GROUP BY ALL, so that what was left unfinished would become a Cartesian product or other groups.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from sqlglot import Token, TokenType
 from livejoin.errors import SqlSyntaxError
 from livejoin.sql.source import Source
 
-_ENDS = frozenset({TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.WHERE, TokenType.SEMICOLON})
+_CLAUSES = frozenset({TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY})
+_SETS = frozenset({TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
+_ENDS = _CLAUSES | _SETS | {TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON}
 _JOINS = frozenset({TokenType.JOIN, TokenType.INNER, TokenType.CROSS, TokenType.NATURAL, TokenType.ON})
 
 
 def refuse_gaps(source: Source) -> None:
-    """Refuse commas without an item behind them, and empty ON, USING and IN.
+    """Refuse commas without an item behind them, and empty ON, USING, IN and GROUP BY.
 
     Raises:
         SqlSyntaxError: There is a gap; the position is that of the token before it.
@@ -40,5 +42,7 @@ def _gap(token: Token, behind: TokenType, next_but_one: TokenType) -> str | None
             return "USING lacks columns; write USING (column, ...), or CROSS JOIN for all pairs of rows"
         case TokenType.IN if empty:
             return "IN lacks values; write IN (value, ...)"
+        case TokenType.GROUP_BY if nothing:
+            return "GROUP BY lacks columns; leave it out for one group of all rows"
         case _:
             return None

@@ -7,7 +7,7 @@ An item that is a column copies it; every other one is a DuckDB expression over 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import TokenType, exp
@@ -15,18 +15,30 @@ from sqlglot import TokenType, exp
 from livejoin.errors import SqlSyntaxError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.schema import CHANGE_COLUMNS
-from livejoin.sql.duckdb_text import REF, check_scalar, expression_text, refs_of
+from livejoin.sql.duckdb_text import REF, bound_column, check_scalar, expression_text, refs_of
+from livejoin.sql.result_types import column_type
 from livejoin.sql.scope import Scope, relation_named, resolve
 from livejoin.sql.source import Source
+
+# What ends a SELECT list; the text may begin with FROM.
+_ENDS = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.SEMICOLON)
 
 
 @dataclass(frozen=True)
 class Item:
-    """One output column before its type is known: a column of the scope, or a resolved expression."""
+    """One output column before its type is known.
+
+    Args:
+        name: Its name, or for messages the text of its expression.
+        value: Its expression, resolved.
+        offset: Where it is written.
+        role: What it is, for messages.
+    """
 
     name: str
-    value: ColumnRef | exp.Expr
+    value: exp.Expr
     offset: int
+    role: str = "output column"
 
 
 def bind_outputs(select: exp.Select, scope: Scope, source: Source) -> tuple[tuple[ColumnRef, ...], tuple[Output, ...]]:
@@ -37,15 +49,25 @@ def bind_outputs(select: exp.Select, scope: Scope, source: Source) -> tuple[tupl
         SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column.
         UnsupportedQueryError: An expression or a name outside.
     """
+    return compute(select_items(select, scope, source), scope, source)
+
+
+def select_items(select: exp.Select, scope: Scope, source: Source) -> tuple[Item, ...]:
+    """The items of a SELECT list, resolved, with distinct names; errors as for `bind_outputs`."""
     items = [item for node, text, at in _split(select, source) for item in _items(node, text, at, scope, source)]
-    head = tuple(dict.fromkeys(ref for item in items for ref in _refs(item)))
     names = distinct_names([item.name for item in items])
     for name, item in zip(names, items, strict=True):
         if name.lower() in CHANGE_COLUMNS:
             msg = f"output column {name!r} is reserved for change streams; give it another name with AS"
             raise source.unsupported("AS", msg, item.offset)
+    return tuple(replace(item, name=name) for name, item in zip(names, items, strict=True))
+
+
+def compute(items: Sequence[Item], scope: Scope, source: Source) -> tuple[tuple[ColumnRef, ...], tuple[Output, ...]]:
+    """The head that some resolved items need, and an output for each; errors as for `bind_outputs`."""
+    head = tuple(dict.fromkeys(ref for item in items for ref in refs_of(item.value)))
     schema = pa.schema([(f"c{i}", scope.declared(ref).type.arrow) for i, ref in enumerate(head)])
-    return head, tuple(_output(name, item, head, schema, source) for name, item in zip(names, items, strict=True))
+    return head, tuple(_output(item, head, schema, source) for item in items)
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
@@ -72,15 +94,18 @@ def _split(select: exp.Select, source: Source) -> Iterator[tuple[exp.Expr, str, 
     closing = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
     start = source.find({TokenType.SELECT})
     groups: list[list[int]] = [[]]
-    depth = 0
+    depth, before = 0, TokenType.SELECT
     for token in (t for t in source.tokens if t.start > start):
-        depth += (token.token_type in opening) - (token.token_type in closing)
-        if depth < 0 or (depth == 0 and token.token_type in (TokenType.FROM, TokenType.SEMICOLON)):
+        kind = token.token_type
+        depth += (kind in opening) - (kind in closing)
+        is_end = kind in _ENDS and not (kind == TokenType.FROM and before == TokenType.DISTINCT and groups[-1])
+        if depth < 0 or (depth == 0 and is_end):
             break
-        if depth == 0 and token.token_type == TokenType.COMMA:
+        if depth == 0 and kind == TokenType.COMMA:
             groups.append([])
-        elif groups[-1] or token.token_type != TokenType.ALL:
+        elif groups[-1] or kind not in (TokenType.ALL, TokenType.DISTINCT):
             groups[-1] += [token.start, token.end + 1]
+        before = kind
     if not all(groups) or len(groups) != len(select.expressions):
         msg = "the SELECT list is empty or has an empty item; write columns or expressions, with commas between them"
         raise source.error(SqlSyntaxError, msg, start)
@@ -107,40 +132,34 @@ def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source)
         msg = "* within an expression is not supported; name the columns"
         raise source.unsupported("*", msg, offset)
     value = resolve(value.unnest(), scope, source)
-    if not isinstance(value, exp.Column):
-        yield Item(name, value, offset)
-    elif name is text or isinstance(node, exp.Alias):
-        yield Item(name, value.meta[REF], offset)
-    else:
-        yield Item(scope.declared(value.meta[REF]).name, value.meta[REF], offset)
+    if isinstance(value, exp.Column) and name is not text and not isinstance(node, exp.Alias):
+        name = scope.declared(value.meta[REF]).name
+    yield Item(name, value, offset)
 
 
 def _star(node: exp.Expr, offset: int, scope: Scope, source: Source) -> Iterable[Item]:
     if isinstance(node, exp.Star):
-        return [Item(shown.name, shown.ref, offset) for shown in scope.shown]
+        return [Item(shown.name, bound_column(shown.ref, shown.name), offset) for shown in scope.shown]
     relation = relation_named(node.args["table"], scope, source)
-    return [Item(c.name, relation.column(i), offset) for i, c in enumerate(relation.table.columns)]
+    columns = enumerate(relation.table.columns)
+    return [Item(c.name, bound_column(relation.column(i), c.name), offset) for i, c in columns]
 
 
-def _refs(item: Item) -> tuple[ColumnRef, ...]:
-    return (item.value,) if isinstance(item.value, ColumnRef) else refs_of(item.value)
-
-
-def _output(name: str, item: Item, head: tuple[ColumnRef, ...], schema: pa.Schema, source: Source) -> Output:
-    if isinstance(item.value, ColumnRef):
-        position = head.index(item.value)
-        return Output(name, schema.field(position).type, position)
+def _output(item: Item, head: tuple[ColumnRef, ...], schema: pa.Schema, source: Source) -> Output:
+    if isinstance(item.value, exp.Column):
+        position = head.index(item.value.meta[REF])
+        return Output(item.name, schema.field(position).type, position)
     text = expression_text(item.value, lambda ref: f"c{head.index(ref)}", source, item.offset)
     found = check_scalar(item.value, text, schema, source, item.offset)
-    if not _is_column_type(found):
-        msg = (
-            f"output column {name!r} has the type {found}; CAST it to one of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, "
-            "DOUBLE, DECIMAL, DATE, TIMESTAMP and STRING"
-        )
-        raise source.error(SqlTypeError, msg, item.offset)
-    return Output(name, found, text)
+    if column_type(found) is None:
+        raise no_column_type(item, found, source)
+    return Output(item.name, found, text)
 
 
-def _is_column_type(found: pa.DataType) -> bool:
-    plain = (pa.bool_(), pa.float64(), pa.date32(), pa.timestamp("us"), pa.string())
-    return found in plain or pa.types.is_signed_integer(found) or pa.types.is_decimal128(found)
+def no_column_type(item: Item, found: pa.DataType, source: Source) -> SqlTypeError:
+    """The refusal of an item whose type is not one of a column."""
+    msg = (
+        f"{item.role} {item.name!r} has the type {found}; CAST it to one of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, "
+        "DOUBLE, DECIMAL, DATE, TIMESTAMP and STRING"
+    )
+    return source.error(SqlTypeError, msg, item.offset)

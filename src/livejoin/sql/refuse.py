@@ -9,9 +9,13 @@ from collections.abc import Iterator
 
 from sqlglot import TokenType, exp
 
+from livejoin.errors import UnsupportedQueryError
 from livejoin.sql.source import Source, offset_of, shown
 
-_JOINS_ONLY = "allowed is SELECT columns and expressions FROM tables, joined on equal columns, with WHERE"
+_ALLOWED = (
+    "allowed is SELECT expressions and aggregates FROM tables, joined on equal columns, with WHERE, GROUP BY, HAVING, "
+    "ORDER BY ... LIMIT, and set operations of such queries"
+)
 
 # Arguments of a SELECT node: clause, tokens of its keyword, what works instead.
 _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
@@ -24,7 +28,11 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "having": ("HAVING", (TokenType.HAVING,), "aggregates come later; maintain the join and aggregate its result"),
     "qualify": ("QUALIFY", (TokenType.QUALIFY,), "window functions come later"),
     "windows": ("WINDOW", (TokenType.WINDOW,), "window functions come later"),
-    "order": ("ORDER BY", (TokenType.ORDER_BY,), "a maintained result has no order; sort what you read from it"),
+    "order": (
+        "ORDER BY",
+        (TokenType.ORDER_BY,),
+        "a maintained result has no order; sort what you read from it, or keep the first rows with LIMIT",
+    ),
     "sort": ("SORT BY", (TokenType.SORT_BY,), "a maintained result has no order; sort what you read from it"),
     "cluster": ("CLUSTER BY", (TokenType.CLUSTER_BY,), "a maintained result has no order; sort what you read from it"),
     "distribute": ("DISTRIBUTE BY", (TokenType.DISTRIBUTE_BY,), "leave it out"),
@@ -32,10 +40,16 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "offset": ("OFFSET", (TokenType.OFFSET,), "it comes later; skip rows of what you read"),
     "locks": ("FOR UPDATE", (TokenType.FOR,), "leave it out"),
     "sample": ("TABLESAMPLE", (TokenType.TABLE_SAMPLE,), "filter on a hash of a column instead"),
-    "pivots": ("PIVOT", (TokenType.PIVOT, TokenType.UNPIVOT), "aggregates come later"),
+    "pivots": (
+        "PIVOT",
+        (TokenType.PIVOT, TokenType.UNPIVOT),
+        "write an aggregate with FILTER (WHERE ...) for each column",
+    ),
 }
 _LEADING_CLAUSES = {"with_", "distinct", "into", "hint"}
-_ALLOWED_CLAUSES = {"expressions", "from_", "joins", "where"}
+_JOIN_CLAUSES = frozenset({"expressions", "from_", "joins", "where"})
+_SELECT_CLAUSES = _JOIN_CLAUSES | {"distinct", "group", "having", "order", "limit", "offset"}
+_MODIFIERS = frozenset({"this", "expression", "distinct", "order", "limit", "offset"})
 
 # Arguments of a table in FROM.
 _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
@@ -48,7 +62,7 @@ _ALLOWED_TABLE = {"this", "alias", "joins", "db", "catalog"}
 _ALLOWED_JOIN = {"this", "on", "using", "side", "kind", "method"}
 
 _PARAMETERS = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
-_SET_OPERATIONS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+SET_OPERATIONS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 
 
 def the_select(tree: exp.Expr, source: Source) -> exp.Select:
@@ -61,15 +75,49 @@ def the_select(tree: exp.Expr, source: Source) -> exp.Select:
     if isinstance(tree, exp.SetOperation):
         clause = tree.key.upper()
         msg = f"{clause} is not supported yet; create a view of each side"
-        raise source.unsupported(clause, msg, source.find_outermost(_SET_OPERATIONS, default=start))
+        raise source.unsupported(clause, msg, source.find_outermost(SET_OPERATIONS, default=start))
     if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Query) and _is_bare(tree):
         return the_select(tree.this, source)
     if not isinstance(tree, exp.Select):
-        clause = source.tokens[0].text.upper()
-        msg = f"{clause} is not a query that can be maintained; {_JOINS_ONLY}{_elsewhere(tree)}"
-        raise source.unsupported(clause, msg, start)
-    _refuse_clauses(tree, source)
+        raise refuse_statement(tree, source)
+    _refuse_clauses(tree, source, _JOIN_CLAUSES)
     return tree
+
+
+def check_select(select: exp.Select, source: Source) -> None:
+    """A SELECT, which may aggregate, without clauses outside; ``source`` has its tokens only.
+
+    Raises:
+        UnsupportedQueryError: It has a clause outside.
+    """
+    _refuse_clauses(select, source, _SELECT_CLAUSES)
+
+
+def refuse_modifiers(tree: exp.Expr, source: Source) -> None:
+    """Refuse what stands around a query in parentheses or a set operation, but ORDER BY, LIMIT and OFFSET.
+
+    Raises:
+        UnsupportedQueryError: There is something else, as WITH or UNION BY NAME.
+    """
+    start = source.tokens[0].start
+    for name, value in tree.args.items():
+        if value and name not in _MODIFIERS:
+            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").replace("_", " ").upper(), (), _ALLOWED))
+            at = source.find_outermost(kinds, 0, source.clause(clause, start))
+            raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
+
+
+def clause_refusal(name: str, source: Source, offset: int) -> UnsupportedQueryError:
+    """The refusal of a clause by the name that sqlglot has for it."""
+    clause, _, remedy = _CLAUSES[name]
+    return source.unsupported(clause, f"{clause} is not supported: {remedy}", offset)
+
+
+def refuse_statement(tree: exp.Expr, source: Source) -> UnsupportedQueryError:
+    """The refusal of a statement that is no query."""
+    clause = source.tokens[0].text.upper()
+    msg = f"{clause} is not a query that can be maintained; {_ALLOWED}{_elsewhere(tree)}"
+    return source.unsupported(clause, msg, source.tokens[0].start)
 
 
 def _elsewhere(tree: exp.Expr) -> str:
@@ -84,18 +132,18 @@ def _is_bare(tree: exp.Expr) -> bool:
     return all(not value for name, value in tree.args.items() if name != "this")
 
 
-def _refuse_clauses(select: exp.Select, source: Source) -> None:
+def _refuse_clauses(select: exp.Select, source: Source, allowed: frozenset[str]) -> None:
     start = source.find({TokenType.SELECT})
     behind = source.find_outermost({TokenType.FROM})
     found = []
     for name, value in select.args.items():
-        if value and name not in _ALLOWED_CLAUSES:
-            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _JOINS_ONLY))
+        if value and name not in allowed:
+            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find_outermost(kinds, 0 if name in _LEADING_CLAUSES else behind, start)
             found.append((at, clause, f"{clause} is not supported: {remedy}"))
     found += _sub_queries(select, source)
     if select.args.get("from_") is None:
-        found.append((start, "SELECT", f"SELECT without FROM is constant; {_JOINS_ONLY}"))
+        found.append((start, "SELECT", f"SELECT without FROM is constant; {_ALLOWED}"))
     for node in select.find_all(exp.Placeholder, exp.Parameter):
         at = source.find(_PARAMETERS, default=start)
         found.append((at, "parameter", f"the parameter {shown(node)} has no value here; write the value itself"))
@@ -127,7 +175,7 @@ def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
         raise source.unsupported(clause, msg, source.find_back({TokenType.LATERAL, TokenType.VALUES}, offset, offset))
     for name, value in table.args.items():
         if value and name not in _ALLOWED_TABLE:
-            clause, kinds, remedy = _TABLE_CLAUSES.get(name, (name.strip("_").upper(), (), _JOINS_ONLY))
+            clause, kinds, remedy = _TABLE_CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find(kinds, offset, source.word(clause.split()[0], offset, offset))
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
     alias = table.args.get("alias")

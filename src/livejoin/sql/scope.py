@@ -79,12 +79,15 @@ class Scope:
 def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
     """Note in the ``meta`` of every column of an expression what it stands for; returns the same expression.
 
+    Columns that are resolved already keep what they stand for.
+
     Raises:
         UnknownNameError: A name stands for nothing or for several columns.
         UnsupportedQueryError: ``alias.*`` is in the expression.
     """
     for column in node.find_all(exp.Column):
-        column.meta[REF] = _resolve(column, scope, source)
+        if REF not in column.meta:
+            column.meta[REF] = _resolve(column, scope, source)
     return node
 
 

@@ -1,7 +1,9 @@
 """A whole query in DuckDB's dialect, so that DuckDB can compute by itself what a view should hold.
 
 Law: over the same tables DuckDB's result of the text is the view's result, column by column in their order; the names
-of expressions may differ. Expressions are written as in predicates (see `duckdb_text`).
+of expressions may differ, and the last digits of VARIANCE and of sums of DOUBLE. Expressions are written as in
+predicates (see `duckdb_text`). A SELECT without aggregates is rewritten as it stands, any other query from its resolved
+clauses (see `duckdb_query`).
 """
 
 from __future__ import annotations
@@ -10,21 +12,25 @@ from sqlglot import ErrorLevel, TokenType, exp
 from sqlglot.errors import UnsupportedError
 
 from livejoin.schema import Catalog
+from livejoin.sql.aggregates import find_aggregate
+from livejoin.sql.bind_query import bind_tree
+from livejoin.sql.duckdb_query import query_text
 from livejoin.sql.duckdb_text import for_duckdb
 from livejoin.sql.from_clause import bind_from
 from livejoin.sql.parse import parse
-from livejoin.sql.refuse import the_select
+from livejoin.sql.query_tree import Block, query_tree
 from livejoin.sql.scope import Scope
 from livejoin.sql.source import Source
 
 
 def to_duckdb(sql: str, catalog: Catalog | None = None) -> str:
-    """A SELECT of the Spark dialect as DuckDB text.
+    """A query of the Spark dialect as DuckDB text.
 
     Args:
-        sql: A query within what livejoin maintains; its names are not looked up.
-        catalog: The tables. They are needed for ``*`` over JOIN ... USING and NATURAL JOIN only, which begins with the
-            merged columns in Spark, but not in DuckDB.
+        sql: A query within what livejoin maintains; without aggregates its names are not looked up.
+        catalog: The tables. They are needed for aggregates, set operations and ORDER BY, whose types are Spark's, and
+            for ``*`` over JOIN ... USING and NATURAL JOIN, which begins with the merged columns in Spark, but not in
+            DuckDB.
 
     Raises:
         SqlSyntaxError: The text does not parse.
@@ -35,7 +41,12 @@ def to_duckdb(sql: str, catalog: Catalog | None = None) -> str:
     'SELECT CAST(CAST("d" AS DATE) + INTERVAL 1 DAY AS DATE) AS "next", "a b" // 2 FROM "H"'
     """
     tree, source = parse(sql)
-    select = the_select(tree, source)
+    query = query_tree(tree, source)
+    if not isinstance(query, Block) or _computes(query.select):
+        known = _known(catalog, source)
+        bind_tree(query, known)  # refuses what is not maintained, where it is written
+        return query_text(query, known)
+    select, source = query.select, query.source
     if any(map(_is_star, select.expressions)) and _merges(select):
         select = _with_columns(select, _scope(select, catalog, source))
     try:
@@ -45,6 +56,19 @@ def to_duckdb(sql: str, catalog: Catalog | None = None) -> str:
     except UnsupportedError as error:
         msg = f"the query cannot be written for DuckDB: {str(error).splitlines()[0]}"
         raise source.unsupported("SELECT", msg, source.find({TokenType.SELECT})) from error
+
+
+def _computes(select: exp.Select) -> bool:
+    """Whether a SELECT groups, aggregates or sorts."""
+    clauses = any(select.args.get(name) for name in ("group", "having", "order", "limit", "offset"))
+    return clauses or any(find_aggregate(item) for item in select.expressions)
+
+
+def _known(catalog: Catalog | None, source: Source) -> Catalog:
+    if catalog is None:
+        msg = "the types of its columns are not known without the tables; give the catalog"
+        raise source.unsupported("SELECT", msg, source.find({TokenType.SELECT}))
+    return catalog
 
 
 def _is_star(item: exp.Expr) -> bool:

@@ -19,6 +19,7 @@ from livejoin.kernels import rows as kernel
 from livejoin.kernels import staging, window
 from livejoin.kernels.errstate import wrapping
 from livejoin.schema import Table
+from livejoin.state.slots import empty_slots, roomy
 
 Words = npt.NDArray[np.int64]
 
@@ -69,9 +70,9 @@ class BaseTable:
         self.stride = self._first + len(table.columns)
         self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
         self.words = np.zeros(16 * self.stride, np.int64)
-        self._slots = _empty_slots(4)
+        self._slots = empty_slots(4)
         self._key = np.array([self._first + c for c in table.primary_key], np.int64)
-        self._key_slots = _empty_slots(4 if table.primary_key else 0)
+        self._key_slots = empty_slots(4 if table.primary_key else 0)
         self._queue = np.zeros(16 if table.window_rows else 1, np.int64)
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
         self._staged = 0
@@ -237,9 +238,9 @@ class BaseTable:
             larger = np.zeros(max(rows, 2 * self.words.shape[0] // self.stride) * self.stride, np.int64)
             larger[: self.words.shape[0]] = self.words
             self.words = larger
-        self._slots = _roomy(self._slots, int(self._header[kernel.R_USED]) + inserts)
+        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + inserts)
         if self._key.shape[0]:
-            self._key_slots = _roomy(self._key_slots, self.rows + inserts)
+            self._key_slots = roomy(self._key_slots, self.rows + inserts)
         head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
         if self.table.window_rows and tail - head + inserts > self._queue.shape[0]:
             larger = np.zeros(1 << (tail - head + inserts).bit_length(), np.int64)
@@ -294,23 +295,3 @@ class BaseTable:
             assert sorted(holders - 1) == np.flatnonzero(used & (mult > 0)).tolist(), "the key index names every row"
             keys = [tuple(r) for r in matrix[used & (mult > 0)][:, self._key].tolist()]
             assert len(set(keys)) == len(keys), "keys are unique"
-
-
-def _empty_slots(log: int) -> Words:
-    """A cleared hash table; its first word is its log2 size."""
-    slots = np.zeros(1 + (1 << log), np.int64)
-    slots[0] = log
-    return slots
-
-
-def _roomy(slots: Words, rows: int) -> Words:
-    """The table itself, or a larger one where ``rows`` would fill it by more than five eighths."""
-    log = int(slots[0])
-    while rows * 8 > 5 << log:
-        log += 1
-    if log == slots[0]:
-        return slots
-    larger = _empty_slots(log)
-    with wrapping():
-        kernel.rehash(slots, larger)
-    return larger

@@ -1,0 +1,115 @@
+"""The join of a bag's relations under changes, by change propagation without materialised intermediate results.
+
+Law: after every event, what `maintain` has given adds up to the join of the relations over the rows given so far,
+projected to the attributes that the bag keeps; relations that only filter count once. Cost of an event: O(N^x), where x
+is the fractional edge cover number of the attributes that the changed row does not have; of the state: O(rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.dataflow.bag_invariants import check
+from livejoin.kernels import bag_join as kernel
+from livejoin.kernels import bag_layout as b
+from livejoin.kernels import layout as k
+from livejoin.kernels import records
+from livejoin.kernels.errstate import wrapping
+from livejoin.plan.bag_join_plan import BagJoinPlan
+from livejoin.state.arena import Arena
+from livejoin.state.bag_table import too_large
+
+Words = npt.NDArray[np.int64]
+
+_OUTPUT_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class BagDelta:
+    """What a bag gains and loses; equal rows may stand several times.
+
+    Args:
+        values: int64 of shape (attributes, n).
+        weights: Changes of the rows' multiplicities.
+        versions: The version of each, ascending.
+    """
+
+    values: Words
+    weights: Words
+    versions: Words
+
+
+class BagJoin:
+    """State and operations of the join inside a bag; mutable.
+
+    Args:
+        plan: Its plan.
+        name: What messages call it.
+    """
+
+    def __init__(self, plan: BagJoinPlan, name: str) -> None:
+        self.plan = plan
+        self._name = name
+        first = int(plan.words[b.B_FIRST_TABLE])
+        headers = [int(plan.words[first + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
+        self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
+
+    def load(self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words) -> None:
+        """Bring base rows' values into their records, before the events that name them; as `MultiwayJoin.load`."""
+        while records.load(self.arena.words, self.plan.words, table, rows, words[first:], stride) == k.NEED_SPACE:
+            self.arena.grow()
+        if factors.shape[0]:
+            records.load_factors(self.arena.words, self.plan.words, table, rows, factors)
+
+    def maintain(self, events: Words, capacity: int | None = None) -> BagDelta:
+        """Apply events in order; what the bag gains and loses.
+
+        Args:
+            events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.layout`.
+            capacity: Rows of an output buffer; by default as many as fill a few MB.
+
+        Raises:
+            CapacityError: A multiplicity or the state becomes too large; the state is of no use any more.
+        """
+        lines = self.plan.columns + b.OUTPUT_FIELDS
+        output = np.empty((lines, capacity or max(1024, _OUTPUT_BYTES // (8 * lines))), np.int64)
+        parts = [np.empty((lines, 0), np.int64)]
+        status = k.NEED_SPACE
+        while status != k.DONE:
+            with wrapping():
+                status = kernel.maintain(self.arena.words, self.plan.words, events, output)
+            if status == b.TOO_LARGE:
+                raise too_large(self._name)
+            if status == k.NEED_SPACE:
+                self.arena.grow()
+            if rows := int(self.arena.words[k.H_OUT]):
+                parts.append(output[:, :rows].copy())
+        whole = np.concatenate(parts, axis=1)
+        behind = self.plan.columns
+        return BagDelta(whole[:behind], whole[behind + b.O_WEIGHT], whole[behind + b.O_VERSION])
+
+    @property
+    def registered(self) -> int:
+        """Tuples in the state."""
+        return int(self.arena.words[k.H_REGISTERED])
+
+    @property
+    def probes(self) -> int:
+        """Look-ups of keys so far."""
+        return int(self.arena.words[k.H_PROBES])
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+        return {"arena": self.arena.words}
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of a join with the same plan."""
+        self.arena.words = arrays["arena"]
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        check(self.plan, self.arena.words)

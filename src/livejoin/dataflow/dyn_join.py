@@ -1,0 +1,22 @@
+"""Dynamic Yannakakis as an operator: a conjunctive query kept as a T-representation (DYN, sections 4.2 to 4.5).
+
+The query is full with multiplicities, or free-connex with distinct results, or that with annotated results. Law: after
+every version the state is the T-representation of the rows given so far, from which the result is enumerated with
+constant delay. Cost of a version of u changes: O(u) for a simple tree, and only for such (Theorem 4.15), else O(rows)
+(Proposition 4.16); of the state: O(rows) (Proposition 4.10); of a count: O(rows). Unlike the join-tree plan there are
+neither counters nor live views: every change of a multiplicity goes up to the root, as far as tuples are live.
+"""
+
+from __future__ import annotations
+
+from livejoin.dataflow.batch_join import BatchJoin, Kernels
+from livejoin.dataflow.dyn_invariants import check
+from livejoin.kernels import dyn, dyn_counting
+from livejoin.plan.dyn_plan import DynPlan
+
+_KERNELS = Kernels(dyn.maintain, dyn.scan, dyn_counting.count, check)
+
+
+def dyn_join(plan: DynPlan) -> BatchJoin:
+    """An empty T-representation."""
+    return BatchJoin(plan, _KERNELS)

@@ -1,0 +1,283 @@
+"""The operators of one view at work: events in at the leaves, the view's delta out at the root.
+
+Law: after every commit, what `scan` gives is the query's result over the rows given so far, and the deltas of `apply`
+add up to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.dataflow.compute import compute
+from livejoin.dataflow.delta import change_table, delta_table, is_injective, result_columns
+from livejoin.dataflow.leaf import AnnotatedLeaf, ScanLeaf
+from livejoin.dataflow.rows import Delta, Rows, concatenate
+from livejoin.dataflow.store import Store, make_store, used_words
+from livejoin.errors import CapacityError
+from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
+from livejoin.schema import Kind
+from livejoin.state.codec import Codec
+
+Words = npt.NDArray[np.int64]
+Batches = Iterator[tuple[Rows, Words]]
+
+
+class Flow:
+    """All operators of a view; mutable.
+
+    Args:
+        plan: The operators' plan.
+        schema: The Arrow schema of the result.
+        codec: The database's codec.
+        deltas: Whether the view's deltas are asked for.
+    """
+
+    def __init__(self, plan: Operator, schema: pa.Schema, codec: Codec, deltas: bool) -> None:
+        self._schema = schema
+        self._codec = codec
+        self._deltas = deltas
+        self.leaves: list[ScanLeaf | AnnotatedLeaf] = []
+        self._stores: list[Store] = []
+        self._quiet = not deltas and not has_store(plan)
+        self._root = self._make(plan)
+        self._injective = isinstance(plan, Scan) and is_injective(plan.physical.query)
+
+    def apply(self, events: Sequence[Words]) -> pa.Table | None:
+        """Apply the events of each leaf; the view's delta, None without deltas."""
+        if self._quiet:
+            for leaf, matrix in zip(self.leaves, events, strict=True):
+                for _ in leaf.join.maintain(matrix, emit=False):
+                    pass
+            return None
+        if (scan := self._plain_scan()) is not None:
+            weighed = scan.join.weighed
+            chunks = list(scan.join.maintain(events[0], emit=True))
+            consolidate = not self._injective or scan.join.weighed > weighed
+            return delta_table(scan.join.plan.query, self._codec, chunks, consolidate)
+        delta = self._root.changes(events)
+        return change_table(delta, self._schema) if self._deltas else None
+
+    def load(self, events: Sequence[Words]) -> None:
+        """Apply the events of each leaf to an empty state, in O(rows) of the leaves and of what stores keep."""
+        for leaf, matrix in zip(self.leaves, events, strict=True):
+            for _ in leaf.join.maintain(matrix, emit=False):
+                pass
+        self._root.fill()
+
+    def scan(self, max_rows: int) -> Iterator[pa.Table]:
+        """The result in tables of about ``max_rows`` rows; a row of multiplicity m stands there m times."""
+        if (scan := self._plain_scan()) is not None:
+            for words in scan.join.scan(max_rows):
+                yield pa.table(result_columns(scan.join.plan.query, self._codec, words), schema=self._schema)
+            return
+        for rows, weights in self._root.scan(max_rows):
+            columns = [rows.arrow(i) for i in range(len(rows.types))]
+            yield from _repeated(pa.table(columns, schema=self._schema), weights, max_rows)
+
+    def size(self) -> int | float:
+        """Rows of the result with multiplicities; about, as a float, beyond 64 bits."""
+        return self._root.size()
+
+    def count(self) -> int:
+        """Rows of the result with multiplicities.
+
+        Raises:
+            CapacityError: They are beyond 64 bits.
+        """
+        size = self.size()
+        if isinstance(size, float):
+            msg = f"the result has about {size:.3g} rows, more than 64 bits count"
+            raise CapacityError(msg)
+        return size
+
+    def arrays(self) -> dict[str, Words]:
+        """The whole state as flat arrays."""
+        arrays: dict[str, Words] = {}
+        for i, leaf in enumerate(self.leaves):
+            arrays |= {f"leaf{i}.{name}": words for name, words in leaf.join.arrays().items()}
+        for i, store in enumerate(self._stores):
+            arrays |= {f"store{i}.{name}": words for name, words in store.arrays().items()}
+        return arrays
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of operators with the same plan."""
+        for i, leaf in enumerate(self.leaves):
+            leaf.join.restore(_below(f"leaf{i}.", arrays))
+        for i, store in enumerate(self._stores):
+            store.restore(_below(f"store{i}.", arrays))
+
+    def used_words(self, kind: Kind) -> list[Words]:
+        """The words of values of a kind that stores keep, beside those of base rows."""
+        return [used_words(store, kind) for store in self._stores]
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out and bytes allocated."""
+        used = sum(leaf.join.sizes()[0] for leaf in self.leaves)
+        capacity = sum(leaf.join.sizes()[1] for leaf in self.leaves)
+        stored = sum(words.nbytes for store in self._stores for words in store.arrays().values())
+        return used + stored, capacity + stored
+
+    def counters(self) -> dict[str, int]:
+        """Work done so far by the join-tree kernels."""
+        total: dict[str, int] = {}
+        for leaf in self.leaves:
+            for name, value in leaf.join.counters().items():
+                total[name] = total.get(name, 0) + value
+        return total
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        for leaf in self.leaves:
+            leaf.join._check()
+        for store in self._stores:
+            store._check()
+
+    def _plain_scan(self) -> ScanLeaf | None:
+        """The root, if its rows are the kernel's results as they are."""
+        if isinstance(self._root, _LeafNode) and isinstance(self._root.leaf, ScanLeaf):
+            leaf = self._root.leaf
+            return None if leaf.join.plan.query.sums else leaf
+        return None
+
+    def _make(self, plan: Operator) -> _Node:
+        match plan:
+            case Scan() | Annotated():
+                leaf = ScanLeaf(plan, self._codec) if isinstance(plan, Scan) else AnnotatedLeaf(plan, self._codec)
+                self.leaves.append(leaf)
+                return _LeafNode(leaf, len(self.leaves) - 1)
+            case Compute():
+                return _ComputeNode(plan, self._make(plan.input))
+            case Combine() if plan.kind == "union" and plan.all:
+                return _UnionNode([self._make(one) for one in plan.inputs])
+            case Combine():
+                return self._stored(plan, [self._make(one) for one in plan.inputs])
+            case Group() | First():
+                return self._stored(plan, [self._make(plan.input)])
+
+    def _stored(self, plan: Combine | Group | First, inputs: list[_Node]) -> _StoreNode:
+        store = make_store(plan, self._codec)
+        self._stores.append(store)
+        return _StoreNode(store, inputs)
+
+
+class _Node(Protocol):
+    """An operator among the others of its view."""
+
+    def changes(self, events: Sequence[Words]) -> Delta:
+        """Apply the events of the leaves below; what changed."""
+
+    def fill(self) -> None:
+        """Load what stores below keep from the leaves' states."""
+
+    def scan(self, capacity: int) -> Batches:
+        """The rows with their multiplicities."""
+
+    def size(self) -> int | float:
+        """Rows with multiplicities."""
+
+
+class _LeafNode:
+    def __init__(self, leaf: ScanLeaf | AnnotatedLeaf, position: int) -> None:
+        self.leaf = leaf
+        self._position = position
+
+    def changes(self, events: Sequence[Words]) -> Delta:
+        return self.leaf.changes(events[self._position])
+
+    def fill(self) -> None:
+        pass
+
+    def scan(self, capacity: int) -> Batches:
+        return self.leaf.scan(capacity)
+
+    def size(self) -> int | float:
+        return self.leaf.size()
+
+
+class _ComputeNode:
+    def __init__(self, plan: Compute, below: _Node) -> None:
+        self._plan = plan
+        self._below = below
+
+    def changes(self, events: Sequence[Words]) -> Delta:
+        delta = self._below.changes(events)
+        rows, kept = compute(self._plan, delta.rows)
+        pairs = None if delta.pairs is None else delta.pairs[kept]
+        return Delta(rows, delta.weights[kept], delta.versions[kept], pairs)
+
+    def fill(self) -> None:
+        self._below.fill()
+
+    def scan(self, capacity: int) -> Batches:
+        for rows, weights in self._below.scan(capacity):
+            computed, kept = compute(self._plan, rows)
+            yield computed, weights[kept]
+
+    def size(self) -> int | float:
+        if self._plan.predicate is None:
+            return self._below.size()
+        return sum(int(weights.sum()) for _, weights in self.scan(1 << 16))
+
+
+class _UnionNode:
+    """UNION ALL, which keeps nothing."""
+
+    def __init__(self, inputs: Sequence[_Node]) -> None:
+        self._inputs = inputs
+
+    def changes(self, events: Sequence[Words]) -> Delta:
+        parts = [one.changes(events) for one in self._inputs]
+        return concatenate([Delta(part.rows, part.weights, part.versions) for part in parts])
+
+    def fill(self) -> None:
+        for one in self._inputs:
+            one.fill()
+
+    def scan(self, capacity: int) -> Batches:
+        for one in self._inputs:
+            yield from one.scan(capacity)
+
+    def size(self) -> int | float:
+        return sum(one.size() for one in self._inputs)
+
+
+class _StoreNode:
+    def __init__(self, store: Store, inputs: Sequence[_Node]) -> None:
+        self._store = store
+        self._inputs = inputs
+
+    def changes(self, events: Sequence[Words]) -> Delta:
+        return self._store.maintain([one.changes(events) for one in self._inputs])
+
+    def fill(self) -> None:
+        for side, one in enumerate(self._inputs):
+            one.fill()
+            for rows, weights in one.scan(1 << 16):
+                self._store.load(side, Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
+
+    def scan(self, capacity: int) -> Batches:
+        return self._store.scan(capacity)
+
+    def size(self) -> int | float:
+        return self._store.count()
+
+
+def _below(prefix: str, arrays: Mapping[str, Words]) -> dict[str, Words]:
+    """The arrays whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): words for name, words in arrays.items() if name.startswith(prefix)}
+
+
+def _repeated(table: pa.Table, weights: Words, max_rows: int) -> Iterator[pa.Table]:
+    """Each row as often as its weight says, in tables of at most ``max_rows`` rows."""
+    if weights.size == 0 or int(weights.max()) == 1:
+        yield table
+        return
+    ends = np.cumsum(weights)
+    for begin in range(0, int(ends[-1]), max_rows):
+        wanted = np.arange(begin, min(begin + max_rows, int(ends[-1])))
+        yield table.take(pa.array(np.searchsorted(ends, wanted, side="right")))

@@ -1,0 +1,124 @@
+"""The leaves of a view's operators: conjunctive queries kept by the join-tree kernel, as rows with multiplicities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.dataflow.annotated import empty_group, group_rows, net_changes
+from livejoin.dataflow.bagged import BaggedJoin
+from livejoin.dataflow.delta import result_columns
+from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
+from livejoin.dataflow.rows import Delta, Rows, concatenate
+from livejoin.dataflow.wide import bigints
+from livejoin.plan.bagged import BaggedPlan
+from livejoin.plan.operators import Annotated, JoinPlan, Scan
+from livejoin.state.codec import Codec
+
+Words = npt.NDArray[np.int64]
+
+
+class ScanLeaf:
+    """`Scan` at work.
+
+    Args:
+        plan: The plan.
+        codec: The database's codec.
+    """
+
+    def __init__(self, plan: Scan, codec: Codec) -> None:
+        self._plan = plan
+        self._codec = codec
+        self.join = make_join(plan.physical)
+
+    def changes(self, events: Words) -> Delta:
+        """Apply events and give what changed; not net."""
+        parts = [self._delta(chunk) for chunk in self.join.maintain(events, emit=True)]
+        return concatenate(parts) if parts else self._nothing()
+
+    def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
+        """The rows with their multiplicities, in batches of at most ``capacity`` rows."""
+        for words in self.join.scan(capacity):
+            yield self._rows(words), self._multiplicities(words)
+
+    def size(self) -> int | float:
+        """Number of rows, counted with their multiplicities; about, as a float, beyond 64 bits."""
+        if not self._plan.physical.query.sums:
+            return self.join.size()
+        return sum(int(weights.sum()) for _, weights in self.scan(1 << 16))
+
+    def _delta(self, chunk: DeltaChunk) -> Delta:
+        lengths = chunk.lengths()
+        weights = self._multiplicities(chunk.words) * np.repeat(chunk.signs, lengths)
+        return Delta(self._rows(chunk.words), weights, np.repeat(chunk.versions, lengths))
+
+    def _nothing(self) -> Delta:
+        nothing = np.empty((self._plan.physical.columns, 0), np.int64)
+        return Delta(self._rows(nothing), nothing[0] if nothing.size else np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def _rows(self, words: Words) -> Rows:
+        query = self._plan.physical.query
+        columns: list[Words | pa.Array] = []
+        if all(isinstance(output.source, int) for output in query.outputs):
+            columns = [words[output.source] for output in query.outputs if isinstance(output.source, int)]
+        else:
+            columns = list(result_columns(query, self._codec, words[: len(query.head)]))
+        return Rows(self._codec, self._plan.types, columns, words.shape[1])
+
+    def _multiplicities(self, words: Words) -> Words:
+        physical = self._plan.physical
+        if not physical.query.sums:
+            return np.ones(words.shape[1], np.int64)
+        count = words[len(physical.query.head) :]
+        return bigints(count[0], count[1], "a multiplicity") if physical.query.sums[0].wide else count[0]
+
+
+class AnnotatedLeaf:
+    """`Annotated` at work.
+
+    Args:
+        plan: The plan.
+        codec: The database's codec.
+    """
+
+    def __init__(self, plan: Annotated, codec: Codec) -> None:
+        self._plan = plan
+        self._codec = codec
+        self.join = make_join(plan.physical)
+
+    def changes(self, events: Words) -> Delta:
+        """Apply events and give the net change of every group."""
+        chunks = list(self.join.maintain(events, emit=True))
+        words = np.concatenate(
+            [np.empty((self._plan.physical.columns, 0), np.int64), *(c.words for c in chunks)], axis=1
+        )
+        nothing = np.empty(0, np.int64)
+        signs = np.concatenate([nothing, *(np.repeat(c.signs, c.lengths()) for c in chunks)])
+        versions = np.concatenate([nothing, *(np.repeat(c.versions, c.lengths()) for c in chunks)])
+        return net_changes(self._plan, self._codec, words, signs, versions)
+
+    def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
+        """The groups, in batches of at most ``capacity`` rows."""
+        nothing = self._plan.is_global
+        for words in self.join.scan(capacity):
+            nothing = False
+            yield group_rows(self._plan, self._codec, words), np.ones(words.shape[1], np.int64)
+        if nothing:
+            yield empty_group(self._plan, self._codec), np.ones(1, np.int64)
+
+    def size(self) -> int | float:
+        """Number of groups."""
+        return max(self.join.size(), int(self._plan.is_global))
+
+
+def make_leaf(plan: Scan | Annotated, codec: Codec) -> ScanLeaf | AnnotatedLeaf:
+    """The leaf for a plan."""
+    return ScanLeaf(plan, codec) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec)
+
+
+def make_join(plan: JoinPlan) -> MultiwayJoin | BaggedJoin:
+    """The join for a plan."""
+    return BaggedJoin(plan) if isinstance(plan, BaggedPlan) else MultiwayJoin(plan)

@@ -1,0 +1,143 @@
+"""Batches of rows and of changes between operators; a column is codes or Arrow, converted when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.schema import Column, SqlType
+from livejoin.state.codec import Codec
+
+Words = npt.NDArray[np.int64]
+
+
+class Rows:
+    """Rows with typed columns.
+
+    Args:
+        codec: The database's codec.
+        types: The columns' types.
+        columns: Each column as codes (int64) or as Arrow with the type's Arrow type.
+        length: Number of rows.
+
+    >>> rows = Rows(Codec(), [SqlType.integer(64)], [np.array([1, 2])], 2)
+    >>> rows.arrow(0).to_pylist(), rows.take(np.array([1])).codes(0)
+    ([1, 2], array([2]))
+    """
+
+    def __init__(
+        self,
+        codec: Codec,
+        types: Sequence[SqlType],
+        columns: Sequence[Words | pa.Array | pa.ChunkedArray],
+        length: int,
+    ) -> None:
+        self.codec = codec
+        self.types = tuple(types)
+        self.length = length
+        self._codes: list[Words | None] = [c if isinstance(c, np.ndarray) else None for c in columns]
+        self._arrow: list[pa.Array | None] = [None if isinstance(c, np.ndarray) else _whole(c) for c in columns]
+
+    def codes(self, column: int) -> Words:
+        """The words of a column; new strings and wide decimals are added to the dictionaries."""
+        words = self._codes[column]
+        if words is None:
+            words = np.empty(self.length, np.int64)
+            declared = Column(f"c{column}", self.types[column])
+            self.codec.encode_column(pa.chunked_array([self.arrow(column)]), declared, words)
+            self._codes[column] = words
+        return words
+
+    def arrow(self, column: int) -> pa.Array:
+        """A column as Arrow."""
+        values = self._arrow[column]
+        if values is None:
+            words = self._codes[column]
+            assert words is not None
+            values = _whole(self.codec.decode(words, self.types[column]))
+            self._arrow[column] = values
+        return values
+
+    def column(self, column: int) -> Words | pa.Array:
+        """A column as it is held."""
+        words = self._codes[column]
+        return self.arrow(column) if words is None else words
+
+    def matrix(self, columns: Sequence[int]) -> Words:
+        """The words of some columns, of shape (columns, rows), C order."""
+        matrix = np.empty((len(columns), self.length), np.int64)
+        for line, column in zip(matrix, columns, strict=True):
+            line[:] = self.codes(column)
+        return matrix
+
+    def table(self) -> pa.Table:
+        """All columns as Arrow, called c0, c1, ... ."""
+        if not self.types:
+            return pa.table({"_": pa.nulls(self.length, pa.int8())})
+        return pa.table([self.arrow(i) for i in range(len(self.types))], [f"c{i}" for i in range(len(self.types))])
+
+    def take(self, rows: Words) -> Rows:
+        """The rows at some positions."""
+        taken: list[Words | pa.Array] = []
+        for words, values in zip(self._codes, self._arrow, strict=True):
+            if words is not None:
+                taken.append(words[rows])
+            else:
+                assert values is not None
+                taken.append(values.take(pa.array(rows)))
+        return Rows(self.codec, self.types, taken, rows.shape[0])
+
+    def select(self, columns: Sequence[int]) -> Rows:
+        """Some columns, in the order given."""
+        chosen = [self.column(c) for c in columns]
+        return Rows(self.codec, [self.types[c] for c in columns], chosen, self.length)
+
+
+@dataclass(frozen=True, eq=False)
+class Delta:
+    """Changes of the multiplicities of rows.
+
+    Args:
+        rows: The rows; equal ones may stand several times.
+        weights: int64, what each adds to the row's multiplicity.
+        versions: int64, the version of each change, ascending. Within a version only the sums of weights count.
+        pairs: Of changes that replace rows: a number for each row, where a version takes away at most one row with a
+            number and adds at most one, the next in order. None if rows are not replaced.
+    """
+
+    rows: Rows
+    weights: Words
+    versions: Words
+    pairs: Words | None = None
+
+
+def concatenate(parts: Sequence[Delta]) -> Delta:
+    """Several deltas, at least one, as one; versions are put in order."""
+    first = parts[0].rows
+    if len(parts) == 1:
+        return parts[0]
+    columns: list[Words | pa.Array] = []
+    for i in range(len(first.types)):
+        if any(part.rows._codes[i] is None for part in parts):
+            columns.append(_whole(pa.chunked_array([part.rows.arrow(i) for part in parts])))
+        else:
+            columns.append(np.concatenate([part.rows.codes(i) for part in parts]))
+    length = sum(part.rows.length for part in parts)
+    whole = Rows(first.codec, first.types, columns, length)
+    weights = np.concatenate([part.weights for part in parts])
+    versions = np.concatenate([part.versions for part in parts])
+    if np.all(versions[1:] >= versions[:-1]):
+        return Delta(whole, weights, versions)
+    order = np.argsort(versions, kind="stable")
+    return Delta(whole.take(order), weights[order], versions[order])
+
+
+def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(values, pa.ChunkedArray):
+        combined = values.combine_chunks()
+        return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+    return values

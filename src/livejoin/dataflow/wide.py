@@ -1,0 +1,89 @@
+"""Aggregates from exact sums: integers of 128 bits in two words, the low one first.
+
+All results are exact, or rounded once at the end: averages of decimals half away from zero, as in Spark; averages of
+integers and variances to the nearest double.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.errors import CapacityError
+from livejoin.schema import SqlType
+
+Words = npt.NDArray[np.int64]
+Integers = npt.NDArray[Any]  # Python integers
+
+
+def integers(low: Words, high: Words) -> Integers:
+    """Two-word integers as Python's.
+
+    >>> integers(np.array([-1, 5]), np.array([-1, 1])).tolist()
+    [-1, 18446744073709551621]
+    """
+    whole: Integers = high.astype(object) * (1 << 64) + low.view(np.uint64).astype(object)
+    return whole
+
+
+def bigints(low: Words, high: Words, what: str) -> Words:
+    """Two-word integers that fit one word.
+
+    Raises:
+        CapacityError: One of them does not; ``what`` names the column.
+    """
+    wrong = np.flatnonzero(high != low >> 63)
+    if wrong.size:
+        value = integers(low[wrong[:1]], high[wrong[:1]])[0]
+        msg = f"{what} is {value:,}, which BIGINT cannot hold; aggregate a DECIMAL or a DOUBLE instead"
+        raise CapacityError(msg)
+    return low
+
+
+def decimals(low: Words, high: Words, type_: SqlType, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Two-word unscaled values as decimals of 128 bits; NULL where not ``valid``.
+
+    Raises:
+        CapacityError: A value has more digits than the type.
+    """
+    whole = np.empty((low.shape[0], 2), np.int64)
+    whole[:, 0] = low
+    whole[:, 1] = high
+    mask = None
+    if valid is not None and not valid.all():
+        whole[~valid] = 0
+        mask = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    array = pa.Array.from_buffers(pa.decimal128(38, type_.scale), low.shape[0], [mask, pa.py_buffer(whole)])
+    try:
+        array.validate(full=True)
+        return array.cast(type_.arrow)
+    except pa.ArrowInvalid as error:
+        msg = f"a sum does not fit {type_}: {error}"
+        raise CapacityError(msg) from error
+
+
+def average_double(total: Integers, count: Integers, scale: int) -> npt.NDArray[np.float64]:
+    """``total / 10**scale / count`` to the nearest double; counts are not zero."""
+    pairs = zip(total.tolist(), (count * 10**scale).tolist(), strict=True)
+    return np.fromiter((a / b for a, b in pairs), np.float64, total.shape[0])
+
+
+def average_unscaled(total: Integers, count: Integers, digits: int) -> Integers:
+    """``total * 10**digits / count`` rounded half away from zero; counts are positive.
+
+    >>> average_unscaled(np.array([5, -5], object), np.array([2, 2], object), 0).tolist()
+    [3, -3]
+    """
+    scaled = np.abs(total) * (10**digits * 2) + count
+    rounded: Integers = np.where(total < 0, -1, 1).astype(object) * (scaled // (count * 2))
+    return rounded
+
+
+def variance(total: Integers, squares: Integers, count: Integers, scale: int, sample: bool) -> npt.NDArray[np.float64]:
+    """The variance from exact sums, ``(n * sum(x*x) - sum(x)**2) / (n * (n - sample))``; the divisor is not zero."""
+    above = (squares * count - total * total).tolist()
+    below = (count * (count - int(sample)) * 10 ** (2 * scale)).tolist()
+    return np.fromiter((a / b for a, b in zip(above, below, strict=True)), np.float64, total.shape[0])

@@ -1,0 +1,119 @@
+"""Where things lie in the arena and in the plan of a bag: named offsets, all in 64-bit words.
+
+A *store* holds the tuples that some relations of the bag share: those of atoms over one table with the same columns and
+the same conditions. It has a *node* for every set of its columns that some program looks up, all columns among them;
+the entries of a node are the distinct projections to its columns. An *edge* leads from a node to one with more columns:
+each source entry has the block of the target entries that agree with it, which a program iterates over.
+
+    entry (of a node)   SUPPORT   all columns: sum of the multiplicities of its rows; else: tuples that project to it
+                        for each edge that leaves the node LEN, BLOCK (as in `livejoin.kernels.blocks`)
+                        for each edge that ends in the node POS, the position in the source entry's block
+                        the key's words
+    record (of a row)   the values of the row that the bag uses, those of its factors, then for each store over the
+                        table the entry of the row's tuple, 0 if the row does not take part, then its multiplicity
+
+A *program* joins a changed tuple of one relation with the others. It reads and writes *bindings*, one word an attribute
+of the bag, and *slots*, which keep the entry that each relation has reached; both lie in the arena's header.
+"""
+
+from __future__ import annotations
+
+from livejoin.kernels.layout import H_STACK
+
+BAG_STATE_FORMAT = 1  # changes whenever a stored state could be misread
+
+# Arena header behind the fixed one: the change that is at work
+J_ENTRY = H_STACK  # entry of the changed tuple
+J_OLD = H_STACK + 1  # its multiplicity before and after
+J_NEW = H_STACK + 2
+J_DEPTH = H_STACK + 3  # innermost open step, 0: none is open, -1: the program has not begun
+J_FRESH = H_STACK + 4  # 1 if the next result differs from the one written last
+J_OVERFLOW = H_STACK + 5  # 1 if a multiplicity became too large
+BAG_STACK = H_STACK + 6  # bindings, slots, frames; tables and directories follow
+
+# Frame of a step
+F_BLOCK = 0
+F_LEN = 1
+F_INDEX = 2
+F_WEIGHT = 3  # product of the multiplicities down to this step
+F_CHOICE = 4  # the participant whose block is iterated
+BAG_FRAME = 5
+
+# Entry
+X_SUPPORT = 0
+X_EDGES = 1  # LEN, BLOCK of each edge that leaves the node
+
+# Plan header; words 2 and 3 are those of `livejoin.kernels.layout`, which the kernels of records read
+B_COLUMNS = 0  # attributes that the bag keeps
+B_BINDINGS = 1  # references in the arena
+B_TABLES = 2
+B_FIRST_TABLE = 3
+B_SLOTS = 4
+B_FRAMES = 5
+BAG_HEADER = 6
+
+# Plan: store
+S_BIT = 0  # position of an atom in an event's mask
+S_REF = 1  # offset of the entry's reference in a record
+S_KEY = 2  # list of the offsets of its columns in a record
+S_NODES = 3
+S_NODE_LIST = 4  # node descriptors in a row; the first has all columns
+S_EDGES = 5
+S_EDGE_LIST = 6  # edge descriptors in a row
+S_RELATIONS = 7
+S_RELATION_LIST = 8  # pairs: program, 1 if only the support counts
+PLAN_STORE = 9
+
+# Plan: node
+ND_DIRECTORY = 0
+ND_SIZE = 1  # words of an entry
+ND_KEY = 2  # offset of the key in an entry
+ND_WIDTH = 3
+ND_FROM = 4  # list of the offsets of its columns in an entry of the first node
+ND_LEAVING = 5  # number of edges that leave it
+ND_PLACE = 6  # scratch word in the arena's header: its entry for the changed tuple
+BAG_NODE = 7
+
+# Plan: edge
+ED_SOURCE = 0  # node descriptors
+ED_TARGET = 1
+ED_BLOCK = 2  # offset of LEN in a source entry
+ED_POS = 3  # offset of POS in a target entry
+BAG_EDGE = 4
+
+# Plan: program
+G_START = 0  # number of attributes of the changed tuple, list of pairs (offset in its entry, attribute)
+G_START_LIST = 1
+G_PROBES = 2  # relations that are looked up at the start, list of participants
+G_PROBE_LIST = 3
+G_STEPS = 4  # number of steps, list of pairs (number of participants, list of participants)
+G_STEP_LIST = 5
+G_KEPT = 6  # list of the attributes that the bag keeps
+G_LAST = 7  # the last step that binds a kept attribute, 0 if the changed tuple has them all
+BAG_PROGRAM = 8
+
+# Plan: participant of a step or of the start
+A_DIRECTORY = 0  # of the node that is reached
+A_KEY = 1
+A_WIDTH = 2
+A_OFFSETS = 3  # list of the attributes of the key
+A_SLOT = 4  # slot of the entry that is reached
+A_FROM = 5  # slot of the entry that is left (steps)
+A_BLOCK = 6  # offset of LEN in it (steps)
+A_BOUND = 7  # attributes that a step binds, list of pairs (offset in the entry that is reached, attribute)
+A_BOUND_LIST = 8
+A_WEIGHS = 9  # NOTHING, MULTIPLICITY or SUPPORT: what the entry that is reached contributes
+A_BEFORE = 10  # 1 if the relation has seen the current change already
+PARTICIPANT = 11
+
+NOTHING = 0  # the node has not all columns
+MULTIPLICITY = 1
+SUPPORT = 2  # 1 if the multiplicity is positive
+
+# Output: rows of a (columns + OUTPUT_FIELDS, n) matrix behind the columns
+O_WEIGHT = 0
+O_VERSION = 1
+OUTPUT_FIELDS = 2
+
+MAX_MULTIPLICITY = 1 << 46
+TOO_LARGE = 3  # status: a multiplicity does not fit

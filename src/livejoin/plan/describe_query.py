@@ -1,0 +1,88 @@
+"""The explanation of a whole query: of each of its joins, and of the operators above them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from livejoin.changes import ChangeBatch
+from livejoin.plan.describe import describe
+from livejoin.plan.explanation import Explanation
+from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, leaves
+from livejoin.plan.query_plan import plan_query
+from livejoin.plan.statistics import Statistics, observe
+from livejoin.query.relational import Query
+
+
+def describe_query(
+    query: Query,
+    statistics: Statistics,
+    live: bool = True,
+    log: Sequence[ChangeBatch] | None = None,
+) -> Explanation:
+    """Explain a query and the operators that maintain it; as `describe`.
+
+    Args:
+        query: The query.
+        statistics: What is known of its tables.
+        live: Whether the view's deltas are asked for.
+        log: A change log, one batch a table.
+    """
+    known = statistics
+    for join in query.joins:
+        known = known if log is None else known.over(observe(log, join))
+    plan = plan_query(query, known, live)
+    above = tuple(_lines(plan))
+    told = [
+        describe(leaf.physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), leaf.physical)
+        for i, leaf in enumerate(leaves(plan))
+    ]
+    return replace(told[0], sql=query.sql, others=tuple(told[1:]))
+
+
+def _lines(plan: Operator) -> Iterator[str]:
+    """What each operator does and costs, inputs first."""
+    match plan:
+        case Scan():
+            yield from _scan_lines(plan)
+        case Annotated():
+            yield (
+                f"{_many(len(plan.results), 'aggregate')} of each group as annotations of the tree (CROWN, 7.3): "
+                "no state of their own; a change also visits the rows above it that share its keys, up to the groups"
+            )
+        case Compute():
+            yield from _lines(plan.input)
+            kept = ", for the rows that fit HAVING" if plan.predicate else ""
+            yield f"{_many(len(plan.outputs), 'column')} computed from each row{kept}: no state"
+        case Combine():
+            for one in plan.inputs:
+                yield from _lines(one)
+            if plan.kind == "union" and plan.all:
+                yield "UNION ALL: no state"
+            else:
+                name = plan.kind.upper() + (" ALL" if plan.all else "")
+                yield f"{name} over a store of the rows with their numbers: one look-up a row that changes"
+        case Group():
+            yield from _lines(plan.input)
+            yield (
+                f"{_many(len(plan.calls), 'aggregate')} over a store of groups: one look-up a row of the join that "
+                "changes (DYN, section 5.1)"
+            )
+        case First():
+            yield from _lines(plan.input)
+            skipped = f" after the first {plan.offset}" if plan.offset else ""
+            yield f"the first {plan.limit}{skipped} rows over an ordered store of all: O(log rows) a row that changes"
+
+
+def _scan_lines(plan: Scan) -> Iterator[str]:
+    query = plan.physical.query
+    if query.free is not None:
+        yield "each result once" + (", with its number of copies" if query.sums else "")
+    if plan.asked is not None and query.free is not None and query.free > plan.asked:
+        more = ", ".join(sorted(query.free - plan.asked))
+        asked = ", ".join(sorted(plan.asked)) or "()"
+        yield f"the output {asked} is not free-connex: kept with {more}, projected away above"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -1,0 +1,180 @@
+"""From a query's relational operators to the operators that maintain it.
+
+A DISTINCT or GROUP BY directly over a join becomes part of the join-tree plan where it can: distinct results and sums
+of products need no store of their own if the output is free-connex (CROWN, sections 4 and 7.3). Elsewhere the join is
+kept over a free-connex output that contains all columns that are asked for (CROWN, section 7.1), each result once and
+annotated with its multiplicity, and a store above it removes duplicates or aggregates (DYN, section 5.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from livejoin.plan.operators import (
+    Annotated,
+    Combine,
+    Compute,
+    First,
+    Group,
+    JoinPlan,
+    Operator,
+    Result,
+    ResultKind,
+    Scan,
+)
+from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
+from livejoin.query.relational import Aggregate, Call, Distinct, Join, Project, Relation, SetOperation, TopK
+from livejoin.theory.decomposition import decompose
+from livejoin.theory.free_connex import check_free_connex
+
+Compiler = Callable[[ConjunctiveQuery], JoinPlan]
+
+_NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
+_KINDS: dict[str, ResultKind] = {
+    "count": "count",
+    "sum": "sum",
+    "avg": "avg",
+    "var_pop": "var_pop",
+    "var_samp": "var_samp",
+}
+
+
+def lower(relation: Relation, plan: Compiler) -> Operator:
+    """The operators for a relation.
+
+    Args:
+        relation: The relation.
+        plan: Chooses a join tree for a conjunctive query, free-connex for its output, and compiles it.
+    """
+    match relation:
+        case Join():
+            return Scan(plan(relation.query), relation.types)
+        case Project():
+            return Compute(lower(relation.input, plan), relation.outputs, relation.types, relation.predicate)
+        case Distinct():
+            return _distinct(relation, plan)
+        case Aggregate():
+            return _aggregate(relation, plan)
+        case SetOperation():
+            sides = (lower(relation.left, plan), lower(relation.right, plan))
+            return Combine(relation.kind, relation.all, sides, relation.types)
+        case TopK():
+            return First(lower(relation.input, plan), relation.keys, relation.limit, relation.offset, relation.types)
+
+
+def _distinct(relation: Distinct, plan: Compiler) -> Operator:
+    if not isinstance(relation.input, Join):
+        return Combine("distinct", False, (lower(relation.input, plan),), relation.types)
+    query = relation.input.query
+    head = frozenset(query.variable(ref) for ref in query.head)
+    connex = free_connex_output(query, head)
+    scan = Scan(plan(replace(query, head=_head(query, connex), free=connex)), relation.types, head)
+    if connex == head and _shows(query):
+        return scan
+    return Combine("distinct", False, (scan,), relation.types)
+
+
+def _aggregate(relation: Aggregate, plan: Compiler) -> Operator:
+    if isinstance(relation.input, Join) and (annotated := _annotated(relation, relation.input.query, plan)):
+        return annotated
+    source = _counted(relation.input, plan) if isinstance(relation.input, Join) else lower(relation.input, plan)
+    return Group(source, relation.groups, relation.calls, relation.is_global, relation.types)
+
+
+def _counted(join: Join, plan: Compiler) -> Scan:
+    """A join whose results are given once with their multiplicity, if fewer come out than with repetitions."""
+    query = join.query
+    head = frozenset(query.variable(ref) for ref in query.head)
+    if head == query.variables and all(query.is_distinct(a) for a in range(len(query.atoms))):
+        return Scan(plan(query), join.types)
+    connex = free_connex_output(query, head)
+    count = Product((), len(query.atoms) > _NARROW_ATOMS)
+    return Scan(plan(replace(query, head=_head(query, connex), free=connex, sums=(count,))), join.types, head)
+
+
+def _annotated(relation: Aggregate, query: ConjunctiveQuery, plan: Compiler) -> Annotated | None:
+    """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products."""
+    places = [output.source for output in query.outputs[: relation.groups]]
+    if any(isinstance(place, str) for place in places):
+        return None
+    group = tuple(query.head[place] for place in places if isinstance(place, int))
+    free = frozenset(query.variable(ref) for ref in group)
+    if free_connex_output(query, free) != free:
+        return None
+    sums = [Product((), len(query.atoms) > _NARROW_ATOMS)]
+    results = []
+    for call in relation.calls:
+        scale = 0 if call.argument is None else relation.input.types[call.argument].scale
+        result = _result(call, scale, query, sums)
+        if result is None:
+            return None
+        results.append(result)
+    outputs = tuple(replace(o, source=i) for i, o in enumerate(query.outputs[: relation.groups]))
+    physical = plan(replace(query, head=group, outputs=outputs, free=free, sums=tuple(sums)))
+    return Annotated(physical, relation.types, tuple(results), relation.is_global)
+
+
+def _result(call: Call, scale: int, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:
+    """How a call is read off an annotation whose components are added to ``sums``; None if it is no sum of products."""
+    if call.distinct or call.function not in _KINDS:
+        return None
+    if call.argument is None:
+        return Result("count", (0,), call.type)
+    product = call.product
+    if product is None:
+        return None
+    wide = Product(product.factors, True)
+    if call.function == "count":
+        return Result("count", (_place(sums, wide),), call.type)
+    present = tuple(
+        Factor(f.atom, f"(({f.expression}) IS NOT NULL)::BIGINT") for f in product.factors if not _never_null(f, query)
+    )
+    places = [_place(sums, Product(present, sums[0].wide)), _place(sums, wide)]
+    if call.function in ("var_pop", "var_samp"):
+        places.append(_place(sums, Product(product.factors + product.factors, True)))
+    return Result(_KINDS[call.function], tuple(places), call.type, scale)
+
+
+def _place(sums: list[Product], product: Product) -> int:
+    """Position of a component, which is added if it is not there."""
+    if product not in sums:
+        sums.append(product)
+    return sums.index(product)
+
+
+def _never_null(factor: Factor, query: ConjunctiveQuery) -> bool:
+    """Whether a factor is a column that is declared NOT NULL, or a number."""
+    columns = query.atoms[factor.atom].table.columns
+    if factor.expression.lstrip("-").isdigit():
+        return True
+    return any(not c.nullable and factor.expression == '"{}"'.format(c.name.replace('"', '""')) for c in columns)
+
+
+def free_connex_output(query: ConjunctiveQuery, output: frozenset[str]) -> frozenset[str]:
+    """The output that is kept for some variables: the least free-connex one that contains them.
+
+    A cyclic query has bags for every output. They may have to be wider for a smaller one: then all variables are kept.
+    """
+    found = check_free_connex(query.edges, output)
+    if found.cycle:
+        as_wide = decompose(query.edges, output).width <= decompose(query.edges).width
+        return output if as_wide else query.variables
+    return output | found.additions
+
+
+def _head(query: ConjunctiveQuery, free: frozenset[str]) -> tuple[ColumnRef, ...]:
+    """A head with all variables of an output: the query's head, which the outputs refer to, and what it lacks."""
+    head = list(query.head)
+    shown = {query.variable(ref) for ref in head}
+    for i, atom in enumerate(query.atoms):
+        for column, variable in zip(atom.columns, atom.variables, strict=True):
+            if variable in free and variable not in shown:
+                shown.add(variable)
+                head.append(ColumnRef(i, column))
+    return tuple(head)
+
+
+def _shows(query: ConjunctiveQuery) -> bool:
+    """Whether the outputs show every column of the head as it is, so that distinct results give distinct rows."""
+    return {output.source for output in query.outputs} >= set(range(len(query.head)))

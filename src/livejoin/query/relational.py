@@ -1,0 +1,221 @@
+"""Queries as relational operators over conjunctive queries.
+
+A relation is a multiset of rows. The law of every operator is SQL's; NULLs group together and sort as the keys say.
+Columns are named by position; an expression over the columns of a relation calls them ``c0``, ``c1``, ... .
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+
+from livejoin.query.conjunctive import ConjunctiveQuery, Output, Product
+from livejoin.schema import SqlType
+
+Function = Literal["count", "sum", "avg", "var_pop", "var_samp", "min", "max", "bool_and", "bool_or", "array_agg"]
+SetKind = Literal["union", "except", "intersect"]
+
+
+@dataclass(frozen=True)
+class Join:
+    """The rows of a conjunctive query under bag semantics; its columns are the query's outputs.
+
+    Args:
+        query: The query.
+        types: The types of its outputs.
+    """
+
+    query: ConjunctiveQuery
+    types: tuple[SqlType, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return self.query.schema
+
+
+@dataclass(frozen=True)
+class Project:
+    """Expressions over the columns of a relation, for the rows that a predicate is true for.
+
+    Args:
+        input: The relation.
+        outputs: The columns; each copies one (its position) or is a DuckDB expression over ``c0``, ``c1``, ... .
+        types: Their types.
+        predicate: A DuckDB expression of type BOOLEAN over ``c0``, ``c1``, ..., or None.
+    """
+
+    input: Relation
+    outputs: tuple[Output, ...]
+    types: tuple[SqlType, ...]
+    predicate: str | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return pa.schema([pa.field(o.name, o.type) for o in self.outputs])
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Each row of a relation once."""
+
+    input: Relation
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return self.input.types
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class Call:
+    """An aggregate function over the rows of a group.
+
+    Args:
+        function: Its name; STDDEV is the root of a VARIANCE in a projection above, COUNT(*) has no argument.
+        argument: Position of the argument in the input's columns, None for COUNT(*). Rows in which it is NULL do not
+            count (ARRAY_AGG keeps them). A FILTER clause is a CASE in the argument.
+        distinct: Whether equal values of a group count once.
+        type: The type of the result.
+        product: The argument as a product of one factor an atom of the `Join` below, if it is one and the types of the
+            factors allow it: then the sum of the argument is a sum of products. Its value is the argument's, unscaled.
+    """
+
+    function: Function
+    argument: int | None
+    distinct: bool
+    type: SqlType
+    product: Product | None = None
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One row for each group: the group's columns, then the results of the calls.
+
+    Args:
+        input: The relation; its first columns are the group's, the others are arguments.
+        groups: Number of the group's columns; 0 with ``is_global`` gives one row even over no rows.
+        calls: The aggregates.
+        is_global: Whether there is no GROUP BY.
+    """
+
+    input: Relation
+    groups: int
+    calls: tuple[Call, ...]
+    is_global: bool
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (*self.input.types[: self.groups], *(call.type for call in self.calls))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        fields = [self.input.schema.field(i) for i in range(self.groups)]
+        fields += [pa.field(f"a{i}", _arrow(call)) for i, call in enumerate(self.calls)]
+        return pa.schema(fields)
+
+
+@dataclass(frozen=True)
+class SetOperation:
+    """UNION, EXCEPT or INTERSECT of two relations with equal types; columns are named as on the left."""
+
+    kind: SetKind
+    all: bool
+    left: Relation
+    right: Relation
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return self.left.types
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return self.left.schema
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A column to sort by."""
+
+    column: int
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The first rows in an order; rows with equal keys are ordered by all columns, so that the result is determined.
+
+    Args:
+        input: The relation.
+        keys: The order, at least one key.
+        limit: Largest number of rows.
+        offset: Rows skipped before.
+    """
+
+    input: Relation
+    keys: tuple[SortKey, ...]
+    limit: int
+    offset: int
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return self.input.types
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return self.input.schema
+
+
+Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK
+
+
+@dataclass(frozen=True)
+class Query:
+    """A bound query.
+
+    Args:
+        sql: Its text.
+        root: The relation that it gives.
+    """
+
+    sql: str
+    root: Relation
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return self.root.schema
+
+    @property
+    def joins(self) -> tuple[ConjunctiveQuery, ...]:
+        """The conjunctive queries, from left to right."""
+
+        def collect(relation: Relation) -> list[ConjunctiveQuery]:
+            match relation:
+                case Join():
+                    return [relation.query]
+                case SetOperation():
+                    return [*collect(relation.left), *collect(relation.right)]
+                case _:
+                    return collect(relation.input)
+
+        return tuple(collect(self.root))
+
+
+def _arrow(call: Call) -> pa.DataType:
+    return pa.list_(call.type.arrow) if call.function == "array_agg" else call.type.arrow

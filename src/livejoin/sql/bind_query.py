@@ -1,0 +1,164 @@
+"""Bind a query: SELECTs with aggregates, DISTINCT and ORDER BY ... LIMIT, and set operations of them.
+
+The steps of a SELECT, each in its own file: parse, split set operations, resolve names, split conditions over atoms,
+rewrite expressions over groups, project. Its relations are, from below,
+
+    Join -> [Aggregate | Distinct] -> Project with HAVING -> [Distinct] -> [TopK] -> Project,
+
+and those that would change nothing are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import TokenType, exp
+
+from livejoin.errors import UnknownNameError
+from livejoin.query.relational import Distinct, Query, Relation
+from livejoin.schema import Catalog
+from livejoin.sql.aggregates import refuse_aggregates, refuse_windows
+from livejoin.sql.duckdb_text import REF
+from livejoin.sql.grouping import Grouping
+from livejoin.sql.joined import Joined
+from livejoin.sql.order import Order, SortBy, order_of, position_of
+from livejoin.sql.outputs import Item, distinct_names
+from livejoin.sql.parse import parse
+from livejoin.sql.project import column_at, first_rows, project, refuse_lists
+from livejoin.sql.query_tree import Block, Combined, QueryTree, Sorted, query_tree
+from livejoin.sql.select_block import SelectBlock, key_of, place_of, resolve_block
+from livejoin.sql.set_operation import combine
+from livejoin.sql.source import Source, offset_of, shown
+
+
+def bind_query(sql: str, catalog: Catalog) -> Query:
+    """The relational query of a text over the tables of a catalog.
+
+    Cost: a few ms; each predicate and each expression is bound by DuckDB, over no rows.
+
+    Raises:
+        SqlSyntaxError: The text does not parse.
+        UnknownNameError: A table, column or alias that does not exist or is ambiguous.
+        SqlTypeError: An expression, a join or a set operation whose types do not fit.
+        UnsupportedQueryError: A clause outside of what livejoin reads.
+
+    >>> from livejoin.sql import parse_columns
+    >>> catalog = Catalog()
+    >>> catalog.add(parse_columns("G", "src BIGINT, dst BIGINT"))
+    >>> query = bind_query("SELECT src, SUM(dst) / COUNT(*) AS mean FROM G GROUP BY src HAVING COUNT(*) > 1", catalog)
+    >>> [output.source for output in query.root.outputs], query.root.predicate
+    ([0, '"c1" / NULLIF("c2", 0)'], '"c2" > 1')
+    >>> [(call.function, call.argument) for call in query.root.input.calls]
+    [('sum', 1), ('count', None)]
+    """
+    tree, source = parse(sql)
+    return Query(sql, bind_tree(query_tree(tree, source), catalog))
+
+
+def bind_tree(tree: QueryTree, catalog: Catalog) -> Relation:
+    """The relation of a query without its text; raises as `bind_query`."""
+    match tree:
+        case Block():
+            return bind_block(resolve_block(tree, catalog))
+        case Combined():
+            sides = (bind_tree(tree.left, catalog), bind_tree(tree.right, catalog))
+            return combine(tree.kind, tree.all, sides, tree.source, tree.offset)
+        case Sorted():
+            relation = bind_tree(tree.input, catalog)
+            order = resolve_order(tree, relation.schema.names)
+            keys = [(key, key.value) for key in order.keys]
+            return first_rows(relation, keys, order, len(relation.types), tree.source)
+
+
+def bind_block(block: SelectBlock) -> Relation:
+    """The relation of a SELECT; raises as `bind_query`."""
+    joined = Joined.of(block)
+    hidden = [] if block.distinct or block.order is None else _hidden(block.items, block.order)
+    items = [*block.items, *hidden]
+    names = distinct_names([item.name for item in items])
+    items = [replace(item, name=name) for item, name in zip(items, names, strict=True)]
+    relation = joined.join(items) if block.groups is None else _grouped(block, block.groups, joined, items)
+    if block.distinct:
+        refuse_lists(relation, "DISTINCT", block.source, block.source.find({TokenType.DISTINCT}))
+        relation = relation if isinstance(relation, Distinct) else Distinct(relation)
+    if block.order is None:
+        return relation
+    keys = [(key, _over_items(key, items, block.source)) for key in block.order.keys]
+    return first_rows(relation, keys, block.order, len(block.items), block.source)
+
+
+def _hidden(items: tuple[Item, ...], order: Order) -> list[Item]:
+    """Columns for the keys of an order that are no outputs."""
+    shown_keys = {key_of(item.value) for item in items}
+    hidden = {key_of(key.value): key for key in order.keys}
+    return [
+        Item(shown(key.value), key.value, key.offset, "the key of ORDER BY")
+        for text, key in hidden.items()
+        if text not in shown_keys
+    ]
+
+
+def _over_items(key: SortBy, items: list[Item], source: Source) -> exp.Expr:
+    """A key of ORDER BY over the columns of a SELECT, which are its items."""
+    positions = {key_of(item.value): i for i, item in reversed(list(enumerate(items)))}
+
+    def exchanged(part: exp.Expr) -> exp.Expr:
+        position = place_of(part, positions)
+        if position is not None:
+            return column_at(position)
+        if isinstance(part, exp.Column):
+            msg = (
+                f"ORDER BY {shown(key.value)}: the SELECT list is DISTINCT and does not show {shown(part)}, so that a "
+                "row has no single value of it; order by what the SELECT list shows"
+            )
+            raise source.unsupported("ORDER BY", msg, offset_of(part, key.offset))
+        refuse_aggregates(part, "ORDER BY of DISTINCT", "add it to the SELECT list", source, key.offset)
+        return part
+
+    return key.value.copy().transform(exchanged)
+
+
+def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, items: list[Item]) -> Relation:
+    """The relation of a SELECT with groups."""
+    grouping = Grouping(groups, joined, block.source.tokens[0].start)
+    values = [(item, grouping.over(item.value, item.offset)) for item in items]
+    condition = None
+    if block.having is not None:
+        condition = block.having, grouping.over(block.having, block.source.find_outermost({TokenType.HAVING}))
+    relation = grouping.relation(block.is_global)
+    copied = [value.meta[REF].column if isinstance(value, exp.Column) else -1 for _, value in values]
+    if condition is None and isinstance(relation, Distinct) and copied == list(range(len(groups))):
+        return Distinct(joined.join(items))
+    return project(relation, values, condition, block.source)
+
+
+def resolve_order(tree: Sorted, names: list[str]) -> Order:
+    """The order of a query by the columns of its result, column i as the `ColumnRef` (0, i).
+
+    Raises:
+        UnknownNameError: A name that is no column of the result.
+        UnsupportedQueryError: As `livejoin.sql.order.order_of`, or an aggregate.
+    """
+    order = order_of(tree.node, tree.source)
+    assert order is not None, "a query is sorted by its ORDER BY"
+    return replace(order, keys=tuple(_resolved(key, names, tree.source) for key in order.keys))
+
+
+def _resolved(key: SortBy, names: list[str], source: Source) -> SortBy:
+    position = position_of(key.value, len(names), "ORDER BY", source, key.offset)
+    if position is not None:
+        return replace(key, value=column_at(position))
+    refuse_windows(key.value, source, key.offset)
+    refuse_aggregates(key.value, "ORDER BY of a whole query", "add it to the SELECT list", source, key.offset)
+    places = {name.lower(): i for i, name in reversed(list(enumerate(names)))}
+
+    def exchanged(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column):
+            return part
+        place = places.get(part.name.lower()) if len(part.parts) == 1 else None
+        if place is None:
+            msg = f"the result has no column {shown(part)} to order by; its columns: {', '.join(names)}"
+            raise source.error(UnknownNameError, msg, offset_of(part, key.offset))
+        return column_at(place)
+
+    return replace(key, value=key.value.copy().transform(exchanged))

@@ -1,0 +1,98 @@
+"""Result types of aggregates and of set operations, as Spark 4 has them with ANSI on.
+
+SUM and AVG of decimals widen within 38 digits: DECIMAL(p, s) sums to DECIMAL(p + 10, s) and averages to
+DECIMAL(p + 4, s + 4). The sides of a set operation meet in the narrowest type that holds the integral digits of both;
+digits behind the point give way where 38 do not hold all.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from livejoin.schema import SqlType
+
+BIGINT = SqlType.integer(64)
+DOUBLE = SqlType("double")
+BOOLEAN = SqlType("boolean")
+
+_MOST_DIGITS = 38
+_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
+_PLAIN: dict[pa.DataType, SqlType] = {
+    kind.arrow: kind
+    for kind in (
+        *(SqlType.integer(bits) for bits in (8, 16, 32, 64)),
+        *(SqlType(kind) for kind in ("boolean", "double", "date", "timestamp", "string")),
+    )
+}
+
+
+def column_type(found: pa.DataType) -> SqlType | None:
+    """The type of a column whose values Arrow holds so; None if no column has it.
+
+    >>> str(column_type(pa.decimal128(10, 2))), column_type(pa.list_(pa.int64()))
+    ('DECIMAL(10, 2)', None)
+    """
+    if pa.types.is_decimal128(found) and 0 <= found.scale <= found.precision:
+        return SqlType.decimal(found.precision, found.scale)
+    return _PLAIN.get(found)
+
+
+def sum_type(argument: SqlType) -> SqlType | None:
+    """The type of SUM over a type, None if it has no sum.
+
+    >>> str(sum_type(SqlType.decimal(10, 2))), str(sum_type(SqlType.integer(8)))
+    ('DECIMAL(20, 2)', 'BIGINT')
+    """
+    match argument.kind:
+        case "integer":
+            return BIGINT
+        case "double":
+            return DOUBLE
+        case "decimal":
+            return SqlType.decimal(min(argument.precision + 10, _MOST_DIGITS), argument.scale)
+        case _:
+            return None
+
+
+def average_type(argument: SqlType) -> SqlType | None:
+    """The type of AVG over a type, None if it has no average.
+
+    >>> str(average_type(SqlType.decimal(10, 2))), str(average_type(SqlType.integer(8)))
+    ('DECIMAL(14, 6)', 'DOUBLE')
+    """
+    match argument.kind:
+        case "integer" | "double":
+            return DOUBLE
+        case "decimal":
+            return SqlType.decimal(min(argument.precision + 4, _MOST_DIGITS), min(argument.scale + 4, _MOST_DIGITS))
+        case _:
+            return None
+
+
+def common_type(left: SqlType, right: SqlType) -> SqlType | None:
+    """The type that both sides of a set operation are cast to, None if there is none.
+
+    Spark casts strings to the other side's type too, and fails for rows that do not fit; here that cast is written.
+
+    >>> str(common_type(SqlType.integer(64), SqlType.decimal(10, 2)))
+    'DECIMAL(22, 2)'
+    """
+    if left == right:
+        return left
+    match sorted((left.kind, right.kind)):
+        case ["integer", "integer"]:
+            return SqlType.integer(max(left.bits, right.bits))
+        case ["decimal", "decimal"] | ["decimal", "integer"]:
+            return _common_decimal(left, right)
+        case ["double", "integer"] | ["decimal", "double"]:
+            return DOUBLE
+        case ["date", "timestamp"]:
+            return SqlType("timestamp")
+        case _:
+            return None
+
+
+def _common_decimal(left: SqlType, right: SqlType) -> SqlType:
+    scale = max(left.scale, right.scale)
+    before = max(_INTEGER_DIGITS[t.bits] if t.kind == "integer" else t.precision - t.scale for t in (left, right))
+    return SqlType.decimal(min(before + scale, _MOST_DIGITS), min(scale, _MOST_DIGITS - before))

@@ -1,0 +1,192 @@
+"""Relations of a bound query by their definitions, one operator at a time, in plain Python over DuckDB's joins.
+
+Lists keep NULLs and are sorted with NULL last, as the operators of livejoin give them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from functools import cmp_to_key
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from sql_fixtures import by_definition, quoted
+
+from livejoin.query import Output
+from livejoin.query.relational import (
+    Aggregate,
+    Call,
+    Distinct,
+    Join,
+    Project,
+    Relation,
+    SetOperation,
+    TopK,
+)
+from livejoin.schema import SqlType
+
+Row = tuple[Any, ...]
+
+
+def evaluate(relation: Relation, connection: duckdb.DuckDBPyConnection) -> list[Row]:
+    """The rows of a relation. Every operator's result must have the types and the schema that it declares."""
+    match relation:
+        case Join():
+            # DuckDB has no relations without columns.
+            one = Output("one", pa.int32(), "1")
+            query = replace(relation.query, outputs=(*relation.query.outputs, one))
+            rows = [row[:-1] for row in _rows(connection.sql(by_definition(query)).to_arrow_table())]
+        case Project():
+            rows = _project(relation, evaluate(relation.input, connection), connection)
+        case Distinct():
+            rows = list(dict.fromkeys(evaluate(relation.input, connection)))
+        case Aggregate():
+            rows = _aggregate(relation, evaluate(relation.input, connection))
+        case SetOperation():
+            sides = [Counter(evaluate(side, connection)) for side in (relation.left, relation.right)]
+            assert relation.left.types == relation.right.types
+            rows = list(_combined(relation, *sides).elements())
+        case TopK():
+            rows = _first(relation, evaluate(relation.input, connection))
+    elements = [field.type.value_type if pa.types.is_list(field.type) else field.type for field in relation.schema]
+    assert elements == [kind.arrow for kind in relation.types]
+    return _rows(_table(relation.schema.types, rows)) if relation.types else rows
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    columns = [[tuple(v) if isinstance(v, list) else v for v in column.to_pylist()] for column in table.columns]
+    return list(zip(*columns, strict=True))
+
+
+def _table(types: Iterable[pa.DataType], rows: list[Row]) -> pa.Table:
+    kinds = list(types)
+    arrays = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds)]
+    return pa.table(arrays, names=[f"c{i}" for i in range(len(kinds))])
+
+
+def _project(relation: Project, rows: list[Row], connection: duckdb.DuckDBPyConnection) -> list[Row]:
+    below = connection.from_arrow(_table(relation.input.schema.types, rows))
+    if relation.predicate is not None:
+        below = below.filter(relation.predicate)
+    outputs = [f'"c{o.source}"' if isinstance(o.source, int) else o.source for o in relation.outputs]
+    found = below.project(", ".join(f"{text} AS o{i}" for i, text in enumerate(outputs))).to_arrow_table()
+    assert found.schema.types == relation.schema.types
+    return _rows(found)
+
+
+def _combined(relation: SetOperation, left: Counter[Row], right: Counter[Row]) -> Counter[Row]:
+    if not relation.all:
+        left, right = Counter(set(left)), Counter(set(right))
+    match relation.kind, relation.all:
+        case "union", True:
+            return left + right
+        case "union", False:
+            return left | right
+        case "except", _:
+            return left - right
+        case _:
+            return left & right
+
+
+def _first(relation: TopK, rows: list[Row]) -> list[Row]:
+    keys = [(key.column, key.descending, key.nulls_first) for key in relation.keys]
+    keys += [(column, False, True) for column in range(len(relation.types))]
+
+    def compared(left: Row, right: Row) -> int:
+        for column, descending, nulls_first in keys:
+            a, b = left[column], right[column]
+            if a is None or b is None:
+                if (a is None) != (b is None):
+                    return -1 if (a is None) == nulls_first else 1
+            elif a != b:
+                return -1 if (a < b) != descending else 1
+        return 0
+
+    return sorted(rows, key=cmp_to_key(compared))[relation.offset : relation.offset + relation.limit]
+
+
+def _aggregate(relation: Aggregate, rows: list[Row]) -> list[Row]:
+    groups: dict[Row, list[Row]] = {(): []} if relation.is_global else {}
+    for row in rows:
+        groups.setdefault(row[: relation.groups], []).append(row)
+    return [(*group, *(_call(call, relation, members) for call in relation.calls)) for group, members in groups.items()]
+
+
+def _call(call: Call, relation: Aggregate, rows: list[Row]) -> Any:
+    if call.argument is None:
+        return len(rows)
+    values = [row[call.argument] for row in rows]
+    if call.function == "array_agg":
+        return tuple(sorted(v for v in values if v is not None)) + (None,) * values.count(None)
+    values = [value for value in values if value is not None]
+    values = list(set(values)) if call.distinct else values
+    if call.function == "count":
+        return len(values)
+    functions: dict[str, Callable[[list[Any]], Any]] = {
+        "sum": lambda v: math.fsum(v) if call.type.kind == "double" else sum(v),
+        "avg": lambda v: _average(v, call.type),
+        "var_pop": lambda v: _squares(v) / len(v),
+        "var_samp": lambda v: _squares(v) / (len(v) - 1) if len(v) > 1 else None,
+        "min": min,
+        "max": max,
+        "bool_and": all,
+        "bool_or": any,
+    }
+    found = functions[call.function](values) if values else None
+    return float(found) if isinstance(found, Fraction) else found
+
+
+def _average(values: list[Any], kind: SqlType) -> Any:
+    exact = sum(map(Fraction, values)) / len(values)
+    if kind.kind == "double":
+        return float(exact)
+    context = Context(prec=60)
+    quotient = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    return quotient.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, context)
+
+
+def _squares(values: list[Any]) -> Fraction:
+    """The sum of squared distances from the mean."""
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact) / len(exact)
+    return sum(((value - mean) ** 2 for value in exact), Fraction(0))
+
+
+def products(relation: Relation) -> list[tuple[Call, Join]]:
+    """The calls of a relation whose argument is a product, with the join that they are over."""
+    if isinstance(relation, Join):
+        return []
+    if isinstance(relation, SetOperation):
+        return products(relation.left) + products(relation.right)
+    found = []
+    if isinstance(relation, Aggregate) and isinstance(relation.input, Join):
+        found = [(call, relation.input) for call in relation.calls if call.product is not None]
+    return found + products(relation.input)
+
+
+def check_product(call: Call, join: Join, connection: duckdb.DuckDBPyConnection) -> int:
+    """Compare a product with the argument that it stands for, row by row; returns the number of rows."""
+    assert call.product is not None and call.argument is not None
+    assert len({factor.atom for factor in call.product.factors}) == len(call.product.factors)
+    for factor in call.product.factors:
+        # A factor is evaluated for every row of its table.
+        table = quoted(join.query.atoms[factor.atom].table.name)
+        connection.sql(f"SELECT CAST({factor.expression} AS BIGINT) FROM {table}").fetchall()
+    query = replace(join.query, outputs=(join.query.outputs[call.argument],))
+    text = by_definition(query, call.product.factors)
+    rows = connection.sql(text).fetchall()
+    scale = join.types[call.argument].scale
+    for argument, *factors in rows:
+        product = None if None in factors else math.prod(factors)
+        if call.function == "count":
+            assert product == (argument is not None), (call, argument, factors)
+        else:
+            expected = None if argument is None else int(Decimal(argument).scaleb(scale, Context(prec=60)))
+            assert product == expected, (call, argument, factors)
+    return len(rows)

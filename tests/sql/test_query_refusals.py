@@ -1,0 +1,207 @@
+"""What queries with aggregates, set operations and orders refuse: clause and exact position, names and types.
+
+What the join below refuses is refused in the same place (see `test_refusals`).
+"""
+
+from __future__ import annotations
+
+import pytest
+from test_refusals import CATALOG, CLAUSES, NAMES, SYNTAX, TYPES, offset_of
+
+from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
+from livejoin.sql import bind_query
+
+# Of the clauses that a join refuses, those that a query has.
+MAINTAINED = {
+    "SELECT src FROM G ^GROUP BY src",
+    "SELECT src FROM G\n^ORDER BY src LIMIT 3",
+    "SELECT ^DISTINCT src FROM G WHERE src IS DISTINCT FROM dst",
+    "SELECT src FROM G ^UNION ALL SELECT src FROM H",
+    "SELECT src FROM G ^INTERSECT SELECT src FROM H",
+    "SELECT ^count(*) FROM G",
+    "SELECT ^count(DISTINCT src) FROM G",
+}
+# Refused for another reason now.
+ELSEWHERE = {
+    "SELECT src FROM G ^GROUP\n  BY src HAVING count(*) > 1 ORDER BY 1",
+    "SELECT src FROM G ^HAVING src > 1",
+    "(SELECT src FROM G) ^EXCEPT (SELECT src FROM H UNION SELECT 1)",
+    "SELECT src, 1 + ^sum(dst) AS x FROM G",
+}
+
+QUERIES = [
+    # A ^ marks the position that the error must name.
+    ("SELECT src FROM G ^LIMIT 3", "LIMIT", "which rows it takes is not determined; write ORDER BY"),
+    ("SELECT limit FROM G ^LIMIT 3", "LIMIT", "not determined"),
+    ("SELECT src FROM G ^OFFSET 3", "OFFSET", "not determined"),
+    ("SELECT src FROM G UNION SELECT dst FROM G ^LIMIT 3", "LIMIT", "not determined"),
+    ("(SELECT src FROM G ^LIMIT 3) UNION SELECT dst FROM G", "LIMIT", "not determined"),
+    ("(SELECT src FROM G) ^LIMIT 3", "LIMIT", "not determined"),
+    ("SELECT src FROM G ^ORDER BY src", "ORDER BY", "sort what you read"),
+    ("SELECT src FROM G ^ORDER BY src OFFSET 3", "ORDER BY", "sort what you read"),
+    ("SELECT src FROM G ^ORDER BY src LIMIT ALL", "ORDER BY", "sort what you read"),
+    ("SELECT src FROM G UNION SELECT dst FROM G ^ORDER BY src", "ORDER BY", "sort what you read"),
+    ("(SELECT src FROM G ^ORDER BY src) UNION SELECT dst FROM G", "ORDER BY", "sort what you read"),
+    ("SELECT src, count(*) FROM G GROUP BY src HAVING count(*) > 1 ^ORDER BY 1", "ORDER BY", "sort what you read"),
+    ("SELECT src FROM G ORDER BY src ^LIMIT 1 + 1", "LIMIT", "a whole number"),
+    ("SELECT src FROM G ORDER BY src LIMIT 1 ^OFFSET -1", "OFFSET", "a whole number"),
+    ("SELECT src FROM G ORDER BY src ^FETCH FIRST 3 ROWS ONLY", "FETCH", "write LIMIT"),
+    ("SELECT src FROM G ^ORDER BY ALL LIMIT 3", "ORDER BY", "name the columns"),
+    ("SELECT DISTINCT src FROM G ORDER BY ^dst LIMIT 3", "ORDER BY", "does not show dst"),
+    ("SELECT DISTINCT src FROM G ORDER BY src + ^G.dst LIMIT 3", "ORDER BY", "does not show G.dst"),
+    ("SELECT DISTINCT src FROM G GROUP BY src ORDER BY ^count(*) LIMIT 3", "COUNT", "add it to the SELECT list"),
+    ("SELECT src FROM G UNION SELECT dst FROM G ORDER BY ^sum(src) LIMIT 3", "SUM", "add it to the SELECT list"),
+    ("SELECT src FROM G ORDER BY ^row_number() OVER (ORDER BY src) LIMIT 3", "ROW_NUMBER", "window function"),
+    ("SELECT ^src FROM G HAVING src > 1", "GROUP BY", "neither grouped (there is no GROUP BY)"),
+    ("SELECT src, ^dst FROM G GROUP BY src", "GROUP BY", "the column dst is neither in GROUP BY"),
+    ("SELECT src, 1 + sum(dst) AS x, ^dst FROM G GROUP BY src", "GROUP BY", "neither in GROUP BY"),
+    ("SELECT ^src, 1 + sum(dst) AS x FROM G", "GROUP BY", "neither grouped"),
+    ("SELECT ^* FROM G GROUP BY src", "GROUP BY", "the column dst is neither"),
+    ("SELECT src FROM G GROUP BY src HAVING ^dst > 1", "GROUP BY", "the column dst is neither"),
+    ("SELECT src FROM G GROUP BY src ORDER BY ^dst LIMIT 1", "GROUP BY", "the column dst is neither"),
+    ("SELECT ^src + 1 FROM G GROUP BY src + 2", "GROUP BY", "the column src is neither"),
+    ("SELECT ^A.src FROM G A JOIN G B ON A.src = B.src GROUP BY B.src", "GROUP BY", "the column A.src is neither"),
+    ("SELECT sum(^count(*)) FROM G", "COUNT", "COUNT stands within SUM"),
+    ("SELECT sum(src + ^max(dst)) FROM G", "MAX", "MAX stands within SUM"),
+    ("SELECT sum(src) FILTER (WHERE ^sum(dst) > 1) FROM G", "SUM", "SUM stands within SUM"),
+    ("SELECT src FROM G WHERE dst = 1 AND ^sum(src) > 1", "SUM", "WHERE is decided for each row"),
+    ("SELECT src FROM G WHERE ^mean(src) > 1 GROUP BY src", "MEAN", "WHERE is decided for each row"),
+    ("SELECT G.src FROM G JOIN H ON G.src = H.src AND ^max(w) > 1", "MAX", "ON is decided for each row"),
+    ("SELECT count(*) FROM G GROUP BY ^sum(src)", "SUM", "GROUP BY is decided for each row"),
+    ("SELECT src, sum(dst) AS s FROM G GROUP BY ^s", "SUM", "GROUP BY is decided for each row"),
+    ("SELECT sum(dst), src FROM G GROUP BY 2, ^1", "SUM", "GROUP BY is decided for each row"),
+    ("SELECT src FROM G ^GROUP BY ALL", "GROUP BY", "name the columns"),
+    ("SELECT src FROM G ^GROUP BY src WITH ROLLUP", "GROUP BY", "ROLLUP is not supported"),
+    ("SELECT src FROM G ^GROUP BY CUBE (src)", "GROUP BY", "CUBE is not supported"),
+    ("SELECT src FROM G ^GROUP BY GROUPING SETS ((src), (dst))", "GROUP BY", "GROUPING SETS is not supported"),
+    ("SELECT ^sum(src) OVER (PARTITION BY dst), count(*) FROM G", "SUM", "window functions come later"),
+    ("SELECT src, ^rank() OVER (ORDER BY sum(dst)) FROM G GROUP BY src", "RANK", "window functions come later"),
+    ("SELECT ^median(src) FROM G", "MEDIAN", "the aggregates that are maintained are COUNT"),
+    ("SELECT src, ^geomean(src) FROM G GROUP BY src", "GEOMEAN", "the aggregates that are maintained are COUNT"),
+    ("SELECT ^first(src) FROM G", "FIRST", "the aggregates that are maintained are COUNT"),
+    ("SELECT array_agg(src ^ORDER BY dst) FROM G", "ORDER BY", "ascending order"),
+    ("SELECT ^array_agg(src) IGNORE NULLS FROM G", "IGNORE NULLS", "leave that out"),
+    ("SELECT sum(^*) FROM G", "*", "name the columns"),
+    ("SELECT count(DISTINCT ^*) FROM G", "*", "name the columns"),
+    ("SELECT count(^G.*) FROM G", "*", "name the columns"),
+    ("SELECT ^max(src, dst) FROM G", "MAX", "2 arguments; allowed is one"),
+    ("SELECT ^count() FROM G", "COUNT", "0 arguments"),
+    ("SELECT sum(src + ^rand()) FROM G", "RAND", "volatile"),
+    ("SELECT sum(src) + ^rand() FROM G", "RAND", "volatile"),
+    ("SELECT src FROM G GROUP BY src HAVING sum(dst) > ^rand()", "RAND", "volatile"),
+    ("SELECT ^DISTINCT array_agg(src) FROM G GROUP BY dst", "DISTINCT", "a list"),
+    ("SELECT array_agg(src) AS l FROM G ^UNION SELECT array_agg(dst) FROM G", "UNION", "a list"),
+    ("SELECT array_agg(src) AS l, 1 AS o FROM G ORDER BY ^o LIMIT 1", "ORDER BY", "a list"),
+    ("SELECT src FROM G UNION ^BY NAME SELECT dst AS src FROM G", "BY NAME", "BY NAME"),
+    ("^WITH x AS (SELECT src FROM G) SELECT src FROM x UNION SELECT dst FROM x", "WITH", "sub-queries come later"),
+    ("SELECT src FROM G UNION SELECT src FROM (^SELECT src FROM G) x", "sub-query", "sub-queries"),
+    ("SELECT src FROM G UNION SELECT src FROM H WHERE src IN (^SELECT dst FROM G)", "sub-query", "sub-queries"),
+    ("SELECT src FROM G UNION ^SELECT 1", "SELECT", "SELECT without FROM"),
+    ("(SELECT src FROM G) EXCEPT (SELECT src FROM H UNION ^SELECT 1)", "SELECT", "SELECT without FROM"),
+    ("SELECT src FROM G UNION SELECT src FROM H ^SORT BY src", "SORT BY", "has no order"),
+    ("SELECT src FROM G UNION SELECT H.src FROM G ^LEFT JOIN H ON G.src = H.src", "LEFT JOIN", "not supported"),
+    ("SELECT src FROM G INTERSECT SELECT G.src FROM G JOIN H ON ^G.src < H.src", "<", "column = column"),
+    ("SELECT src FROM G UNION SELECT ^src AS _change_type FROM H", "AS", "reserved"),
+    ("SELECT ^count(*) AS _change_type FROM G", "AS", "reserved"),
+    ("SELECT ^DISTINCT ON (src) src, dst FROM G", "DISTINCT", "DISTINCT ON"),
+]
+
+NAMES_HERE = [
+    ("SELECT src FROM G GROUP BY ^foo", "no column 'foo'"),
+    ("SELECT src FROM G GROUP BY src HAVING ^foo > 1", "no column 'foo'"),
+    ("SELECT src FROM G GROUP BY ^3", "positions 1 to 1"),
+    ("SELECT src FROM G GROUP BY -^1", "positions 1 to 1"),
+    ("SELECT src FROM G ORDER BY ^2 LIMIT 1", "positions 1 to 1"),
+    ("SELECT src FROM G ORDER BY ^0 LIMIT 1", "positions 1 to 1"),
+    ("SELECT src FROM G UNION SELECT dst FROM G ORDER BY ^2 LIMIT 1", "positions 1 to 1"),
+    ("SELECT src FROM G ORDER BY ^foo LIMIT 1", "no column 'foo'"),
+    ("SELECT src FROM G UNION SELECT dst FROM G ORDER BY ^dst LIMIT 1", "no column dst to order by; its columns: src"),
+    ("SELECT src FROM G UNION SELECT dst FROM G ORDER BY ^G.src LIMIT 1", "no column G.src to order by"),
+    ("SELECT src FROM G UNION SELECT ^foo FROM H", "no column 'foo' is in scope here; in scope: src, w"),
+    ("SELECT sum(^foo) FROM G", "no column 'foo'"),
+    ("SELECT sum(src) AS s FROM G HAVING sum(^s) > 1", "no column 's'"),
+    ("SELECT count(*) FILTER (WHERE ^foo) FROM G", "no column 'foo'"),
+    ("SELECT ^src, count(*) FROM G A, G B GROUP BY 1", "ambiguous"),
+]
+
+TYPES_HERE = [
+    ("SELECT ^sum(s) FROM H", "SUM of s, which is STRING; allowed are integers, DECIMAL and DOUBLE: CAST it"),
+    ("SELECT src, 1 + ^avg(b) FROM H GROUP BY src", "AVG of b, which is BOOLEAN"),
+    ("SELECT ^variance(d) FROM H", "VARIANCE of d, which is DATE"),
+    ("SELECT ^bool_and(src) FROM H", "BOOL_AND of src, which is INT; allowed are BOOLEAN"),
+    ("SELECT count(*) FILTER (WHERE ^src) FROM H", "the condition src of COUNT has the type INT; allowed is BOOLEAN"),
+    ("SELECT sum(w) FILTER (WHERE ^src) FROM H", "the condition src of SUM has the type INT"),
+    ("SELECT count_if(^src) FROM H", "the argument src of COUNT_IF has the type INT"),
+    ("SELECT ^max(t - t) FROM H", "argument of MAX 't - t' has the type"),
+    ("SELECT count(*) FROM H GROUP BY ^t - t", "group 't - t' has the type"),
+    ("SELECT src FROM H GROUP BY src ^HAVING sum(w)", "the condition SUM(w) has the type double"),
+    ("SELECT ^foo(sum(w)) FROM H", "Scalar Function with name foo does not exist"),
+    ("SELECT src FROM H ORDER BY ^t - t LIMIT 1", "the key of ORDER BY 't - t' has the type"),
+    ("SELECT src FROM G ^UNION SELECT s FROM H", "column 1 is BIGINT (src) on the left and STRING (s) on the right"),
+    ("SELECT src, dst FROM G ^EXCEPT SELECT src FROM H", "2 columns on the left and 1 on the right"),
+    ("SELECT d FROM H UNION SELECT d FROM H ^INTERSECT SELECT b FROM H", "INTERSECT: column 1 is DATE (d)"),
+    ("SELECT src FROM G UNION SELECT src FROM H WHERE ^src", "has the type int32; a condition is BOOLEAN"),
+]
+
+SYNTAX_HERE = [
+    ("SELECT src FROM G GROUP BY src^, HAVING src > 1", "comma without an item"),
+    ("SELECT src FROM G GROUP BY src^, ORDER BY src LIMIT 1", "comma without an item"),
+    ("SELECT src FROM G ORDER BY src, LIMIT ^1", "not expected here"),
+    ("SELECT src FROM G ^UNION", "UNION lacks an operand"),
+    ("SELECT src FROM G UNION ^, SELECT dst FROM G", "UNION lacks an operand"),
+    ("SELECT src FROM G ^GROUP BY", "GROUP BY lacks columns"),
+    ("SELECT src FROM G GROUP BY src ^HAVING", "HAVING lacks an operand"),
+    ("SELECT sum(src) FILTER (WHERE ^) FROM G", "WHERE lacks an operand"),
+]
+
+
+def refusal(marked: str) -> tuple[SqlError, str, int]:
+    sql = marked.replace("^", "")
+    with pytest.raises(SqlError) as caught:
+        bind_query(sql, CATALOG)
+    return caught.value, sql, marked.index("^")
+
+
+@pytest.mark.parametrize(("marked", "clause", "message"), QUERIES)
+def test_clauses_outside(marked: str, clause: str, message: str) -> None:
+    error, sql, offset = refusal(marked)
+    assert type(error) is UnsupportedQueryError, error
+    assert (error.clause, offset_of(error), error.sql) == (clause, offset, sql), error
+    assert message in error.message
+
+
+@pytest.mark.parametrize(
+    ("cases", "kind"), [(NAMES_HERE, UnknownNameError), (TYPES_HERE, SqlTypeError), (SYNTAX_HERE, SqlSyntaxError)]
+)
+def test_names_types_and_syntax(cases: list[tuple[str, str]], kind: type[SqlError]) -> None:
+    for marked, message in cases:
+        error, sql, offset = refusal(marked)
+        assert type(error) is kind, (marked, error)
+        assert message in str(error)
+        assert (offset_of(error), error.sql) == (offset, sql), error
+
+
+@pytest.mark.parametrize(
+    ("marked", "clause"), [(m, c) for m, c in CLAUSES if m not in MAINTAINED and m not in ELSEWHERE]
+)
+def test_what_a_join_refuses(marked: str, clause: str) -> None:
+    error, sql, offset = refusal(marked)
+    assert type(error) is UnsupportedQueryError, error
+    assert (error.clause, offset_of(error), error.sql) == (clause, offset, sql), error
+
+
+@pytest.mark.parametrize("marked", sorted(MAINTAINED))
+def test_what_a_join_refuses_and_a_query_does_not(marked: str) -> None:
+    assert marked in dict(CLAUSES)
+    bind_query(marked.replace("^", ""), CATALOG)
+
+
+@pytest.mark.parametrize(
+    ("cases", "kind"), [(NAMES, UnknownNameError), (TYPES, SqlTypeError), (SYNTAX, SqlSyntaxError)]
+)
+def test_names_types_and_syntax_of_a_join(cases: list[tuple[str, str]], kind: type[SqlError]) -> None:
+    for marked, message in cases:
+        error, sql, offset = refusal(marked)
+        assert type(error) is kind, error
+        assert message in str(error)
+        assert (offset_of(error), error.sql) == (offset, sql), error
