@@ -9,12 +9,12 @@ from itertools import product as cartesian
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from join_driver import JoinDriver, Row
-from strategies import FUZZ
 
+from join_driver import JoinDriver, Row
 from livejoin.query import Factor, Product
 from livejoin.theory import is_acyclic
 from livejoin.theory.join_tree import least_height_tree
+from strategies import FUZZ
 
 Rows = dict[Row, int]
 
@@ -26,7 +26,8 @@ def brute(
     totals: dict[Row, list[int]] = {}
     for chosen in cartesian(*(table.items() for table in rows)):
         binding: dict[str, int] = {}
-        if all(binding.setdefault(v, x) == x for (r, _), vs in zip(chosen, variables, strict=True) for v, x in zip(vs, r, strict=True)):
+        cells = [c for (r, _), vs in zip(chosen, variables, strict=True) for c in zip(vs, r, strict=True)]
+        if all(binding.setdefault(variable, value) == value for variable, value in cells):
             key = tuple(binding[v] for v in free)
             group = totals.setdefault(key, [0] * len(sums))
             for i, product in enumerate(sums):
@@ -50,7 +51,8 @@ def brute(
 @st.composite
 def queries(draw: st.DrawFn) -> tuple[list[str], str]:
     """A free-connex query: the variables of each atom, and the free ones."""
-    atoms = draw(st.lists(st.sets(st.sampled_from("abcde"), min_size=1, max_size=3).map(lambda s: "".join(sorted(s))), min_size=1, max_size=4))
+    atom = st.sets(st.sampled_from("abcde"), min_size=1, max_size=3).map(lambda chosen: "".join(sorted(chosen)))
+    atoms = draw(st.lists(atom, min_size=1, max_size=4))
     free = "".join(sorted(draw(st.sets(st.sampled_from(sorted(set("".join(atoms))))))))
     while not (is_acyclic(e := [frozenset(a) for a in atoms]) and is_acyclic([*e, frozenset(free)])):
         atoms = atoms[:-1]
@@ -92,9 +94,7 @@ def test_every_change_of_a_random_query(data: st.DataObject) -> None:
             del rows[atom][row]
         after = brute(atoms, rows, free, sums)
         assert driver.result() == after
-        assert {r: n for r, n in delta.items() if n} == {
-            r: n for r in {*before, *after} if (n := after[r] - before[r])
-        }
+        assert {r: n for r, n in delta.items() if n} == {r: n for r in {*before, *after} if (n := after[r] - before[r])}
         assert driver.join.count() == len(after)
         driver.check()
         before = after
@@ -105,7 +105,8 @@ def test_every_change_of_a_random_query(data: st.DataObject) -> None:
 def test_a_path_of_three(free: str, annotated: bool) -> None:
     atoms = ["ab", "bc", "cd"]
     sums = [Product(), Product((Factor(0, "a"), Factor(2, "d")), True)] if annotated else []
-    driver = JoinDriver(atoms, least_height_tree([frozenset(a) for a in atoms], frozenset(free)), free, None, True, frozenset(free), sums)
+    tree = least_height_tree([frozenset(a) for a in atoms], frozenset(free))
+    driver = JoinDriver(atoms, tree, free, None, True, frozenset(free), sums)
     rows: list[Rows] = [{} for _ in atoms]
     for x, y in cartesian(range(4), repeat=2):
         for atom in range(3):
