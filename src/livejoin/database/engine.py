@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, choose_tree, compile_plan, describe
-from livejoin.plan.statistics import observe_rows
+from livejoin.plan.statistics import given, observe_rows
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, Table
 from livejoin.sql import (
@@ -37,6 +37,9 @@ from livejoin.state.table import BaseTable, Staged
 
 Words = npt.NDArray[np.int64]
 OnConflict = Literal["error", "ignore"]
+
+GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
+"""Statistics, or what `livejoin.plan.statistics.given` makes them of."""
 
 _MAX_ATOMS = 62
 _MIN_GARBAGE = 4096
@@ -115,15 +118,18 @@ class Database:
         """
         self._add_table(parse_columns(name, columns, window_rows, static))
 
-    def create_view(self, name: str, sql: str, *, deltas: bool = True, statistics: Statistics | None = None) -> View:
+    def create_view(
+        self, name: str, sql: str, *, deltas: bool = True, statistics: GivenStatistics | None = None
+    ) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
         Args:
             name: Its name.
             sql: The query, Spark SQL.
             deltas: Whether commits say what changed; without, the state is smaller and commits are cheaper.
-            statistics: What is known of the tables, for the choice of the join tree (`livejoin.plan.statistics.given`,
-                `observe`); sizes and distinct keys that are not given are those of the rows that are there.
+            statistics: What is known of the tables, for the choice of the join tree: `livejoin.plan.Statistics`, or plain
+                values for `livejoin.plan.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes and
+                distinct keys that are not given are those of the rows that are there.
 
         Raises:
             SqlError: The query is wrong or not maintained, with the position.
@@ -153,7 +159,7 @@ class Database:
         sql: str,
         *,
         deltas: bool = True,
-        statistics: Statistics | None = None,
+        statistics: GivenStatistics | None = None,
         log: Mapping[str, object] | None = None,
     ) -> Explanation:
         """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
@@ -399,11 +405,12 @@ class Database:
         self._codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
         self._kept_entries = self._codec.entries
 
-    def _known(self, query: ConjunctiveQuery, given: Statistics | None = None) -> Statistics:
+    def _known(self, query: ConjunctiveQuery, statistics: GivenStatistics | None = None) -> Statistics:
         """What is known of a query's tables: what is given, and the sizes and distinct keys of the rows there are."""
         filled = [base for atom in query.atoms if (base := self._tables[atom.table.name.lower()]).rows]
         seen = [(b.table, b.values_of(b.live_rows()[0]), b.total) for b in dict.fromkeys(filled)]
-        return (given or Statistics()).over(observe_rows(seen, query))
+        known = statistics if isinstance(statistics, Statistics) else given(self._catalog, statistics or {})
+        return known.over(observe_rows(seen, query))
 
     def _image(self, extra: Mapping[str, Any]) -> snapshot.Image:
         return snapshot.Image(

@@ -1,9 +1,9 @@
 """What would make a guarantee better, found by trying it.
 
 Each suggestion changes one thing in the query or its tables, or more where one is not enough, and plans the result
-anew. It is made only if the bound on the cost of a change is really better then. The search for the plan is shorter
-than for a query's own plan, which may therefore need less preprocessing than the suggestion says. A key or a static table is
-a suggestion for someone who knows the data: livejoin cannot tell whether it is true.
+anew. It is made only if the bound on the cost of a change is really better then. The search for its plan is shorter
+than for a query's own plan, which may need less preprocessing than the suggestion says. A key or a static table is a
+suggestion for someone who knows the data: livejoin cannot tell whether it is true.
 """
 
 from __future__ import annotations
