@@ -127,9 +127,9 @@ class Database:
             name: Its name.
             sql: The query, Spark SQL.
             deltas: Whether commits say what changed; without, the state is smaller and commits are cheaper.
-            statistics: What is known of the tables, for the choice of the join tree: `livejoin.plan.Statistics`, or plain
-                values for `livejoin.plan.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes and
-                distinct keys that are not given are those of the rows that are there.
+            statistics: What is known of the tables, for the choice of the join tree: `livejoin.plan.Statistics`, or
+                plain values for `livejoin.plan.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes
+                and distinct keys that are not given are those of the rows that are there.
 
         Raises:
             SqlError: The query is wrong or not maintained, with the position.
