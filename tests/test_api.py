@@ -295,3 +295,22 @@ def test_an_explanation_in_every_form() -> None:
     assert told.svg().startswith("<svg")
     assert told.svg() in told._repr_html_()
     assert max(map(len, told.text(80).splitlines())) <= 80
+
+
+def test_calls_of_explain_that_cannot_be_meant() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    sql = "SELECT A.src FROM G A JOIN G B ON A.dst = B.src"
+    with pytest.raises(ChangeFormatError, match="a log is a mapping from tables to their changes"):
+        db.explain(sql, log=[(1, 2)])  # type: ignore[arg-type]
+    with pytest.raises(SqlSyntaxError, match="a query is a text; found None"):
+        db.explain(None)  # type: ignore[arg-type]
+
+
+def test_a_log_in_which_two_changes_have_the_same_place() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    db.execute("CREATE TABLE H (src BIGINT, dst BIGINT)")
+    log = {name: [{"src": 1, "dst": 2, "_seq": 1}] for name in "GH"}
+    with pytest.raises(ChangeFormatError, match="_seq has the value 1 twice"):
+        db.explain("SELECT G.src FROM G JOIN H ON G.dst = H.src", log=log)

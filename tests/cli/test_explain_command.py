@@ -209,7 +209,7 @@ def test_files_that_cannot_be_read_or_written(folder: Path, capsys: pytest.Captu
         assert explained(*arguments) == WRONG_INPUT
         assert message in capsys.readouterr().err
     assert main(["explain", "hop3.sql", "--schema", "none.sql"]) == WRONG_INPUT
-    assert "cannot read the schema none.sql" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("the schema none.sql") == 1
 
 
 def test_the_words_of_the_command_line_are_those_of_the_library() -> None:

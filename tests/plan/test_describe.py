@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
+from unittest.mock import Mock
 
 import pytest
 from problems import problem
@@ -242,3 +244,17 @@ def test_a_bounded_search_says_so() -> None:
     assert "there are more" in found.search.note
     assert found.guarantee.bound == UpdateBound.ALWAYS
     assert told(PATH).search.note == "5 join trees compared, all that there are"
+
+
+def test_suggestions_for_a_grid_of_twelve_atoms_are_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of it is edge covers of variables, for the preprocessing of static tables: 150,000 by a full search."""
+    catalog = parse_schema("".join(f"CREATE TABLE T{i} (a INT, b INT, c INT, d INT);" for i in range(12)))
+    across = [f"T{i}.b = T{i + 1}.a" for i in range(11) if i % 4 != 3]
+    down = [f"T{i}.d = T{i + 4}.c" for i in range(8)]
+    tables = ", ".join(f"T{i}" for i in range(12))
+    orders = sys.modules["livejoin.theory.least_width_order"]
+    covers = Mock(wraps=vars(orders)["fractional_edge_cover"])
+    monkeypatch.setattr(orders, "fractional_edge_cover", covers)
+    found = describe(bind(f"SELECT * FROM {tables} WHERE {' AND '.join(across + down)}", catalog))
+    assert {suggestion.kind for suggestion in found.suggestions} == {"static table"}
+    assert 0 < covers.call_count < 10_000

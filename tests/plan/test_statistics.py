@@ -138,3 +138,14 @@ def test_rows_that_are_there_are_observed() -> None:
     tables = {table.name: table for table in database.create_view("v", PATH.sql).explain().tables}
     assert (tables["R"].rows, tables["R"].rows_known) == (3, "observed")
     assert (tables["T"].rows, tables["T"].rows_known) == (None, "unknown")
+
+
+def test_a_database_takes_statistics_as_plain_values() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    sql = "SELECT A.src FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src"
+    db.create_view("hops", sql, statistics={"G": {"changes": 10}})
+    found = db.explain(sql, statistics={"g": {"rows": 1000, "distinct": {"src": 20}}})
+    assert (found.tables[0].rows, found.tables[0].rows_known) == (1000, "given")
+    with pytest.raises(SchemaError, match=r"have 'row'; allowed are changes, rows, distinct and passing"):
+        db.explain(sql, statistics={"G": {"row": 3}})

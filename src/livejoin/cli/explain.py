@@ -72,8 +72,9 @@ def _explanation(request: Request) -> Explanation:
 
 
 def _schema(path: Path) -> Catalog:
+    text = _read(path, "schema")
     try:
-        return parse_schema(_read(path, "schema"))
+        return parse_schema(text)
     except LivejoinError as error:
         error.add_note(f"in the schema {_shown(path)}")
         raise

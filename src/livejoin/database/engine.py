@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query
-from livejoin.plan.statistics import observe_rows
+from livejoin.plan.statistics import given, observe_rows
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, Table
 from livejoin.sql import (
@@ -38,6 +38,9 @@ from livejoin.state.table import BaseTable, Staged
 
 Words = npt.NDArray[np.int64]
 OnConflict = Literal["error", "ignore"]
+
+GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
+"""Statistics, or what `livejoin.plan.statistics.given` makes them of."""
 
 _MAX_ATOMS = 62
 _MIN_GARBAGE = 4096
@@ -116,15 +119,18 @@ class Database:
         """
         self._add_table(parse_columns(name, columns, window_rows, static))
 
-    def create_view(self, name: str, sql: str, *, deltas: bool = True, statistics: Statistics | None = None) -> View:
+    def create_view(
+        self, name: str, sql: str, *, deltas: bool = True, statistics: GivenStatistics | None = None
+    ) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
         Args:
             name: Its name.
             sql: The query, Spark SQL.
             deltas: Whether commits say what changed; without, the state is smaller and commits are cheaper.
-            statistics: What is known of the tables, for the choice of the join tree (`livejoin.plan.statistics.given`,
-                `observe`); sizes and distinct keys that are not given are those of the rows that are there.
+            statistics: What is known of the tables, for the choice of the join tree: `livejoin.plan.Statistics`, or
+                plain values for `livejoin.plan.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes
+                and distinct keys that are not given are those of the rows that are there.
 
         Raises:
             SqlError: The query is wrong or outside of what is maintained, with the position.
@@ -153,7 +159,7 @@ class Database:
         sql: str,
         *,
         deltas: bool = True,
-        statistics: Statistics | None = None,
+        statistics: GivenStatistics | None = None,
         log: Mapping[str, object] | None = None,
     ) -> Explanation:
         """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
@@ -178,6 +184,9 @@ class Database:
         """
         query = bind_query(sql, self._catalog)
         known = self._known(query.joins, statistics)
+        if log is not None and not isinstance(log, Mapping):
+            msg = f"a log is a mapping from tables to their changes, as {{'G': changes}}; found {log!r:.80}"
+            raise ChangeFormatError(msg)
         changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
         return describe_query(query, known, deltas, changes)
 
@@ -403,9 +412,9 @@ class Database:
         self._codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
         self._kept_entries = self._codec.entries
 
-    def _known(self, joins: Sequence[ConjunctiveQuery], given: Statistics | None = None) -> Statistics:
+    def _known(self, joins: Sequence[ConjunctiveQuery], statistics: GivenStatistics | None = None) -> Statistics:
         """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
-        known = given or Statistics()
+        known = statistics if isinstance(statistics, Statistics) else given(self._catalog, statistics or {})
         for query in joins:
             filled = [base for atom in query.atoms if (base := self._tables[atom.table.name.lower()]).rows]
             seen = [(b.table, b.values_of(b.live_rows()[0]), b.total) for b in dict.fromkeys(filled)]

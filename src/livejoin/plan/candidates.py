@@ -175,11 +175,11 @@ def foreign_key_candidates(
     return [Candidate(outline, line, guarantee, cost, 1.0, _KEYED)]
 
 
-def view_tree_candidates(problem: Problem, atoms: tuple[AtomOutline, ...]) -> list[Candidate]:
-    """The view trees of a well-behaved query with static tables."""
+def view_tree_candidates(problem: Problem, atoms: tuple[AtomOutline, ...], budget: int = 2_000) -> list[Candidate]:
+    """The view trees of a well-behaved query with static tables; ``budget`` is for `least_width_order`."""
     if len(problem.dynamic) == len(problem.edges):
         return []
-    found = static_dynamic(problem.edges, problem.free, problem.dynamic)
+    found = static_dynamic(problem.edges, problem.free, problem.dynamic, budget)
     if found.rewriting is None:
         return []
     linear = found.tractability is Tractability.LINEAR

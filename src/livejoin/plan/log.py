@@ -28,7 +28,7 @@ def log_lifespans(batches: Sequence[ChangeBatch]) -> Lifespans:
     Cost: O(n log n) for n changes.
 
     Raises:
-        ChangeFormatError: Several batches, and one has no ``_seq``.
+        ChangeFormatError: Several batches, and one has no ``_seq``, or two changes have the same one.
     """
     if len(batches) > 1 and any(batch.sequence is None for batch in batches):
         names = ", ".join(repr(batch.table.name) for batch in batches if batch.sequence is None)
@@ -39,7 +39,12 @@ def log_lifespans(batches: Sequence[ChangeBatch]) -> Lifespans:
     row = np.concatenate([none, *(_row_numbers(batch.rows) for batch in batches)])
     sign = np.concatenate([none, *(batch.weights for batch in batches)])
     if batches and batches[0].sequence is not None:
-        order = np.argsort(np.concatenate([b.sequence for b in batches if b.sequence is not None]), kind="stable")
+        sequence = np.concatenate([b.sequence for b in batches if b.sequence is not None])
+        order = np.argsort(sequence, kind="stable")
+        equal = np.flatnonzero(np.diff(sequence[order]) == 0)
+        if equal.size and len(batches) > 1:
+            msg = f"_seq has the value {int(sequence[order[equal[0]]])} twice; it must order the changes of all tables"
+            raise ChangeFormatError(msg)
         relation, row, sign = relation[order], row[order], sign[order]
     return lifespans(relation, row, sign)
 

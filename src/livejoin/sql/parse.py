@@ -61,6 +61,9 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
         SqlSyntaxError: The text does not parse, is empty, or qualifies a name with a string.
         UnsupportedQueryError: There is more than one statement, or one that livejoin does not have.
     """
+    if not isinstance(sql, str):
+        msg = f"a query is a text; found {sql!r:.80}"
+        raise SqlSyntaxError(msg, "")
     dialect = SparkAnsi()
     try:
         tokens = dialect.tokenize(sql)
