@@ -29,7 +29,9 @@ J_NEW = H_STACK + 2
 J_DEPTH = H_STACK + 3  # innermost open step, 0: none is open, -1: the program has not begun
 J_FRESH = H_STACK + 4  # 1 if the next result differs from the one written last
 J_OVERFLOW = H_STACK + 5  # 1 if a multiplicity became too large
-BAG_STACK = H_STACK + 6  # bindings, slots, frames; tables and directories follow
+J_MET = H_STACK + 6  # 1 if the changed tuple was joined with itself
+J_SUM = H_STACK + 7  # of a bag that keeps nothing: the change of its size so far
+BAG_STACK = H_STACK + 8  # bindings, slots, frames; tables and directories follow
 
 # Frame of a step
 F_BLOCK = 0
@@ -61,8 +63,14 @@ S_NODE_LIST = 4  # node descriptors in a row; the first has all columns
 S_EDGES = 5
 S_EDGE_LIST = 6  # edge descriptors in a row
 S_RELATIONS = 7
-S_RELATION_LIST = 8  # pairs: program, 1 if only the support counts
+S_RELATION_LIST = 8  # relation descriptors in a row
 PLAN_STORE = 9
+
+# Plan: relation of a store
+RL_PROGRAM = 0
+RL_SUPPORT = 1  # 1 if only the support counts
+RL_ORBIT = 2  # relations from here on that symmetries map this one to, with it; 1 unless the bag keeps nothing
+BAG_RELATION = 3
 
 # Plan: node
 ND_DIRECTORY = 0

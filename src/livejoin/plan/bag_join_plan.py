@@ -16,6 +16,7 @@ from livejoin.kernels import layout as k
 from livejoin.plan.bag_store import BagRelation, Columns, Edge, Node, Store
 from livejoin.plan.physical import TableUse
 from livejoin.plan.propagation_order import Participant, Propagation, propagation
+from livejoin.plan.symmetry import orbits
 from livejoin.query import ConjunctiveQuery
 
 
@@ -86,6 +87,8 @@ class _Compiler:
         slots = max(len(relations) + sum(map(len, program.steps)) for program in self.programs)
         frames = max(len(program.steps) for program in self.programs) + 1
         self.bindings = b.BAG_STACK
+        for store in self.stores:
+            store.relations = [i for orbit in self._orbits(store) for i in orbit]
         self.slots = self.bindings + len(self.attributes)
         self.frames = self.slots + slots
         self.free = self.frames + frames * b.BAG_FRAME
@@ -202,6 +205,16 @@ class _Compiler:
                 store.nodes[columns] = Node(columns, directory, key + len(columns), key, len(leaving), place, at)
         return tuple(directories)
 
+    def _orbits(self, store: Store) -> list[list[int]]:
+        """The relations of a store; together those that are joined with as many tuples, if only the number counts."""
+        if self.kept:
+            return [[i] for i in store.relations]
+        labelled = [
+            ((self.stores.index(self.store_of[i]), relation.support), self.of_relation[i])
+            for i, relation in enumerate(self.relations)
+        ]
+        return [orbit for orbit in orbits(labelled) if orbit[0] in store.relations]
+
     def _store_words(self, store: Store) -> int:
         whole = store.nodes[store.whole]
         for node in store.nodes.values():
@@ -212,8 +225,10 @@ class _Compiler:
         for edge in store.edges.values():
             edges += [store.nodes[edge.source].at, store.nodes[edge.target].at, edge.block, edge.position]
         relations: list[int] = []
-        for i in store.relations:
-            relations += [self._program(self.programs[i]), int(self.relations[i].support)]
+        for orbit in self._orbits(store):
+            for place, i in enumerate(orbit):
+                support = int(self.relations[i].support)
+                relations += [self._program(self.programs[i]), support, 1 if place else len(orbit)]
         return self._put(
             [
                 store.bit,
