@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
+from livejoin.errors import ChangeFormatError, SqlSyntaxError
 from oracle import multiset, signed_multiset
 
 SQL = (
