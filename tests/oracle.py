@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import duckdb
 import pyarrow as pa
 
+import exact_functions
 from scenario import DELTA_SIGNS, Change, Row, TableSpec, canonical_row
 
 _LOCAL = threading.local()
@@ -20,6 +21,7 @@ _LOCAL = threading.local()
 def _connection() -> duckdb.DuckDBPyConnection:
     if not hasattr(_LOCAL, "connection"):
         _LOCAL.connection = duckdb.connect(config={"threads": 1})
+        exact_functions.register(_LOCAL.connection)
     return _LOCAL.connection
 
 
@@ -71,6 +73,7 @@ class Oracle:
     def __init__(self, tables: Sequence[TableSpec]) -> None:
         self.tables = {t.name: t for t in tables}
         self.rows: dict[str, list[Row]] = {t.name: [] for t in tables}
+        self._results: dict[str, pa.Table] = {}
 
     def copy(self) -> Oracle:
         other = Oracle(list(self.tables.values()))
@@ -83,6 +86,7 @@ class Oracle:
         Raises:
             LookupError: A deletion finds no row. The oracle is then of no further use.
         """
+        self._results.clear()
         changes = list(changes)
         for change in changes:
             if change.sign > 0:
@@ -104,6 +108,7 @@ class Oracle:
 
         Among rows that are new in the same commit, the first of a key stays.
         """
+        self._results.clear()
         changes = list(changes)
         ignored = 0
         before = {name: multiset(rows) for name, rows in self.rows.items()}
@@ -144,8 +149,10 @@ class Oracle:
         return connection.sql(sql)
 
     def result(self, sql: str) -> pa.Table:
-        """The query's result, recomputed by DuckDB."""
-        return self._query(sql).to_arrow_table()
+        """The query's result, recomputed by DuckDB when rows have changed."""
+        if sql not in self._results:
+            self._results[sql] = self._query(sql).to_arrow_table()
+        return self._results[sql]
 
     def count(self, sql: str) -> int:
         """The number of rows of the query's result, without computing the rows themselves."""

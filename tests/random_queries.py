@@ -1,7 +1,8 @@
-"""A strategy for random acyclic conjunctive queries, rendered as SQL in mixed syntax.
+"""A strategy for random conjunctive queries, rendered as SQL in mixed syntax.
 
 Atoms are drawn along a random tree: every atom shares variables with one earlier atom only (its parent), which is the
-running intersection property, so that the query is acyclic, and every acyclic query can be drawn.
+running intersection property, so that the query is acyclic, and every acyclic query can be drawn. On demand an atom
+shares variables with any earlier ones, so that cycles may close.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ Occurrence = tuple[int, int]  # (atom, column)
 
 
 @dataclass
-class _Atom:
+class Atom:
+    """An atom of the query: a table with an alias, and the variable of each column."""
+
     alias: str
     table: TableSpec
     variables: list[int]
@@ -32,13 +35,23 @@ class _Atom:
 @st.composite
 def queries(draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int = 6) -> QuerySpec:
     """A query over the tables, acyclic by construction."""
-    atoms = _draw_atoms(draw, tables, max_atoms)
+    rendering = draw_join(draw, tables, max_atoms)
+    text, plain = rendering.body()
+    select, plain_select = rendering.select()
+    return QuerySpec(f"SELECT {select} {text}", f"SELECT {plain_select} {plain}")
+
+
+def draw_join(
+    draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int = 6, acyclic: bool = True
+) -> JoinRendering:
+    """The FROM and WHERE clauses of a query; without ``acyclic``, atoms may close cycles."""
+    atoms = _draw_atoms(draw, tables, max_atoms, acyclic)
     order = draw(st.permutations(range(len(atoms)))) if draw(st.booleans()) else list(range(len(atoms)))
-    return _Rendering(draw, [atoms[i] for i in order]).render()
+    return JoinRendering(draw, [atoms[i] for i in order])
 
 
-def _draw_atoms(draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int) -> list[_Atom]:
-    atoms: list[_Atom] = []
+def _draw_atoms(draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int, acyclic: bool) -> list[Atom]:
+    atoms: list[Atom] = []
     fresh = 0
     families: list[str] = []
     size = draw(st.sampled_from([n for n in (2, 3, 1, 2, 3, 4, 4, 5, 6) if n <= max_atoms]))
@@ -46,10 +59,11 @@ def _draw_atoms(draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int) 
         table = draw(st.sampled_from(tables))
         variables: list[int] = []
         parent = atoms[draw(st.integers(0, number - 1))] if number else None
+        offered = parent.variables if acyclic and parent else range(fresh)
         cartesian = draw(st.sampled_from([False] * 12 + [True]))
         for position, column in enumerate(table.columns):
             family = column.type.family
-            shared = [v for v in parent.variables if families[v] == family] if parent and not cartesian else []
+            shared = [v for v in offered if families[v] == family and not cartesian]
             own = [v for v in variables if families[v] == family]
             first_chance = bool(shared) and not any(v in shared for v in variables)
             action = draw(st.sampled_from(["share", "fresh", "share", "own"]))
@@ -61,7 +75,7 @@ def _draw_atoms(draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int) 
                 variables.append(fresh)
                 families.append(family)
                 fresh += 1
-        atoms.append(_Atom("", table, variables))
+        atoms.append(Atom("", table, variables))
     uses = Counter(atom.table.name for atom in atoms)
     for number, atom in enumerate(atoms):
         plain = uses[atom.table.name] == 1 and draw(st.integers(0, 3)) == 3
@@ -78,42 +92,42 @@ class _Visible:
 
 
 @dataclass
-class _Rendering:
+class JoinRendering:
     """Renders atoms, in the order of FROM, as SQL text; all choices are drawn."""
 
     draw: st.DrawFn
-    atoms: list[_Atom]
+    atoms: list[Atom]
     visible: list[_Visible] = field(default_factory=list)
 
-    def render(self) -> QuerySpec:
+    def body(self) -> tuple[str, str]:
+        """FROM and WHERE, as the engine's text and as plain text; to be called first."""
         group, using = self._joins()
         on: list[list[str]] = [[] for _ in self.atoms]
         where: list[str] = []
         plain_where: list[str] = []
         for left, right in self._equalities(using):
-            plain_where.append(f"{self._plain(left)} = {self._plain(right)}")
+            plain_where.append(f"{self.plain(left)} = {self.plain(right)}")
             last = max(left[0], right[0])
             inside = group[left[0]] == group[right[0]] and group[last] != last
-            sides = [self._reference(left), self._reference(right)]
+            sides = [self.reference(left), self.reference(right)]
             if self.draw(st.booleans()):
                 sides.reverse()
             target = on[last] if inside and last not in using and self.draw(st.integers(0, 4)) else where
             target.append(" = ".join(sides))
-        plain_where += [f"{self._plain(p)} = {self._plain(q)}" for pairs in using.values() for p, q in pairs]
+        plain_where += [f"{self.plain(p)} = {self.plain(q)}" for pairs in using.values() for p, q in pairs]
         for number in range(len(self.atoms)):
             for engine, plain in self._predicates(number):
                 joined = group[number] != number and number not in using
                 (on[number] if joined and self.draw(st.booleans()) else where).append(engine)
                 plain_where.append(plain)
-        select, plain_select = self._select()
-        text = f"SELECT {select} FROM {self._from(group, using, on)}"
+        text = f"FROM {self._from(group, using, on)}"
         if where:
             text += " WHERE " + " AND ".join(self.draw(st.permutations(where)))
         plain_from = ", ".join(f"{a.table.name} AS {a.alias}" for a in self.atoms)
-        plain_text = f"SELECT {plain_select} FROM {plain_from}"
+        plain_text = f"FROM {plain_from}"
         if plain_where:
             plain_text += " WHERE " + " AND ".join(f"({p})" for p in plain_where)
-        return QuerySpec(text, plain_text)
+        return text, plain_text
 
     def _joins(self) -> tuple[list[int], dict[int, list[tuple[Occurrence, Occurrence]]]]:
         """The first atom of each atom's comma group, and the pairs of columns that USING joins, by atom."""
@@ -166,11 +180,12 @@ class _Rendering:
                 earlier.append(here)
         return result
 
-    def _plain(self, occurrence: Occurrence) -> str:
+    def plain(self, occurrence: Occurrence) -> str:
+        """A column as plain text."""
         atom = self.atoms[occurrence[0]]
         return f"{atom.alias}.{atom.name(occurrence[1])}"
 
-    def _reference(self, occurrence: Occurrence) -> str:
+    def reference(self, occurrence: Occurrence) -> str:
         """A column as the engine's text names it: without its alias where that is not ambiguous, in any case."""
         atom = self.atoms[occurrence[0]]
         name = atom.name(occurrence[1])
@@ -206,18 +221,18 @@ class _Rendering:
         """Predicates over one atom, as the engine's text and as plain text."""
         result = []
         while self.draw(st.sampled_from([False] * 6 + [True])) and len(result) < 3:
-            templates = [self._predicate(number)]
+            templates = [self.predicate(number)]
             if self.draw(st.integers(0, 3)) == 3:
-                templates.append(self._predicate(number))
+                templates.append(self.predicate(number))
             shapes = " OR ".join(t for t, _ in templates)
             columns = [o for _, used in templates for o in used]
             shape = f"({shapes})" if len(templates) > 1 else shapes
             # A column that USING merged belongs to the left table, so a predicate over two columns names its own.
-            named = self._reference if len(columns) == 1 else self._plain
-            result.append((_fill(shape, [named(o) for o in columns]), _fill(shape, [self._plain(o) for o in columns])))
+            named = self.reference if len(columns) == 1 else self.plain
+            result.append((fill(shape, [named(o) for o in columns]), fill(shape, [self.plain(o) for o in columns])))
         return result
 
-    def _predicate(self, number: int) -> tuple[str, list[Occurrence]]:
+    def predicate(self, number: int) -> tuple[str, list[Occurrence]]:
         """A template with one `{}` a column, and its columns."""
         atom = self.atoms[number]
         column = self.draw(st.integers(0, len(atom.variables) - 1))
@@ -250,7 +265,7 @@ class _Rendering:
         ]
         return self.draw(st.sampled_from(shapes))
 
-    def _select(self) -> tuple[str, str]:
+    def select(self) -> tuple[str, str]:
         """The SELECT list of the engine's text and of the plain text; the plain one names its columns o0, o1, ..."""
         items: list[str] = []
         plain: list[str] = []
@@ -259,18 +274,18 @@ class _Rendering:
             kind = self.draw(st.sampled_from(["column", "column", "column", "star", "atom", "expression"]))
             if kind == "star":
                 items.append("*")
-                plain += [self._plain(column.occurrences[0]) for column in self.visible]
+                plain += [self.plain(column.occurrences[0]) for column in self.visible]
             elif kind == "atom":
                 chosen = self.draw(st.integers(0, len(self.atoms) - 1))
                 items.append(f"{self.atoms[chosen].alias}.*")
-                plain += [self._plain((chosen, c)) for c in range(len(self.atoms[chosen].variables))]
+                plain += [self.plain((chosen, c)) for c in range(len(self.atoms[chosen].variables))]
             else:
                 shape, used = "{}", [self.draw(st.sampled_from(everything))]
                 if kind == "expression":
                     shape, used = self._expression(everything)
                 alias = f" AS x{number}" if kind == "expression" or self.draw(st.booleans()) else ""
-                items.append(_fill(shape, [self._reference(o) for o in used]) + alias)
-                plain.append(_fill(shape, [self._plain(o) for o in used]))
+                items.append(fill(shape, [self.reference(o) for o in used]) + alias)
+                plain.append(fill(shape, [self.plain(o) for o in used]))
         return ", ".join(items), ", ".join(f"{text} AS o{i}" for i, text in enumerate(plain))
 
     def _expression(self, everything: list[Occurrence]) -> tuple[str, list[Occurrence]]:
@@ -304,5 +319,6 @@ class _Rendering:
         return self.draw(st.sampled_from(shapes))
 
 
-def _fill(shape: str, names: list[str]) -> str:
+def fill(shape: str, names: list[str]) -> str:
+    """A template with its columns."""
     return shape.format(*names)

@@ -84,10 +84,22 @@ class CommitSpec:
 
 @dataclass(frozen=True)
 class QuerySpec:
-    """A query in the engine's dialect, and the same query as a comma join with all names written out."""
+    """A query in the engine's dialect, and the same query with all names written out.
+
+    Args:
+        sql: The engine's text.
+        plain: DuckDB's text.
+        joins: Plain texts of the joins below, whose results must not grow too large either.
+        groups: Positions of the columns of its groups if each row of the result is a group; then a delta replaces rows
+            by update pairs. () for a single row; None for other queries.
+        shows_groups: Whether those are all columns of the groups, so that they name a row of the result.
+    """
 
     sql: str
     plain: str
+    joins: tuple[str, ...] = ()
+    groups: tuple[int, ...] | None = None
+    shows_groups: bool = True
 
 
 @dataclass(frozen=True)
@@ -164,6 +176,8 @@ def canonical(value: Any) -> Any:
     """A hashable value that is equal to another one iff SQL calls the two the same; NaN is equal to itself."""
     if isinstance(value, float) and math.isnan(value):
         return "NaN"
+    if isinstance(value, list):
+        return tuple(map(canonical, value))
     return value
 
 

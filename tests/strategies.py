@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from random_queries import queries
-from scenario import Change, ColumnSpec, ColumnType, CommitSpec, Row, Scenario, TableSpec, canonical_row
+from scenario import Change, ColumnSpec, ColumnType, CommitSpec, QuerySpec, Row, Scenario, TableSpec, canonical_row
 
 EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "100"))
 FUZZ = settings(
@@ -102,14 +104,15 @@ def tables(draw: st.DrawFn, keys: bool = True, max_tables: int = 3, max_columns:
 
 def rows(table: TableSpec) -> st.SearchStrategy[Row]:
     """A row of the table; small values more often than the edges of the type, NULL where it is allowed."""
-    parts = []
+    # One number a row, read to the base 64 a column: a draw a column costs more than all else that is done with a row.
+    domains: list[list[Any]] = []
     for position, column in enumerate(table.columns):
-        usual = st.sampled_from(column.type.values[:2])
-        values = [usual] * 5 + [st.sampled_from(column.type.values)] * 2
-        if not (column.not_null or position in table.primary_key):
-            values.append(st.none())
-        parts.append(st.one_of(values))
-    return st.tuples(*parts)
+        common, other = column.type.values[:2]
+        nullable = not (column.not_null or position in table.primary_key)
+        rare = list(column.type.values[2:] or column.type.values) * 18
+        domains.append([common] * 26 + [other] * 20 + rare[: 10 if nullable else 18] + [None] * (8 if nullable else 0))
+    numbers = st.integers(0, 64 ** len(domains) - 1)
+    return numbers.map(lambda n: tuple(domain[n // 64**i % 64] for i, domain in enumerate(domains)))
 
 
 def is_absent(present: list[Row], row: Row) -> bool:
@@ -127,15 +130,19 @@ def _remove(present: list[Row], row: Row) -> None:
 
 @st.composite
 def commits(
-    draw: st.DrawFn, specs: tuple[TableSpec, ...], max_commits: int = 5, errors: bool = True
+    draw: st.DrawFn,
+    specs: tuple[TableSpec, ...],
+    max_commits: int = 5,
+    errors: bool = True,
+    sizes: tuple[int, ...] = (4, 8, 2, 12, 1, 16, 0),
 ) -> list[CommitSpec]:
     """Commits in which every change is possible at its turn, and now and then a bad commit that must change nothing."""
     present: dict[str, list[Row]] = {t.name: [] for t in specs}
     result = []
-    for _ in range(draw(st.sampled_from([n for n in (1, 3, 2, 4, 5, 6, 8) if n <= max_commits]))):
+    for _ in range(draw(st.sampled_from([n for n in (3, 1, 2, 4, 5, 6, 8) if n <= max_commits]))):
         before = {name: list(contents) for name, contents in present.items()}
         changes: list[Change] = []
-        for _ in range(draw(st.sampled_from([4, 8, 2, 12, 1, 16, 0]))):
+        for _ in range(draw(st.sampled_from(sizes))):
             table = draw(st.sampled_from(specs))
             changes += _some_changes(draw, table, present[table.name])
         bad = draw(_bad_change(specs, present)) if errors and draw(st.integers(0, 7)) == 7 else None
@@ -150,10 +157,17 @@ def commits(
 
 
 def _some_changes(draw: st.DrawFn, table: TableSpec, present: list[Row]) -> list[Change]:
-    """One step on one table: insertions (repeated now and then), a deletion, or an update pair; keeps `present`."""
-    action = draw(st.sampled_from(["insert", "insert", "insert", "again", "delete", "delete", "update"]))
-    if action in ("delete", "update", "again") and not present:
+    """One step on one table; keeps `present`.
+
+    Insertions (repeated now and then), a deletion, an update pair, or the deletion of all rows.
+    """
+    action = draw(st.sampled_from(["insert"] * 7 + ["again"] * 2 + ["delete"] * 4 + ["update"] * 3 + ["clear"]))
+    if not present:
         action = "insert"
+    if action == "clear":
+        gone = [Change(table.name, "delete", row) for row in present]
+        present.clear()
+        return gone
     if action == "insert":
         row = draw(rows(table))
         times = 1 if table.primary_key else draw(st.sampled_from([1, 1, 1, 2, 3]))
@@ -197,12 +211,20 @@ def _bad_change(
 
 @st.composite
 def scenarios(
-    draw: st.DrawFn, keys: bool = True, errors: bool = True, max_queries: int = 2, max_commits: int = 5
+    draw: st.DrawFn,
+    keys: bool = True,
+    errors: bool = True,
+    max_queries: int = 2,
+    max_commits: int = 5,
+    queries: Callable[[tuple[TableSpec, ...]], st.SearchStrategy[QuerySpec]] = queries,
+    max_tables: int = 3,
+    max_columns: int = 4,
+    sizes: tuple[int, ...] = (4, 8, 2, 12, 1, 16, 0),
 ) -> Scenario:
-    """Tables, queries over them, and commits."""
-    specs = draw(tables(keys=keys))
+    """Tables, queries over them, and commits of about so many changes."""
+    specs = draw(tables(keys, max_tables, max_columns))
     chosen = tuple(draw(queries(specs)) for _ in range(draw(st.integers(1, max_queries))))
-    steps = tuple(draw(commits(specs, max_commits=max_commits, errors=errors)))
+    steps = tuple(draw(commits(specs, max_commits, errors, sizes)))
     forms = tuple(draw(st.sampled_from(["arrow", "dicts", "tuples", "chunks"])) for _ in steps)
     return Scenario(specs, chosen, steps, forms)
 

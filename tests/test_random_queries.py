@@ -6,7 +6,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from harness import Harness, run_all
-from scenario import Change, CommitSpec, Scenario
+from scenario import CommitSpec, Scenario
 from strategies import FUZZ, scenarios
 
 
@@ -46,7 +46,7 @@ def test_changes_one_by_one(scenario: Scenario, data: st.DataObject) -> None:
         changes = commit.changes
         if not changes:
             continue
-        if _grows_large(harness, changes):
+        if harness.grows_large(changes):
             break
         order = data.draw(st.just(list(range(len(changes)))) | st.permutations(range(len(changes))), label="log order")
         harness.replay(changes, order, gap=data.draw(st.sampled_from([1, 1000]), label="gap"))
@@ -62,13 +62,9 @@ def test_both_granularities_give_the_same_result(scenario: Scenario, data: st.Da
         harness.create_view(f"v{number}", query)
         harness.create_view(f"quiet{number}", query, deltas=False)
     for commit, form in zip(scenario.commits, scenario.forms, strict=True):
-        if _grows_large(harness, commit.changes):
+        if harness.grows_large(commit.changes):
             break
         if commit.changes and data.draw(st.booleans(), label="by change"):
             harness.replay(commit.changes)
         else:
             harness.apply(commit.changes, form)
-
-
-def _grows_large(harness: Harness, changes: tuple[Change, ...]) -> bool:
-    return any(harness.too_large(changes[:end]) for end in range(1, len(changes) + 1))
