@@ -19,6 +19,7 @@ from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan.algorithm import Algorithm, check_algorithm
 from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import observe_rows
@@ -116,7 +117,15 @@ class Database:
         """
         self._add_table(parse_columns(name, columns, window_rows, static))
 
-    def create_view(self, name: str, sql: str, *, deltas: bool = True, statistics: Statistics | None = None) -> View:
+    def create_view(
+        self,
+        name: str,
+        sql: str,
+        *,
+        deltas: bool = True,
+        statistics: Statistics | None = None,
+        algorithm: Algorithm = "auto",
+    ) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
         Args:
@@ -125,12 +134,16 @@ class Database:
             deltas: Whether commits say what changed; without, the state is smaller and commits are cheaper.
             statistics: What is known of the tables, for the choice of the join tree (`livejoin.plan.statistics.given`,
                 `observe`); sizes and distinct keys that are not given are those of the rows that are there.
+            algorithm: What maintains the joins: ``crown``, ``dyn`` (Dynamic Yannakakis), ``change-propagation``
+                (materialised binary joins), or ``auto`` for the planner's choice. All give the same answers;
+                `View.stats` shows what they cost.
 
         Raises:
             SqlError: The query is wrong or outside of what is maintained, with the position.
-            SchemaError: The name is taken.
+            SchemaError: The name is taken, or there is no such algorithm.
             ExpressionError: A predicate fails on rows that are there.
         """
+        check_algorithm(algorithm)
         if not name:
             msg = "a view needs a name"
             raise SchemaError(msg)
@@ -143,7 +156,9 @@ class Database:
                 msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
                 raise SchemaError(msg)
         known = self._known(query.joins, statistics)
-        view = View(name, query, plan_query(query, known, deltas), deltas, self._codec, self._tables, known)
+        ready(algorithm)
+        plan = plan_query(query, known, deltas, algorithm)
+        view = View(name, query, plan, deltas, self._codec, self._tables, known, algorithm)
         view._rebuild()
         self._views[name.lower()] = view
         return view
@@ -155,6 +170,7 @@ class Database:
         deltas: bool = True,
         statistics: Statistics | None = None,
         log: Mapping[str, object] | None = None,
+        algorithm: Algorithm = "auto",
     ) -> Explanation:
         """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
 
@@ -163,6 +179,7 @@ class Database:
             deltas: As for `create_view`.
             statistics: As for `create_view`.
             log: Changes of each table as for `replay`, of which the enclosureness is computed; they are not applied.
+            algorithm: As for `create_view`.
 
         Returns:
             What ``print`` and a notebook show; ``json``, ``svg`` and ``html`` give other forms.
@@ -176,10 +193,11 @@ class Database:
         >>> db.explain("SELECT A.src FROM G A JOIN G B ON A.dst = B.src").guarantee.update
         'O(1) a change, for every change sequence (height 1: the query is q-hierarchical)'
         """
+        check_algorithm(algorithm)
         query = bind_query(sql, self._catalog)
         known = self._known(query.joins, statistics)
         changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
-        return describe_query(query, known, deltas, changes)
+        return describe_query(query, known, deltas, changes, algorithm)
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view.
@@ -419,7 +437,9 @@ class Database:
             codec=self._codec.arrays(),
             tables=[(base.table, base.arrays()) for base in self._tables.values()],
             views=[
-                snapshot.ViewImage(v.name, v.sql, v.deltas, v._statistics.plain(), digest(v._plan), v._flow.arrays())
+                snapshot.ViewImage(
+                    v.name, v.sql, v.deltas, v.algorithm, v._statistics.plain(), digest(v._plan), v._flow.arrays()
+                )
                 for v in self._views.values()
             ],
         )
@@ -436,8 +456,9 @@ class Database:
         for kept in image.views:
             query = bind_query(kept.sql, database._catalog)
             known = Statistics.from_plain(kept.statistics)
-            plan = plan_query(query, known, kept.deltas)
-            view = View(kept.name, query, plan, kept.deltas, database._codec, database._tables, known)
+            ready(kept.algorithm)
+            plan = plan_query(query, known, kept.deltas, kept.algorithm)
+            view = View(kept.name, query, plan, kept.deltas, database._codec, database._tables, known, kept.algorithm)
             if digest(plan) == kept.digest:
                 view._restore(kept.arrays)
             else:

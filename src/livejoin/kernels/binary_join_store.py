@@ -37,7 +37,8 @@ from livejoin.kernels.layout import H_PROBES, H_TOUCHED, MASK32, REF_MASK
 @inlined
 def changes_of(p: Any, store: int) -> int:
     """Where the delta has the first record of a store."""
-    return D_LISTS + p[store + S_NUMBER]
+    at: int = D_LISTS + p[store + S_NUMBER]
+    return at
 
 
 @helper
