@@ -25,6 +25,7 @@ from livejoin.plan.operators import (
 )
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.query.relational import Aggregate, Call, Distinct, Join, Project, Relation, SetOperation, TopK
+from livejoin.schema import SqlType
 from livejoin.theory.decomposition import decompose
 from livejoin.theory.free_connex import check_free_connex
 
@@ -43,6 +44,9 @@ class Compiler:
 
 
 _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
+# Sums of squares are exact modulo 2**128, and 2**32 squares of such numbers stay within; a store sums larger ones.
+_SQUARED_BITS = 32
+_SQUARED_DIGITS = 14
 _KINDS: dict[str, ResultKind] = {
     "count": "count",
     "sum": "sum",
@@ -117,8 +121,8 @@ def _annotated(relation: Aggregate, query: ConjunctiveQuery, by: Compiler) -> An
     sums = [Product((), len(query.atoms) > _NARROW_ATOMS)]
     results = []
     for call in relation.calls:
-        scale = 0 if call.argument is None else relation.input.types[call.argument].scale
-        result = _result(call, scale, query, sums)
+        argument = None if call.argument is None else relation.input.types[call.argument]
+        result = _result(call, argument, query, sums)
         if result is None:
             return None
         results.append(result)
@@ -127,14 +131,17 @@ def _annotated(relation: Aggregate, query: ConjunctiveQuery, by: Compiler) -> An
     return Annotated(physical, relation.types, tuple(results), relation.is_global)
 
 
-def _result(call: Call, scale: int, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:
+def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:
     """How a call is read off an annotation whose components are added to ``sums``; None if it is no sum of products."""
     if call.distinct or call.function not in _KINDS:
         return None
-    if call.argument is None:
+    if argument is None:
         return Result("count", (0,), call.type)
     product = call.product
     if product is None:
+        return None
+    squares = call.function in ("var_pop", "var_samp")
+    if squares and (argument.bits > _SQUARED_BITS or argument.precision > _SQUARED_DIGITS):
         return None
     wide = Product(product.factors, True)
     if call.function == "count":
@@ -143,9 +150,9 @@ def _result(call: Call, scale: int, query: ConjunctiveQuery, sums: list[Product]
         Factor(f.atom, f"(({f.expression}) IS NOT NULL)::BIGINT") for f in product.factors if not _never_null(f, query)
     )
     places = [_place(sums, Product(present, sums[0].wide)), _place(sums, wide)]
-    if call.function in ("var_pop", "var_samp"):
+    if squares:
         places.append(_place(sums, Product(product.factors + product.factors, True)))
-    return Result(_KINDS[call.function], tuple(places), call.type, scale)
+    return Result(_KINDS[call.function], tuple(places), call.type, argument.scale)
 
 
 def _place(sums: list[Product], product: Product) -> int:
