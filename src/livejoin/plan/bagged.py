@@ -98,6 +98,11 @@ class BaggedPlan:
         return self.outer.height
 
     @property
+    def is_counted_triangle(self) -> bool:
+        """Whether the whole query is the number of triangles."""
+        return len(self.outer.query.atoms) == 1 and any(one.join.pairs for one in self.derived)
+
+    @property
     def live(self) -> bool:
         """Whether live views are kept, which delta enumeration needs."""
         return self.outer.live
