@@ -1,14 +1,15 @@
 """A strategy for random conjunctive queries, rendered as SQL in mixed syntax.
 
 Atoms are drawn along a random tree: every atom shares variables with one earlier atom only (its parent), which is the
-running intersection property, so that the query is acyclic, and every acyclic query can be drawn. On demand an atom
-shares variables with any earlier ones, so that cycles may close.
+running intersection property, so that the query is acyclic, and every acyclic query can be drawn. On demand the tree
+begins with a cycle of atoms.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from hypothesis import strategies as st
 
@@ -44,26 +45,54 @@ def queries(draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int = 6) 
 def draw_join(
     draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int = 6, acyclic: bool = True
 ) -> JoinRendering:
-    """The FROM and WHERE clauses of a query; without ``acyclic``, atoms may close cycles."""
-    atoms = _draw_atoms(draw, tables, max_atoms, acyclic)
+    """The FROM and WHERE clauses of a query; without ``acyclic`` some atoms form a cycle, if the tables allow it."""
+    atoms, families = ([], []) if acyclic else _draw_cycle(draw, tables)
+    _add_atoms(draw, tables, max_atoms, atoms, families)
     order = draw(st.permutations(range(len(atoms)))) if draw(st.booleans()) else list(range(len(atoms)))
     return JoinRendering(draw, [atoms[i] for i in order])
 
 
-def _draw_atoms(draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int, acyclic: bool) -> list[Atom]:
-    atoms: list[Atom] = []
-    fresh = 0
-    families: list[str] = []
+def _draw_cycle(draw: st.DrawFn, tables: tuple[TableSpec, ...]) -> tuple[list[Atom], list[str]]:
+    """Atoms in a circle, each sharing a variable with the next, and the families of their variables."""
+    pairs = [
+        (table, one, two)
+        for table in tables
+        for one, two in permutations(range(len(table.columns)), 2)
+        if table.columns[one].type.family == table.columns[two].type.family
+    ]
+    if not pairs:
+        return [], []
+    family = draw(st.sampled_from(sorted({table.columns[one].type.family for table, one, _ in pairs})))
+    pairs = [(table, one, two) for table, one, two in pairs if table.columns[one].type.family == family]
+    length = draw(st.sampled_from([3, 3, 4]))
+    atoms, families = [], [family] * length
+    for number in range(length):
+        table, one, two = draw(st.sampled_from(pairs))
+        variables = []
+        for position, column in enumerate(table.columns):
+            if position in (one, two):
+                variables.append((number + (position == two)) % length)
+            else:
+                variables.append(len(families))
+                families.append(column.type.family)
+        atoms.append(Atom("", table, variables))
+    return atoms, families
+
+
+def _add_atoms(
+    draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int, atoms: list[Atom], families: list[str]
+) -> None:
+    """Add atoms along a tree, at least one if there is none yet, and give all of them aliases."""
+    fresh = len(families)
     size = draw(st.sampled_from([n for n in (2, 3, 1, 2, 3, 4, 4, 5, 6) if n <= max_atoms]))
-    for number in range(size):
+    for number in range(len(atoms), size):
         table = draw(st.sampled_from(tables))
         variables: list[int] = []
         parent = atoms[draw(st.integers(0, number - 1))] if number else None
-        offered = parent.variables if acyclic and parent else range(fresh)
         cartesian = draw(st.sampled_from([False] * 12 + [True]))
         for position, column in enumerate(table.columns):
             family = column.type.family
-            shared = [v for v in offered if families[v] == family and not cartesian]
+            shared = [v for v in parent.variables if families[v] == family] if parent and not cartesian else []
             own = [v for v in variables if families[v] == family]
             first_chance = bool(shared) and not any(v in shared for v in variables)
             action = draw(st.sampled_from(["share", "fresh", "share", "own"]))
@@ -80,7 +109,6 @@ def _draw_atoms(draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int, 
     for number, atom in enumerate(atoms):
         plain = uses[atom.table.name] == 1 and draw(st.integers(0, 3)) == 3
         atom.alias = atom.table.name if plain else f"t{number}"
-    return atoms
 
 
 @dataclass

@@ -15,6 +15,7 @@ from random_terms import Term, Terms
 from scenario import ColumnType, QuerySpec, TableSpec
 
 CLASSES = ("distinct", "groups", "global", "sets", "first")
+CYCLIC = 6  # one join in so many is cyclic
 
 MAX_ATOMS = 4
 
@@ -57,11 +58,9 @@ class _Select:
 
 
 @st.composite
-def relational_queries(
-    draw: st.DrawFn, tables: tuple[TableSpec, ...], classes: tuple[str, ...] = CLASSES, acyclic: bool = True
-) -> QuerySpec:
+def relational_queries(draw: st.DrawFn, tables: tuple[TableSpec, ...], classes: tuple[str, ...] = CLASSES) -> QuerySpec:
     """A query of one of some classes over the tables."""
-    builder = _Builder(draw, tables, acyclic)
+    builder = _Builder(draw, tables)
     match draw(st.sampled_from(classes)):
         case "sets":
             return builder.set_operation()
@@ -79,7 +78,6 @@ def _whole(select: _Select) -> QuerySpec:
 class _Builder:
     draw: st.DrawFn
     tables: tuple[TableSpec, ...]
-    acyclic: bool
 
     def select(self, kind: str, types: tuple[ColumnType, ...] | None = None, max_atoms: int = MAX_ATOMS) -> _Select:
         """A SELECT of a class: rows, distinct, groups or global.
@@ -89,7 +87,8 @@ class _Builder:
             types: Types of the outputs, None for any, lists among them.
             max_atoms: Most atoms of its join.
         """
-        join = draw_join(self.draw, self.tables, max_atoms, self.acyclic)
+        acyclic = self.draw(st.integers(1, CYCLIC)) < CYCLIC
+        join = draw_join(self.draw, self.tables, max_atoms, acyclic)
         body = join.body()
         select = _Select(Terms(self.draw, join), body=body, distinct=kind == "distinct")
         if kind in _AGGREGATED:
@@ -111,9 +110,11 @@ class _Builder:
         groups: list[Term] = []
         if types is None:
             number = 0 if kind == "global" else self.draw(st.sampled_from([1, 2, 1, 3]))
-            groups = [terms.scalar() for _ in range(number)]
+            # Columns and products alone are what annotations can give.
+            annotated = self.draw(st.booleans())
+            groups = [terms.column() if annotated else terms.scalar() for _ in range(number)]
             aggregates = [
-                terms.aggregate()
+                terms.aggregate(annotated)
                 for _ in range(self.draw(st.sampled_from([1, 2, 3] if number == 0 else [1, 2, 3, 0, 2, 1, 4])))
             ]
             computed = [self._over(a, groups) if self.draw(st.integers(0, 3)) == 3 else a for a in aggregates]

@@ -15,6 +15,7 @@ from scenario import ColumnType
 
 AGGREGATES = ("count", "count distinct", "sum", "avg", "variance", "extreme", "boolean", "list")
 """The aggregates that are drawn beside COUNT(*)."""
+NUMERIC = ("count", "sum", "avg", "variance")
 
 
 @dataclass(frozen=True)
@@ -116,14 +117,18 @@ class Terms:
         )
         return self.term(shape, [one, two], "boolean")
 
-    def number(self) -> Term:
-        """An argument of SUM, AVG or VARIANCE: a column, a product across tables, or any expression."""
+    def number(self, whole: bool) -> Term:
+        """An argument of SUM, AVG or VARIANCE: a column, a product across tables, or any expression.
+
+        Args:
+            whole: Whether their sum is asked for, which must not overflow; averages and variances of BIGINT do not.
+        """
         one = self._small()
         match self.draw(
             st.sampled_from(["column", "small", "product", "product", "scaled", "guarded", "sum", "constant"])
         ):
             case "column":
-                return self._whole_column()
+                return self._whole_column(whole)
             case "product":
                 terms = [one, self._small(), *([self._small()] if self.draw(st.integers(0, 3)) == 3 else [])]
                 return _product(terms) or one
@@ -168,11 +173,13 @@ class Terms:
                 shape, number = "{}", kind.sql
         return self.term(shape, [column], "number", number)
 
-    def _whole_column(self) -> Term:
+    def _whole_column(self, whole: bool) -> Term:
         """A column with the edges of its type, as a number."""
         column = self.draw(st.sampled_from(self.columns))
         match self.type(column).sql:
             case "TINYINT" | "SMALLINT" | "INT":
+                return self.term("{}", [column], "number", "BIGINT")
+            case "BIGINT" if not whole:
                 return self.term("{}", [column], "number", "BIGINT")
             case "BIGINT":
                 return self.term("CAST({} AS DECIMAL(20, 0))", [column], "number", "DECIMAL(20, 0)")
@@ -181,9 +188,10 @@ class Terms:
             case _:
                 return self.term("CASE WHEN {} IS NULL THEN 2 ELSE 3 END", [column], "number", "BIGINT")
 
-    def aggregate(self) -> Term:
-        """An aggregate, with or without FILTER."""
-        kind = self.draw(st.sampled_from(["count(*)", "count(*)", *AGGREGATES, "sum"]))
+    def aggregate(self, numeric: bool = False) -> Term:
+        """An aggregate, with or without FILTER; only counts, sums and what follows from them if ``numeric``."""
+        kinds = NUMERIC * 2 if numeric else AGGREGATES
+        kind = self.draw(st.sampled_from(["count(*)", "sum", *kinds]))
         condition = self.condition() if self.draw(st.integers(0, 3)) == 3 else None
         match kind:
             case "count" | "count distinct":
@@ -229,7 +237,7 @@ class Terms:
         return Term(text, plain, "integer")
 
     def _numeric(self, kind: str, condition: Term | None) -> Term:
-        value = self.number()
+        value = self.number(whole=kind == "sum")
         number = value.number
         distinct = self.draw(st.integers(0, 5)) == 5
         written = f"{'DISTINCT ' if distinct else ''}{value.text}"

@@ -110,6 +110,8 @@ DECIMALS += [
 ]
 TEXTS = [
     "é" * 9,
+    "aaaaaaaaz",
+    "bbbbbbbba",
     "z" * 9,
     "é" * 8 + "z",
     "",
@@ -149,6 +151,16 @@ def test_every_order(make: Any, changes: list[tuple[int, int]]) -> None:
         if weight:
             index.change(int(index.words[position % len(index.words)]), weight)
     index.check()
+
+
+@pytest.mark.parametrize("make", [doubles, decimals, texts])
+def test_all_pairs_of_values_are_in_order(make: Callable[[], Index]) -> None:
+    for left in range(len(make().words)):
+        for right in range(left):
+            index = make()
+            index.change(int(index.words[left]), 1)
+            index.change(int(index.words[right]), 1)
+            index.check()
 
 
 @pytest.mark.parametrize("way", ["random", "up", "down"])

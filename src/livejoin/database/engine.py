@@ -19,6 +19,7 @@ from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan.algorithm import Algorithm, check_algorithm
 from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import given, observe_rows
@@ -120,7 +121,13 @@ class Database:
         self._add_table(parse_columns(name, columns, window_rows, static))
 
     def create_view(
-        self, name: str, sql: str, *, deltas: bool = True, statistics: GivenStatistics | None = None
+        self,
+        name: str,
+        sql: str,
+        *,
+        deltas: bool = True,
+        statistics: GivenStatistics | None = None,
+        algorithm: Algorithm = "auto",
     ) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
@@ -131,12 +138,16 @@ class Database:
             statistics: What is known of the tables, for the choice of the join tree: `livejoin.plan.Statistics`, or
                 plain values for `livejoin.plan.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes
                 and distinct keys that are not given are those of the rows that are there.
+            algorithm: What maintains the joins: ``crown``, ``dyn`` (Dynamic Yannakakis), ``change-propagation``
+                (materialised binary joins), or ``auto`` for the planner's choice. All give the same answers;
+                `View.stats` shows what they cost.
 
         Raises:
             SqlError: The query is wrong or outside of what is maintained, with the position.
-            SchemaError: The name is taken.
+            SchemaError: The name is taken, or there is no such algorithm.
             ExpressionError: A predicate fails on rows that are there.
         """
+        check_algorithm(algorithm)
         if not name:
             msg = "a view needs a name"
             raise SchemaError(msg)
@@ -149,7 +160,9 @@ class Database:
                 msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
                 raise SchemaError(msg)
         known = self._known(query.joins, statistics)
-        view = View(name, query, plan_query(query, known, deltas), deltas, self._codec, self._tables, known)
+        ready(algorithm)
+        plan = plan_query(query, known, deltas, algorithm)
+        view = View(name, query, plan, deltas, self._codec, self._tables, known, algorithm)
         view._rebuild()
         self._views[name.lower()] = view
         return view
@@ -161,6 +174,7 @@ class Database:
         deltas: bool = True,
         statistics: GivenStatistics | None = None,
         log: Mapping[str, object] | None = None,
+        algorithm: Algorithm = "auto",
     ) -> Explanation:
         """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
 
@@ -169,6 +183,7 @@ class Database:
             deltas: As for `create_view`.
             statistics: As for `create_view`.
             log: Changes of each table as for `replay`, of which the enclosureness is computed; they are not applied.
+            algorithm: As for `create_view`.
 
         Returns:
             What ``print`` and a notebook show; ``json``, ``svg`` and ``html`` give other forms.
@@ -182,13 +197,14 @@ class Database:
         >>> db.explain("SELECT A.src FROM G A JOIN G B ON A.dst = B.src").guarantee.update
         'O(1) a change, for every change sequence (height 1: the query is q-hierarchical)'
         """
+        check_algorithm(algorithm)
         query = bind_query(sql, self._catalog)
         known = self._known(query.joins, statistics)
         if log is not None and not isinstance(log, Mapping):
             msg = f"a log is a mapping from tables to their changes, as {{'G': changes}}; found {log!r:.80}"
             raise ChangeFormatError(msg)
         changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
-        return describe_query(query, known, deltas, changes)
+        return describe_query(query, known, deltas, changes, algorithm)
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view.
@@ -428,7 +444,9 @@ class Database:
             codec=self._codec.arrays(),
             tables=[(base.table, base.arrays()) for base in self._tables.values()],
             views=[
-                snapshot.ViewImage(v.name, v.sql, v.deltas, v._statistics.plain(), digest(v._plan), v._flow.arrays())
+                snapshot.ViewImage(
+                    v.name, v.sql, v.deltas, v.algorithm, v._statistics.plain(), digest(v._plan), v._flow.arrays()
+                )
                 for v in self._views.values()
             ],
         )
@@ -445,8 +463,9 @@ class Database:
         for kept in image.views:
             query = bind_query(kept.sql, database._catalog)
             known = Statistics.from_plain(kept.statistics)
-            plan = plan_query(query, known, kept.deltas)
-            view = View(kept.name, query, plan, kept.deltas, database._codec, database._tables, known)
+            ready(kept.algorithm)
+            plan = plan_query(query, known, kept.deltas, kept.algorithm)
+            view = View(kept.name, query, plan, kept.deltas, database._codec, database._tables, known, kept.algorithm)
             if digest(plan) == kept.digest:
                 view._restore(kept.arrays)
             else:

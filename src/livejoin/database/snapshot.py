@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import StateError
+from livejoin.plan.algorithm import Algorithm
 from livejoin.schema import Column, ForeignKey, SqlType, Table
 
 Words = npt.NDArray[np.int64]
@@ -40,6 +41,7 @@ class ViewImage:
         name: Its name.
         sql: Its query.
         deltas: Whether it keeps deltas.
+        algorithm: What maintains its joins.
         statistics: The statistics that its plan was chosen by, as JSON values: the same ones give the same plan.
         digest: The digest of its plan.
         arrays: Its arena.
@@ -48,6 +50,7 @@ class ViewImage:
     name: str
     sql: str
     deltas: bool
+    algorithm: Algorithm
     statistics: Sequence[Mapping[str, Any]]
     digest: str
     arrays: Mapping[str, Words]
@@ -101,6 +104,7 @@ def write(folder: Path, image: Image) -> None:
                 "name": view.name,
                 "sql": view.sql,
                 "deltas": view.deltas,
+                "algorithm": view.algorithm,
                 "statistics": view.statistics,
                 "plan": view.digest,
                 "arrays": _write_arrays(target, f"view{i}", view.arrays),
@@ -151,6 +155,7 @@ def read(folder: Path) -> Image:
                         view["name"],
                         view["sql"],
                         view["deltas"],
+                        view.get("algorithm", "auto"),
                         view["statistics"],
                         view["plan"],
                         _read_arrays(source, f"view{i}", view["arrays"]),

@@ -16,6 +16,7 @@ from livejoin.dataflow.flow import Flow
 from livejoin.dataflow.selection import Selection, select
 from livejoin.errors import ReadError
 from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan.algorithm import Algorithm
 from livejoin.plan.operators import Operator, leaves
 from livejoin.query.relational import Query
 from livejoin.state.codec import Codec
@@ -37,6 +38,7 @@ class View:
         codec: The database's codec.
         tables: The database's tables by name in lower case; those of the query are there.
         statistics: What the plan's tree was chosen by.
+        algorithm: What maintains its joins.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class View:
         codec: Codec,
         tables: Mapping[str, BaseTable],
         statistics: Statistics,
+        algorithm: Algorithm = "auto",
     ) -> None:
         self.name = name
         self._query = query
         self._deltas = deltas
         self._leaves = [leaf.physical for leaf in leaves(plan)]
         self._statistics = statistics
+        self._algorithm = algorithm
         self._plan = plan
         self._codec = codec
         self._tables = tables
@@ -84,6 +88,11 @@ class View:
     def deltas(self) -> bool:
         """Whether commits carry this view's delta."""
         return self._deltas
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """What maintains the joins, as it was asked for."""
+        return self._algorithm
 
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times. Cost: O(result)."""
@@ -126,14 +135,15 @@ class View:
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
-        return describe_query(self._query, self._statistics, self.deltas)
+        return describe_query(self._query, self._statistics, self.deltas, algorithm=self._algorithm)
 
     def stats(self) -> dict[str, int | float]:
         """Figures of the view's state and work.
 
         Returns:
             ``state_bytes`` (handed out) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
-            bits), ``atom_rows`` in the state, ``height`` of the tree; since the view was created: ``commits``,
+            bits), ``atom_rows`` in the state, ``height`` of the tree
+            (number of joins in a chain of them); since the view was created: ``commits``,
             ``changes`` of base rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view),
             ``stopped`` (those at which propagation stopped), ``touched`` (counters and annotations that P-UPDATE
             changed), ``probes`` (look-ups of keys), ``lambda_observed`` (``touched`` a change, which the enclosureness
@@ -146,7 +156,7 @@ class View:
             "capacity_bytes": flow.sizes()[1],
             "rows": flow.size(),
             "atom_rows": sum(leaf.join.registered for leaf in flow.leaves),
-            "height": max(plan.tree.height for plan in self._leaves),
+            "height": max(plan.height for plan in self._leaves),
             **self._work,
             **counters,
             "lambda_observed": counters["touched"] / max(1, self._work["changes"]),
@@ -222,7 +232,9 @@ class View:
             for position, use in enumerate(plan.tables):
                 if use.name in waiting and (part := next(waiting[use.name])).rows.size:
                     base = self._tables[use.name.lower()]
-                    leaf.join.load(position, part.rows, base.words, base.stride, base.value_offset(0), part.factors)
+                    added = part.weights > 0  # the others have their records, and a window may have taken them out
+                    factors = None if part.factors is None else np.ascontiguousarray(part.factors[:, added])
+                    leaf.join.load(position, part.rows[added], base.words, base.stride, base.value_offset(0), factors)
                     parts.append((position, part))
             matrices.append(view_events(parts))
         return matrices

@@ -29,6 +29,8 @@ def check(plan: BagJoinPlan, words: Any) -> None:
         for edge in store.edges.values():
             _check_edge(words, edge, entries)
     assert registered == words[k.H_REGISTERED], "tuples"
+    for number in range(len(plan.pairs)):
+        _check_pair(plan, words, number)
     _check_records(plan, words)
 
 
@@ -56,6 +58,38 @@ def _check_edge(words: Any, edge: Any, entries: dict[Columns, Entries]) -> None:
         listed = [int(words[(word & k.REF_MASK) + i]) for i in range(length)]
         assert set(listed) == targets and len(listed) == len(targets), "a block lists what agrees"
         assert all(words[t + edge.position] == i for i, t in enumerate(listed)), "positions"
+
+
+def _check_pair(plan: BagJoinPlan, words: Any, number: int) -> None:
+    """A pair view has the sum over the values in between for all pairs of heavy values."""
+    at = int(plan.words[b.B_FIRST_PAIR]) + number * b.BAG_PAIR
+    sides = []
+    for store_number, column in (plan.pairs[number].first, plan.pairs[number].second):
+        store = plan.stores[store_number]
+        node = store.nodes[frozenset({column})]
+        entries = _entries(words, store, node.columns)
+        block = int(words[node.heavies + 1]) & k.REF_MASK
+        listed = [int(words[block + i]) for i in range(int(words[node.heavies]))]
+        assert all(words[e + node.heavy] == i + 1 for i, e in enumerate(listed)), "heavy values know their places"
+        assert sum(words[e + node.heavy] != 0 for e in entries.values()) == len(listed), "heavy values are listed"
+        whole = _entries(words, store, store.whole)
+        sides.append(
+            [
+                (entries[(key[column],)], key[1 - column], int(words[e + b.X_SUPPORT]))
+                for key, e in whole.items()
+                if entries[(key[column],)] in listed
+            ]
+        )
+    sums: Counter[tuple[int, int]] = Counter()
+    for first, middle, weight in sides[0]:
+        for second, other, times in sides[1]:
+            if middle == other:
+                sums[first, second] += weight * times
+    directory = int(plan.words[at + b.PV_DIRECTORY])
+    slots, log = int(words[directory + k.D_SLOTS]), int(words[directory + k.D_LOG])
+    kept = [int(words[slots + i]) & k.MASK32 for i in range(1 << log) if words[slots + i]]
+    found = {(int(words[e + b.PAIR_KEY]), int(words[e + b.PAIR_KEY + 1])): int(words[e]) for e in kept}
+    assert found == sums and len(kept) == len(found), "pair view"
 
 
 def _check_records(plan: BagJoinPlan, words: Any) -> None:

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.dataflow.bag_join import BagJoin
+from livejoin.dataflow.batch_join import BatchJoin
 from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
+from livejoin.dataflow.tree_join import make_tree_join
 from livejoin.kernels import layout as k
 from livejoin.plan.bagged import BaggedPlan, DerivedTable, Route
 from livejoin.state.bag_table import BagTable
@@ -32,7 +34,7 @@ class BaggedJoin:
 
     def __init__(self, plan: BaggedPlan) -> None:
         self.plan = plan
-        self.outer = MultiwayJoin(plan.outer)
+        self.outer = make_tree_join(plan.outer)
         self._bags = [_KeptBag(one) for one in plan.derived]
 
     def load(
@@ -138,7 +140,7 @@ class _KeptBag:
         self.join = BagJoin(plan.join, plan.name)
         self.table = BagTable(plan.columns, plan.name)
 
-    def changes(self, events: Words, outer: MultiwayJoin, capacity: int | None) -> Words:
+    def changes(self, events: Words, outer: MultiwayJoin | BatchJoin, capacity: int | None) -> Words:
         """Apply events; those of the derived table, whose rows are loaded."""
         delta = self.join.maintain(_routed(events, self.plan.routes), capacity)
         values = delta.values if delta.values.shape[0] else np.zeros((1, delta.weights.shape[0]), np.int64)

@@ -110,7 +110,8 @@ class BatchJoin:
             rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
             if rows:
                 yield DeltaChunk(output[:, :rows].copy(), *runs[:, :used].copy())
-        self._delta = self._delta[:_MOST_DELTA]
+        if self._delta.shape[0] > _MOST_DELTA:
+            self._delta = np.zeros(_MOST_DELTA, np.int64)
 
     def scan(self, capacity: int) -> Iterator[Words]:
         """The result, in buffers of shape (`columns`, up to ``capacity`` rows)."""

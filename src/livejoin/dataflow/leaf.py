@@ -10,11 +10,15 @@ import pyarrow as pa
 
 from livejoin.dataflow.annotated import empty_group, group_rows, net_changes
 from livejoin.dataflow.bagged import BaggedJoin
+from livejoin.dataflow.batch_join import BatchJoin
+from livejoin.dataflow.change_propagation import change_propagation
 from livejoin.dataflow.delta import result_columns
 from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
 from livejoin.dataflow.rows import Delta, Rows, concatenate
+from livejoin.dataflow.tree_join import make_tree_join
 from livejoin.dataflow.wide import bigints
 from livejoin.plan.bagged import BaggedPlan
+from livejoin.plan.chain_plan import ChainPlan
 from livejoin.plan.operators import Annotated, JoinPlan, Scan
 from livejoin.state.codec import Codec
 
@@ -119,6 +123,12 @@ def make_leaf(plan: Scan | Annotated, codec: Codec) -> ScanLeaf | AnnotatedLeaf:
     return ScanLeaf(plan, codec) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec)
 
 
-def make_join(plan: JoinPlan) -> MultiwayJoin | BaggedJoin:
+def make_join(plan: JoinPlan) -> MultiwayJoin | BaggedJoin | BatchJoin:
     """The join for a plan."""
-    return BaggedJoin(plan) if isinstance(plan, BaggedPlan) else MultiwayJoin(plan)
+    match plan:
+        case BaggedPlan():
+            return BaggedJoin(plan)
+        case ChainPlan():
+            return change_propagation(plan)
+        case _:
+            return make_tree_join(plan)

@@ -92,15 +92,21 @@ def link_tuple(m: Any, p: Any, store: int) -> None:
 
 
 @helper
-def unlink_tuple(m: Any, p: Any, store: int, entry: int) -> None:
-    """Take a tuple, whose multiplicity is 0, out of all blocks, and entries that it alone supported off their nodes."""
+def locate_tuple(m: Any, p: Any, store: int, entry: int) -> None:
+    """Find the entries of a tuple that is there, as `prepare_tuple` does of a new one."""
     first = p[store + S_NODE_LIST]
     m[p[first + ND_PLACE]] = entry
     for n in range(1, p[store + S_NODES]):
         node = first + n * BAG_NODE
-        place = _entry_of(m, p, node, entry, p[node + ND_FROM])
-        m[p[node + ND_PLACE]] = place
-        m[place + X_SUPPORT] -= 1
+        m[p[node + ND_PLACE]] = _entry_of(m, p, node, entry, p[node + ND_FROM])
+
+
+@helper
+def unlink_tuple(m: Any, p: Any, store: int) -> None:
+    """Take the tuple just located, whose multiplicity is 0, out of all blocks; entries that it alone supported go."""
+    first = p[store + S_NODE_LIST]
+    for n in range(1, p[store + S_NODES]):
+        m[m[p[first + n * BAG_NODE + ND_PLACE]] + X_SUPPORT] -= 1
     for e in range(p[store + S_EDGES]):
         edge = p[store + S_EDGE_LIST] + e * BAG_EDGE
         target = m[p[p[edge + ED_TARGET] + ND_PLACE]]

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from livejoin.kernels.arena import words
-from livejoin.kernels.bag_index import link_tuple, prepare_tuple, unlink_tuple
+from livejoin.kernels.bag_index import link_tuple, locate_tuple, prepare_tuple, unlink_tuple
 from livejoin.kernels.bag_layout import (
     B_COLUMNS,
+    B_PAIRS,
     BAG_RELATION,
     J_DEPTH,
     J_ENTRY,
@@ -20,6 +21,7 @@ from livejoin.kernels.bag_layout import (
     J_NEW,
     J_OLD,
     J_OVERFLOW,
+    J_STORE,
     J_SUM,
     MAX_MULTIPLICITY,
     O_VERSION,
@@ -34,7 +36,9 @@ from livejoin.kernels.bag_layout import (
     TOO_LARGE,
     X_SUPPORT,
 )
+from livejoin.kernels.bag_pairs import change_views, grown, has_room
 from livejoin.kernels.bag_program import begin, run
+from livejoin.kernels.bag_triangle import count_pair
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.layout import (
     DONE,
@@ -84,8 +88,9 @@ def _count(m: Any, p: Any, store: int, out: Any, capacity: int) -> bool:
         delta = _delta(m, p, relation)
         before = m[J_SUM]
         m[J_MET] = 0
-        if delta != 0 and begin(m, p, p[relation + RL_PROGRAM], delta):
-            run(m, p, p[relation + RL_PROGRAM], out, capacity)
+        program = p[relation + RL_PROGRAM]
+        if delta != 0 and begin(m, p, program, delta) and not count_pair(m, p, program):
+            run(m, p, program, out, capacity)
         number += 1
         if m[J_MET] == 0:
             others = p[relation + RL_ORBIT] - 1
@@ -128,12 +133,19 @@ def _find_tuple(m: Any, p: Any, store: int, record: int, weight: int, mask: int)
     entry = m[record + p[store + S_REF]]
     if entry == 0 and weight > 0 and (mask >> p[store + S_BIT]) & 1:
         entry = prepare_tuple(m, p, store, record)
-        if entry == 0:
+        if entry == 0 or not has_room(m, p):
             return False
         if m[entry + X_SUPPORT] == 0:
             link_tuple(m, p, store)
             m[H_REGISTERED] += 1
+        else:
+            locate_tuple(m, p, store, entry)
+    elif entry != 0:
+        if not has_room(m, p):
+            return False
+        locate_tuple(m, p, store, entry)
     m[J_ENTRY] = entry
+    m[J_STORE] = store
     if entry != 0:
         m[J_OLD] = m[entry + X_SUPPORT]
         m[J_NEW] = m[J_OLD] + weight
@@ -184,10 +196,14 @@ def maintain(arena: Any, plan: Any, events: Any, output: Any) -> int:
                     m[H_ATOM] = place
                     return OUTPUT_FULL
                 entry = m[J_ENTRY]
+                if p[B_PAIRS] > 0:
+                    change_views(m, p, store)
                 m[entry + X_SUPPORT] = m[J_NEW]
+                if p[B_PAIRS] > 0 and m[J_OLD] == 0:
+                    grown(m, p, store)
                 m[record + p[store + S_REF]] = 0 if m[times] + weight == 0 else entry
                 if m[J_NEW] == 0:
-                    unlink_tuple(m, p, store, entry)
+                    unlink_tuple(m, p, store)
                     m[H_REGISTERED] -= 1
                 if m[J_OVERFLOW] == 1 or m[J_NEW] > MAX_MULTIPLICITY:
                     return TOO_LARGE

@@ -8,6 +8,7 @@ each source entry has the block of the target entries that agree with it, which 
     entry (of a node)   SUPPORT   all columns: sum of the multiplicities of its rows; else: tuples that project to it
                         for each edge that leaves the node LEN, BLOCK (as in `livejoin.kernels.blocks`)
                         for each edge that ends in the node POS, the position in the source entry's block
+                        HEAVY in a bag with pair views: 1 + position among the node's heavy entries, 0: light
                         the key's words
     record (of a row)   the values of the row that the bag uses, those of its factors, then for each store over the
                         table the entry of the row's tuple, 0 if the row does not take part, then its multiplicity
@@ -31,7 +32,9 @@ J_FRESH = H_STACK + 4  # 1 if the next result differs from the one written last
 J_OVERFLOW = H_STACK + 5  # 1 if a multiplicity became too large
 J_MET = H_STACK + 6  # 1 if the changed tuple was joined with itself
 J_SUM = H_STACK + 7  # of a bag that keeps nothing: the change of its size so far
-BAG_STACK = H_STACK + 8  # bindings, slots, frames; tables and directories follow
+J_KEY = H_STACK + 8  # two words: a key that is looked up
+J_STORE = H_STACK + 10  # its store
+BAG_STACK = H_STACK + 11  # bindings, slots, frames; tables and directories follow
 
 # Frame of a step
 F_BLOCK = 0
@@ -52,7 +55,10 @@ B_TABLES = 2
 B_FIRST_TABLE = 3
 B_SLOTS = 4
 B_FRAMES = 5
-BAG_HEADER = 6
+B_PAIRS = 6  # number of pair views, their descriptors in a row
+B_FIRST_PAIR = 7
+B_LEAST_HEAVY = 8  # no value with fewer tuples is heavy
+BAG_HEADER = 9
 
 # Plan: store
 S_BIT = 0  # position of an atom in an event's mask
@@ -80,7 +86,9 @@ ND_WIDTH = 3
 ND_FROM = 4  # list of the offsets of its columns in an entry of the first node
 ND_LEAVING = 5  # number of edges that leave it
 ND_PLACE = 6  # scratch word in the arena's header: its entry for the changed tuple
-BAG_NODE = 7
+ND_HEAVY = 7  # offset of HEAVY in an entry (bags with pair views)
+ND_LIST = 8  # reference in the arena's header: number of heavy entries, block of their references
+BAG_NODE = 9
 
 # Plan: edge
 ED_SOURCE = 0  # node descriptors
@@ -98,7 +106,9 @@ G_STEPS = 4  # number of steps, list of pairs (number of participants, list of p
 G_STEP_LIST = 5
 G_KEPT = 6  # list of the attributes that the bag keeps
 G_LAST = 7  # the last step that binds a kept attribute, 0 if the changed tuple has them all
-BAG_PROGRAM = 8
+G_PAIR = 8  # the pair view of its only step, 0: none
+G_FIRST_SIDE = 9  # which participant of the step is the view's first side
+BAG_PROGRAM = 10
 
 # Plan: participant of a step or of the start
 A_DIRECTORY = 0  # of the node that is reached
@@ -117,6 +127,25 @@ PARTICIPANT = 11
 NOTHING = 0  # the node has not all columns
 MULTIPLICITY = 1
 SUPPORT = 2  # 1 if the multiplicity is positive
+
+# Plan: pair view (see `livejoin.kernels.bag_pairs`)
+PV_DIRECTORY = 0
+PV_OFFSETS = 1  # the list 0, 1
+PV_SIDES = 2  # two descriptors
+SD_STORE = 0
+SD_NODE = 1  # the node of the values
+SD_BLOCK = 2  # offset of LEN of a value's tuples in its entry
+SD_COLUMN = 3  # column of the value, 0 or 1
+SD_WHOLE = 4  # the node of the tuples
+SD_MIDDLE = 5  # the node of the values in between, and the same for them
+SD_MIDDLE_BLOCK = 6
+SD_MIDDLE_COLUMN = 7
+SIDE = 8
+BAG_PAIR = PV_SIDES + 2 * SIDE
+
+# Entry of a pair view: the sum, then the references of the two values' entries
+PAIR_KEY = 1
+PAIR_ENTRY = 3
 
 # Output: rows of a (columns + OUTPUT_FIELDS, n) matrix behind the columns
 O_WEIGHT = 0

@@ -33,7 +33,6 @@ WORST_CASE = 64 + 128  # words that a term can take: a window of a sum, and of a
 _FRACTION = (1 << 52) - 1
 _EXPONENT = 0x7FF
 _ONE = 1 << 52
-_TOP = 62
 
 
 @inlined
@@ -93,13 +92,10 @@ def _accumulate(m: Any, at: int, place: int, term: int, negative: bool) -> None:
         for i in range(1 << SMALLEST):
             m[block + i] = 0
         m[at] = block | (start << FIRST_SHIFT) | (SMALLEST << SIZE_SHIFT)
-    # The sum stays below a quarter of the window's range and the term below its last word, so neither overflows.
+    # A term lies below the window's last word, so that only 2**62 of them could overflow it.
     link = m[at]
-    end = first_of(link) + (1 << class_of(link))
-    top = m[window_of(link) + (1 << class_of(link)) - 1] >> _TOP
-    needed = end + 1 if top != 0 and top != -1 else end
-    if place < first_of(link) or place + words + 1 > needed or needed > end:
-        _widen(m, at, place, max(needed, place + words + 1))
+    if place < first_of(link) or place + words + 1 > first_of(link) + (1 << class_of(link)):
+        _widen(m, at, place, place + words + 1)
         link = m[at]
     block, skipped = window_of(link), place - first_of(link)
     length = (1 << class_of(link)) - skipped

@@ -11,7 +11,7 @@ from typing import Any
 import numba
 from numba.core import types
 
-from livejoin.kernels import counting, maintain, records, rows, staging, window
+from livejoin.kernels import binary_join, counting, dyn, dyn_counting, maintain, records, rows, staging, window
 
 logger = logging.getLogger("livejoin")
 
@@ -38,21 +38,44 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)),
 )
 
+_BATCHES = (_LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)
 
-@cache
-def ready() -> float:
-    """Make every kernel ready to run and say on standard error what happened; later calls do nothing.
+# What only views with a certain algorithm need.
+_BY_NAME: dict[str, tuple[tuple[Any, tuple[Any, ...]], ...]] = {
+    "dyn": (
+        (dyn_counting.count, (_LINE, _LINE)),
+        (dyn.scan, (_LINE, _LINE, _LINE, _MATRIX)),
+        (dyn.maintain, _BATCHES),
+    ),
+    "change-propagation": (
+        (binary_join.count, (_LINE, _LINE)),
+        (binary_join.scan, (_LINE, _LINE, _LINE, _MATRIX)),
+        (binary_join.maintain, _BATCHES),
+    ),
+}
+
+
+def ready(algorithm: str = "auto") -> float:
+    """Make the kernels ready to run and say on standard error what happened; later calls do nothing.
 
     ``logging.getLogger("livejoin").setLevel(logging.WARNING)`` silences the line.
+
+    Args:
+        algorithm: Also those of this algorithm, if it has kernels of its own.
 
     Returns:
         Seconds it took: about 20 when the kernels are compiled, under 2 when they come from the cache.
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return 0.0
+    return _ready(algorithm if algorithm in _BY_NAME else "auto")
+
+
+@cache
+def _ready(algorithm: str) -> float:
     begin = time.perf_counter()
     compiling = False
-    for kernel, signature in _KERNELS:
+    for kernel, signature in _BY_NAME.get(algorithm, _KERNELS):
         kernel.compile(signature)
         if kernel.stats.cache_misses and not compiling:
             compiling = True

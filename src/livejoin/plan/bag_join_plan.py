@@ -13,11 +13,13 @@ import numpy as np
 
 from livejoin.kernels import bag_layout as b
 from livejoin.kernels import layout as k
-from livejoin.plan.bag_store import BagRelation, Columns, Edge, Node, Store
+from livejoin.plan.bag_store import BagRelation, Columns, Edge, Node, PairView, Store, base_tables, share_stores
 from livejoin.plan.physical import TableUse
-from livejoin.plan.propagation_order import Participant, Propagation, propagation
+from livejoin.plan.propagation_order import Participant, Propagation, is_triangle, propagation
 from livejoin.plan.symmetry import orbits
 from livejoin.query import ConjunctiveQuery
+
+LEAST_HEAVY = 64  # below, a view costs more than the block that it saves reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,7 @@ class BagJoinPlan:
         stores: The stores.
         header_words: Words of the arena's header, directories and tables included.
         directories: References of the directory headers in the arena.
+        pairs: Its pair views, if it is a triangle that is only counted.
     """
 
     relations: tuple[BagRelation, ...]
@@ -43,6 +46,7 @@ class BagJoinPlan:
     stores: tuple[Store, ...]
     header_words: int
     directories: tuple[int, ...]
+    pairs: tuple[PairView, ...]
 
     @property
     def digest(self) -> str:
@@ -82,8 +86,8 @@ class _Compiler:
         self.kept = tuple(position[v] for v in kept) + tuple(position[f] for f in factors)
         edges = [frozenset(attributes) for attributes in self.of_relation]
         self.programs = [propagation(edges, i, frozenset(self.kept)) for i in range(len(relations))]
-        self.tables = self._tables()
-        self.stores, self.store_of = self._stores()
+        self.tables = base_tables(query, relations)
+        self.stores, self.store_of = share_stores(query, relations, self.tables)
         slots = max(len(relations) + sum(map(len, program.steps)) for program in self.programs)
         frames = max(len(program.steps) for program in self.programs) + 1
         self.bindings = b.BAG_STACK
@@ -93,23 +97,29 @@ class _Compiler:
         self.frames = self.slots + slots
         self.free = self.frames + frames * b.BAG_FRAME
         self.words = [0] * b.BAG_HEADER
+        self.pairs = self._pairs()
+        self.pair_at = [self._put([0] * b.BAG_PAIR) for _ in self.pairs]
 
     def compile(self) -> BagJoinPlan:
         """The finished plan."""
         self._lay_out_records()
         directories = self._lay_out_nodes()
         stores = [self._store_words(store) for store in self.stores]
+        directories += tuple(
+            self._pair_words(pair, at, stores) for pair, at in zip(self.pairs, self.pair_at, strict=True)
+        )
         words: list[int] = []
-        headers = []
         for t, use in enumerate(self.tables):
             own = [at for at, store in zip(stores, self.stores, strict=True) if store.table == t]
             words += [self.free, use.stride, len(own), self._put(own), len(use.columns), self._put(use.columns)]
-            headers.append(self.free)
             self.free += k.TABLE
         self.words[b.B_COLUMNS] = len(self.kept)
         self.words[b.B_BINDINGS], self.words[b.B_SLOTS], self.words[b.B_FRAMES] = self.bindings, self.slots, self.frames
         self.words[b.B_TABLES] = len(self.tables)
         self.words[b.B_FIRST_TABLE] = self._put(words)
+        self.words[b.B_PAIRS] = len(self.pairs)
+        self.words[b.B_FIRST_PAIR] = self.pair_at[0] if self.pairs else 0
+        self.words[b.B_LEAST_HEAVY] = LEAST_HEAVY
         return BagJoinPlan(
             relations=self.relations,
             attributes=self.attributes,
@@ -119,42 +129,13 @@ class _Compiler:
             stores=tuple(self.stores),
             header_words=self.free,
             directories=directories,
+            pairs=tuple(self.pairs),
         )
 
     def _put(self, values: Sequence[int]) -> int:
         at = len(self.words)
         self.words.extend(values)
         return at
-
-    def _tables(self) -> tuple[TableUse, ...]:
-        """What is kept of a base row, for all relations over its table."""
-        of_table: dict[str, list[int]] = {}
-        for i, relation in enumerate(self.relations):
-            of_table.setdefault(self.query.atoms[relation.atom].table.name, []).append(i)
-        uses = []
-        for name, relations in of_table.items():
-            atoms = [(self.query.atoms[self.relations[i].atom], self.relations[i]) for i in relations]
-            columns = sorted({atom.column_of(v) for atom, relation in atoms for v in relation.variables})
-            factors = tuple(dict.fromkeys(f for i in relations for f in self.relations[i].factors))
-            numbers = tuple(dict.fromkeys(self.relations[i].atom for i in relations))
-            uses.append(TableUse(name, tuple(columns), numbers, 0, factors))
-        return tuple(uses)
-
-    def _stores(self) -> tuple[list[Store], list[Store]]:
-        """The stores, and the store of each relation."""
-        shared: dict[object, Store] = {}
-        store_of = []
-        for i, relation in enumerate(self.relations):
-            atom = self.query.atoms[relation.atom]
-            table = next(t for t, use in enumerate(self.tables) if use.name == atom.table.name)
-            use = self.tables[table]
-            columns = tuple(use.columns.index(atom.column_of(v)) for v in relation.variables)
-            columns += tuple(len(use.columns) + use.factors.index(f) for f in relation.factors)
-            present = frozenset(atom.column_of(v) for v in self.query.join_variables(relation.atom))
-            store = shared.setdefault((table, columns, atom.predicate, present), Store(table, columns, relation.atom))
-            store.relations.append(i)
-            store_of.append(store)
-        return list(shared.values()), store_of
 
     def _lay_out_records(self) -> None:
         """References of the stores behind the values and factors of a row, then its multiplicity."""
@@ -197,13 +178,52 @@ class _Compiler:
                 for i, ends in enumerate(ending):
                     edge = store.edges[ends]
                     store.edges[ends] = Edge(*ends, edge.block, b.X_EDGES + 2 * len(leaving) + i)
-                key = b.X_EDGES + 2 * len(leaving) + len(ending)
+                heavy = b.X_EDGES + 2 * len(leaving) + len(ending)
+                key = heavy + (1 if self.pairs else 0)
                 at = self._put([0] * b.BAG_NODE)
-                place, directory = self.free, self.free + 1
-                self.free += 1 + k.DIRECTORY
+                place, heavies, directory = self.free, self.free + 1, self.free + 3
+                self.free += 3 + k.DIRECTORY
                 directories.append(directory)
-                store.nodes[columns] = Node(columns, directory, key + len(columns), key, len(leaving), place, at)
+                size = key + len(columns)
+                store.nodes[columns] = Node(columns, directory, size, key, len(leaving), place, at, heavy, heavies)
         return tuple(directories)
+
+    def _pairs(self) -> list[PairView]:
+        """The pair views of a triangle that is only counted."""
+        if self.kept or any(relation.support for relation in self.relations):
+            return []
+        if not is_triangle([frozenset(attributes) for attributes in self.of_relation]):
+            return []
+        return list(dict.fromkeys(self._pair(program) for program in self.programs))
+
+    def _pair(self, program: Propagation) -> PairView:
+        """The pair view of a program: the sides of its two participants, in an order that does not depend on it."""
+        return PairView(*sorted(self._side(one) for one in program.steps[0]))
+
+    def _side(self, one: Participant) -> tuple[int, int]:
+        """The store of a participant and the column of its value."""
+        (column,) = self._columns(one.relation, one.bound)
+        return next(i for i, store in enumerate(self.stores) if store is self.store_of[one.relation]), column
+
+    def _pair_of(self, program: Propagation) -> tuple[int, int]:
+        """The descriptor of a program's pair view, 0 for none, and which participant is its first side."""
+        if not self.pairs:
+            return 0, 0
+        pair = self._pair(program)
+        return self.pair_at[self.pairs.index(pair)], int(self._side(program.steps[0][0]) != pair.first)
+
+    def _pair_words(self, pair: PairView, at: int, stores: Sequence[int]) -> int:
+        """Fill the descriptor of a pair view; returns the reference of its directory."""
+        words = [self.free, self._put([0, 1])]
+        for number, column in (pair.first, pair.second):
+            store = self.stores[number]
+            ends = [(store.nodes[frozenset({c})], c) for c in (column, 1 - column)]
+            blocks = [store.edges[(node.columns, store.whole)].block for node, _ in ends]
+            words += [stores[number], ends[0][0].at, blocks[0], column, store.nodes[store.whole].at]
+            words += [ends[1][0].at, blocks[1], 1 - column]
+        self.words[at : at + b.BAG_PAIR] = words
+        self.free += k.DIRECTORY
+        return words[0]
 
     def _orbits(self, store: Store) -> list[list[int]]:
         """The relations of a store; together those that are joined with as many tuples, if only the number counts."""
@@ -220,7 +240,7 @@ class _Compiler:
         for node in store.nodes.values():
             offsets = self._put([whole.key + c for c in sorted(node.columns)])
             node_words = [node.directory, node.size, node.key, len(node.columns), offsets, node.leaving, node.place]
-            self.words[node.at : node.at + b.BAG_NODE] = node_words
+            self.words[node.at : node.at + b.BAG_NODE] = [*node_words, node.heavy, node.heavies]
         edges: list[int] = []
         for edge in store.edges.values():
             edges += [store.nodes[edge.source].at, store.nodes[edge.target].at, edge.block, edge.position]
@@ -274,6 +294,7 @@ class _Compiler:
                 self._put(steps),
                 self._put(self.kept),
                 last,
+                *self._pair_of(program),
             ]
         )
 

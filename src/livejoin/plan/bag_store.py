@@ -7,7 +7,11 @@ run time is in `livejoin.kernels.bag_layout`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from livejoin.plan.physical import TableUse
+from livejoin.query import ConjunctiveQuery
 
 Columns = frozenset[int]  # positions in a store's tuples
 
@@ -40,6 +44,19 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class PairView:
+    """The sums over pairs of heavy values in a triangle (`livejoin.kernels.bag_pairs`).
+
+    Args:
+        first: The store of one side, and the column of its values.
+        second: The same for the other side.
+    """
+
+    first: tuple[int, int]
+    second: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Node:
     """A node of a store; offsets are those of its entries, references those of the arena's header."""
 
@@ -50,6 +67,8 @@ class Node:
     leaving: int
     place: int
     at: int
+    heavy: int = 0
+    heavies: int = 0
 
 
 @dataclass
@@ -78,3 +97,35 @@ class Store:
     def whole(self) -> Columns:
         """All columns."""
         return frozenset(range(len(self.columns)))
+
+
+def base_tables(query: ConjunctiveQuery, relations: Sequence[BagRelation]) -> tuple[TableUse, ...]:
+    """What is kept of a base row, for all relations over its table; the stride is not known yet."""
+    of_table: dict[str, list[BagRelation]] = {}
+    for relation in relations:
+        of_table.setdefault(query.atoms[relation.atom].table.name, []).append(relation)
+    uses = []
+    for name, over in of_table.items():
+        columns = sorted({query.atoms[r.atom].column_of(v) for r in over for v in r.variables})
+        factors = tuple(dict.fromkeys(f for r in over for f in r.factors))
+        uses.append(TableUse(name, tuple(columns), tuple(dict.fromkeys(r.atom for r in over)), 0, factors))
+    return tuple(uses)
+
+
+def share_stores(
+    query: ConjunctiveQuery, relations: Sequence[BagRelation], tables: Sequence[TableUse]
+) -> tuple[list[Store], list[Store]]:
+    """The stores, and the store of each relation."""
+    shared: dict[object, Store] = {}
+    store_of = []
+    for i, relation in enumerate(relations):
+        atom = query.atoms[relation.atom]
+        table = next(t for t, use in enumerate(tables) if use.name == atom.table.name)
+        use = tables[table]
+        columns = tuple(use.columns.index(atom.column_of(v)) for v in relation.variables)
+        columns += tuple(len(use.columns) + use.factors.index(f) for f in relation.factors)
+        present = frozenset(atom.column_of(v) for v in query.join_variables(relation.atom))
+        store = shared.setdefault((table, columns, atom.predicate, present), Store(table, columns, relation.atom))
+        store.relations.append(i)
+        store_of.append(store)
+    return list(shared.values()), store_of

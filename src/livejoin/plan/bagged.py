@@ -17,6 +17,7 @@ import numpy as np
 
 from livejoin.plan.bag_join_plan import BagJoinPlan, compile_bag
 from livejoin.plan.bag_store import BagRelation
+from livejoin.plan.dyn_plan import DynPlan
 from livejoin.plan.physical import PhysicalPlan, TableUse
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.schema import Column, SqlType, Table
@@ -76,7 +77,7 @@ class BaggedPlan:
     query: ConjunctiveQuery
     tables: tuple[TableUse, ...]
     derived: tuple[DerivedTable, ...]
-    outer: PhysicalPlan
+    outer: PhysicalPlan | DynPlan
     routes: tuple[Route, ...]
     places: tuple[int | None, ...]
 
@@ -90,6 +91,16 @@ class BaggedPlan:
     def tree(self) -> JoinTree:
         """The join tree over the bags."""
         return self.outer.tree
+
+    @property
+    def height(self) -> int:
+        """Height of the plan across the bags."""
+        return self.outer.height
+
+    @property
+    def is_counted_triangle(self) -> bool:
+        """Whether the whole query is the number of triangles."""
+        return len(self.outer.query.atoms) == 1 and any(one.join.pairs for one in self.derived)
 
     @property
     def live(self) -> bool:
@@ -107,7 +118,9 @@ class BaggedPlan:
         return self.outer.columns
 
 
-def compile_bagged(query: ConjunctiveQuery, compile_acyclic: Callable[[ConjunctiveQuery], PhysicalPlan]) -> BaggedPlan:
+def compile_bagged(
+    query: ConjunctiveQuery, compile_acyclic: Callable[[ConjunctiveQuery], PhysicalPlan | DynPlan]
+) -> BaggedPlan:
     """The plan of a query over the bags of its best decomposition; of any query, though made for cyclic ones.
 
     Cost: that of `decompose`, and of the plan across the bags.
@@ -211,7 +224,7 @@ def _assembled(
     bags: Sequence[Bag],
     names: Sequence[str],
     joins: Sequence[BagJoinPlan],
-    outer: PhysicalPlan,
+    outer: PhysicalPlan | DynPlan,
     places: Sequence[int | None],
 ) -> BaggedPlan:
     """The parts with the ways of the events between them."""

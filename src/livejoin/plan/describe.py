@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from livejoin.changes import ChangeBatch
+from livejoin.plan.bagged import BaggedPlan
 from livejoin.plan.candidates import Candidate, Candidates, candidates
 from livejoin.plan.choose import Choice
 from livejoin.plan.classify import classify
 from livejoin.plan.explanation import Alternative, Explanation, SearchOutline, TableOutline
 from livejoin.plan.footprint import index_bytes, record_bytes
-from livejoin.plan.guarantee import annotated_guarantee
+from livejoin.plan.guarantee import annotated_guarantee, triangle_guarantee
 from livejoin.plan.log import describe_log
 from livejoin.plan.operators import JoinPlan
 from livejoin.plan.outline import atom_outlines
@@ -64,6 +65,8 @@ def describe(
     guarantee = chosen.guarantee
     if query.sums and isinstance(physical, PhysicalPlan):
         guarantee = annotated_guarantee(guarantee, _widens(physical, found.problem))
+    if isinstance(physical, BaggedPlan) and physical.is_counted_triangle:
+        guarantee = triangle_guarantee(guarantee)
     return Explanation(
         sql=query.sql,
         atoms=atom_outlines(query),

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from livejoin.changes import ChangeBatch
+from livejoin.plan.algorithm import Algorithm
+from livejoin.plan.chain_plan import ChainPlan
 from livejoin.plan.describe import describe
+from livejoin.plan.describe_algorithm import as_maintained
 from livejoin.plan.explanation import Explanation
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, leaves
 from livejoin.plan.query_plan import plan_query
@@ -19,6 +22,7 @@ def describe_query(
     statistics: Statistics,
     live: bool = True,
     log: Sequence[ChangeBatch] | None = None,
+    algorithm: Algorithm = "auto",
 ) -> Explanation:
     """Explain a query and the operators that maintain it; as `describe`.
 
@@ -27,14 +31,18 @@ def describe_query(
         statistics: What is known of its tables.
         live: Whether the view's deltas are asked for.
         log: A change log, one batch a table.
+        algorithm: What maintains the joins.
     """
     known = statistics
     for join in query.joins:
         known = known if log is None else known.over(observe(log, join))
-    plan = plan_query(query, known, live)
+    plan = plan_query(query, known, live, algorithm)
     above = tuple(_lines(plan))
     told = [
-        describe(leaf.physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), leaf.physical)
+        as_maintained(
+            describe(leaf.physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), leaf.physical),
+            leaf.physical,
+        )
         for i, leaf in enumerate(leaves(plan))
     ]
     return replace(told[0], sql=query.sql, others=tuple(told[1:]))
@@ -45,6 +53,8 @@ def _lines(plan: Operator) -> Iterator[str]:
     match plan:
         case Scan():
             yield from _scan_lines(plan)
+        case Annotated() if isinstance(plan.physical, ChainPlan):
+            yield f"{_many(len(plan.results), 'aggregate')} of each group kept with its row in the last join"
         case Annotated():
             yield (
                 f"{_many(len(plan.results), 'aggregate')} of each group as annotations of the tree (CROWN, 7.3): "

@@ -14,7 +14,7 @@ from livejoin.plan import picture, record, text
 from livejoin.plan.guarantee import Guarantee
 
 QueryClassName = Literal["q-hierarchical", "free-connex", "acyclic", "cyclic"]
-PlanKind = Literal["join tree", "foreign keys", "bags", "view trees"]
+PlanKind = Literal["join tree", "foreign keys", "bags", "view trees", "T-representation", "chain of joins"]
 SuggestionKind = Literal["output column", "all columns", "primary key", "foreign key", "static table", "shape"]
 Known = Literal["given", "observed", "unknown"]
 

@@ -147,6 +147,23 @@ def bag_guarantee(bound: UpdateBound, update: str, space: str) -> Guarantee:
     )
 
 
+def triangle_guarantee(below: Guarantee) -> Guarantee:
+    """What the plan over one bag promises for a triangle that is only counted (`livejoin.kernels.bag_pairs`).
+
+    Args:
+        below: What it promises for triangles that are listed.
+    """
+    return replace(
+        below,
+        update=(
+            "O(N^(1/2)) a change amortised for N base rows: values with about that many rows are heavy, and a view has "
+            "the sums between every two of them"
+        ),
+        space="O(N) for N base rows: no triangle is stored",
+        source="Kara, Ngo, Nikolic, Olteanu, Zhang, Counting triangles under updates (ICDT 2019)",
+    )
+
+
 def annotated_guarantee(below: Guarantee, widens: str) -> Guarantee:
     """What a join-tree plan promises whose results are annotated (CROWN, section 7.3).
 

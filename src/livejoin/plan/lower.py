@@ -9,7 +9,7 @@ annotated with its multiplicity, and a store above it removes duplicates or aggr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from livejoin.plan.operators import (
     Annotated,
@@ -25,12 +25,28 @@ from livejoin.plan.operators import (
 )
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.query.relational import Aggregate, Call, Distinct, Join, Project, Relation, SetOperation, TopK
+from livejoin.schema import SqlType
 from livejoin.theory.decomposition import decompose
 from livejoin.theory.free_connex import check_free_connex
 
-Compiler = Callable[[ConjunctiveQuery], JoinPlan]
+
+@dataclass(frozen=True)
+class Compiler:
+    """How conjunctive queries are maintained.
+
+    Args:
+        plan: The plan of one.
+        output: The output that is kept for some variables of one: these and what the plan needs besides.
+    """
+
+    plan: Callable[[ConjunctiveQuery], JoinPlan]
+    output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str]]
+
 
 _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
+# Sums of squares are exact modulo 2**128, and 2**32 squares of such numbers stay within; a store sums larger ones.
+_SQUARED_BITS = 32
+_SQUARED_DIGITS = 14
 _KINDS: dict[str, ResultKind] = {
     "count": "count",
     "sum": "sum",
@@ -40,89 +56,92 @@ _KINDS: dict[str, ResultKind] = {
 }
 
 
-def lower(relation: Relation, plan: Compiler) -> Operator:
+def lower(relation: Relation, by: Compiler) -> Operator:
     """The operators for a relation.
 
     Args:
         relation: The relation.
-        plan: Chooses a join tree for a conjunctive query, free-connex for its output, and compiles it.
+        by: How its joins are maintained.
     """
     match relation:
         case Join():
-            return Scan(plan(relation.query), relation.types)
+            return Scan(by.plan(relation.query), relation.types)
         case Project():
-            return Compute(lower(relation.input, plan), relation.outputs, relation.types, relation.predicate)
+            return Compute(lower(relation.input, by), relation.outputs, relation.types, relation.predicate)
         case Distinct():
-            return _distinct(relation, plan)
+            return _distinct(relation, by)
         case Aggregate():
-            return _aggregate(relation, plan)
+            return _aggregate(relation, by)
         case SetOperation():
-            sides = (lower(relation.left, plan), lower(relation.right, plan))
+            sides = (lower(relation.left, by), lower(relation.right, by))
             return Combine(relation.kind, relation.all, sides, relation.types)
         case TopK():
-            return First(lower(relation.input, plan), relation.keys, relation.limit, relation.offset, relation.types)
+            return First(lower(relation.input, by), relation.keys, relation.limit, relation.offset, relation.types)
 
 
-def _distinct(relation: Distinct, plan: Compiler) -> Operator:
+def _distinct(relation: Distinct, by: Compiler) -> Operator:
     if not isinstance(relation.input, Join):
-        return Combine("distinct", False, (lower(relation.input, plan),), relation.types)
+        return Combine("distinct", False, (lower(relation.input, by),), relation.types)
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
-    connex = free_connex_output(query, head)
-    scan = Scan(plan(replace(query, head=_head(query, connex), free=connex)), relation.types, head)
+    connex = by.output(query, head)
+    scan = Scan(by.plan(replace(query, head=_head(query, connex), free=connex)), relation.types, head)
     if connex == head and _shows(query):
         return scan
     return Combine("distinct", False, (scan,), relation.types)
 
 
-def _aggregate(relation: Aggregate, plan: Compiler) -> Operator:
-    if isinstance(relation.input, Join) and (annotated := _annotated(relation, relation.input.query, plan)):
+def _aggregate(relation: Aggregate, by: Compiler) -> Operator:
+    if isinstance(relation.input, Join) and (annotated := _annotated(relation, relation.input.query, by)):
         return annotated
-    source = _counted(relation.input, plan) if isinstance(relation.input, Join) else lower(relation.input, plan)
+    source = _counted(relation.input, by) if isinstance(relation.input, Join) else lower(relation.input, by)
     return Group(source, relation.groups, relation.calls, relation.is_global, relation.types)
 
 
-def _counted(join: Join, plan: Compiler) -> Scan:
+def _counted(join: Join, by: Compiler) -> Scan:
     """A join whose results are given once with their multiplicity, if fewer come out than with repetitions."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     if head == query.variables and all(query.is_distinct(a) for a in range(len(query.atoms))):
-        return Scan(plan(query), join.types)
-    connex = free_connex_output(query, head)
+        return Scan(by.plan(query), join.types)
+    connex = by.output(query, head)
     count = Product((), len(query.atoms) > _NARROW_ATOMS)
-    return Scan(plan(replace(query, head=_head(query, connex), free=connex, sums=(count,))), join.types, head)
+    return Scan(by.plan(replace(query, head=_head(query, connex), free=connex, sums=(count,))), join.types, head)
 
 
-def _annotated(relation: Aggregate, query: ConjunctiveQuery, plan: Compiler) -> Annotated | None:
+def _annotated(relation: Aggregate, query: ConjunctiveQuery, by: Compiler) -> Annotated | None:
     """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products."""
     places = [output.source for output in query.outputs[: relation.groups]]
     if any(isinstance(place, str) for place in places):
         return None
     group = tuple(query.head[place] for place in places if isinstance(place, int))
     free = frozenset(query.variable(ref) for ref in group)
-    if free_connex_output(query, free) != free:
+    if by.output(query, free) != free:
         return None
     sums = [Product((), len(query.atoms) > _NARROW_ATOMS)]
     results = []
     for call in relation.calls:
-        scale = 0 if call.argument is None else relation.input.types[call.argument].scale
-        result = _result(call, scale, query, sums)
+        argument = None if call.argument is None else relation.input.types[call.argument]
+        result = _result(call, argument, query, sums)
         if result is None:
             return None
         results.append(result)
     outputs = tuple(replace(o, source=i) for i, o in enumerate(query.outputs[: relation.groups]))
-    physical = plan(replace(query, head=group, outputs=outputs, free=free, sums=tuple(sums)))
+    physical = by.plan(replace(query, head=group, outputs=outputs, free=free, sums=tuple(sums)))
     return Annotated(physical, relation.types, tuple(results), relation.is_global)
 
 
-def _result(call: Call, scale: int, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:
+def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:
     """How a call is read off an annotation whose components are added to ``sums``; None if it is no sum of products."""
     if call.distinct or call.function not in _KINDS:
         return None
-    if call.argument is None:
+    if argument is None:
         return Result("count", (0,), call.type)
     product = call.product
     if product is None:
+        return None
+    squares = call.function in ("var_pop", "var_samp")
+    if squares and (argument.bits > _SQUARED_BITS or argument.precision > _SQUARED_DIGITS):
         return None
     wide = Product(product.factors, True)
     if call.function == "count":
@@ -131,9 +150,9 @@ def _result(call: Call, scale: int, query: ConjunctiveQuery, sums: list[Product]
         Factor(f.atom, f"(({f.expression}) IS NOT NULL)::BIGINT") for f in product.factors if not _never_null(f, query)
     )
     places = [_place(sums, Product(present, sums[0].wide)), _place(sums, wide)]
-    if call.function in ("var_pop", "var_samp"):
+    if squares:
         places.append(_place(sums, Product(product.factors + product.factors, True)))
-    return Result(_KINDS[call.function], tuple(places), call.type, scale)
+    return Result(_KINDS[call.function], tuple(places), call.type, argument.scale)
 
 
 def _place(sums: list[Product], product: Product) -> int:
@@ -152,7 +171,7 @@ def _never_null(factor: Factor, query: ConjunctiveQuery) -> bool:
 
 
 def free_connex_output(query: ConjunctiveQuery, output: frozenset[str]) -> frozenset[str]:
-    """The output that is kept for some variables: the least free-connex one that contains them.
+    """The output that plans over join trees keep for some variables: the least free-connex one that contains them.
 
     A cyclic query has bags for every output. They may have to be wider for a smaller one: then all variables are kept.
     """

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from livejoin.plan.bagged import BaggedPlan
+from livejoin.plan.chain_plan import ChainPlan
+from livejoin.plan.dyn_plan import DynPlan
 from livejoin.plan.physical import PhysicalPlan
 from livejoin.query import Output
 from livejoin.query.relational import Call, SetKind, SortKey
 from livejoin.schema import SqlType
 
-JoinPlan: TypeAlias = PhysicalPlan | BaggedPlan
+JoinPlan: TypeAlias = PhysicalPlan | BaggedPlan | DynPlan | ChainPlan
 ResultKind = Literal["count", "sum", "avg", "var_pop", "var_samp"]
 
 

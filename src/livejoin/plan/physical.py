@@ -69,6 +69,11 @@ class PhysicalPlan:
         return hashlib.sha256(self.words.tobytes() + bytes([k.STATE_FORMAT])).hexdigest()[:16]
 
     @property
+    def height(self) -> int:
+        """Height of the tree."""
+        return self.tree.height
+
+    @property
     def cursor_words(self) -> int:
         """Words of an enumeration's cursor."""
         return k.CURSOR_HEADER + (len(self.nodes) + 1) * int(self.words[k.P_LEVEL])

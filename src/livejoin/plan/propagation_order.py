@@ -78,6 +78,16 @@ def propagation(relations: Sequence[frozenset[int]], start: int, kept: frozenset
     return Propagation(start, probes, tuple(groups), tuple(steps))
 
 
+def is_triangle(relations: Sequence[frozenset[int]]) -> bool:
+    """Whether three relations of two attributes each have every two of three.
+
+    >>> is_triangle([frozenset({0, 1}), frozenset({1, 2}), frozenset({2, 0})])
+    True
+    """
+    whole = frozenset[int]().union(*relations)
+    return len(relations) == len(set(relations)) == len(whole) == 3 and all(len(one) == 2 for one in relations)
+
+
 def _groups(relations: Sequence[frozenset[int]], attributes: frozenset[int]) -> list[frozenset[int]]:
     """The attributes by the relations that have them."""
     having: dict[tuple[int, ...], set[int]] = {}
