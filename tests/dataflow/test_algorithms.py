@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product as cartesian
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +16,9 @@ from hypothesis import strategies as st
 from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
 from livejoin.dataflow import chain_invariants, dyn_invariants
 from livejoin.dataflow.change_propagation import change_propagation
-from livejoin.dataflow.dyn_join import dyn_join
+from livejoin.dataflow.dyn_join import dyn_join, multiplicities
 from livejoin.dataflow.multiway import MultiwayJoin
+from livejoin.errors import UnsupportedQueryError
 from livejoin.plan.chain_plan import compile_chain
 from livejoin.plan.dyn_plan import compile_dyn
 from livejoin.plan.physical import compile_plan
@@ -224,6 +227,36 @@ def test_groups_whose_count_wraps_are_there(build: Callable[[ConjunctiveQuery], 
     assert delta == {1: Counter({(1, 0): 1})}
     assert driver.apply([(2, (1, 0), -big, 2)]) == {2: Counter({(1, 0): -1})}
     assert not driver.result()
+
+
+@FUZZ
+@given(st.data())
+def test_proposition_4_18_the_multiplicity_of_any_row(data: st.DataObject) -> None:
+    """Of every row over the domain and beyond, in the result or not."""
+    problem = data.draw(problems(cyclic=False))
+    if not problem.free:
+        problem = replace(problem, output="".join(sorted(set("".join(problem.variables)))))
+    driver = AlgorithmDriver(problem, dyn)
+    contents: list[Counter[Row]] = [Counter() for _ in range(len(problem.variables))]
+    for call in data.draw(logs(problem)):
+        driver.apply(call, emit=False)
+        for table, row, weight, _ in call:
+            contents[table][row] += weight
+    rows = list(cartesian(range(-1, 3), repeat=len(problem.output)))
+    found = multiplicities(driver.join, np.array(rows, np.int64).T.reshape(len(problem.output), len(rows)))
+    result = brute(problem, contents)
+    expected = dict(result)
+    if problem.sums:
+        expected = {row[: len(problem.output)]: row[len(problem.output) :] for row in result}
+    nothing = (0,) * found.shape[0] if problem.sums else 0
+    for row, value in zip(rows, found.T.tolist(), strict=True):
+        assert expected.get(row, nothing) == (tuple(value) if problem.sums else value[0]), row
+
+
+def test_rows_that_stand_for_several_results_have_no_multiplicity() -> None:
+    driver = AlgorithmDriver(Problem(("ab", "bc"), "ac"), dyn)
+    with pytest.raises(UnsupportedQueryError, match="without b is the sum of many"):
+        multiplicities(driver.join, np.zeros((2, 1), np.int64))
 
 
 @pytest.mark.parametrize("build", [dyn, chain])

@@ -166,6 +166,7 @@ def test_filled_and_emptied(shape: tuple[str, ...], free: str | None, shared: bo
     assert driver.join.registered == 0 and not driver.result()
 
 
+@pytest.mark.nojit
 def test_a_triangle_count_keeps_one_row() -> None:
     driver = driver_of(Problem(TRIANGLE, "", True, (Product(),), (0, 0, 0)))
     edges = [(a, b) for a in range(6) for b in range(6)]
@@ -198,6 +199,7 @@ def test_a_product_of_multiplicities_that_does_not_fit() -> None:
         driver.apply([(table, (0, 0), 1 << 30, 0) for table in range(3)])
 
 
+@pytest.mark.nojit
 def test_large_results_come_in_pieces() -> None:
     driver = driver_of(Problem(TRIANGLE, "abc", False, (), (0, 0, 0)), capacity=7)
     rows = [tuple(pair) for pair in np.ndindex(5, 5)]

@@ -58,6 +58,7 @@ def test_every_change(data: st.DataObject) -> None:
     assert driver.join.registered == 0 and heavy_values(driver) == 0
 
 
+@pytest.mark.nojit
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("tables", TABLES)
 def test_hubs(shape: tuple[str, ...], tables: tuple[int, ...]) -> None:

@@ -14,7 +14,7 @@ has O(N) entries. A value becomes heavy also when a program finds it too long, b
 After Kara, Ngo, Nikolic, Olteanu, Zhang, Counting triangles under updates in worst-case optimal time, ICDT 2019
 (IVM-epsilon, epsilon = 1/2), but for the partition: theirs is by one value of a relation, this one by both values of a
 pair. That needs O(N) space instead of O(N sqrt N), and no view where one block is short, which is almost everywhere in
-real graphs (docs/decisions).
+real graphs (docs/decisions/0009).
 
 Law: between two changes V has the sum above for all pairs of heavy values, and no entry where the sum is 0.
 """

@@ -29,7 +29,7 @@ from livejoin.kernels.layout import H_STACK
 STATE_FORMAT = 1  # changes whenever a stored state could be misread
 
 # Arena header
-ROOT = H_STACK  # the root's slot; tables and directories follow
+ROOT = H_STACK  # the root's slot; the values of a row that is looked up, tables and directories follow
 
 # Slot
 SLOT_LEN = 0
@@ -41,7 +41,9 @@ SLOT_VALUE = 3
 P_SLOT = BATCH_PLAN_HEADER  # words of a slot
 P_ATOMS = BATCH_PLAN_HEADER + 1  # number of atoms, list of their node offsets
 P_ATOM_LIST = BATCH_PLAN_HEADER + 2
-DYN_HEADER = BATCH_PLAN_HEADER + 3
+P_OUTPUT = BATCH_PLAN_HEADER + 3  # number of the variables of N, reference of their values in the arena
+P_SCRATCH = BATCH_PLAN_HEADER + 4
+DYN_HEADER = BATCH_PLAN_HEADER + 5
 
 # Node descriptor
 N_ATOM = 0
@@ -74,7 +76,10 @@ N_CONNEX_CHILDREN = 26
 N_PROGRAM = 27  # atom: program of the enumeration of what its change makes
 N_TREE_PATH = 28  # atom: number of nodes from it to the root, list of them
 N_TREE_PATH_LIST = 29
-NODE = 30
+N_VARIABLES = 30  # in N: number of the node's variables, list of their places among those of N
+N_VARIABLE_LIST = 31
+N_VALUE_LIST = 32  # in N: offsets of the variables in the node's tuples
+NODE = 33
 
 # Enumeration program: number of steps, list of them; columns of the last step, and of the steps before it
 G_STEPS = 0

@@ -59,7 +59,7 @@ from livejoin.kernels.dyn_layout import (
     X_VALUE,
 )
 from livejoin.kernels.dyn_output import level_of, write_block, write_copies, write_outer
-from livejoin.kernels.jit import helper
+from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.layout import BAG, MASK32, P_HEAD, P_MODE, P_WORDS, REF_MASK, RING, SET
 
 
@@ -93,15 +93,22 @@ def _settle(m: Any, d: Any, p: Any, cursor: Any, level: int, changed: int, lowes
     return True
 
 
+@inlined
+def slot_of_step(m: Any, p: Any, cursor: Any, step: int) -> int:
+    """The slot whose group a step opens, below the tuple that its parent's step stands on."""
+    source = p[step + STEP_SOURCE]
+    if source < 0:
+        return ROOT
+    slot: int = cursor[level_of(p, source) + K_ROW] + p[step + STEP_OFFSET]
+    if p[step + STEP_LINKED] == 1:
+        slot = (m[slot] >> 32) & MASK32
+    return slot
+
+
 @helper
 def _open(m: Any, d: Any, p: Any, cursor: Any, step: int, level: int, lowest: bool) -> bool:
     """Open the group of a step and place the level on its first tuple; False if there is none."""
-    slot = ROOT
-    source = p[step + STEP_SOURCE]
-    if source >= 0:
-        slot = cursor[level_of(p, source) + K_ROW] + p[step + STEP_OFFSET]
-        if p[step + STEP_LINKED] == 1:
-            slot = (m[slot] >> 32) & MASK32
+    slot = slot_of_step(m, p, cursor, step)
     if p[step + STEP_CHANGED] == 1:
         pending = m[slot + SLOT_PENDING]
         return pending != 0 and _settle(m, d, p, cursor, level, d[pending + X_GROUP], lowest)
@@ -166,14 +173,19 @@ def _multiply_own(m: Any, d: Any, p: Any, cursor: Any, node: int, row: int, chan
 
 
 @helper
-def _weigh(m: Any, d: Any, p: Any, cursor: Any, node: int, level: int, depth: int, spare: int) -> None:
-    """Set a level's weight: that of the level above times what its tuple contributes."""
-    at = level + K_WEIGHT
+def weigh_above(p: Any, cursor: Any, level: int, depth: int) -> None:
+    """Set a level's weight to that of the level above."""
     if depth == 0:
-        ring.set_one(cursor, p, at)
+        ring.set_one(cursor, p, level + K_WEIGHT)
     else:
-        ring.copy(cursor, at, cursor, level_of(p, depth - 1) + K_WEIGHT, p[P_WORDS])
-    _multiply_own(m, d, p, cursor, node, cursor[level + K_ROW], cursor[level + K_RECORD], at, spare)
+        ring.copy(cursor, level + K_WEIGHT, cursor, level_of(p, depth - 1) + K_WEIGHT, p[P_WORDS])
+
+
+@helper
+def weigh(m: Any, d: Any, p: Any, cursor: Any, node: int, level: int, depth: int, spare: int) -> None:
+    """Set a level's weight: that of the level above times what its tuple contributes."""
+    weigh_above(p, cursor, level, depth)
+    _multiply_own(m, d, p, cursor, node, cursor[level + K_ROW], cursor[level + K_RECORD], level + K_WEIGHT, spare)
 
 
 @helper
@@ -204,7 +216,7 @@ def _write_group(
             return cursor[level + K_INDEX] == cursor[level + K_LEN], at + count
         copies = 1
         if not plain:
-            _weigh(m, d, p, cursor, p[step + STEP_NODE], level, last, spare)
+            weigh(m, d, p, cursor, p[step + STEP_NODE], level, last, spare)
             if p[P_MODE] == BAG:
                 copies = cursor[level + K_WEIGHT] - cursor[K_COPIES]
         count = min(copies, capacity - at)
@@ -257,7 +269,7 @@ def advance(
                 break
             opened = depth == last
             if not opened and not plain:
-                _weigh(m, d, p, cursor, p[step + STEP_NODE], level, depth, spare)
+                weigh(m, d, p, cursor, p[step + STEP_NODE], level, depth, spare)
         if opened:
             level = level_of(p, last)
             done, at = _write_group(m, d, p, program, cursor, level, last == lowest, plain, out, capacity, at)
@@ -271,6 +283,6 @@ def advance(
             level = level_of(p, depth)
             if _next(m, d, p, cursor, level, depth == lowest):
                 if not plain:
-                    _weigh(m, d, p, cursor, p[steps + depth * STEP + STEP_NODE], level, depth, spare)
+                    weigh(m, d, p, cursor, p[steps + depth * STEP + STEP_NODE], level, depth, spare)
                 break
         opened = False

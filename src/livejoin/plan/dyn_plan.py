@@ -15,7 +15,7 @@ import numpy as np
 from livejoin.kernels import batch_delta as b
 from livejoin.kernels import dyn_layout as y
 from livejoin.kernels import layout as k
-from livejoin.plan.dyn_structure import DynNode, dyn_nodes
+from livejoin.plan.dyn_structure import DynNode, dyn_nodes, enumeration_order
 from livejoin.plan.physical import TableUse
 from livejoin.plan.plan_words import PlanWords
 from livejoin.plan.records import Records, factor_triples, lay_out_records
@@ -36,6 +36,7 @@ class DynPlan:
         live: Whether deltas are asked for; the state is the same.
         words: The plan, int64; see `livejoin.kernels.dyn_layout`.
         nodes: The nodes of DYN's tree in preorder.
+        output: The variables of N, sorted.
         tables: The base tables in the order of the plan's table descriptors.
         header_words: Words of the arena's header, directories and tables included.
         directories: References of the directory headers in the arena.
@@ -47,6 +48,7 @@ class DynPlan:
     live: bool
     words: np.ndarray
     nodes: tuple[DynNode, ...]
+    output: tuple[str, ...]
     tables: tuple[TableUse, ...]
     header_words: int
     directories: tuple[int, ...]
@@ -122,7 +124,9 @@ class _Compiler:
         self.node_of_atom = {node.atom: i for i, node in enumerate(nodes) if node.atom is not None}
         self.records: Records = lay_out_records(query, _OWN)
         self.places = [self._place(node) for node in nodes]
-        arena = y.ROOT + self.slot
+        self.output = tuple(sorted({v for node in nodes if node.connex for v in node.variables}))
+        self.scratch = y.ROOT + self.slot
+        arena = self.scratch + len(self.output)
         self.table_headers = [arena + t * k.TABLE for t in range(len(self.records.tables))]
         arena += k.TABLE * len(self.records.tables)
         self.directory_of: dict[int, int] = {}
@@ -159,6 +163,8 @@ class _Compiler:
             b.P_LISTS: y.LISTS * len(self.nodes),
             b.P_RECORD: y.RECORD + self.value,
             y.P_SLOT: self.slot,
+            y.P_OUTPUT: len(self.output),
+            y.P_SCRATCH: self.scratch,
             y.P_ATOMS: len(self.query.atoms),
             y.P_ATOM_LIST: out.put([self.at[self.node_of_atom[a]] for a in range(len(self.query.atoms))]),
         }
@@ -169,6 +175,7 @@ class _Compiler:
             live=self.live,
             words=np.array(out.words, dtype=np.int64),
             nodes=self.nodes,
+            output=self.output,
             tables=tables,
             header_words=self.header_words,
             directories=tuple(dict.fromkeys(self.directory_of.values())),
@@ -212,6 +219,10 @@ class _Compiler:
             words[y.N_FACTOR_LIST] = out.put([word for triple in triples for word in triple])
             words[y.N_TREE_PATH], words[y.N_TREE_PATH_LIST] = len(path), out.put([self.at[n] for n in path])
             words[y.N_PROGRAM] = self._program(i)
+        if node.connex:
+            words[y.N_VARIABLES] = len(node.variables)
+            words[y.N_VARIABLE_LIST] = out.put([self.output.index(v) for v in node.variables])
+            words[y.N_VALUE_LIST] = out.put([self._offset(i, v) for v in node.variables])
         words[y.N_PARENT] = -1
         if node.parent is not None:
             parent = self.nodes[node.parent]
@@ -235,7 +246,7 @@ class _Compiler:
     def _program(self, atom: int | None) -> int:
         """The enumeration program of what a change of an atom's node makes, or of the whole result for None."""
         changed = [] if atom is None else [n for n in self._path(atom) if self.nodes[n].connex][::-1]
-        order = self._order(changed)
+        order = enumeration_order(self.nodes, changed, [atom.predicate is not None for atom in self.query.atoms])
         steps: list[int] = []
         for node in order:
             parent = self.nodes[node].parent
@@ -267,27 +278,6 @@ class _Compiler:
         }
         out.fill(at, words)
         return at
-
-    def _order(self, first: Sequence[int]) -> list[int]:
-        """The nodes of N, those given first, parents before children and leaves that are not filtered last."""
-        order = list(first) or [0]
-
-        def width(node: int) -> tuple[bool, int]:
-            below = [node]
-            for one in below:
-                below.extend(self.nodes[one].children)
-            atoms = [a for one in below if (a := self.nodes[one].atom) is not None]
-            return all(self.query.atoms[a].predicate is None for a in atoms), -len(atoms)
-
-        def descend(node: int) -> None:
-            for child in sorted(self.nodes[node].children, key=width):
-                if self.nodes[child].connex and child not in order:
-                    order.append(child)
-                    descend(child)
-
-        for node in tuple(order):
-            descend(node)
-        return order
 
     def _source(self, ref: ColumnRef, order: Sequence[int]) -> tuple[int, int]:
         """Depth of the step that gives a head column, and the offset in its tuples."""

@@ -72,5 +72,35 @@ def dyn_nodes(tree: JoinTree, free: frozenset[str] | None, distinct: Sequence[bo
     return tuple(nodes)
 
 
+def enumeration_order(nodes: Sequence[DynNode], first: Sequence[int], filtered: Sequence[bool]) -> list[int]:
+    """The nodes of N in the order of an enumeration, parents before children.
+
+    The innermost group should be long, so subtrees of unfiltered atoms come last.
+
+    Args:
+        nodes: The nodes.
+        first: Nodes to begin with, from the root downwards; none for the root alone.
+        filtered: Whether each atom has a predicate.
+    """
+    order = list(first) or [0]
+
+    def inwardness(node: int) -> tuple[bool, int]:
+        below = [node]
+        for one in below:
+            below.extend(nodes[one].children)
+        atoms = [a for one in below if (a := nodes[one].atom) is not None]
+        return not any(filtered[a] for a in atoms), -len(atoms)
+
+    def descend(node: int) -> None:
+        for child in sorted(nodes[node].children, key=inwardness):
+            if nodes[child].connex and child not in order:
+                order.append(child)
+                descend(child)
+
+    for node in tuple(order):
+        descend(node)
+    return order
+
+
 def _is_guard(tree: JoinTree, parent: int, child: int) -> bool:
     return set(tree.nodes[parent].variables) <= set(tree.nodes[child].variables)
