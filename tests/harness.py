@@ -48,7 +48,7 @@ class Harness:
 
     def create_view(self, name: str, query: QuerySpec, deltas: bool = True) -> None:
         """Create a view over the tables as they are; its first result must be right at once."""
-        view = self.database.create_view(name, query.sql, deltas=deltas)
+        view = self.database.create_view(name, query.sql, deltas=deltas, algorithm=query.algorithm)
         watched = _Watched(query, deltas, multiset(view.to_arrow()))
         assert_same_rows(watched.total, self.oracle.result(query.plain), f"{name} when it was created")
         if deltas:

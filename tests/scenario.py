@@ -13,6 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from livejoin.plan.algorithm import Algorithm
+
 Row = tuple[Any, ...]
 
 DELTA_SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
@@ -93,6 +95,7 @@ class QuerySpec:
         groups: Positions of the columns of its groups if each row of the result is a group; then a delta replaces rows
             by update pairs. () for a single row; None for other queries.
         shows_groups: Whether those are all columns of the groups, so that they name a row of the result.
+        algorithm: What maintains the joins.
     """
 
     sql: str
@@ -100,6 +103,7 @@ class QuerySpec:
     joins: tuple[str, ...] = ()
     groups: tuple[int, ...] | None = None
     shows_groups: bool = True
+    algorithm: Algorithm = "auto"
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ class Scenario:
             window = f", window_rows={table.window_rows}" if table.window_rows else ""
             lines.append(f"db.create_table({table.name!r}, {table.column_list!r}{window})")
         for number, query in enumerate(self.queries):
-            lines.append(f"view{number} = db.create_view('v{number}', {query.sql!r})")
+            lines.append(f"view{number} = db.create_view('v{number}', {query.sql!r}, algorithm={query.algorithm!r})")
             lines.append(f"# plain: {query.plain}")
         for commit in self.commits:
             data = {

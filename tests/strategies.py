@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from livejoin.plan.algorithm import Algorithm
 from random_queries import queries
 from scenario import Change, ColumnSpec, ColumnType, CommitSpec, QuerySpec, Row, Scenario, TableSpec, canonical_row
 
@@ -27,6 +29,9 @@ FUZZ = settings(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+
+# As often the planner's choice as all others together.
+ALGORITHMS: tuple[Algorithm, ...] = ("auto", "auto", "auto", "crown", "dyn", "change-propagation")
 
 TYPES = (
     ColumnType("BOOLEAN", pa.bool_(), "boolean", (True, False), ("TRUE", "FALSE")),
@@ -136,7 +141,10 @@ def commits(
     errors: bool = True,
     sizes: tuple[int, ...] = (4, 8, 2, 12, 1, 16, 0),
 ) -> list[CommitSpec]:
-    """Commits in which every change is possible at its turn, and now and then a bad commit that must change nothing."""
+    """Commits in which every change is possible at its turn, and now and then a bad commit that must change nothing.
+
+    In half of the cases the last one leaves all tables empty.
+    """
     present: dict[str, list[Row]] = {t.name: [] for t in specs}
     result = []
     for _ in range(draw(st.sampled_from([n for n in (3, 1, 2, 4, 5, 6, 8) if n <= max_commits]))):
@@ -153,6 +161,9 @@ def commits(
             changes.insert(draw(st.integers(0, len(changes))), change)
             result.append(CommitSpec(tuple(changes), error))
             present = before
+    if draw(st.booleans()):
+        gone = [Change(name, "delete", row) for name, contents in present.items() for row in contents]
+        result.append(CommitSpec(tuple(gone)))
     return result
 
 
@@ -221,9 +232,12 @@ def scenarios(
     max_columns: int = 4,
     sizes: tuple[int, ...] = (4, 8, 2, 12, 1, 16, 0),
 ) -> Scenario:
-    """Tables, queries over them, and commits of about so many changes."""
+    """Tables, queries over them, each by some algorithm, and commits of about so many changes."""
     specs = draw(tables(keys, max_tables, max_columns))
-    chosen = tuple(draw(queries(specs)) for _ in range(draw(st.integers(1, max_queries))))
+    chosen = tuple(
+        replace(draw(queries(specs)), algorithm=draw(st.sampled_from(ALGORITHMS)))
+        for _ in range(draw(st.integers(1, max_queries)))
+    )
     steps = tuple(draw(commits(specs, max_commits, errors, sizes)))
     forms = tuple(draw(st.sampled_from(["arrow", "dicts", "tuples", "chunks"])) for _ in steps)
     return Scenario(specs, chosen, steps, forms)

@@ -160,7 +160,6 @@ class Database:
                 msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
                 raise SchemaError(msg)
         known = self._known(query.joins, statistics)
-        ready(algorithm)
         plan = plan_query(query, known, deltas, algorithm)
         view = View(name, query, plan, deltas, self._codec, self._tables, known, algorithm)
         view._rebuild()
@@ -463,7 +462,6 @@ class Database:
         for kept in image.views:
             query = bind_query(kept.sql, database._catalog)
             known = Statistics.from_plain(kept.statistics)
-            ready(kept.algorithm)
             plan = plan_query(query, known, kept.deltas, kept.algorithm)
             view = View(kept.name, query, plan, kept.deltas, database._codec, database._tables, known, kept.algorithm)
             if digest(plan) == kept.digest:

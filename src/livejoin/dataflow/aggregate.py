@@ -48,9 +48,10 @@ class AggregateStore:
         self._codec = codec
         self._capacity = capacity
         self.arena = Arena(plan.header_words, (g.G_DIRECTORY,))
-        if plan.is_global:
-            nothing = np.zeros((self._lines(), 1), np.int64)
-            self._run(nothing, np.zeros(1, np.int64), np.zeros(1, np.int64), emit=False)
+        # A global result stands there without rows; no row at all compiles the kernel now and not in a commit.
+        nothing = np.zeros((self._lines(), int(plan.is_global)), np.int64)
+        weights = np.zeros(nothing.shape[1], np.int64)
+        self._run(nothing, weights, weights, emit=False)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply the changes of the one input; which rows of results go and come, net within each version.

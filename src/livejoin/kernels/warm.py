@@ -1,4 +1,7 @@
-"""Compiles all kernels, or loads them from the cache, before they are needed; once a process."""
+"""Compiles the kernels that every view needs, or loads them from the cache, before they are needed; once a process.
+
+What only some views need, as groups or bags, is compiled when the first such view is made. Both are announced.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from typing import Any
 
 import numba
 from numba.core import types
+from numba.core.event import Event, Listener, register
 
-from livejoin.kernels import binary_join, counting, dyn, dyn_counting, maintain, records, rows, staging, window
+from livejoin.kernels import counting, maintain, records, rows, staging, window
 
 logger = logging.getLogger("livejoin")
 
@@ -21,7 +25,6 @@ _LINE = types.Array(_INT, 1, "C")
 _MATRIX = types.Array(_INT, 2, "C")
 _STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX, _LINE, _BOOL, _MATRIX)
 
-# Smallest first: the first one tells whether the cache holds them.
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (rows.rehash, (_LINE, _LINE)),
     (rows.live_rows, (_LINE, _LINE, _INT, _LINE, _LINE)),
@@ -38,50 +41,64 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)),
 )
 
-_BATCHES = (_LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)
 
-# What only views with a certain algorithm need.
-_BY_NAME: dict[str, tuple[tuple[Any, tuple[Any, ...]], ...]] = {
-    "dyn": (
-        (dyn_counting.count, (_LINE, _LINE)),
-        (dyn.scan, (_LINE, _LINE, _LINE, _MATRIX)),
-        (dyn.maintain, _BATCHES),
-    ),
-    "change-propagation": (
-        (binary_join.count, (_LINE, _LINE)),
-        (binary_join.scan, (_LINE, _LINE, _LINE, _MATRIX)),
-        (binary_join.maintain, _BATCHES),
-    ),
-}
+class _Announcer(Listener):
+    """Says, once a group of kernels, that they are being compiled, which takes some seconds."""
+
+    def __init__(self) -> None:
+        self.told: set[str] = set()
+        self.started = False
+        self._depth = 0
+
+    def on_start(self, event: Event) -> None:
+        """A function begins to be compiled; a kernel's helpers are inside it."""
+        module = _own_module(event)
+        if not module:
+            return
+        text = f"compiling the kernels of {module.replace('_', ' ')}, once ..." if self.started else _AT_START
+        if self._depth == 0 and text not in self.told:
+            self.told.add(text)
+            _say(text)
+        self._depth += 1
+
+    def on_end(self, event: Event) -> None:
+        """It was compiled."""
+        self._depth -= bool(_own_module(event))
 
 
-def ready(algorithm: str = "auto") -> float:
+_AT_START = "compiling the kernels for this machine, once (about 25 s) ..."
+_PACKAGE = __name__.rpartition(".")[0] + "."
+
+
+def _own_module(event: Event) -> str:
+    """The last part of the module's name if the function that is compiled is one of these kernels, else nothing."""
+    module = str(event.data["dispatcher"].py_func.__module__)
+    return module.removeprefix(_PACKAGE) if module.startswith(_PACKAGE) else ""
+
+
+def ready() -> float:
     """Make the kernels ready to run and say on standard error what happened; later calls do nothing.
 
-    ``logging.getLogger("livejoin").setLevel(logging.WARNING)`` silences the line.
-
-    Args:
-        algorithm: Also those of this algorithm, if it has kernels of its own.
+    ``logging.getLogger("livejoin").setLevel(logging.WARNING)`` silences the lines.
 
     Returns:
-        Seconds it took: about 20 when the kernels are compiled, under 2 when they come from the cache.
+        Seconds it took: about 25 when the kernels are compiled, under 2 when they come from the cache.
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return 0.0
-    return _ready(algorithm if algorithm in _BY_NAME else "auto")
+    return _ready()
 
 
 @cache
-def _ready(algorithm: str) -> float:
+def _ready() -> float:
     begin = time.perf_counter()
-    compiling = False
-    for kernel, signature in _BY_NAME.get(algorithm, _KERNELS):
+    announcer = _Announcer()
+    register("numba:compile", announcer)  # type: ignore[no-untyped-call]
+    for kernel, signature in _KERNELS:
         kernel.compile(signature)
-        if kernel.stats.cache_misses and not compiling:
-            compiling = True
-            _say("compiling the kernels for this machine, once (about 20 s) ...")
+    announcer.started = True
     seconds = time.perf_counter() - begin
-    _say(f"kernels {'compiled' if compiling else 'loaded from the cache'} in {seconds:.1f} s")
+    _say(f"kernels {'compiled' if announcer.told else 'loaded from the cache'} in {seconds:.1f} s")
     return seconds
 
 
