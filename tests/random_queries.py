@@ -1,8 +1,8 @@
 """A strategy for random conjunctive queries, rendered as SQL in mixed syntax.
 
 Atoms are drawn along a random tree: every atom shares variables with one earlier atom only (its parent), which is the
-running intersection property, so that the query is acyclic, and every acyclic query can be drawn. On demand the tree
-begins with a cycle of atoms.
+running intersection property, so that the query is acyclic, and every acyclic query can be drawn. Now and then the tree
+begins with a cycle of three to five atoms.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ class Atom:
 
 @st.composite
 def queries(draw: st.DrawFn, tables: tuple[TableSpec, ...], max_atoms: int = 6) -> QuerySpec:
-    """A query over the tables, acyclic by construction."""
-    rendering = draw_join(draw, tables, max_atoms)
+    """A join over the tables; one in eight is cyclic, with at most 5 atoms."""
+    acyclic = draw(st.integers(1, 8)) < 8
+    rendering = draw_join(draw, tables, max_atoms if acyclic else min(5, max_atoms), acyclic)
     text, plain = rendering.body()
     select, plain_select = rendering.select()
     return QuerySpec(f"SELECT {select} {text}", f"SELECT {plain_select} {plain}")
@@ -64,7 +65,7 @@ def _draw_cycle(draw: st.DrawFn, tables: tuple[TableSpec, ...]) -> tuple[list[At
         return [], []
     family = draw(st.sampled_from(sorted({table.columns[one].type.family for table, one, _ in pairs})))
     pairs = [(table, one, two) for table, one, two in pairs if table.columns[one].type.family == family]
-    length = draw(st.sampled_from([3, 3, 4]))
+    length = draw(st.sampled_from([3, 3, 4, 3, 4, 5]))
     atoms, families = [], [family] * length
     for number in range(length):
         table, one, two = draw(st.sampled_from(pairs))

@@ -17,7 +17,7 @@ from scenario import ColumnType, QuerySpec, TableSpec
 CLASSES = ("distinct", "groups", "global", "sets", "first")
 CYCLIC = 6  # one join in so many is cyclic
 
-MAX_ATOMS = 4
+MAX_ATOMS = 5
 
 _AGGREGATED = ("groups", "global")
 
