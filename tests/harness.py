@@ -64,8 +64,9 @@ class Harness:
         return any(after.count(text) > RESULT_LIMIT for text in texts)
 
     def grows_large(self, changes: Sequence[Change]) -> bool:
-        """Whether that is so at any point on the way, change by change."""
-        return any(self.too_large(changes[:end]) for end in range(1, len(changes) + 1))
+        """Whether that is so at any point on the way, change by change; then none of the later ones is run either."""
+        self.stopped = self.stopped or any(self.too_large(changes[:end]) for end in range(1, len(changes) + 1))
+        return self.stopped
 
     def run(self, commit: CommitSpec, form: str = "arrow") -> None:
         """One commit, good or bad, with all checks; from the first that makes a result too large, none is run."""
