@@ -6,9 +6,9 @@ from textwrap import dedent, indent
 
 import pytest
 
-from livejoin.plan import Explanation, describe
+from livejoin.plan import Explanation, Statistics, describe, describe_query
 from livejoin.schema import Catalog
-from livejoin.sql import bind, parse_columns
+from livejoin.sql import bind, bind_query, parse_columns
 
 pytestmark = pytest.mark.nojit
 
@@ -125,3 +125,37 @@ def test_a_triangle_is_one_bag() -> None:
     assert "no  acyclic" in text
     assert "refused" not in text
     assert "state, predicted" not in text
+
+
+@pytest.mark.parametrize(
+    ("sql", "bound", "update", "space"),
+    [
+        ("SELECT src, min(dst) FROM G GROUP BY src", "O1", "and one look-up in the store above it", "each group, with"),
+        ("SELECT src FROM G ORDER BY src LIMIT 3", "O1", "and one look-up in the store above it", "each row, in order"),
+        (
+            "SELECT DISTINCT A.src, B.dst FROM G A, G B WHERE A.dst = B.src",
+            "linear",
+            "at most O(N) for",
+            "distinct row",
+        ),
+        (
+            "SELECT A.src, max(name) FROM G A, P WHERE A.dst = id GROUP BY A.src",
+            "linear",
+            "at most O(N) for",
+            "each group",
+        ),
+        (
+            "SELECT A.src, min(C.dst) FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src GROUP BY A.src",
+            "polynomial",
+            "at most O(N^2) for",
+            "each group, with",
+        ),
+        ("SELECT src FROM G UNION ALL SELECT dst FROM G", "O1", "q-hierarchical)", "size of the result"),
+    ],
+)
+def test_a_store_above_a_join_is_part_of_the_promise(sql: str, bound: str, update: str, space: str) -> None:
+    """DYN, section 5.1: where the output is not free-connex, a change costs what the join gains and loses."""
+    promise = describe_query(bind_query(sql, CATALOG), Statistics()).guarantee
+    assert str(promise.bound) == bound
+    assert update in promise.update
+    assert space in promise.space

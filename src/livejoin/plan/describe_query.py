@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from livejoin.changes import ChangeBatch
 from livejoin.plan.algorithm import Algorithm
@@ -11,10 +12,13 @@ from livejoin.plan.chain_plan import ChainPlan
 from livejoin.plan.describe import describe
 from livejoin.plan.describe_algorithm import as_maintained
 from livejoin.plan.explanation import Explanation
+from livejoin.plan.guarantee import stored_guarantee
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, leaves
 from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import Statistics, observe
+from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
+from livejoin.theory.edge_cover import fractional_edge_cover
 
 
 def describe_query(
@@ -39,13 +43,66 @@ def describe_query(
     plan = plan_query(query, known, live, algorithm)
     above = tuple(_lines(plan))
     told = [
-        as_maintained(
-            describe(leaf.physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), leaf.physical),
-            leaf.physical,
+        _with_store(
+            as_maintained(
+                describe(
+                    leaf.physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), leaf.physical
+                ),
+                leaf.physical,
+            ),
+            leaf.physical.query,
+            kept,
         )
-        for i, leaf in enumerate(leaves(plan))
+        for i, (leaf, kept) in enumerate(zip(leaves(plan), _kept(plan, ""), strict=True))
     ]
     return replace(told[0], sql=query.sql, others=tuple(told[1:]))
+
+
+def _kept(plan: Operator, above: str) -> Iterator[str]:
+    """For each leaf, what the first store above it keeps; empty if there is none."""
+    match plan:
+        case Scan() | Annotated():
+            yield above
+        case Compute():
+            yield from _kept(plan.input, above)
+        case Combine():
+            kept = above if plan.kind == "union" and plan.all else "each distinct row with its numbers"
+            for one in plan.inputs:
+                yield from _kept(one, kept)
+        case Group():
+            values = ", with the values of MIN, MAX, ARRAY_AGG and DISTINCT" if _keeps_values(plan) else ""
+            yield from _kept(plan.input, f"each group{values}")
+        case First():
+            yield from _kept(plan.input, "each row, in order (a look-up costs O(log rows))")
+
+
+def _keeps_values(plan: Group) -> bool:
+    return any(call.distinct or call.function in ("min", "max", "array_agg") for call in plan.calls)
+
+
+def _with_store(told: Explanation, query: ConjunctiveQuery, kept: str) -> Explanation:
+    """What is promised where every row that the join gains or loses goes into a store."""
+    if not kept:
+        return told
+    return replace(told, guarantee=stored_guarantee(told.guarantee, str(_changed_results(query)), kept))
+
+
+def _changed_results(query: ConjunctiveQuery) -> Fraction:
+    """One change adds or removes at most as many results as this power of the base rows says.
+
+    It is the fractional edge cover number of what the changed row leaves open (Atserias, Grohe, Marx, FOCS 2008), for
+    the atoms that can change; equal rows that are different base rows count.
+    """
+    by_row = [
+        edge if query.free is not None or query.is_distinct(i) else edge | {f"row of {i}"}
+        for i, edge in enumerate(query.edges)
+    ]
+    free = frozenset[str]().union(*by_row) if query.free is None else query.free
+    powers = [Fraction(0)]
+    for atom, edge in zip(query.atoms, by_row, strict=True):
+        if not atom.table.static and (open_ := free - edge):
+            powers.append(fractional_edge_cover([other & open_ for other in by_row], open_).number)
+    return max(powers)
 
 
 def _lines(plan: Operator) -> Iterator[str]:

@@ -187,5 +187,30 @@ def annotated_guarantee(below: Guarantee, widens: str) -> Guarantee:
     )
 
 
+def stored_guarantee(below: Guarantee, changed: str, kept: str) -> Guarantee:
+    """What a plan promises for a join whose rows go into a store above it (DYN, section 5.1).
+
+    Args:
+        below: What the plan of the join promises.
+        changed: The power of the base rows that bounds how many rows of the join a change adds or removes, as text.
+        kept: What the store keeps.
+    """
+    if changed == "0":
+        bound, update = below.bound, f"{below.update}; and one look-up in the store above it"
+    else:
+        bound = max(below.bound, UpdateBound.LINEAR if changed == "1" else UpdateBound.POLYNOMIAL)
+        rows = f"at most {_power(changed)} for N base rows"
+        update = f"{below.update}; and one look-up in the store above it a row that the join gains or loses, {rows}"
+    return replace(
+        below,
+        bound=bound,
+        update=update,
+        delay="constant delay a row, from the store",
+        space=f"{below.space}; and in the store {kept}",
+        preprocessing=f"{below.preprocessing}, then the rows of the join once",
+        source=f"{below.source}; DYN, section 5.1",
+    )
+
+
 def _power(exponent: str) -> str:
     return "O(N)" if exponent == "1" else f"O(N^({exponent}))" if "/" in exponent else f"O(N^{exponent})"

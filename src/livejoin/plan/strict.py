@@ -41,4 +41,5 @@ def _witness(explanation: Explanation) -> str:
         found = explanation.query_class[name]
         if not found.holds:
             return f"{meaning}, {found.because}"
-    return f"it is maintained by a {explanation.plan.title}"
+    above = f", and above it {'; '.join(explanation.operators)}" if explanation.operators else ""
+    return f"it is maintained by a {explanation.plan.title}{above}"
