@@ -161,9 +161,9 @@ def tree_candidate(
 def foreign_key_candidates(
     query: ConjunctiveQuery, atoms: tuple[AtomOutline, ...], problem: Problem
 ) -> list[Candidate]:
-    """The foreign-key plan of a query that is foreign-key acyclic."""
+    """The foreign-key plan of a query that is foreign-key acyclic; of one table it is the join tree."""
     graph = foreign_key_graph(query)
-    if not foreign_key_acyclic(graph):
+    if len(atoms) == 1 or not foreign_key_acyclic(graph):
         return []
     outline = graph_outline(graph, assertion_keys(graph), atoms)
     root = graph.digraph.roots[0]
@@ -171,7 +171,7 @@ def foreign_key_candidates(
     guarantee = foreign_key_guarantee(UpdateBound.ALWAYS if alone else UpdateBound.FIFO)
     depths = {node.atoms[0]: node.depth for node in outline.nodes}
     cost = sum(depths[atom.alias] * weight for atom, weight in zip(atoms, problem.weights, strict=True))
-    line = " ".join(f"{atoms[e.parent].alias}->{atoms[e.child].alias}" for e in graph.references) or atoms[root].alias
+    line = " ".join(f"{atoms[e.parent].alias}->{atoms[e.child].alias}" for e in graph.references)
     return [Candidate(outline, line, guarantee, cost, 1.0, _KEYED)]
 
 
