@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from livejoin.dataflow.compute import compute
 from livejoin.dataflow.delta import change_table, delta_table, is_injective, result_columns
-from livejoin.dataflow.leaf import AnnotatedLeaf, ScanLeaf
+from livejoin.dataflow.leaf import AnnotatedLeaf, ScanLeaf, make_leaf
 from livejoin.dataflow.rows import Delta, Rows, concatenate
 from livejoin.dataflow.store import Store, make_store, used_words
+from livejoin.dataflow.workers import Workers
 from livejoin.errors import CapacityError
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
 from livejoin.schema import Kind
@@ -35,12 +36,14 @@ class Flow:
         schema: The Arrow schema of the result.
         codec: The database's codec.
         deltas: Whether the view's deltas are asked for.
+        workers: The database's threads.
     """
 
-    def __init__(self, plan: Operator, schema: pa.Schema, codec: Codec, deltas: bool) -> None:
+    def __init__(self, plan: Operator, schema: pa.Schema, codec: Codec, deltas: bool, workers: Workers) -> None:
         self._schema = schema
         self._codec = codec
         self._deltas = deltas
+        self._workers = workers
         self.leaves: list[ScanLeaf | AnnotatedLeaf] = []
         self._stores: list[Store] = []
         self._quiet = not deltas and not has_store(plan)
@@ -147,7 +150,7 @@ class Flow:
     def _make(self, plan: Operator) -> _Node:
         match plan:
             case Scan() | Annotated():
-                leaf = ScanLeaf(plan, self._codec) if isinstance(plan, Scan) else AnnotatedLeaf(plan, self._codec)
+                leaf = make_leaf(plan, self._codec, self._workers)
                 self.leaves.append(leaf)
                 return _LeafNode(leaf, len(self.leaves) - 1)
             case Compute():

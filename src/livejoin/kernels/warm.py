@@ -11,7 +11,7 @@ from typing import Any
 import numba
 from numba.core import types
 
-from livejoin.kernels import binary_join, counting, dyn, dyn_counting, maintain, records, rows, staging, window
+from livejoin.kernels import binary_join, counting, dyn, dyn_counting, maintain, records, route, rows, staging, window
 
 logger = logging.getLogger("livejoin")
 
@@ -19,6 +19,7 @@ _INT = types.int64
 _BOOL = types.boolean
 _LINE = types.Array(_INT, 1, "C")
 _MATRIX = types.Array(_INT, 2, "C")
+_SHORT = types.Array(types.int32, 1, "C")
 _STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX, _LINE, _BOOL, _MATRIX)
 
 # Smallest first: the first one tells whether the cache holds them.
@@ -31,7 +32,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (staging.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
     (staging.stage_commit, _STORE),
     (staging.stage_changes, (*_STORE, _MATRIX)),
-    (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _INT)),
+    (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE, _INT)),
     (records.load_factors, (_LINE, _LINE, _INT, _LINE, _MATRIX)),
     (counting.count, (_LINE, _LINE)),
     (maintain.scan, (_LINE, _LINE, _LINE, _MATRIX)),
@@ -40,7 +41,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
 
 _BATCHES = (_LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)
 
-# What only views with a certain algorithm need.
+# What only views with a certain algorithm or with several cells need.
 _BY_NAME: dict[str, tuple[tuple[Any, tuple[Any, ...]], ...]] = {
     "dyn": (
         (dyn_counting.count, (_LINE, _LINE)),
@@ -52,6 +53,11 @@ _BY_NAME: dict[str, tuple[tuple[Any, tuple[Any, ...]], ...]] = {
         (binary_join.scan, (_LINE, _LINE, _LINE, _MATRIX)),
         (binary_join.maintain, _BATCHES),
     ),
+    "cells": (
+        (route.place, (_LINE, _SHORT, _LINE, _LINE, _LINE)),
+        (route.gather, (_MATRIX, _LINE, _LINE, _MATRIX)),
+        (route.route, (_MATRIX, _INT, _LINE, _LINE, _INT, _INT, _INT, _LINE, _INT, _SHORT, _SHORT, _LINE, _LINE)),
+    ),
 }
 
 
@@ -61,7 +67,7 @@ def ready(algorithm: str = "auto") -> float:
     ``logging.getLogger("livejoin").setLevel(logging.WARNING)`` silences the line.
 
     Args:
-        algorithm: Also those of this algorithm, if it has kernels of its own.
+        algorithm: Those of this algorithm instead, if it has kernels of its own; ``cells``: those that split joins.
 
     Returns:
         Seconds it took: about 20 when the kernels are compiled, under 2 when they come from the cache.

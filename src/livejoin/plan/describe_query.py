@@ -23,6 +23,7 @@ def describe_query(
     live: bool = True,
     log: Sequence[ChangeBatch] | None = None,
     algorithm: Algorithm = "auto",
+    threads: int = 1,
 ) -> Explanation:
     """Explain a query and the operators that maintain it; as `describe`.
 
@@ -32,11 +33,12 @@ def describe_query(
         live: Whether the view's deltas are asked for.
         log: A change log, one batch a table.
         algorithm: What maintains the joins.
+        threads: Cells that each join is split into where it can be.
     """
     known = statistics
     for join in query.joins:
         known = known if log is None else known.over(observe(log, join))
-    plan = plan_query(query, known, live, algorithm)
+    plan = plan_query(query, known, live, algorithm, threads)
     above = tuple(_lines(plan))
     told = [
         as_maintained(
