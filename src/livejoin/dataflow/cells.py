@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.dataflow.merge import merged
+from livejoin.dataflow.merge import halve, merged
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.workers import Workers
 from livejoin.kernels import layout as k
@@ -110,10 +110,29 @@ class CellJoin:
         Raises:
             CapacityError: A cell becomes too large; the state is of no use any more.
         """
-        loads, self._waiting = self._waiting, {}
+        loads = self._loads()
         tasks = [partial(cell.maintain, loads, events, emit, capacity) for cell in self._cells]
         parts = self._run(tasks, events.shape[1])
         yield from merged(parts, bool(self.plan.query.sums))
+
+    def changes(self, events: Words, finish: Callable[[DeltaChunk], T]) -> list[T]:
+        """Apply events of results without annotations; the delta's chunks in order, each made into something else.
+
+        For events of one version the thread of the cell does this, chunk by chunk, while the words are in its cache.
+
+        Args:
+            events: As for `maintain`.
+            finish: What each chunk is made into.
+
+        Raises:
+            CapacityError: As for `maintain`. Also what ``finish`` raises; the state is of no use any more.
+        """
+        versions = events[k.V_VERSION]
+        if versions.size and versions[0] != versions[-1]:  # they are ascending
+            return [finish(chunk) for chunk in self.maintain(events, emit=True)]
+        loads = self._loads()
+        parts = self._run([partial(cell.changes, loads, events, finish) for cell in self._cells], events.shape[1])
+        return [one for side in (0, 1) for part in parts for one in part[side]]
 
     def scan(self, capacity: int) -> Iterator[Words]:
         """Full enumeration with constant delay, a buffer of each cell at a time; as `MultiwayJoin.scan`."""
@@ -161,6 +180,11 @@ class CellJoin:
         sizes = [cell.sizes() for cell in self._cells]
         return sum(used for used, _ in sizes), sum(capacity for _, capacity in sizes)
 
+    def _loads(self) -> Mapping[int, _Load]:
+        """The rows that wait to be loaded, once."""
+        loads, self._waiting = self._waiting, {}
+        return loads
+
     def _run(self, tasks: Sequence[Callable[[], T]], work: int) -> list[T]:
         """Run a task of each cell, side by side if there is enough work."""
         return self._workers.run(tasks) if work >= LEAST_WORK else [task() for task in tasks]
@@ -186,10 +210,27 @@ class _Cell:
         self, loads: Mapping[int, _Load], events: Words, emit: bool, capacity: int | None
     ) -> Sequence[DeltaChunk]:
         """Apply those of the events that concern the cell; the delta."""
+        chosen = self._take(loads, events)
+        return list(self.join.maintain(chosen, emit, capacity)) if chosen.shape[1] else []
+
+    def changes(
+        self, loads: Mapping[int, _Load], events: Words, finish: Callable[[DeltaChunk], T]
+    ) -> tuple[list[T], list[T]]:
+        """Apply those of the events, of one version, that concern the cell; what goes and what comes."""
+        chosen = self._take(loads, events)
+        sides: tuple[list[T], list[T]] = ([], [])
+        for chunk in self.join.maintain(chosen, emit=True) if chosen.shape[1] else ():
+            for side, half in zip(sides, halve(chunk), strict=True):
+                if half.rows:
+                    side.append(finish(half))
+        return sides
+
+    def _take(self, loads: Mapping[int, _Load], events: Words) -> Words:
+        """Bring rows into the cell; the events that concern it."""
         chosen = self._routed(loads, events)
         for table, load in loads.items():
             self._load(table, load)
-        return list(self.join.maintain(chosen, emit, capacity)) if chosen.shape[1] else []
+        return chosen
 
     def _routed(self, loads: Mapping[int, _Load], events: Words) -> Words:
         """The events that concern the cell, as its join calls rows and atoms."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from livejoin.plan.operators import Annotated, JoinPlan, Scan
 from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
+AnyJoin: TypeAlias = MultiwayJoin | BaggedJoin | BatchJoin | CellJoin
 
 
 class ScanLeaf:
@@ -127,7 +129,7 @@ def make_leaf(plan: Scan | Annotated, codec: Codec, workers: Workers) -> ScanLea
     return ScanLeaf(plan, codec, workers) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec, workers)
 
 
-def make_leaf_join(plan: Scan | Annotated, workers: Workers) -> MultiwayJoin | BaggedJoin | BatchJoin | CellJoin:
+def make_leaf_join(plan: Scan | Annotated, workers: Workers) -> AnyJoin:
     """The join of a leaf, in cells if it is split."""
     if plan.partition is None:
         return make_join(plan.physical)

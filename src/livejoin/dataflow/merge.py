@@ -30,14 +30,10 @@ def merged(parts: Sequence[Sequence[DeltaChunk]], alternating: bool) -> Iterator
         yield _sorted(chunks, alternating)
     elif alternating:
         yield from chunks
-    elif all(np.all(chunk.signs[1:] >= chunk.signs[:-1]) for chunk in chunks):
-        borders = [int(np.searchsorted(chunk.signs, 1)) for chunk in chunks]
-        yield from (_segments(c, 0, border) for c, border in zip(chunks, borders, strict=True) if border)
-        yield from (
-            _segments(c, b, c.signs.shape[0]) for c, b in zip(chunks, borders, strict=True) if b < c.signs.shape[0]
-        )
     else:
-        yield _sorted(chunks, alternating)
+        halves = [halve(chunk) for chunk in chunks]
+        for side in (0, 1):
+            yield from (half[side] for half in halves if half[side].rows)
 
 
 def _is_one(chunks: Sequence[DeltaChunk]) -> bool:
@@ -46,15 +42,15 @@ def _is_one(chunks: Sequence[DeltaChunk]) -> bool:
     return all(bool(np.all(chunk.versions == version)) for chunk in chunks)
 
 
-def _segments(chunk: DeltaChunk, begin: int, end: int) -> DeltaChunk:
-    """Some segments of a chunk, without a copy of the rows."""
-    if (begin, end) == (0, chunk.signs.shape[0]):
-        return chunk
-    first = int(chunk.starts[begin])
-    last = int(chunk.starts[end]) if end < chunk.starts.shape[0] else chunk.rows
-    chosen = slice(begin, end)
-    words = chunk.words[:, first:last]
-    return DeltaChunk(words, chunk.starts[chosen] - first, chunk.versions[chosen], chunk.signs[chosen])
+def halve(chunk: DeltaChunk) -> tuple[DeltaChunk, DeltaChunk]:
+    """What goes and what comes of a chunk of one version; no row is copied if one stands before the other."""
+    if np.any(chunk.signs[1:] < chunk.signs[:-1]):
+        chunk = _sorted([chunk], False)
+    border = int(np.searchsorted(chunk.signs, 1))
+    row = int(chunk.starts[border]) if border < chunk.starts.shape[0] else chunk.rows
+    going = DeltaChunk(chunk.words[:, :row], chunk.starts[:border], chunk.versions[:border], chunk.signs[:border])
+    coming = (chunk.words[:, row:], chunk.starts[border:] - row, chunk.versions[border:], chunk.signs[border:])
+    return going, DeltaChunk(*coming)
 
 
 def _sorted(chunks: Sequence[DeltaChunk], alternating: bool) -> DeltaChunk:

@@ -1,8 +1,8 @@
 """The relations of a bag and the stores of their tuples.
 
 Atoms over one table with the same columns and the same conditions share a store, so that a self-join keeps its tuples
-once; in a cell of a split join only those of them to which the same rows come. A store has *nodes*, one a set of its columns, and *edges* from a node to one with more columns; what they are at
-run time is in `livejoin.kernels.bag_layout`.
+once; in a cell of a split join only those to which the same rows come. A store has *nodes*, one a set of its columns,
+and *edges* from a node to one with more columns; what they are at run time is in `livejoin.kernels.bag_layout`.
 """
 
 from __future__ import annotations
