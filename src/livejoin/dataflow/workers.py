@@ -28,7 +28,7 @@ class Workers:
         Whatever happens, no task runs any more when this returns or raises; of several exceptions that of the first
         task is raised.
 
-        Cost: about 0.1 ms, and the longest task.
+        Cost: about 30 microseconds on an idle machine, and the longest task.
         """
         if self.threads == 1 or len(tasks) == 1:
             return [task() for task in tasks]

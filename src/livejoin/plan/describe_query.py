@@ -10,6 +10,7 @@ from livejoin.plan.algorithm import Algorithm
 from livejoin.plan.chain_plan import ChainPlan
 from livejoin.plan.describe import describe
 from livejoin.plan.describe_algorithm import as_maintained
+from livejoin.plan.describe_cells import cells_outline
 from livejoin.plan.explanation import Explanation
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, leaves
 from livejoin.plan.query_plan import plan_query
@@ -40,13 +41,12 @@ def describe_query(
         known = known if log is None else known.over(observe(log, join))
     plan = plan_query(query, known, live, algorithm, threads)
     above = tuple(_lines(plan))
-    told = [
-        as_maintained(
-            describe(leaf.physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), leaf.physical),
-            leaf.physical,
-        )
-        for i, leaf in enumerate(leaves(plan))
-    ]
+    told = []
+    for i, leaf in enumerate(leaves(plan)):
+        physical = leaf.physical
+        one = describe(physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), physical)
+        one = replace(one, cells=cells_outline(leaf, one.tables, threads))
+        told.append(as_maintained(one, physical))
     return replace(told[0], sql=query.sql, others=tuple(told[1:]))
 
 
