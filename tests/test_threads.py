@@ -154,6 +154,22 @@ def test_all_algorithms_agree_with_one_thread(algorithm: str) -> None:
             database._check()
 
 
+@pytest.mark.nojit
+def test_a_small_graph() -> None:
+    """Uncompiled kernels give the same, one change after the other."""
+    commits = []
+    for threads in (1, 2):
+        database = livejoin.Database(threads=threads)
+        database.create_table("G", "src BIGINT, dst BIGINT", window_rows=9)
+        for name in ("path", "out"):
+            database.create_view(name, QUERIES[name])
+        for seed in (1, 2):
+            commit = database.apply("G", edges(seed, 10))
+            commits.append([rows(commit[name]) for name in ("path", "out")])
+        database._check()
+    assert commits[:2] == commits[2:]
+
+
 def test_deletions_of_a_commit_stand_before_its_insertions() -> None:
     """As with one thread, so that a sink with keys can apply a delta row by row."""
     database = graph(4)
