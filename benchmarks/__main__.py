@@ -28,26 +28,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     graph.add_argument("--keep", type=_share, default=0.1, help="share of end points that the filter keeps (0.1)")
     graph.add_argument("--limit", type=int, help="take the first LIMIT edges only")
     graph.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
+    graph.add_argument("--threads", type=int, default=1, help="instead compare this many threads with one")
     options = parser.parse_args(arguments)
 
-    from benchmarks.graph import measure  # noqa: PLC0415 - after --help, which should not wait for the compiler
+    from benchmarks import graph as one  # noqa: PLC0415 - after --help, which should not wait for the compiler
+    from benchmarks import threads as several  # noqa: PLC0415
 
     edges = load_edges(SAMPLE, options.limit or 2_000) if options.small else load_edges(options.data, options.limit)
     stream = EdgeStream(edges, max(1, round(options.window * len(edges))), max(1, round(1 / options.keep)))
     notes = Console(stderr=True)
     try:
-        figures = measure(stream, lambda line: notes.print(f"[dim]{line} ...[/]"))
+
+        def say(line: str) -> None:
+            notes.print(f"[dim]{line} ...[/]")
+
+        many = options.threads > 1
+        figures = several.measure(stream, options.threads, say) if many else one.measure(stream, say)
     except WrongAnswerError as error:
         notes.print(f"[red]wrong answer:[/] {error}")
         return 1
     title = (
         f"3-Hop, {len(edges):,} edges, window {stream.window:,}, "
-        f"end points divisible by {stream.modulus}, {stream.changes:,} graph changes, one thread"
+        f"end points divisible by {stream.modulus}, {stream.changes:,} graph changes, {options.threads} threads"
     )
     screen = Console()
     show(title, figures, screen if screen.is_terminal else Console(width=110))
     if options.json:
         about = {"benchmark": "graph", "edges": len(edges), "window": stream.window, "modulus": stream.modulus}
+        about["threads"] = options.threads
         options.json.write_text(json.dumps(as_json(figures, **about), indent=2) + "\n")
     return 0
 

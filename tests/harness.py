@@ -37,10 +37,10 @@ class _Watched:
 class Harness:
     """An engine with the tables of a scenario, and the oracle beside it."""
 
-    def __init__(self, tables: Sequence[TableSpec]) -> None:
+    def __init__(self, tables: Sequence[TableSpec], threads: int = 1) -> None:
         self.tables = {t.name: t for t in tables}
         self.oracle = Oracle(tables)
-        self.database = livejoin.Database()
+        self.database = livejoin.Database(threads=threads)
         self.watched: dict[str, _Watched] = {}
         self.stopped = False
         for table in tables:
@@ -182,11 +182,11 @@ class Harness:
         assert not any(w.seen for w in self.watched.values())
         self.check()
 
-    def reload(self) -> None:
-        """Save the database, load it elsewhere, and go on with the loaded one."""
+    def reload(self, threads: int | None = None) -> None:
+        """Save the database, load it elsewhere, with another number of threads if given, and go on with it."""
         with tempfile.TemporaryDirectory() as folder:
             self.database.save(folder, extra={"batch_id": 7})
-            self.database = livejoin.Database.load(folder)
+            self.database = livejoin.Database.load(folder, threads=threads or self.database.threads)
         assert self.database.extra == {"batch_id": 7}
         for name, watched in self.watched.items():
             if watched.deltas:

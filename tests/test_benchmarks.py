@@ -32,6 +32,15 @@ def test_small_benchmark_prints_every_figure(tmp_path: Path, capsys: pytest.Capt
     assert "changes/s" in capsys.readouterr().out
 
 
+def test_threads_are_compared_with_one(tmp_path: Path) -> None:
+    written = tmp_path / "figures.json"
+    assert main(["graph", "--small", "--limit", "600", "--threads", "2", "--json", str(written)]) == 0
+    result = json.loads(written.read_text())
+    assert result["threads"] == 2
+    assert [figure["value"] > 0 for figure in result["figures"]] == [True] * 5
+    assert all("DuckDB" in figure["check"] for figure in result["figures"])
+
+
 def test_wrong_answer_has_no_speed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     right = recompute.recomputed
 
@@ -40,6 +49,7 @@ def test_wrong_answer_has_no_speed(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
     monkeypatch.setattr(recompute, "recomputed", one_row_more)
     assert main(["graph", "--small"]) == 1
+    assert main(["graph", "--small", "--limit", "600", "--threads", "2"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "wrong answer" in captured.err

@@ -136,6 +136,7 @@ FAILURES = [
     (view_module, "view_events", MemoryError),
     (flow_module, "delta_table", MemoryError),
     (flow_module, "delta_table", ExpressionError),
+    (flow_module, "chunk_table", ExpressionError),
     (table_module.BaseTable, "_result", MemoryError),
     (table_module, "roomy", MemoryError),
 ]

@@ -15,7 +15,7 @@ import pytest
 import livejoin
 from livejoin.dataflow import delta as module
 from livejoin.dataflow import multiway
-from livejoin.dataflow.delta import cancel, delta_schema, delta_table, result_columns
+from livejoin.dataflow.delta import cancel, chunk_table, delta_schema, delta_table, result_columns
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.errors import CapacityError, ExpressionError
 from livejoin.query import ConjunctiveQuery
@@ -163,11 +163,15 @@ def test_an_output_that_fails_names_the_row() -> None:
     assert result_columns(query, codec, words[:, :1])[0].to_pylist() == [1]
 
 
+def table_of(chunks: list[DeltaChunk], consolidate: bool) -> pa.Table:
+    tables = [chunk_table(ONE_COLUMN, Codec(), chunk) for chunk in chunks]
+    return delta_table(ONE_COLUMN.schema, tables, consolidate)
+
+
 @pytest.mark.nojit
 def test_zero_rows() -> None:
     """No chunk, or a view that nothing reaches: an empty table of the right schema."""
-    codec = Codec()
-    empty = delta_table(ONE_COLUMN, codec, [], consolidate=True)
+    empty = delta_table(ONE_COLUMN.schema, [], consolidate=True)
     assert empty.num_rows == 0
     assert empty.schema == delta_schema(ONE_COLUMN.schema)
     db = livejoin.Database()
@@ -188,7 +192,7 @@ def test_segments_and_chunks_become_one_table() -> None:
         chunk([(1,), (2,), (3,)], [(0, 4, -1), (0, 4, 1), (2, 5, 1), (2, 6, -1), (3, 7, 1)]),
         chunk([(4,), (5,)], [(0, 6, -1), (1, 8, 1)]),
     ]
-    table = delta_table(ONE_COLUMN, Codec(), chunks, consolidate=False)
+    table = table_of(chunks, consolidate=False)
     assert triples(table, "a") == [
         (1, "insert", 4),
         (2, "insert", 4),
@@ -202,7 +206,7 @@ def test_segments_and_chunks_become_one_table() -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("rows", [1, 4095, 4096, 4097, 9000])
 def test_the_shared_constant_has_the_right_length(rows: int, sign: int) -> None:
-    table = delta_table(ONE_COLUMN, Codec(), [chunk([(i,) for i in range(rows)], [(0, 3, sign)])], consolidate=True)
+    table = table_of([chunk([(i,) for i in range(rows)], [(0, 3, sign)])], consolidate=True)
     assert table["_change_type"].to_pylist() == ["insert" if sign > 0 else "delete"] * rows
     assert table["_commit_version"].to_pylist() == [3] * rows
     assert table["a"].to_pylist() == list(range(rows))
@@ -347,8 +351,8 @@ def test_heavy_multiplicities_multiply() -> None:
 def test_constants_are_cached_by_length() -> None:
     """Deltas of any length share a few constants, and none sees another's."""
     module._constant.cache_clear()
-    short = delta_table(ONE_COLUMN, Codec(), [chunk([(1,)], [(0, 1, 1)])], consolidate=False)
-    long = delta_table(ONE_COLUMN, Codec(), [chunk([(i,) for i in range(3000)], [(0, 1, 1)])], consolidate=False)
+    short = table_of([chunk([(1,)], [(0, 1, 1)])], consolidate=False)
+    long = table_of([chunk([(i,) for i in range(3000)], [(0, 1, 1)])], consolidate=False)
     assert module._constant.cache_info().currsize == 1
     assert short["_change_type"].to_pylist() == ["insert"]
     assert set(long["_change_type"].to_pylist()) == {"insert"}

@@ -16,6 +16,7 @@ from livejoin.database.commit import Commit
 from livejoin.database.names import ByName
 from livejoin.database.staging import Granularity, TableInput, events_for, ranks_by_sequence, refuse_static, stage
 from livejoin.database.view import View
+from livejoin.dataflow.workers import Workers
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe_query
@@ -44,6 +45,7 @@ GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
 """Statistics, or what `livejoin.plan.statistics.given` makes them of."""
 
 _MAX_ATOMS = 62
+_MAX_THREADS = 1024
 _MIN_GARBAGE = 4096
 
 
@@ -54,6 +56,15 @@ class Database:
     changes nothing. The order of changes inside a commit does not matter, except that rows enter a window in the order
     given. Not safe for use from several threads at a time.
 
+    Args:
+        threads: With more than one, every join is split into so many cells by the values of one variable, each
+            maintained by a thread: the same answers and deltas, faster for large commits and results. What the split
+            does not share out is kept in every cell; `explain` names it. Joins that cannot be split, such as those of
+            aggregates without groups, stay whole; `explain` says so too.
+
+    Raises:
+        SchemaError: ``threads`` is not a positive integer.
+
     >>> db = Database()
     >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
     >>> view = db.create_view("hop2", "SELECT A.src AS a, A.dst AS b, B.dst AS c FROM G A JOIN G B ON A.dst = B.src")
@@ -62,8 +73,12 @@ class Database:
     [{'a': 1, 'b': 2, 'c': 3, '_change_type': 'insert', '_commit_version': 1}]
     """
 
-    def __init__(self) -> None:
-        ready()
+    def __init__(self, *, threads: int = 1) -> None:
+        if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= _MAX_THREADS:
+            msg = f"threads is {threads!r}; allowed are 1 to {_MAX_THREADS}, best no more than there are cores"
+            raise SchemaError(msg)
+        ready(cells=threads > 1)
+        self._workers = Workers(threads)
         self._catalog = Catalog()
         self._codec = Codec()
         self._tables: dict[str, BaseTable] = {}
@@ -71,6 +86,11 @@ class Database:
         self._kept_entries = 0
         self.version = 0
         self.extra: dict[str, Any] = {}
+
+    @property
+    def threads(self) -> int:
+        """Threads that maintain the views."""
+        return self._workers.threads
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -160,8 +180,8 @@ class Database:
                 msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
                 raise SchemaError(msg)
         known = self._known(query.joins, statistics)
-        plan = plan_query(query, known, deltas, algorithm)
-        view = View(name, query, plan, deltas, self._codec, self._tables, known, algorithm)
+        plan = plan_query(query, known, deltas, algorithm, self.threads)
+        view = View(name, query, plan, deltas, self._codec, self._tables, known, algorithm, self._workers)
         view._rebuild()
         self._views[name.lower()] = view
         return view
@@ -203,7 +223,7 @@ class Database:
             msg = f"a log is a mapping from tables to their changes, as {{'G': changes}}; found {log!r:.80}"
             raise ChangeFormatError(msg)
         changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
-        return describe_query(query, known, deltas, changes, algorithm)
+        return describe_query(query, known, deltas, changes, algorithm, self.threads)
 
     def drop_view(self, name: str) -> None:
         """Stop maintaining a view.
@@ -316,13 +336,18 @@ class Database:
         self.extra = kept
 
     @classmethod
-    def load(cls, folder: str | Path) -> Database:
+    def load(cls, folder: str | Path, *, threads: int = 1) -> Database:
         """The database that `save` wrote.
+
+        Args:
+            folder: Where it was written.
+            threads: As for `Database`. Views that were saved with another number are loaded anew from their tables, in
+                O(base rows).
 
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
         """
-        return cls._from_image(snapshot.read(Path(folder)))
+        return cls._from_image(snapshot.read(Path(folder)), threads)
 
     def _add_table(self, table: Table) -> None:
         if table.name.lower() in self._views:
@@ -451,8 +476,8 @@ class Database:
         )
 
     @classmethod
-    def _from_image(cls, image: snapshot.Image) -> Database:
-        database = cls()
+    def _from_image(cls, image: snapshot.Image, threads: int) -> Database:
+        database = cls(threads=threads)
         database.version = image.version
         database.extra = dict(image.extra)
         database._codec = Codec.from_arrays(image.codec)
@@ -462,8 +487,10 @@ class Database:
         for kept in image.views:
             query = bind_query(kept.sql, database._catalog)
             known = Statistics.from_plain(kept.statistics)
-            plan = plan_query(query, known, kept.deltas, kept.algorithm)
-            view = View(kept.name, query, plan, kept.deltas, database._codec, database._tables, known, kept.algorithm)
+            plan = plan_query(query, known, kept.deltas, kept.algorithm, threads)
+            codec, tables = database._codec, database._tables
+            workers = database._workers
+            view = View(kept.name, query, plan, kept.deltas, codec, tables, known, kept.algorithm, workers)
             if digest(plan) == kept.digest:
                 view._restore(kept.arrays)
             else:

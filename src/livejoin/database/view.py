@@ -14,6 +14,7 @@ from livejoin.dataflow.delta import delta_schema
 from livejoin.dataflow.events import TableEvents, view_events
 from livejoin.dataflow.flow import Flow
 from livejoin.dataflow.selection import Selection, select
+from livejoin.dataflow.workers import Workers
 from livejoin.errors import ReadError
 from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.algorithm import Algorithm
@@ -39,6 +40,7 @@ class View:
         tables: The database's tables by name in lower case; those of the query are there.
         statistics: What the plan's tree was chosen by.
         algorithm: What maintains its joins.
+        workers: The database's threads.
     """
 
     def __init__(
@@ -50,7 +52,8 @@ class View:
         codec: Codec,
         tables: Mapping[str, BaseTable],
         statistics: Statistics,
-        algorithm: Algorithm = "auto",
+        algorithm: Algorithm,
+        workers: Workers,
     ) -> None:
         self.name = name
         self._query = query
@@ -58,6 +61,7 @@ class View:
         self._leaves = [leaf.physical for leaf in leaves(plan)]
         self._statistics = statistics
         self._algorithm = algorithm
+        self._workers = workers
         self._plan = plan
         self._codec = codec
         self._tables = tables
@@ -135,19 +139,21 @@ class View:
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
-        return describe_query(self._query, self._statistics, self.deltas, algorithm=self._algorithm)
+        return describe_query(
+            self._query, self._statistics, self.deltas, algorithm=self._algorithm, threads=self._workers.threads
+        )
 
     def stats(self) -> dict[str, int | float]:
         """Figures of the view's state and work.
 
         Returns:
             ``state_bytes`` (handed out) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
-            bits), ``atom_rows`` in the state, ``height`` of the tree
-            (number of joins in a chain of them); since the view was created: ``commits``,
-            ``changes`` of base rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view),
-            ``stopped`` (those at which propagation stopped), ``touched`` (counters and annotations that P-UPDATE
-            changed), ``probes`` (look-ups of keys), ``lambda_observed`` (``touched`` a change, which the enclosureness
-            of the change sequence bounds but for a constant: CROWN, Theorem 6.6) and ``seconds`` in the kernels.
+            bits), ``atom_rows`` in the state, ``height`` of the tree (number of joins in a chain of them), ``cells``
+            that the joins are split into; since the view was created: ``commits``, ``changes`` of base rows,
+            ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view), ``stopped`` (those at which
+            propagation stopped), ``touched`` (counters and annotations that P-UPDATE changed), ``probes`` (look-ups of
+            keys), ``lambda_observed`` (``touched`` a change, which the enclosureness of the change sequence bounds but
+            for a constant: CROWN, Theorem 6.6) and ``seconds`` in the kernels.
         """
         flow = self._flow
         counters = flow.counters()
@@ -157,6 +163,7 @@ class View:
             "rows": flow.size(),
             "atom_rows": sum(leaf.join.registered for leaf in flow.leaves),
             "height": max(plan.height for plan in self._leaves),
+            "cells": max(1 if leaf.partition is None else leaf.partition.cells for leaf in leaves(self._plan)),
             **self._work,
             **counters,
             "lambda_observed": counters["touched"] / max(1, self._work["changes"]),
@@ -251,7 +258,7 @@ class View:
     def _rebuild(self) -> Flow:
         """Load the view anew from its tables; O(base rows) (CROWN, Theorem 6.11), of stores O(rows of the joins)."""
         self._state_version += 1
-        flow = Flow(self._plan, self._query.schema, self._codec, self._deltas)
+        flow = Flow(self._plan, self._query.schema, self._codec, self._deltas, self._workers)
         events = {}
         for name in dict.fromkeys(use.name for plan in self._leaves for use in plan.tables):
             base = self._tables[name.lower()]
@@ -268,7 +275,7 @@ class View:
 
     def _restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of a view with the same plan."""
-        self._loaded = Flow(self._plan, self._query.schema, self._codec, self._deltas)
+        self._loaded = Flow(self._plan, self._query.schema, self._codec, self._deltas, self._workers)
         self._loaded.restore(arrays)
 
     @property

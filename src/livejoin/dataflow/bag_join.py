@@ -58,9 +58,19 @@ class BagJoin:
         headers = [int(plan.words[first + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
         self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
 
-    def load(self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words) -> None:
+    def load(
+        self,
+        table: int,
+        rows: Words,
+        words: Words,
+        stride: int,
+        first: int,
+        factors: Words,
+        sources: Words | None = None,
+    ) -> None:
         """Bring base rows' values into their records, before the events that name them; as `MultiwayJoin.load`."""
-        while records.load(self.arena.words, self.plan.words, table, rows, words[first:], stride) == k.NEED_SPACE:
+        at = rows if sources is None else sources
+        while records.load(self.arena.words, self.plan.words, table, rows, at, words[first:], stride) == k.NEED_SPACE:
             self.arena.grow()
         if factors.shape[0]:
             records.load_factors(self.arena.words, self.plan.words, table, rows, factors)

@@ -38,7 +38,14 @@ class BaggedJoin:
         self._bags = [_KeptBag(one) for one in plan.derived]
 
     def load(
-        self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words | None = None
+        self,
+        table: int,
+        rows: Words,
+        words: Words,
+        stride: int,
+        first: int,
+        factors: Words | None = None,
+        sources: Words | None = None,
     ) -> None:
         """Bring base rows' values into their records, before the events that name them; as `MultiwayJoin.load`."""
         values = np.empty((0, rows.shape[0]), np.int64) if factors is None else factors
@@ -47,7 +54,7 @@ class BaggedJoin:
             for route in routes:
                 if route.source == table:
                     own = np.ascontiguousarray(values[list(route.factors)])
-                    load_part(route.target, rows, words, stride, first, own)
+                    load_part(route.target, rows, words, stride, first, own, sources)
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         """Apply events in order; as `MultiwayJoin.maintain`.

@@ -65,7 +65,14 @@ class BatchJoin:
         self._delta = np.zeros(b.D_LISTS + int(plan.words[b.P_LISTS]) + _LEAST_DELTA, np.int64)
 
     def load(
-        self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words | None = None
+        self,
+        table: int,
+        rows: Words,
+        words: Words,
+        stride: int,
+        first: int,
+        factors: Words | None = None,
+        sources: Words | None = None,
     ) -> None:
         """Bring base rows' values into their records, before the events that name them.
 
@@ -76,8 +83,10 @@ class BatchJoin:
             stride: Words a base row.
             first: Offset of a base row's first value.
             factors: int64 of shape (factors, rows): the values of the table's factors, if it has any.
+            sources: Where each row stands in ``words``, if not under its id.
         """
-        while records.load(self.arena.words, self.plan.words, table, rows, words[first:], stride) == k.NEED_SPACE:
+        at = rows if sources is None else sources
+        while records.load(self.arena.words, self.plan.words, table, rows, at, words[first:], stride) == k.NEED_SPACE:
             self.arena.grow()
         if factors is not None and factors.shape[0]:
             records.load_factors(self.arena.words, self.plan.words, table, rows, factors)

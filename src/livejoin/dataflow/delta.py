@@ -7,7 +7,7 @@ times. The type is ``insert`` or ``delete``, and of a row that replaces another 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -63,31 +63,35 @@ def _rows_without_columns(rows: int) -> pa.Table:
     return pa.table({"_": pa.nulls(rows, pa.int8())})
 
 
-def delta_table(query: ConjunctiveQuery, codec: Codec, chunks: Iterable[DeltaChunk], consolidate: bool) -> pa.Table:
-    """One table from the chunks of a delta.
+def chunk_table(query: ConjunctiveQuery, codec: Codec, chunk: DeltaChunk) -> pa.Table:
+    """A piece of a delta as a table; may run in any thread.
 
     Args:
         query: The query.
         codec: The database's codec.
-        chunks: The chunks in order.
-        consolidate: Cancel rows that one version both deletes and inserts.
+        chunk: The piece.
 
     Raises:
         ExpressionError: DuckDB cannot evaluate an output on some row.
     """
-    schema = delta_schema(query.schema)
-    tables = []
-    signs: set[int] = set()
-    for chunk in chunks:
-        columns = result_columns(query, codec, chunk.words)
-        lengths = chunk.lengths()
-        columns += [_kinds(chunk.signs, lengths), pa.array(np.repeat(chunk.versions, lengths))]
-        tables.append(pa.table(columns, schema=schema))
-        signs.update(np.unique(chunk.signs[lengths > 0]).tolist())
+    lengths = chunk.lengths()
+    columns = result_columns(query, codec, chunk.words)
+    columns += [_kinds(chunk.signs, lengths), _versions(chunk.versions, lengths)]
+    return pa.table(columns, schema=delta_schema(query.schema))
+
+
+def delta_table(schema: pa.Schema, tables: Sequence[pa.Table], consolidate: bool) -> pa.Table:
+    """One table from the pieces of a delta.
+
+    Args:
+        schema: The schema of the view's rows.
+        tables: The pieces in order.
+        consolidate: Cancel rows that one version both deletes and inserts.
+    """
     if not tables:
-        return schema.empty_table()
+        return delta_schema(schema).empty_table()
     table = pa.concat_tables(tables)
-    return cancel(table) if consolidate and len(signs) > 1 else table
+    return cancel(table) if consolidate and pc.count_distinct(table[CHANGE_TYPE]).as_py() > 1 else table
 
 
 def _kinds(signs: Words, lengths: Words) -> pa.Array:
@@ -95,8 +99,26 @@ def _kinds(signs: Words, lengths: Words) -> pa.Array:
     present = np.unique(signs[lengths > 0])
     if present.size == 1:
         rows = int(lengths.sum())
-        return _constant(int(present[0] > 0), 1 << max(12, (rows - 1).bit_length())).slice(0, rows)
+        return _constant(int(present[0] > 0), _padded(rows)).slice(0, rows)
     return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), lengths)))
+
+
+def _versions(versions: Words, lengths: Words) -> pa.Array:
+    """The version of each row; in a commit all are one, and then a constant is shared."""
+    if np.all(versions == versions[0]):
+        rows = int(lengths.sum())
+        return _number(int(versions[0]), _padded(rows)).slice(0, rows)
+    return pa.array(np.repeat(versions, lengths))
+
+
+def _padded(rows: int) -> int:
+    """A power of two, so that few lengths of constants are made."""
+    return 1 << max(12, (rows - 1).bit_length())
+
+
+@lru_cache(maxsize=2)
+def _number(value: int, rows: int) -> pa.Array:
+    return pa.array(np.full(rows, value, np.int64))
 
 
 @lru_cache(maxsize=4)

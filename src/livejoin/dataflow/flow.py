@@ -7,17 +7,20 @@ add up to it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from livejoin.dataflow.cells import CellJoin
 from livejoin.dataflow.compute import compute
-from livejoin.dataflow.delta import change_table, delta_table, is_injective, result_columns
-from livejoin.dataflow.leaf import AnnotatedLeaf, ScanLeaf
+from livejoin.dataflow.delta import change_table, chunk_table, delta_table, is_injective, result_columns
+from livejoin.dataflow.leaf import AnnotatedLeaf, AnyJoin, ScanLeaf, make_leaf
 from livejoin.dataflow.rows import Delta, Rows, concatenate
 from livejoin.dataflow.store import Store, make_store, used_words
+from livejoin.dataflow.workers import Workers
 from livejoin.errors import CapacityError
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
 from livejoin.schema import Kind
@@ -35,12 +38,14 @@ class Flow:
         schema: The Arrow schema of the result.
         codec: The database's codec.
         deltas: Whether the view's deltas are asked for.
+        workers: The database's threads.
     """
 
-    def __init__(self, plan: Operator, schema: pa.Schema, codec: Codec, deltas: bool) -> None:
+    def __init__(self, plan: Operator, schema: pa.Schema, codec: Codec, deltas: bool, workers: Workers) -> None:
         self._schema = schema
         self._codec = codec
         self._deltas = deltas
+        self._workers = workers
         self.leaves: list[ScanLeaf | AnnotatedLeaf] = []
         self._stores: list[Store] = []
         self._quiet = not deltas and not has_store(plan)
@@ -56,9 +61,9 @@ class Flow:
             return None
         if (scan := self._plain_scan()) is not None:
             weighed = scan.join.weighed
-            chunks = list(scan.join.maintain(events[0], emit=True))
+            tables = self._tables(scan.join, events[0])
             consolidate = not self._injective or scan.join.weighed > weighed
-            return delta_table(scan.join.plan.query, self._codec, chunks, consolidate)
+            return delta_table(self._schema, tables, consolidate)
         delta = self._root.changes(events)
         return change_table(delta, self._schema) if self._deltas else None
 
@@ -137,6 +142,13 @@ class Flow:
         for store in self._stores:
             store._check()
 
+    def _tables(self, join: AnyJoin, events: Words) -> list[pa.Table]:
+        """Apply events; the pieces of the delta as tables, each made while its words are in the cache."""
+        finish = partial(chunk_table, join.plan.query, self._codec)
+        if isinstance(join, CellJoin):
+            return join.changes(events, finish)
+        return [finish(chunk) for chunk in join.maintain(events, emit=True)]
+
     def _plain_scan(self) -> ScanLeaf | None:
         """The root, if its rows are the kernel's results as they are."""
         if isinstance(self._root, _LeafNode) and isinstance(self._root.leaf, ScanLeaf):
@@ -147,7 +159,7 @@ class Flow:
     def _make(self, plan: Operator) -> _Node:
         match plan:
             case Scan() | Annotated():
-                leaf = ScanLeaf(plan, self._codec) if isinstance(plan, Scan) else AnnotatedLeaf(plan, self._codec)
+                leaf = make_leaf(plan, self._codec, self._workers)
                 self.leaves.append(leaf)
                 return _LeafNode(leaf, len(self.leaves) - 1)
             case Compute():

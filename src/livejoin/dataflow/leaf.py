@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,18 +12,21 @@ import pyarrow as pa
 from livejoin.dataflow.annotated import empty_group, group_rows, net_changes
 from livejoin.dataflow.bagged import BaggedJoin
 from livejoin.dataflow.batch_join import BatchJoin
+from livejoin.dataflow.cells import CellJoin
 from livejoin.dataflow.change_propagation import change_propagation
 from livejoin.dataflow.delta import result_columns
 from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
 from livejoin.dataflow.rows import Delta, Rows, concatenate
 from livejoin.dataflow.tree_join import make_tree_join
 from livejoin.dataflow.wide import bigints
+from livejoin.dataflow.workers import Workers
 from livejoin.plan.bagged import BaggedPlan
 from livejoin.plan.chain_plan import ChainPlan
 from livejoin.plan.operators import Annotated, JoinPlan, Scan
 from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
+AnyJoin: TypeAlias = MultiwayJoin | BaggedJoin | BatchJoin | CellJoin
 
 
 class ScanLeaf:
@@ -31,12 +35,13 @@ class ScanLeaf:
     Args:
         plan: The plan.
         codec: The database's codec.
+        workers: The database's threads.
     """
 
-    def __init__(self, plan: Scan, codec: Codec) -> None:
+    def __init__(self, plan: Scan, codec: Codec, workers: Workers) -> None:
         self._plan = plan
         self._codec = codec
-        self.join = make_join(plan.physical)
+        self.join = make_leaf_join(plan, workers)
 
     def changes(self, events: Words) -> Delta:
         """Apply events and give what changed; not net."""
@@ -86,12 +91,13 @@ class AnnotatedLeaf:
     Args:
         plan: The plan.
         codec: The database's codec.
+        workers: The database's threads.
     """
 
-    def __init__(self, plan: Annotated, codec: Codec) -> None:
+    def __init__(self, plan: Annotated, codec: Codec, workers: Workers) -> None:
         self._plan = plan
         self._codec = codec
-        self.join = make_join(plan.physical)
+        self.join = make_leaf_join(plan, workers)
 
     def changes(self, events: Words) -> Delta:
         """Apply events and give the net change of every group."""
@@ -118,9 +124,16 @@ class AnnotatedLeaf:
         return max(self.join.size(), int(self._plan.is_global))
 
 
-def make_leaf(plan: Scan | Annotated, codec: Codec) -> ScanLeaf | AnnotatedLeaf:
+def make_leaf(plan: Scan | Annotated, codec: Codec, workers: Workers) -> ScanLeaf | AnnotatedLeaf:
     """The leaf for a plan."""
-    return ScanLeaf(plan, codec) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec)
+    return ScanLeaf(plan, codec, workers) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec, workers)
+
+
+def make_leaf_join(plan: Scan | Annotated, workers: Workers) -> AnyJoin:
+    """The join of a leaf, in cells if it is split."""
+    if plan.partition is None:
+        return make_join(plan.physical)
+    return CellJoin(plan.physical, plan.partition, make_join, workers)
 
 
 def make_join(plan: JoinPlan) -> MultiwayJoin | BaggedJoin | BatchJoin:

@@ -50,11 +50,11 @@ def _temporary() -> Path:
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function that Python calls; cached on disk."""
+    """Compile a function that Python calls; cached on disk. It runs without the GIL, so that cells run side by side."""
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
     try:
-        return cast(Function, numba.njit(cache=True, boundscheck=False)(function))
+        return cast(Function, numba.njit(cache=True, boundscheck=False, nogil=True)(function))
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 

@@ -33,15 +33,16 @@ def record_of(m: Any, p: Any, table: int, row: int) -> int:
 
 
 @kernel
-def load(arena: Any, plan: Any, table: int, rows: Any, values: Any, stride: int) -> int:
+def load(arena: Any, plan: Any, table: int, rows: Any, sources: Any, values: Any, stride: int) -> int:
     """Bring the values of base rows into their records, allocating chunks of records as needed.
 
     Args:
         arena: The view's arena.
         plan: Its plan.
         table: Position of the table in the plan.
-        rows: int64 row ids.
-        values: The base table's words, flat; row id r starts at ``r * stride``.
+        rows: int64 row ids, by which events name the records.
+        sources: int64, where each row stands in the base table: the same ids, but in a cell that numbers its own.
+        values: The base table's words, flat; row r of it starts at ``r * stride``.
         stride: Words a row of the base table.
 
     Returns:
@@ -76,8 +77,9 @@ def load(arena: Any, plan: Any, table: int, rows: Any, values: Any, stride: int)
             m[m[header + T_CHUNKS] + used] = chunk
             m[header + T_COUNT] = used + 1
         record = m[m[header + T_CHUNKS] + (row >> CHUNK_BITS)] + (row & (CHUNK_ROWS - 1)) * size
+        begin = sources[i] * stride
         for k in range(count):
-            m[record + k] = source[row * stride + p[columns + k]]
+            m[record + k] = source[begin + p[columns + k]]
     return DONE
 
 

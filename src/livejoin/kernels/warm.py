@@ -15,7 +15,7 @@ import numba
 from numba.core import types
 from numba.core.event import Event, Listener, register
 
-from livejoin.kernels import counting, maintain, records, rows, staging, window
+from livejoin.kernels import counting, maintain, records, route, rows, staging, window
 
 logger = logging.getLogger("livejoin")
 
@@ -23,6 +23,7 @@ _INT = types.int64
 _BOOL = types.boolean
 _LINE = types.Array(_INT, 1, "C")
 _MATRIX = types.Array(_INT, 2, "C")
+_SHORT = types.Array(types.int32, 1, "C")
 _STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX, _LINE, _BOOL, _MATRIX)
 
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
@@ -39,6 +40,12 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (counting.count, (_LINE, _LINE)),
     (maintain.scan, (_LINE, _LINE, _LINE, _MATRIX)),
     (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)),
+)
+
+_OF_CELLS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
+    (route.place, (_LINE, _SHORT, _LINE, _LINE, _LINE)),
+    (route.gather, (_MATRIX, _LINE, _LINE, _MATRIX)),
+    (route.route, (_MATRIX, _INT, _LINE, _LINE, _INT, _INT, _INT, _LINE, _INT, _SHORT, _SHORT, _LINE, _LINE)),
 )
 
 
@@ -76,30 +83,43 @@ def _own_module(event: Event) -> str:
     return module.removeprefix(_PACKAGE) if module.startswith(_PACKAGE) else ""
 
 
-def ready() -> float:
+def ready(cells: bool = False) -> float:
     """Make the kernels ready to run and say on standard error what happened; later calls do nothing.
 
     ``logging.getLogger("livejoin").setLevel(logging.WARNING)`` silences the lines.
+
+    Args:
+        cells: Also those that split joins into cells.
 
     Returns:
         Seconds it took: about 25 when the kernels are compiled, under 2 when they come from the cache.
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return 0.0
-    return _ready()
+    return _ready() + (_cells_ready() if cells else 0.0)
 
 
 @cache
 def _ready() -> float:
-    begin = time.perf_counter()
     announcer = _Announcer()
     register("numba:compile", announcer)  # type: ignore[no-untyped-call]
-    for kernel, signature in _KERNELS:
-        kernel.compile(signature)
+    seconds = _compile(_KERNELS)
     announcer.started = True
-    seconds = time.perf_counter() - begin
     _say(f"kernels {'compiled' if announcer.told else 'loaded from the cache'} in {seconds:.1f} s")
     return seconds
+
+
+@cache
+def _cells_ready() -> float:
+    return _compile(_OF_CELLS)
+
+
+def _compile(kernels: tuple[tuple[Any, tuple[Any, ...]], ...]) -> float:
+    """Compile, or load, each kernel for its signature; seconds it took."""
+    begin = time.perf_counter()
+    for kernel, signature in kernels:
+        kernel.compile(signature)
+    return time.perf_counter() - begin
 
 
 def _say(text: str) -> None:

@@ -1,8 +1,8 @@
 """The relations of a bag and the stores of their tuples.
 
 Atoms over one table with the same columns and the same conditions share a store, so that a self-join keeps its tuples
-once. A store has *nodes*, one a set of its columns, and *edges* from a node to one with more columns; what they are at
-run time is in `livejoin.kernels.bag_layout`.
+once; in a cell of a split join only those to which the same rows come. A store has *nodes*, one a set of its columns,
+and *edges* from a node to one with more columns; what they are at run time is in `livejoin.kernels.bag_layout`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ class BagRelation:
         variables: Those of its variables that the bag has.
         factors: Expressions over the table's columns whose values are attributes too.
         support: Whether its distinct rows only filter the bag.
+        split: Position of the table's column by which its rows are split into cells; None if they are in all cells.
     """
 
     atom: int
     variables: tuple[str, ...]
     factors: tuple[str, ...] = ()
     support: bool = False
+    split: int | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def share_stores(
         columns = tuple(use.columns.index(atom.column_of(v)) for v in relation.variables)
         columns += tuple(len(use.columns) + use.factors.index(f) for f in relation.factors)
         present = frozenset(atom.column_of(v) for v in query.join_variables(relation.atom))
-        store = shared.setdefault((table, columns, atom.predicate, present), Store(table, columns, relation.atom))
+        label = (table, columns, atom.predicate, present, relation.split)
+        store = shared.setdefault(label, Store(table, columns, relation.atom))
         store.relations.append(i)
         store_of.append(store)
     return list(shared.values()), store_of

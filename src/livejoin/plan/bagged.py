@@ -119,7 +119,9 @@ class BaggedPlan:
 
 
 def compile_bagged(
-    query: ConjunctiveQuery, compile_acyclic: Callable[[ConjunctiveQuery], PhysicalPlan | DynPlan]
+    query: ConjunctiveQuery,
+    compile_acyclic: Callable[[ConjunctiveQuery], PhysicalPlan | DynPlan],
+    split: str | None = None,
 ) -> BaggedPlan:
     """The plan of a query over the bags of its best decomposition; of any query, though made for cyclic ones.
 
@@ -128,6 +130,7 @@ def compile_bagged(
     Args:
         query: The query.
         compile_acyclic: Chooses a join tree for the query across the bags, free-connex for its output.
+        split: The variable by which rows are split into cells, each with this plan; None without cells.
     """
     needed = frozenset(query.variable(ref) for ref in query.head) if query.free is None else query.free
     small = _without_unneeded(query, needed)
@@ -147,7 +150,7 @@ def compile_bagged(
             continue
         others = frozenset[str]().union(*(other.variables for other in bags if other is not bag))
         kept = sorted(bag.variables & (needed | others))
-        relations = _relations(small, bag, factors)
+        relations = [_split(query, relation, split) for relation in _relations(small, bag, factors)]
         table, columns = _derived_table(small, names[len(joins)], kept, relations)
         factor_of |= {f: Factor(position, f'"{columns[f]}"') for f in factors if f in columns}
         atoms.append(Atom(table.name, table, tuple(range(len(kept))), tuple(kept)))
@@ -191,6 +194,12 @@ def _relations(query: ConjunctiveQuery, bag: Bag, factors: Sequence[Factor]) -> 
         variables = tuple(v for v in query.atoms[atom].variables if v in bag.variables)
         relations.append(BagRelation(atom, variables, support=True))
     return relations
+
+
+def _split(query: ConjunctiveQuery, relation: BagRelation, variable: str | None) -> BagRelation:
+    """A relation of a bag in a cell, where a variable splits the join."""
+    atom = query.atoms[relation.atom]
+    return replace(relation, split=atom.column_of(variable)) if variable in atom.variables else relation
 
 
 def _derived_table(

@@ -11,6 +11,7 @@ from livejoin.plan.algorithm import Algorithm
 from livejoin.plan.chain_plan import ChainPlan
 from livejoin.plan.describe import describe
 from livejoin.plan.describe_algorithm import as_maintained
+from livejoin.plan.describe_cells import cells_outline
 from livejoin.plan.explanation import Explanation
 from livejoin.plan.guarantee import stored_guarantee
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, leaves
@@ -27,6 +28,7 @@ def describe_query(
     live: bool = True,
     log: Sequence[ChangeBatch] | None = None,
     algorithm: Algorithm = "auto",
+    threads: int = 1,
 ) -> Explanation:
     """Explain a query and the operators that maintain it; as `describe`.
 
@@ -36,25 +38,19 @@ def describe_query(
         live: Whether the view's deltas are asked for.
         log: A change log, one batch a table.
         algorithm: What maintains the joins.
+        threads: Cells that each join is split into where it can be.
     """
     known = statistics
     for join in query.joins:
         known = known if log is None else known.over(observe(log, join))
-    plan = plan_query(query, known, live, algorithm)
+    plan = plan_query(query, known, live, algorithm, threads)
     above = tuple(_lines(plan))
-    told = [
-        _with_store(
-            as_maintained(
-                describe(
-                    leaf.physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), leaf.physical
-                ),
-                leaf.physical,
-            ),
-            leaf.physical.query,
-            kept,
-        )
-        for i, (leaf, kept) in enumerate(zip(leaves(plan), _kept(plan, ""), strict=True))
-    ]
+    told = []
+    for i, (leaf, kept) in enumerate(zip(leaves(plan), _kept(plan, ""), strict=True)):
+        physical = leaf.physical
+        one = describe(physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), physical)
+        one = replace(one, cells=cells_outline(leaf, one.tables, threads))
+        told.append(_with_store(as_maintained(one, physical), physical.query, kept))
     return replace(told[0], sql=query.sql, others=tuple(told[1:]))
 
 

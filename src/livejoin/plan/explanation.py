@@ -280,6 +280,25 @@ class LogOutline:
     crossing_largest: int | None = None
 
 
+@dataclass(frozen=True)
+class CellsOutline:
+    """How a join is split among threads.
+
+    Args:
+        number: Cells; 1 if it cannot be split.
+        variable: The variable whose values split it, None if it is not split.
+        replicated: Aliases of the atoms whose rows are in every cell.
+        replicated_bytes: Predicted bytes of these in each cell after the first, at most; None if unknown.
+        note: The same in one sentence, and why it is not split.
+    """
+
+    number: int
+    variable: str | None
+    replicated: tuple[str, ...]
+    replicated_bytes: float | None
+    note: str
+
+
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """Everything to be shown about a query and its plan; ``print`` shows it as text, a notebook as a page.
@@ -303,6 +322,7 @@ class Explanation:
         log: What a change log says, None without one.
         operators: What stands above the join, from the join upwards.
         others: Explanations of the query's other joins.
+        cells: How the join is split, None with one thread.
     """
 
     sql: str
@@ -323,6 +343,7 @@ class Explanation:
     log: LogOutline | None = None
     operators: tuple[str, ...] = ()
     others: tuple[Explanation, ...] = ()
+    cells: CellsOutline | None = None
 
     def __str__(self) -> str:
         return self.text()

@@ -7,13 +7,14 @@ Every operator takes the changes of its inputs and gives its own, net within a v
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from livejoin.plan.bagged import BaggedPlan
 from livejoin.plan.chain_plan import ChainPlan
 from livejoin.plan.dyn_plan import DynPlan
+from livejoin.plan.partition import Partition
 from livejoin.plan.physical import PhysicalPlan
 from livejoin.query import Output
 from livejoin.query.relational import Call, SetKind, SortKey
@@ -31,11 +32,13 @@ class Scan:
         physical: Its plan: full with multiplicities, or distinct, or annotated with a count that is the multiplicity.
         types: Types of the outputs.
         asked: The variables that are asked for; the plan's output may have more, to be free-connex. None: all.
+        partition: How the join is split into cells; None keeps it in one piece.
     """
 
     physical: JoinPlan
     types: tuple[SqlType, ...]
     asked: frozenset[str] | None = None
+    partition: Partition | None = None
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,14 @@ class Annotated:
         types: Types of the columns: the head's, which is the group, then one a result.
         results: The aggregates.
         is_global: Whether there is one row even if the join is empty.
+        partition: As of a `Scan`.
     """
 
     physical: JoinPlan
     types: tuple[SqlType, ...]
     results: tuple[Result, ...]
     is_global: bool
+    partition: Partition | None = None
 
     @property
     def asked(self) -> frozenset[str] | None:
@@ -135,6 +140,17 @@ def leaves(operator: Operator) -> Iterator[Scan | Annotated]:
             yield from leaves(operator.input)
 
 
+def with_leaves(operator: Operator, change: Callable[[Scan | Annotated], Scan | Annotated]) -> Operator:
+    """The same operators over changed leaves."""
+    match operator:
+        case Scan() | Annotated():
+            return change(operator)
+        case Combine():
+            return replace(operator, inputs=tuple(with_leaves(one, change) for one in operator.inputs))
+        case _:
+            return replace(operator, input=with_leaves(operator.input, change))
+
+
 def has_store(operator: Operator) -> bool:
     """Whether an operator keeps state above its leaves, which then must give deltas."""
     match operator:
@@ -158,9 +174,9 @@ def _line(operator: Operator) -> str:
     """What an operator keeps, on one line."""
     match operator:
         case Scan():
-            return f"scan{operator.types}"
+            return f"scan{operator.types}{_cells(operator)}"
         case Annotated():
-            return f"annotated{operator.results}{operator.types}{operator.is_global}"
+            return f"annotated{operator.results}{operator.types}{operator.is_global}{_cells(operator)}"
         case Compute():
             return f"compute{operator.outputs}{operator.predicate}({_line(operator.input)})"
         case Combine():
@@ -169,3 +185,7 @@ def _line(operator: Operator) -> str:
             return f"group{operator.groups}{operator.calls}{operator.is_global}({_line(operator.input)})"
         case First():
             return f"first{operator.keys}{operator.limit}{operator.offset}({_line(operator.input)})"
+
+
+def _cells(leaf: Scan | Annotated) -> str:
+    return "" if leaf.partition is None else f"{leaf.partition}"

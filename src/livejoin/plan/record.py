@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from livejoin.plan.explanation import Explanation, LogOutline, PlanOutline, TableOutline
+    from livejoin.plan.explanation import CellsOutline, Explanation, LogOutline, PlanOutline, TableOutline
     from livejoin.plan.guarantee import Guarantee
 
 VERSION = 1
@@ -90,6 +90,7 @@ def record(explanation: Explanation) -> Record:
         "log": None if explanation.log is None else _log(explanation.log),
         "operators": list(explanation.operators),
         "others": [record(other) for other in explanation.others],
+        "cells": None if explanation.cells is None else _cells(explanation.cells),
         "digest": explanation.digest or None,
     }
 
@@ -144,6 +145,16 @@ def _table(table: TableOutline) -> Record:
         "changes_known": table.changes_known,
         "rows": _number(table.rows),
         "rows_known": table.rows_known,
+    }
+
+
+def _cells(cells: CellsOutline) -> Record:
+    return {
+        "number": cells.number,
+        "variable": cells.variable,
+        "replicated": list(cells.replicated),
+        "replicated_bytes": _number(cells.replicated_bytes),
+        "note": cells.note,
     }
 
 

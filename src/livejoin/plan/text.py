@@ -65,6 +65,8 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     yield from _field("update", promise.update, width)
     yield from _field("results", promise.delay + ("" if explanation.deltas else "; no deltas (deltas=False)"), width)
     yield from _field("space", promise.space, width)
+    if explanation.cells is not None:
+        yield from _field("threads", explanation.cells.note, width)
     yield from _field("loading", promise.preprocessing, width)
     yield from _field("proof", promise.source, width)
     yield from _field("why", explanation.reason, width)

@@ -1,0 +1,48 @@
+"""The threads of a database: kernels run without the GIL, so that tasks of kernels run side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Workers:
+    """The caller's thread and some others; the others start when they are needed first and end with this object.
+
+    Args:
+        threads: How many in all, at least 1.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0
+
+    def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Run all tasks, the first in the caller's thread; their results in order.
+
+        Whatever happens, no task runs any more when this returns or raises; of several exceptions that of the first
+        task is raised.
+
+        Cost: about 30 microseconds on an idle machine, and the longest task.
+        """
+        if self.threads == 1 or len(tasks) == 1:
+            return [task() for task in tasks]
+        pool = self._threads()
+        futures = [pool.submit(task) for task in tasks[1:]]
+        try:
+            first = tasks[0]()
+        finally:
+            wait(futures)
+        return [first, *(future.result() for future in futures)]
+
+    def _threads(self) -> ThreadPoolExecutor:
+        """The other threads; a forked process has none of its parent's."""
+        if self._pool is None or self._process != os.getpid():
+            self._pool = ThreadPoolExecutor(self.threads - 1, "livejoin")
+            self._process = os.getpid()
+        return self._pool

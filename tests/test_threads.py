@@ -1,0 +1,267 @@
+"""Databases with several threads: the same answers and deltas as with one, always (see `harness.py`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+import livejoin
+from harness import Harness
+from livejoin.database import view as view_module
+from livejoin.dataflow import cells
+from livejoin.errors import SchemaError
+from livejoin.kernels import maintain, records, route
+from random_queries import queries
+from random_relational import CLASSES, relational_queries
+from scenario import Scenario
+from strategies import EXAMPLES, FUZZ, scenarios
+
+THREADS = (1, 2, 4)
+SOME = settings(FUZZ, max_examples=max(1, EXAMPLES // 20))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_commits_use_the_pool() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "LEAST_WORK", 8)  # both ways are taken
+        yield
+
+
+def random_scenarios(kind: str, errors: bool = False, max_commits: int = 3) -> st.SearchStrategy[Scenario]:
+    """Scenarios with one query of a class, ``joins`` being plain joins."""
+    made = queries if kind == "joins" else partial(relational_queries, classes=(kind,))
+    sizes = (12, 16, 8, 24, 4)
+    return scenarios(
+        errors=errors, max_queries=1, max_commits=max_commits, queries=made, max_tables=3, max_columns=3, sizes=sizes
+    )
+
+
+by_class = pytest.mark.parametrize("kind", ["joins", *CLASSES])
+
+
+def created(scenario: Scenario, threads: int) -> Harness:
+    harness = Harness(scenario.tables, threads)
+    harness.create_view("v", scenario.queries[0])
+    harness.create_view("quiet", scenario.queries[0], deltas=False)
+    return harness
+
+
+@by_class
+@SOME
+@given(st.data())
+def test_commits(kind: str, data: st.DataObject) -> None:
+    """With any number of threads commits give DuckDB's deltas and results, and bad ones change nothing."""
+    scenario = data.draw(random_scenarios(kind, errors=True))
+    note(scenario.script())
+    for threads in THREADS[1:]:
+        harness = created(scenario, threads)
+        for commit, form in zip(scenario.commits, scenario.forms, strict=True):
+            harness.run(commit, form)
+
+
+@by_class
+@SOME
+@given(st.data())
+def test_changes_one_by_one(kind: str, data: st.DataObject) -> None:
+    """A replay at granularity "change" gives the delta of every change, in the order of versions."""
+    scenario = data.draw(random_scenarios(kind, max_commits=2))
+    note(scenario.script())
+    threads = data.draw(st.sampled_from(THREADS[1:]), label="threads")
+    harness = created(scenario, threads)
+    for commit in scenario.commits:
+        if harness.grows_large(commit.changes):
+            break
+        if commit.changes:
+            harness.replay(commit.changes)
+
+
+@by_class
+@SOME
+@given(st.data())
+def test_a_life(kind: str, data: st.DataObject) -> None:
+    """A view over filled tables through commits, and snapshots that are loaded with other numbers of threads."""
+    scenario = data.draw(random_scenarios(kind))
+    note(scenario.script())
+    harness = Harness(scenario.tables, data.draw(st.sampled_from(THREADS), label="threads"))
+    for number, (commit, form) in enumerate(zip(scenario.commits, scenario.forms, strict=True)):
+        if number == len(scenario.commits) // 2:
+            harness.create_view("v", scenario.queries[0])
+        harness.run(commit, form)
+        if data.draw(st.booleans(), label="reload"):
+            harness.reload(data.draw(st.sampled_from(THREADS), label="threads"))
+            assert harness.database.threads in THREADS
+
+
+QUERIES = {
+    "path": "SELECT A.src AS a, A.dst AS b, B.dst AS c, C.dst AS d FROM G A JOIN G B ON A.dst = B.src "
+    "JOIN G C ON B.dst = C.src WHERE C.dst % 3 = 0",
+    "ends": "SELECT DISTINCT A.src, B.dst FROM G A JOIN G B ON A.dst = B.src",
+    "out": "SELECT DISTINCT A.src, A.dst FROM G A JOIN G B ON A.dst = B.src",
+    "sums": "SELECT A.src, count(*) AS n, sum(B.dst) AS s FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src",
+    "number": "SELECT count(*) AS n FROM G A JOIN G B ON A.dst = B.src",
+    "triangle": "SELECT A.src AS a, B.src AS b, C.src AS c FROM G A, G B, G C "
+    "WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src",
+    "corners": "SELECT A.src AS a, count(*) AS n FROM G A, G B, G C "
+    "WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src GROUP BY A.src",
+}
+
+
+def graph(threads: int, algorithm: str = "auto") -> livejoin.Database:
+    database = livejoin.Database(threads=threads)
+    database.create_table("G", "src BIGINT, dst BIGINT", window_rows=150)
+    for name, sql in QUERIES.items():
+        database.create_view(name, sql, algorithm=algorithm)
+    return database
+
+
+def edges(seed: int, number: int) -> list[tuple[int, int]]:
+    """Edges with some heavy nodes."""
+    random = np.random.default_rng(seed)
+    return [(int(a * b) // 12, int(c)) for a, b, c in random.integers(0, 20, (number, 3))]
+
+
+def rows(table: Any) -> Counter[tuple[object, ...]]:
+    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+@pytest.mark.parametrize("algorithm", ["crown", "dyn", "change-propagation"])
+def test_all_algorithms_agree_with_one_thread(algorithm: str) -> None:
+    """The same deltas, change for change and by commit, and the same results; windows move rows between cells."""
+    databases = [graph(threads, algorithm) for threads in THREADS]
+    for seed in range(4):
+        if seed % 2:
+            data = [{"src": a, "dst": b, "_seq": i} for i, (a, b) in enumerate(edges(seed, 60))]
+            commits = [database.replay({"G": data}) for database in databases]
+        else:
+            commits = [database.apply("G", edges(seed, 100)) for database in databases]
+        for name in QUERIES:
+            deltas = [rows(commit[name]) for commit in commits]
+            assert deltas[0] == deltas[1] == deltas[2], name
+            versions = commits[2][name]["_commit_version"].to_pylist()
+            assert versions == sorted(versions)
+            results = [rows(database.views[name].to_arrow()) for database in databases]
+            assert results[0] == results[1] == results[2], name
+            assert len({database.views[name].count() for database in databases}) == 1
+        for database in databases:
+            database._check()
+
+
+@pytest.mark.nojit
+def test_a_small_graph() -> None:
+    """Uncompiled kernels give the same, one change after the other."""
+    commits = []
+    for threads in (1, 2):
+        database = livejoin.Database(threads=threads)
+        database.create_table("G", "src BIGINT, dst BIGINT", window_rows=9)
+        for name in ("path", "out"):
+            database.create_view(name, QUERIES[name])
+        for seed in (1, 2):
+            commit = database.apply("G", edges(seed, 10))
+            commits.append([rows(commit[name]) for name in ("path", "out")])
+        database._check()
+    assert commits[:2] == commits[2:]
+
+
+def test_deletions_of_a_commit_stand_before_its_insertions() -> None:
+    """As with one thread, so that a sink with keys can apply a delta row by row."""
+    database = graph(4)
+    database.apply("G", edges(1, 150))
+    kinds = database.apply("G", edges(2, 60))["path"]["_change_type"].to_pylist()
+    assert set(kinds) == {"insert", "delete"}
+    assert kinds == sorted(kinds)
+
+
+@pytest.mark.parametrize("owner, name", [(records, "load"), (maintain, "maintain"), (route, "route")])
+def test_a_cell_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+    """Whichever cell it is, the commit is undone in all of them."""
+    database = graph(4)
+    database.apply("G", edges(1, 100))
+    before = {view: rows(database.views[view].to_arrow()) for view in QUERIES}
+    function, calls = getattr(owner, name), iter(range(1000))
+
+    def failing(*arguments: object) -> object:
+        if next(calls) == 2:
+            raise MemoryError
+        return function(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, failing)
+        with pytest.raises(MemoryError):
+            database.apply("G", edges(2, 100))
+    database._check()
+    assert {view: rows(database.views[view].to_arrow()) for view in QUERIES} == before
+    other = graph(1)
+    other.apply("G", edges(1, 100))
+    mine, theirs = database.apply("G", edges(3, 50)), other.apply("G", edges(3, 50))
+    assert all(rows(mine[view]) == rows(theirs[view]) for view in QUERIES)
+
+
+def test_a_snapshot_is_restored_with_as_many_threads_and_rebuilt_with_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = graph(2)
+    database.apply("G", edges(1, 140))
+    database.save(tmp_path)
+    rebuilt: list[str] = []
+    rebuild = view_module.View._rebuild
+
+    def counted(view: livejoin.View) -> Any:
+        rebuilt.append(view.name)
+        return rebuild(view)
+
+    monkeypatch.setattr(view_module.View, "_rebuild", counted)
+    loaded = {threads: livejoin.Database.load(tmp_path, threads=threads) for threads in (2, 4, 1)}
+    split = [name for name in QUERIES if database.views[name].stats()["cells"] > 1]
+    assert sorted(rebuilt) == sorted(split * 2)
+    expected = database.apply("G", edges(2, 80))
+    for threads, other in loaded.items():
+        assert other.threads == threads
+        found = other.apply("G", edges(2, 80))
+        assert all(rows(found[name]) == rows(expected[name]) for name in QUERIES)
+        other._check()
+
+
+def test_what_cannot_be_split_says_so() -> None:
+    database = graph(4)
+    assert database.views["path"].stats()["cells"] == 4
+    assert database.views["number"].stats()["cells"] == 1
+    told = database.views["number"].explain()
+    assert told.cells is not None
+    assert (told.cells.number, told.cells.variable) == (1, None)
+    assert "not split" in str(told)
+    path = database.views["path"].explain()
+    assert path.cells is not None
+    assert path.cells.variable == "A.dst"
+    assert path.cells.replicated == ("C",)
+    assert path.to_dict()["cells"]["number"] == 4
+    assert "replicated in every cell: C" in str(path)
+    assert graph(1).views["path"].explain().cells is None
+
+
+def test_rows_are_kept_only_where_they_are_needed() -> None:
+    """Four cells of a join whose tables are all split take about the space of one."""
+    sizes = {}
+    for threads in (1, 4):
+        database = livejoin.Database(threads=threads)
+        for name in "RST":
+            database.create_table(name, "a BIGINT, b BIGINT")
+        view = database.create_view("v", "SELECT R.b, S.b AS c, T.b AS d FROM R, S, T WHERE R.a = S.a AND S.a = T.a")
+        data = [(i % 5000, i) for i in range(20_000)]
+        database.apply({"R": data, "S": data, "T": data})
+        sizes[threads] = view.stats()["state_bytes"]
+        assert view.stats()["atom_rows"] == 60_000
+    assert sizes[4] < 1.3 * sizes[1]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 2.0, True, "2", 100_000])
+def test_a_wrong_number_of_threads(threads: Any) -> None:
+    with pytest.raises(SchemaError, match=r"threads is .*allowed are 1 to"):
+        livejoin.Database(threads=threads)
