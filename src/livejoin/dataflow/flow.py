@@ -13,11 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from livejoin.dataflow.access import Access, UnionAccess
 from livejoin.dataflow.compute import compute
+from livejoin.dataflow.compute_access import ComputeAccess
 from livejoin.dataflow.delta import change_table, delta_table, is_injective, result_columns
+from livejoin.dataflow.join_access import RowIndexes
 from livejoin.dataflow.leaf import AnnotatedLeaf, ScanLeaf
 from livejoin.dataflow.rows import Delta, Rows, concatenate
 from livejoin.dataflow.store import Store, make_store, used_words
+from livejoin.dataflow.store_access import store_access
 from livejoin.errors import CapacityError
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
 from livejoin.schema import Kind
@@ -45,10 +49,13 @@ class Flow:
         self._stores: list[Store] = []
         self._quiet = not deltas and not has_store(plan)
         self._root = self._make(plan)
+        self._size: int | None = None  # of the result, where it is known
+        self._access: Access | None = None  # to the state as it is
         self._injective = isinstance(plan, Scan) and is_injective(plan.physical.query)
 
     def apply(self, events: Sequence[Words]) -> pa.Table | None:
         """Apply the events of each leaf; the view's delta, None without deltas."""
+        before, self._size, self._access = self._size, None, None
         if self._quiet:
             for leaf, matrix in zip(self.leaves, events, strict=True):
                 for _ in leaf.join.maintain(matrix, emit=False):
@@ -57,10 +64,16 @@ class Flow:
         if (scan := self._plain_scan()) is not None:
             weighed = scan.join.weighed
             chunks = list(scan.join.maintain(events[0], emit=True))
+            self._resize(before, sum(int((chunk.signs * chunk.lengths()).sum()) for chunk in chunks))
             consolidate = not self._injective or scan.join.weighed > weighed
             return delta_table(scan.join.plan.query, self._codec, chunks, consolidate)
         delta = self._root.changes(events)
+        self._resize(before, int(delta.weights.sum()))
         return change_table(delta, self._schema) if self._deltas else None
+
+    def _resize(self, before: int | None, gained: int) -> None:
+        """Keep the size up to date from what a delta, which was enumerated anyway, adds to it."""
+        self._size = None if before is None else before + gained
 
     def load(self, events: Sequence[Words]) -> None:
         """Apply the events of each leaf to an empty state, in O(rows) of the leaves and of what stores keep."""
@@ -80,8 +93,26 @@ class Flow:
             yield from _repeated(pa.table(columns, schema=self._schema), weights, max_rows)
 
     def size(self) -> int | float:
-        """Rows of the result with multiplicities; about, as a float, beyond 64 bits."""
-        return self._root.size()
+        """Rows of the result with multiplicities; about, as a float, beyond 64 bits.
+
+        Cost: O(1) if it was asked since the last change, or since deltas are enumerated; else as of the root.
+        """
+        if self._size is None:
+            size = self._root.size()
+            if isinstance(size, float):
+                return size
+            self._size = size
+        return self._size
+
+    def access(self, tables: RowIndexes) -> Access:
+        """Access to the result as it is now.
+
+        Args:
+            tables: The base tables.
+        """
+        if self._access is None:
+            self._access = self._root.access(tables)
+        return self._access
 
     def count(self) -> int:
         """Rows of the result with multiplicities.
@@ -106,6 +137,7 @@ class Flow:
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of operators with the same plan."""
+        self._size = self._access = None
         for i, leaf in enumerate(self.leaves):
             leaf.join.restore(_below(f"leaf{i}.", arrays))
         for i, store in enumerate(self._stores):
@@ -132,6 +164,7 @@ class Flow:
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""
+        assert self._size is None or self._size == self._root.size(), "the size that deltas keep up to date"
         for leaf in self.leaves:
             leaf.join._check()
         for store in self._stores:
@@ -151,7 +184,7 @@ class Flow:
                 self.leaves.append(leaf)
                 return _LeafNode(leaf, len(self.leaves) - 1)
             case Compute():
-                return _ComputeNode(plan, self._make(plan.input))
+                return _ComputeNode(plan, self._codec, self._make(plan.input))
             case Combine() if plan.kind == "union" and plan.all:
                 return _UnionNode([self._make(one) for one in plan.inputs])
             case Combine():
@@ -180,6 +213,9 @@ class _Node(Protocol):
     def size(self) -> int | float:
         """Rows with multiplicities."""
 
+    def access(self, tables: RowIndexes) -> Access:
+        """Access to the rows as they are now."""
+
 
 class _LeafNode:
     def __init__(self, leaf: ScanLeaf | AnnotatedLeaf, position: int) -> None:
@@ -198,10 +234,14 @@ class _LeafNode:
     def size(self) -> int | float:
         return self.leaf.size()
 
+    def access(self, tables: RowIndexes) -> Access:
+        return self.leaf.access(tables)
+
 
 class _ComputeNode:
-    def __init__(self, plan: Compute, below: _Node) -> None:
+    def __init__(self, plan: Compute, codec: Codec, below: _Node) -> None:
         self._plan = plan
+        self._codec = codec
         self._below = below
 
     def changes(self, events: Sequence[Words]) -> Delta:
@@ -222,6 +262,9 @@ class _ComputeNode:
         if self._plan.predicate is None:
             return self._below.size()
         return sum(int(weights.sum()) for _, weights in self.scan(1 << 16))
+
+    def access(self, tables: RowIndexes) -> Access:
+        return ComputeAccess(self._plan, self._codec, self._below.access(tables), self._below.scan)
 
 
 class _UnionNode:
@@ -245,6 +288,9 @@ class _UnionNode:
     def size(self) -> int | float:
         return sum(one.size() for one in self._inputs)
 
+    def access(self, tables: RowIndexes) -> Access:
+        return UnionAccess([one.access(tables) for one in self._inputs])
+
 
 class _StoreNode:
     def __init__(self, store: Store, inputs: Sequence[_Node]) -> None:
@@ -265,6 +311,9 @@ class _StoreNode:
 
     def size(self) -> int | float:
         return self._store.count()
+
+    def access(self, tables: RowIndexes) -> Access:
+        return store_access(self._store)
 
 
 def _below(prefix: str, arrays: Mapping[str, Words]) -> dict[str, Words]:
