@@ -5,6 +5,7 @@ What each costs depends on what the view keeps (`livejoin.dataflow.access`); wha
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -103,8 +104,16 @@ def _values(row: Row, schema: pa.Schema) -> Sequence[Any]:
 
 
 def _array(value: Any, field: pa.Field) -> pa.Array:
+    """A value as Arrow, which would cut some off: 2.5 becomes 2 in a column of integers."""
+    what = f"{value!r:.80} is no value of the column {field.name!r}, which has the type {field.type}"
     try:
-        return pa.array([value], field.type)
+        array = pa.array([value], field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        msg = f"{value!r:.80} is no value of the column {field.name!r}, which has the type {field.type}: {error}"
+        msg = f"{what}: {error}"
         raise ReadError(msg) from None
+    kept = array[0].as_py()
+    is_nan = isinstance(value, float) and math.isnan(value)
+    if is_nan or kept == value or pa.types.is_nested(field.type):
+        return array
+    msg = f"{what}; the nearest one is {kept!r:.80}"
+    raise ReadError(msg)

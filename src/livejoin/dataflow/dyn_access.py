@@ -20,7 +20,7 @@ from livejoin.plan.dyn_plan import DynPlan
 Words = npt.NDArray[np.int64]
 
 _KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
-_SAFE = 9.0e18  # no product of multiplicities is larger than that of the tables' rows
+_SAFE = 9.0e18  # no row of a table has more copies than there are besides one of each row
 
 
 class DynAccess:
@@ -49,7 +49,8 @@ class DynAccess:
         query = self._plan.query
         head = np.array([values[query.variable(ref)] for ref in query.head], np.int64).reshape(len(query.head), length)
         found = multiplicities(self._join, head)
-        if query.free is None and prod(float(self._tables[a.table.name.lower()].total) for a in query.atoms) > _SAFE:
+        tables = [self._tables[atom.table.name.lower()] for atom in query.atoms]
+        if query.free is None and prod(1.0 + table.total - table.rows for table in tables) > _SAFE:
             self._join.count()  # refuses results that 64 bits do not count, and no multiplicity is larger than these
         if query.free is None or not query.sums:
             return found[0], no_annotations(length)

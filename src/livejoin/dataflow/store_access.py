@@ -75,19 +75,21 @@ class SetAccess:
 
     def _times(self, entries: Words) -> Words:
         """How often the rows of entries stand in the result; `livejoin.kernels.multiset.multiplicity` for many."""
-        left: Words = self._m[entries + multiset.LEFT] >> 1
+        left = self._m[entries + multiset.LEFT] >> 1
         right = self._m[entries + multiset.RIGHT] if self._store.sides == 2 else left
+        times: Words
         match self._store.kernel_kind:
             case multiset.DISTINCT:
-                return (left > 0).astype(np.int64)
+                times = (left > 0).astype(np.int64)
             case multiset.EXCEPT:
-                return ((left > 0) & (right <= 0)).astype(np.int64)
+                times = ((left > 0) & (right <= 0)).astype(np.int64)
             case multiset.EXCEPT_ALL:
-                return np.maximum(left - right, 0)
+                times = np.maximum(left - right, 0)
             case multiset.INTERSECT:
-                return ((left > 0) & (right > 0)).astype(np.int64)
+                times = ((left > 0) & (right > 0)).astype(np.int64)
             case _:
-                return np.maximum(np.minimum(left, right), 0)
+                times = np.maximum(np.minimum(left, right), 0)
+        return times
 
 
 class GroupAccess:

@@ -113,28 +113,24 @@ class TreeAccess:
 
     def _row(self, position: int, atom: int, values: Values, length: int) -> tuple[Words, Words]:
         """The multiplicities of an atom's rows with some values, of which there is one at most, and the rows."""
-        plan, m = self._plan, self._arena
-        used = plan.query.atoms[atom]
-        index = self._tables[used.table.name.lower()]
-        if len(used.columns) == len(used.table.columns):
-            ids = index.find(_matrix(used.variables, values, length))
+        m = self._arena
+        place = _place(self._plan, position)
+        index = self._tables[self._plan.query.atoms[atom].table.name.lower()]
+        if place.key is None:
+            ids = index.find(_matrix(place.variables, values, length))
         else:
             assert isinstance(index, BaseTable)
-            key = [used.variables[used.columns.index(column)] for column in used.table.primary_key]
-            ids = index.find_key(_matrix(key, values, length))
+            ids = index.find_key(_matrix(place.key, values, length))
         there = np.flatnonzero(ids >= 0)
-        table = next(i for i, use in enumerate(plan.tables) if atom in use.atoms)
-        header, stride = plan.words[plan.words[k.P_FIRST_TABLE] + table * k.PLAN_TABLE :][:2].tolist()
-        chunk = m[m[header + k.T_CHUNKS] + (ids[there] >> k.CHUNK_BITS)]
-        rows = np.zeros(length, np.int64)
-        rows[there] = chunk + (ids[there] & (k.CHUNK_ROWS - 1)) * stride
-        for column, variable in zip(used.columns, used.variables, strict=True):
-            offset = plan.tables[table].columns.index(column)
-            there = there[m[rows[there] + offset] == values[variable][there]]
-        found = np.zeros(length, np.int64)
-        state = m[rows[there] + int(plan.words[plan.node_offsets[position] + k.N_STATE])]
-        found[there] = (state >> k.COUNTER_BITS) * self._is_whole(position, rows[there])
-        return found, rows
+        ids = ids[there]
+        found = m[m[place.header + k.T_CHUNKS] + (ids >> k.CHUNK_BITS)] + (ids & (k.CHUNK_ROWS - 1)) * place.stride
+        rows, times = np.zeros((2, length), np.int64)
+        rows[there] = found
+        times[there] = (m[found + place.state] >> k.COUNTER_BITS) * self._is_whole(position, found)
+        if place.key is not None:
+            for offset, variable in zip(place.offsets, place.variables, strict=True):
+                times *= (rows != 0) & (m[rows + offset] == values[variable])
+        return times, rows
 
     def _group(self, position: int, atom: int, values: Values, length: int) -> Words:
         """How often an atom has rows with some values, of which there may be several."""
@@ -182,6 +178,48 @@ class TreeAccess:
         counters = self._arena[rows + int(self._plan.words[at + k.N_STATE])] & k.COUNTER_MASK
         whole: npt.NDArray[np.bool_] = counters == len(self._plan.nodes[position].children)
         return whole
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the rows of an atom are.
+
+    Args:
+        header: Reference of the header of its table's records.
+        stride: Words a record.
+        state: Offset of the word STATE in it.
+        variables: The atom's variables.
+        offsets: The offset of each of them in a record.
+        key: The variables of the table's primary key, if that is what rows are found by; None if it is all columns.
+    """
+
+    header: int
+    stride: int
+    state: int
+    variables: tuple[str, ...]
+    offsets: tuple[int, ...]
+    key: tuple[str, ...] | None
+
+
+@lru_cache(maxsize=256)
+def _place(plan: PhysicalPlan, position: int) -> _Place:
+    atom = plan.nodes[position].atom
+    assert atom is not None
+    used = plan.query.atoms[atom]
+    table = next(i for i, use in enumerate(plan.tables) if atom in use.atoms)
+    at = int(plan.words[k.P_FIRST_TABLE]) + table * k.PLAN_TABLE
+    header, stride = plan.words[[at + k.PT_HEADER, at + k.PT_STRIDE]].tolist()
+    key = None
+    if len(used.columns) < len(used.table.columns):
+        key = tuple(used.variables[used.columns.index(column)] for column in used.table.primary_key)
+    return _Place(
+        header,
+        stride,
+        int(plan.words[plan.node_offsets[position] + k.N_STATE]),
+        used.variables,
+        tuple(plan.tables[table].columns.index(column) for column in used.columns),
+        key,
+    )
 
 
 def _matrix(variables: tuple[str, ...] | list[str], values: Values, length: int) -> Words:

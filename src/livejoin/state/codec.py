@@ -18,6 +18,7 @@ STRING                a dictionary code
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -212,7 +213,7 @@ class Codec:
 
         Strings and wide decimals that it does not have get words that no row has, and are not added.
         """
-        codec = Codec()
+        codec = copy(self)
         codec._strings, codec._decimals = KnownStrings(self._strings), KnownStrings(self._decimals)
         return codec
 
