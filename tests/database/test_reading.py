@@ -317,6 +317,22 @@ def test_batches_end_when_the_view_changes() -> None:
         next(reader)
 
 
+def test_commits_of_other_tables_do_not_disturb() -> None:
+    """Neither who reads in batches, nor what was counted for reading by position."""
+    db = graph()
+    db.create_table("T", "x INT")
+    view = db.create_view("v", HOP2, deltas=False)
+    rows = [view.at(i) for i in range(view.count())]
+    access = view._access
+    seen = []
+    for batch in view.batches(2):
+        seen += rows_of(pa.Table.from_batches([batch]))
+        db.apply("T", [(len(seen),)])
+    assert seen == rows
+    assert view._access is access
+    assert view.count() == len(rows)
+
+
 def test_a_dropped_view_is_not_read() -> None:
     db = graph()
     view = db.create_view("v", HOP2)

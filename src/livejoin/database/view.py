@@ -109,7 +109,8 @@ class View:
         """Stream the result with constant delay a row and memory for one batch.
 
         Batches are made when they are asked for, so that a slow reader holds one at a time. They are those of one
-        version: a reader who needs more time than there is between two commits takes `to_arrow`, or `at` by position.
+        version: commits of tables that the view does not use do not disturb; a reader who needs more time than there is
+        between two others takes `to_arrow`, or `at` by position.
 
         Args:
             max_rows: Largest number of rows in a batch; more than 1,048,576 are never in one.
@@ -292,7 +293,7 @@ class View:
         """
         begin = time.perf_counter()
         flow = self._flow
-        self._state_version += 1
+        self._state_version += bool(events)  # a commit of other tables does not disturb who reads in batches
         matrices = self._load(flow, events)
         delta = flow.apply(matrices)
         self._seconds += time.perf_counter() - begin

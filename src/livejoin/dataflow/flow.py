@@ -55,7 +55,9 @@ class Flow:
 
     def apply(self, events: Sequence[Words]) -> pa.Table | None:
         """Apply the events of each leaf; the view's delta, None without deltas."""
-        before, self._size, self._access = self._size, None, None
+        before = self._size
+        if any(matrix.shape[1] for matrix in events):
+            self._size = self._access = None
         if self._quiet:
             for leaf, matrix in zip(self.leaves, events, strict=True):
                 for _ in leaf.join.maintain(matrix, emit=False):
