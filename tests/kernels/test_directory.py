@@ -9,6 +9,7 @@ import pytest
 
 from collisions import words_with_hash
 from livejoin.kernels import directory as kernel
+from livejoin.kernels import look_up
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.layout import D_COUNT, D_FREE, D_LOG, D_SLOTS, DIRECTORY, H_BUMP, H_STACK, MASK32
 from livejoin.state.arena import Arena
@@ -68,6 +69,19 @@ class Directory:
             assert self.find(key) == entry
             assert tuple(m[entry + ENTRY_KEY : entry + ENTRY_KEY + self.width].tolist()) == key
             assert m[entry : entry + ENTRY_KEY].tolist() == [1, 2, 3]
+        absent = [tuple(word ^ 1 for word in key) for key in self.entries]
+        assert self.look_up([*self.entries, *absent]) == [
+            *self.entries.values(),
+            *(self.entries.get(key, 0) for key in absent),
+        ]
+
+    def look_up(self, keys: list[Key]) -> list[int]:
+        """The entries of many keys at a time, which are not brought into the arena."""
+        values = np.ascontiguousarray(np.array(keys, np.int64).reshape(len(keys), self.width).T)
+        found = np.empty(len(keys), np.int64)
+        with wrapping():
+            look_up.find_entries(self.arena.words, self.at, ENTRY_KEY, values, found)
+        return found.tolist()
 
     def home(self, key: Key) -> int:
         """The first slot that a key is looked for in."""

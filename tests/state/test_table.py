@@ -116,6 +116,22 @@ def assert_equals(base: BaseTable, model: Model) -> None:
     assert base.rows == len(set(model.rows))
     if model.window is not None:
         assert queue(base) == model.rows
+    assert_found(base, model)
+
+
+def assert_found(base: BaseTable, model: Model) -> None:
+    """Rows are found by their values and by their key, and others are not."""
+    ids, _ = base.live_rows()
+    named = {tuple(values): row for row, values in zip(ids.tolist(), base.values_of(ids).T.tolist(), strict=True)}
+    asked = [*named, *(tuple(value + 1 for value in row) for row in named)]
+    if not asked:
+        return
+    values, _ = matrix([(row, 1) for row in asked], len(base.table.columns))
+    assert base.find(values).tolist() == [named.get(row, -1) for row in asked]
+    if model.key:
+        by_key = {model.key_of(row): number for row, number in named.items()}
+        keys = np.ascontiguousarray(values[list(model.key)])
+        assert base.find_key(keys).tolist() == [by_key.get(model.key_of(row), -1) for row in asked]
 
 
 def random_changes(rng: random.Random, model: Model, columns: int, domain: int, count: int) -> list[Change]:

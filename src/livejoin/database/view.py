@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from livejoin.database import reading
+from livejoin.database.reading import Row
+from livejoin.dataflow.access import Access
 from livejoin.dataflow.delta import delta_schema
 from livejoin.dataflow.events import TableEvents, view_events
 from livejoin.dataflow.flow import Flow
@@ -109,6 +112,10 @@ class View:
     def batches(self, max_rows: int = 65536) -> Iterator[pa.RecordBatch]:
         """Stream the result with constant delay a row and memory for one batch.
 
+        Batches are made when they are asked for, so that a slow reader holds one at a time. They are those of one
+        version: commits of tables that the view does not use do not disturb; a reader who needs more time than there is
+        between two others takes `to_arrow`, or `at` by position.
+
         Args:
             max_rows: Largest number of rows in a batch; more than 1,048,576 are never in one.
 
@@ -134,8 +141,80 @@ class View:
                 raise ReadError(msg)
 
     def count(self) -> int:
-        """Rows of the result, counted with their multiplicities. Cost: O(base rows); nothing is enumerated."""
+        """Rows of the result, counted with their multiplicities; nothing is enumerated, but under HAVING the groups.
+
+        Cost: O(1) for a view that gives deltas, which keep the number up to date once it was asked for, and for stores
+        (set operations, groups with a store of their own, first rows of an order) always. O(base rows) for the first
+        call after a change in a view with ``deltas=False``; there ``SELECT COUNT(*) FROM ...`` as a view of its own is
+        kept up to date by annotations, at the cost of a change.
+
+        Raises:
+            CapacityError: They are more than 64 bits count.
+        """
         return self._flow.count()
+
+    def __contains__(self, row: Row) -> bool:
+        """Whether a row is in the result; cost and errors as for `multiplicity`."""
+        return self.multiplicity(row) > 0
+
+    def multiplicity(self, row: Row) -> int:
+        """How often a row stands in the result; nothing is enumerated (DYN, Proposition 4.18).
+
+        Args:
+            row: Its values, as a tuple in the order of the schema or as a dict by the schema's names. None is NULL,
+                which equals NULL here.
+
+        Returns:
+            0 if it is not there.
+
+        Raises:
+            ReadError: The row does not fit the schema. Or nothing that the view keeps tells the multiplicity: columns
+                by which the query joins are not in the result, so that a row stands for any number of them; an output
+                is computed from columns that the result does not show; or no index leads to the rows of a table of
+                which the query uses some columns only. The message says what would help.
+            CapacityError: The multiplicity is beyond 64 bits.
+
+        Cost: of joins one probe an atom if the query uses all columns of its table, or its primary key; else O(rows of
+        the atom with the same join key). Of DISTINCT, GROUP BY, set operations, change propagation and bags of cyclic
+        joins: O(1). Of ``ORDER BY ... LIMIT k``: O(k). Beside these one DuckDB call where outputs are computed. All of
+        it is independent of the size of the result.
+        """
+        return reading.multiplicity(self._access, row, self.schema, self._query.root.types, self._codec)
+
+    def at(self, position: int) -> tuple[Any, ...]:
+        """The row at a position of the result as `batches` streams it; from the end where it is negative.
+
+        Equal rows stand there next to each other. A commit may move all rows. With ``ORDER BY ... LIMIT`` the position
+        is that of the order.
+
+        Raises:
+            ReadError: There is no row at this position.
+            CapacityError: The result has more rows than 64 bits count.
+
+        Cost: of joins O(tree nodes * log(base rows)), after O(base rows) once after a change for sums that are kept
+        beside the state, of at most its size, until the next change. Of stores and change propagation O(1), after
+        O(rows kept) once after a change; under HAVING, where the condition is evaluated, O(groups). Of ``ORDER BY ...
+        LIMIT`` always O(log(rows kept)). Nothing is materialised.
+        """
+        return reading.at(self._access, position, self.schema)
+
+    def sample(self, rows: int, *, seed: int | None = None) -> pa.Table:
+        """Rows drawn from the result, uniformly and with replacement; one of multiplicity m is m times as likely.
+
+        Args:
+            rows: How many.
+            seed: Makes the draw repeatable as long as the view does not change.
+
+        Returns:
+            The rows in the order in which they were drawn.
+
+        Raises:
+            ReadError: The number is negative, or the result is empty.
+            CapacityError: The result has more rows than 64 bits count.
+
+        Cost: that of `at` a row, in one call for all of them.
+        """
+        return reading.sample(self._access, rows, seed, self.schema)
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
@@ -221,7 +300,7 @@ class View:
         """
         begin = time.perf_counter()
         flow = self._flow
-        self._state_version += 1
+        self._state_version += bool(events)  # a commit of other tables does not disturb who reads in batches
         matrices = self._load(flow, events)
         delta = flow.apply(matrices)
         self._seconds += time.perf_counter() - begin
@@ -285,6 +364,11 @@ class View:
             msg = f"view {self.name!r} was dropped; create it again to read it"
             raise ReadError(msg)
         return self._loaded or self._rebuild()
+
+    @property
+    def _access(self) -> Access:
+        """Access to the result as it is now."""
+        return self._flow.access(self._tables)
 
     def _drop(self) -> None:
         """Give the state back; reading the view is an error from now on."""

@@ -20,6 +20,7 @@ from livejoin.dataflow.group_invariants import check
 from livejoin.dataflow.group_plan import GroupPlan
 from livejoin.dataflow.rows import Delta, Rows
 from livejoin.errors import StateError
+from livejoin.kernels import group_access
 from livejoin.kernels import group_layout as g
 from livejoin.kernels import groups as kernel
 from livejoin.kernels.errstate import wrapping
@@ -85,6 +86,21 @@ class AggregateStore:
                 results = result_rows(self.plan, self._codec, output[:, :rows].copy(), lists)
                 yield results, np.ones(rows, np.int64)
             lists = self._enough(lists)
+
+    def rows_of(self, groups: Words) -> Rows:
+        """The rows of given groups, references of entries of the directory; O(1) a group and aggregate."""
+        output = np.empty((self.plan.width, groups.shape[0]), np.int64)
+        lists = np.empty(groups.shape[0] if self.plan.lists else 0, np.int64)
+        parts, items = [output[:, :0]], [lists[:0]]
+        begin = listed = 0
+        while begin < groups.shape[0]:
+            with wrapping():
+                begin = group_access.write_groups(self.arena.words, self.plan.words, groups, begin, output, lists)
+            parts.append(self._shifted(output[:, : self.arena.words[g.G_OUT]].copy(), listed))
+            items.append(lists[: self.arena.words[g.G_LISTED]].copy())
+            listed += items[-1].shape[0]
+            lists = self._enough(lists)
+        return result_rows(self.plan, self._codec, np.concatenate(parts, axis=1), np.concatenate(items))
 
     def count(self) -> int:
         """Number of groups with rows; of a global aggregation 1."""

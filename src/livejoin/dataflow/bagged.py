@@ -121,6 +121,12 @@ class BaggedJoin:
             capacity += bag.join.arena.capacity_bytes + bag.table.nbytes
         return used, capacity
 
+    @property
+    def tables(self) -> dict[str, BagTable]:
+        """The rows of the bags that are more than one atom, by the names that the plan across the bags has for them."""
+        uses = self.plan.outer.tables
+        return {uses[bag.plan.target].name: bag.table for bag in self._bags}
+
     def _routed(self, events: Words) -> Words:
         """The events of the atoms that are bags by themselves, as the outer plan calls tables and atoms."""
         routed = _routed(events, self.plan.routes)

@@ -19,6 +19,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.dataflow.cell_rows import CellRows
+from livejoin.dataflow.join_access import RowIndexes
 from livejoin.dataflow.merge import halve, merged
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.workers import Workers
@@ -27,6 +29,7 @@ from livejoin.kernels import route as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.plan.operators import JoinPlan
 from livejoin.plan.partition import Partition, TableSplit
+from livejoin.state.table import BaseTable
 
 Words = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
@@ -45,6 +48,8 @@ _MAX_COUNT = 9.0e18
 class Join(Protocol):
     """What a cell and its callers need of a join; see `MultiwayJoin`."""
 
+    @property
+    def plan(self) -> JoinPlan: ...
     def load(
         self,
         table: int,
@@ -88,13 +93,16 @@ class CellJoin:
         partition: How it is split.
         make: Makes an empty join for a plan.
         workers: The threads.
+
+    Attributes:
+        cells: The cells.
     """
 
     def __init__(
         self, plan: JoinPlan, partition: Partition, make: Callable[[JoinPlan], Join], workers: Workers
     ) -> None:
         self.plan = plan
-        self._cells = [_Cell(number, partition, make(plan)) for number in range(partition.cells)]
+        self.cells = [Cell(number, partition, make(plan)) for number in range(partition.cells)]
         self._workers = workers
         self._waiting: dict[int, _Load] = {}
 
@@ -114,7 +122,7 @@ class CellJoin:
             CapacityError: A cell becomes too large; the state is of no use any more.
         """
         loads = self._loads()
-        tasks = [partial(cell.maintain, loads, events, emit, capacity) for cell in self._cells]
+        tasks = [partial(cell.maintain, loads, events, emit, capacity) for cell in self.cells]
         parts = self._run(tasks, events.shape[1])
         yield from merged(parts, bool(self.plan.query.sums))
 
@@ -134,12 +142,12 @@ class CellJoin:
         if versions.size and versions[0] != versions[-1]:  # they are ascending
             return [finish(chunk) for chunk in self.maintain(events, emit=True)]
         loads = self._loads()
-        parts = self._run([partial(cell.changes, loads, events, finish) for cell in self._cells], events.shape[1])
+        parts = self._run([partial(cell.changes, loads, events, finish) for cell in self.cells], events.shape[1])
         return [one for side in (0, 1) for part in parts for one in part[side]]
 
     def scan(self, capacity: int) -> Iterator[Words]:
         """Full enumeration with constant delay, a buffer of each cell at a time; as `MultiwayJoin.scan`."""
-        left = [cell.join.scan(capacity) for cell in self._cells]
+        left = [cell.join.scan(capacity) for cell in self.cells]
         while left:
             found = self._run([partial(next, one, None) for one in left], self.registered)
             left = [one for one, words in zip(left, found, strict=True) if words is not None]
@@ -147,40 +155,40 @@ class CellJoin:
 
     def size(self) -> int | float:
         """Size of the result with multiplicities; about, as a float, beyond 64 bits. Cost: O(rows)."""
-        total = sum(self._run([cell.join.size for cell in self._cells], self.registered))
+        total = sum(self._run([cell.join.size for cell in self.cells], self.registered))
         return float(total) if total > _MAX_COUNT else total
 
     @property
     def weighed(self) -> int:
         """As `MultiwayJoin.weighed`."""
-        return sum(cell.join.weighed for cell in self._cells)
+        return sum(cell.join.weighed for cell in self.cells)
 
     @property
     def registered(self) -> int:
         """Atom rows in the state; those of replicated atoms count in every cell."""
-        return sum(cell.join.registered for cell in self._cells)
+        return sum(cell.join.registered for cell in self.cells)
 
     def counters(self) -> dict[str, int]:
         """Work done so far in all cells, as `MultiwayJoin.counters`."""
         total: dict[str, int] = {}
-        for cell in self._cells:
+        for cell in self.cells:
             for name, value in cell.join.counters().items():
                 total[name] = total.get(name, 0) + value
         return total
 
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays."""
-        return {f"cell{cell.number}.{name}": words for cell in self._cells for name, words in cell.arrays().items()}
+        return {f"cell{cell.number}.{name}": words for cell in self.cells for name, words in cell.arrays().items()}
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of a join with the same plan and partition."""
-        for cell in self._cells:
+        for cell in self.cells:
             prefix = f"cell{cell.number}."
             cell.restore({n.removeprefix(prefix): words for n, words in arrays.items() if n.startswith(prefix)})
 
     def sizes(self) -> tuple[int, int]:
         """Bytes handed out and bytes allocated."""
-        sizes = [cell.sizes() for cell in self._cells]
+        sizes = [cell.sizes() for cell in self.cells]
         return sum(used for used, _ in sizes), sum(capacity for _, capacity in sizes)
 
     def _loads(self) -> Mapping[int, _Load]:
@@ -194,11 +202,11 @@ class CellJoin:
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""
-        for cell in self._cells:
+        for cell in self.cells:
             cell.check()
 
 
-class _Cell:
+class Cell:
     """One cell: its join, and for each table the numbers that base rows have in it; see `livejoin.kernels.route`."""
 
     def __init__(self, number: int, partition: Partition, join: Join) -> None:
@@ -227,6 +235,19 @@ class _Cell:
                 if half.rows:
                     side.append(finish(half))
         return sides
+
+    def rows_of(self, tables: RowIndexes) -> RowIndexes:
+        """The tables as the cell numbers their rows.
+
+        Args:
+            tables: The base tables of the join, and perhaps others.
+        """
+        found: dict[str, CellRows] = {}
+        for use, homes in zip(self.join.plan.tables, self._homes, strict=True):
+            base = tables[use.name.lower()]
+            assert isinstance(base, BaseTable)
+            found[use.name.lower()] = CellRows(base, homes)
+        return found
 
     def _take(self, loads: Mapping[int, _Load], events: Words) -> Words:
         """Bring rows into the cell; the events that concern it."""

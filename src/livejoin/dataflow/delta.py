@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.rows import Delta
+from livejoin.dataflow.same_values import same_values
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.expression import evaluate
 from livejoin.query.session import session
@@ -167,7 +168,7 @@ def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:
     columns = [delta.rows.arrow(i) for i in range(len(delta.rows.types))]
     same = np.ones(joined.shape[0], bool)
     for column in columns:
-        same &= _equal(column.take(pa.array(joined)), column.take(pa.array(joined + 1)))
+        same &= same_values(column.take(pa.array(joined)), column.take(pa.array(joined + 1)))
     kinds = (delta.weights > 0).astype(np.int8)
     kinds[joined] = 2
     kinds[joined + 1] = 3
@@ -176,17 +177,6 @@ def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:
     kept[joined[same] + 1] = False
     table = pa.table([*columns, _KINDS.take(pa.array(kinds)), pa.array(delta.versions)], schema=delta_schema(schema))
     return table.filter(pa.array(kept))
-
-
-def _equal(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which values are the same; NULL is NULL and NaN is NaN."""
-    if pa.types.is_nested(left.type):
-        return np.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)], bool)
-    equal = pc.fill_null(pc.equal(left, right), False)
-    both = pc.and_(pc.is_null(left, nan_is_null=True), pc.is_null(right, nan_is_null=True))
-    there = pc.equal(pc.is_null(left), pc.is_null(right))
-    same: npt.NDArray[np.bool_] = pc.or_(equal, pc.and_(both, there)).to_numpy(zero_copy_only=False)
-    return same
 
 
 def is_injective(query: ConjunctiveQuery) -> bool:

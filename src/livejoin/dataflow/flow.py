@@ -7,19 +7,23 @@ add up to it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from livejoin.dataflow.access import Access, UnionAccess
 from livejoin.dataflow.cells import CellJoin
 from livejoin.dataflow.compute import compute
+from livejoin.dataflow.compute_access import ComputeAccess
 from livejoin.dataflow.delta import change_table, chunk_table, delta_table, is_injective, result_columns
+from livejoin.dataflow.join_access import RowIndexes
 from livejoin.dataflow.leaf import AnnotatedLeaf, AnyJoin, ScanLeaf, make_leaf
+from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.rows import Delta, Rows, concatenate
 from livejoin.dataflow.store import Store, make_store, used_words
+from livejoin.dataflow.store_access import store_access
 from livejoin.dataflow.workers import Workers
 from livejoin.errors import CapacityError
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
@@ -50,10 +54,15 @@ class Flow:
         self._stores: list[Store] = []
         self._quiet = not deltas and not has_store(plan)
         self._root = self._make(plan)
+        self._size: int | None = None  # of the result, where it is known
+        self._access: Access | None = None  # to the state as it is
         self._injective = isinstance(plan, Scan) and is_injective(plan.physical.query)
 
     def apply(self, events: Sequence[Words]) -> pa.Table | None:
         """Apply the events of each leaf; the view's delta, None without deltas."""
+        before = self._size
+        if any(matrix.shape[1] for matrix in events):
+            self._size = self._access = None
         if self._quiet:
             for leaf, matrix in zip(self.leaves, events, strict=True):
                 for _ in leaf.join.maintain(matrix, emit=False):
@@ -61,11 +70,17 @@ class Flow:
             return None
         if (scan := self._plain_scan()) is not None:
             weighed = scan.join.weighed
-            tables = self._tables(scan.join, events[0])
+            parts = self._tables(scan.join, events[0])
+            self._resize(before, sum(gained for _, gained in parts))
             consolidate = not self._injective or scan.join.weighed > weighed
-            return delta_table(self._schema, tables, consolidate)
+            return delta_table(self._schema, [table for table, _ in parts], consolidate)
         delta = self._root.changes(events)
+        self._resize(before, int(delta.weights.sum()))
         return change_table(delta, self._schema) if self._deltas else None
+
+    def _resize(self, before: int | None, gained: int) -> None:
+        """Keep the size up to date from what a delta, which was enumerated anyway, adds to it."""
+        self._size = None if before is None else before + gained
 
     def load(self, events: Sequence[Words]) -> None:
         """Apply the events of each leaf to an empty state, in O(rows) of the leaves and of what stores keep."""
@@ -85,8 +100,26 @@ class Flow:
             yield from _repeated(pa.table(columns, schema=self._schema), weights, max_rows)
 
     def size(self) -> int | float:
-        """Rows of the result with multiplicities; about, as a float, beyond 64 bits."""
-        return self._root.size()
+        """Rows of the result with multiplicities; about, as a float, beyond 64 bits.
+
+        Cost: O(1) if it was asked since the last change, or since deltas are enumerated; else as of the root.
+        """
+        if self._size is None:
+            size = self._root.size()
+            if isinstance(size, float):
+                return size
+            self._size = size
+        return self._size
+
+    def access(self, tables: RowIndexes) -> Access:
+        """Access to the result as it is now.
+
+        Args:
+            tables: The base tables.
+        """
+        if self._access is None:
+            self._access = self._root.access(tables)
+        return self._access
 
     def count(self) -> int:
         """Rows of the result with multiplicities.
@@ -111,6 +144,7 @@ class Flow:
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of operators with the same plan."""
+        self._size = self._access = None
         for i, leaf in enumerate(self.leaves):
             leaf.join.restore(_below(f"leaf{i}.", arrays))
         for i, store in enumerate(self._stores):
@@ -137,14 +171,18 @@ class Flow:
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""
+        assert self._size is None or self._size == self._root.size(), "the size that deltas keep up to date"
         for leaf in self.leaves:
             leaf.join._check()
         for store in self._stores:
             store._check()
 
-    def _tables(self, join: AnyJoin, events: Words) -> list[pa.Table]:
-        """Apply events; the pieces of the delta as tables, each made while its words are in the cache."""
-        finish = partial(chunk_table, join.plan.query, self._codec)
+    def _tables(self, join: AnyJoin, events: Words) -> list[tuple[pa.Table, int]]:
+        """Apply events; the delta as tables, each made while its words are in the cache, with the rows that it adds."""
+
+        def finish(chunk: DeltaChunk) -> tuple[pa.Table, int]:
+            return chunk_table(join.plan.query, self._codec, chunk), int((chunk.signs * chunk.lengths()).sum())
+
         if isinstance(join, CellJoin):
             return join.changes(events, finish)
         return [finish(chunk) for chunk in join.maintain(events, emit=True)]
@@ -163,7 +201,7 @@ class Flow:
                 self.leaves.append(leaf)
                 return _LeafNode(leaf, len(self.leaves) - 1)
             case Compute():
-                return _ComputeNode(plan, self._make(plan.input))
+                return _ComputeNode(plan, self._codec, self._make(plan.input))
             case Combine() if plan.kind == "union" and plan.all:
                 return _UnionNode([self._make(one) for one in plan.inputs])
             case Combine():
@@ -192,6 +230,9 @@ class _Node(Protocol):
     def size(self) -> int | float:
         """Rows with multiplicities."""
 
+    def access(self, tables: RowIndexes) -> Access:
+        """Access to the rows as they are now."""
+
 
 class _LeafNode:
     def __init__(self, leaf: ScanLeaf | AnnotatedLeaf, position: int) -> None:
@@ -210,10 +251,14 @@ class _LeafNode:
     def size(self) -> int | float:
         return self.leaf.size()
 
+    def access(self, tables: RowIndexes) -> Access:
+        return self.leaf.access(tables)
+
 
 class _ComputeNode:
-    def __init__(self, plan: Compute, below: _Node) -> None:
+    def __init__(self, plan: Compute, codec: Codec, below: _Node) -> None:
         self._plan = plan
+        self._codec = codec
         self._below = below
 
     def changes(self, events: Sequence[Words]) -> Delta:
@@ -234,6 +279,9 @@ class _ComputeNode:
         if self._plan.predicate is None:
             return self._below.size()
         return sum(int(weights.sum()) for _, weights in self.scan(1 << 16))
+
+    def access(self, tables: RowIndexes) -> Access:
+        return ComputeAccess(self._plan, self._codec, self._below.access(tables), self._below.scan)
 
 
 class _UnionNode:
@@ -257,6 +305,9 @@ class _UnionNode:
     def size(self) -> int | float:
         return sum(one.size() for one in self._inputs)
 
+    def access(self, tables: RowIndexes) -> Access:
+        return UnionAccess([one.access(tables) for one in self._inputs])
+
 
 class _StoreNode:
     def __init__(self, store: Store, inputs: Sequence[_Node]) -> None:
@@ -277,6 +328,9 @@ class _StoreNode:
 
     def size(self) -> int | float:
         return self._store.count()
+
+    def access(self, tables: RowIndexes) -> Access:
+        return store_access(self._store)
 
 
 def _below(prefix: str, arrays: Mapping[str, Words]) -> dict[str, Words]:

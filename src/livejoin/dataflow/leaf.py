@@ -15,6 +15,8 @@ from livejoin.dataflow.batch_join import BatchJoin
 from livejoin.dataflow.cells import CellJoin
 from livejoin.dataflow.change_propagation import change_propagation
 from livejoin.dataflow.delta import result_columns
+from livejoin.dataflow.join_access import RowIndexes
+from livejoin.dataflow.leaf_access import AnnotatedAccess, ScanAccess, join_access
 from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
 from livejoin.dataflow.rows import Delta, Rows, concatenate
 from livejoin.dataflow.tree_join import make_tree_join
@@ -51,7 +53,7 @@ class ScanLeaf:
     def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
         """The rows with their multiplicities, in batches of at most ``capacity`` rows."""
         for words in self.join.scan(capacity):
-            yield self._rows(words), self._multiplicities(words)
+            yield self.rows(words), self._multiplicities(words)
 
     def size(self) -> int | float:
         """Number of rows, counted with their multiplicities; about, as a float, beyond 64 bits."""
@@ -62,13 +64,18 @@ class ScanLeaf:
     def _delta(self, chunk: DeltaChunk) -> Delta:
         lengths = chunk.lengths()
         weights = self._multiplicities(chunk.words) * np.repeat(chunk.signs, lengths)
-        return Delta(self._rows(chunk.words), weights, np.repeat(chunk.versions, lengths))
+        return Delta(self.rows(chunk.words), weights, np.repeat(chunk.versions, lengths))
 
     def _nothing(self) -> Delta:
         nothing = np.empty((self._plan.physical.columns, 0), np.int64)
-        return Delta(self._rows(nothing), nothing[0] if nothing.size else np.empty(0, np.int64), np.empty(0, np.int64))
+        return Delta(self.rows(nothing), nothing[0] if nothing.size else np.empty(0, np.int64), np.empty(0, np.int64))
 
-    def _rows(self, words: Words) -> Rows:
+    def access(self, tables: RowIndexes) -> ScanAccess:
+        """Access to the rows as they are now."""
+        return ScanAccess(self._plan, self._codec, join_access(self.join, tables), self.rows)
+
+    def rows(self, words: Words) -> Rows:
+        """The rows of results as the join's scan writes them."""
         query = self._plan.physical.query
         columns: list[Words | pa.Array] = []
         if all(isinstance(output.source, int) for output in query.outputs):
@@ -118,6 +125,10 @@ class AnnotatedLeaf:
             yield group_rows(self._plan, self._codec, words), np.ones(words.shape[1], np.int64)
         if nothing:
             yield empty_group(self._plan, self._codec), np.ones(1, np.int64)
+
+    def access(self, tables: RowIndexes) -> AnnotatedAccess:
+        """Access to the groups as they are now."""
+        return AnnotatedAccess(self._plan, self._codec, join_access(self.join, tables))
 
     def size(self) -> int | float:
         """Number of groups."""

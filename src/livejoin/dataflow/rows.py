@@ -115,19 +115,25 @@ class Delta:
     pairs: Words | None = None
 
 
-def concatenate(parts: Sequence[Delta]) -> Delta:
-    """Several deltas, at least one, as one; versions are put in order."""
-    first = parts[0].rows
+def stack(parts: Sequence[Rows]) -> Rows:
+    """Several batches with equal columns, at least one, as one."""
+    first = parts[0]
     if len(parts) == 1:
-        return parts[0]
+        return first
     columns: list[Words | pa.Array] = []
     for i in range(len(first.types)):
-        if any(part.rows._codes[i] is None for part in parts):
-            columns.append(_whole(pa.chunked_array([part.rows.arrow(i) for part in parts])))
+        if any(part._codes[i] is None for part in parts):
+            columns.append(_whole(pa.chunked_array([part.arrow(i) for part in parts])))
         else:
-            columns.append(np.concatenate([part.rows.codes(i) for part in parts]))
-    length = sum(part.rows.length for part in parts)
-    whole = Rows(first.codec, first.types, columns, length)
+            columns.append(np.concatenate([part.codes(i) for part in parts]))
+    return Rows(first.codec, first.types, columns, sum(part.length for part in parts))
+
+
+def concatenate(parts: Sequence[Delta]) -> Delta:
+    """Several deltas, at least one, as one; versions are put in order."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = stack([part.rows for part in parts])
     weights = np.concatenate([part.weights for part in parts])
     versions = np.concatenate([part.versions for part in parts])
     if np.all(versions[1:] >= versions[:-1]):

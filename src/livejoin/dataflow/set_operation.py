@@ -44,6 +44,10 @@ class SetOperator:
         codec: The database's codec.
         types: The types of the columns of every input.
 
+    Attributes:
+        sides: Counts of an entry of the multiset.
+        kernel_kind: What `livejoin.kernels.multiset` calls the operation.
+
     >>> distinct = SetOperator("distinct", False, Codec(), [SqlType.integer(64)])
     >>> rows = Rows(distinct.codec, distinct.types, [np.array([7, 7, 8])], 3)
     >>> delta = distinct.maintain([Delta(rows, np.array([1, 1, 1]), np.array([0, 0, 0]))])
@@ -55,8 +59,8 @@ class SetOperator:
         self.codec = codec
         self.types = tuple(types)
         self._clause = "SELECT DISTINCT" if kind == "distinct" else kind.upper() + " ALL" * all
-        self._kind = _KERNEL_KINDS[(kind, all)]
-        self._sides = 1 if self._kind == kernel.DISTINCT else 2
+        self.kernel_kind = _KERNEL_KINDS[(kind, all)]
+        self.sides = 1 if self.kernel_kind == kernel.DISTINCT else 2
         width = len(self.types)
         self._offsets = np.arange(width + 1)
         self.arena = Arena(kernel.M_ROW + width, (kernel.M_DIRECTORY,))
@@ -88,14 +92,14 @@ class SetOperator:
         """Positions of changed rows and what they gained, of shape (2, changes of the result)."""
         refuse_lists(changes.rows, self._clause)
         values = changes.rows.matrix(range(len(self.types)))
-        if self._sides == 1:
+        if self.sides == 1:
             sides = np.zeros_like(sides)
         length = sides.shape[0]
         touched = np.empty((length, kernel.TOUCHED_FIELDS), np.int64)
         out = np.empty((2, length), np.int64)
         weights, versions = np.ascontiguousarray(changes.weights), np.ascontiguousarray(changes.versions)
         self.arena.words[[kernel.M_CHANGE, kernel.M_TOUCHED, kernel.M_MADE]] = 0
-        arguments = (self._offsets, self._kind, self._sides, values, weights, versions, sides, touched, out)
+        arguments = (self._offsets, self.kernel_kind, self.sides, values, weights, versions, sides, touched, out)
         with wrapping():
             while kernel.apply(self.arena.words, *arguments) == k.NEED_SPACE:
                 self.arena.grow()
@@ -110,7 +114,7 @@ class SetOperator:
         begin = 0
         while begin >= 0:
             output = np.empty((width + 1, capacity), np.int64)
-            begin, made = kernel.scan(self.arena.words, self._kind, self._sides, begin, output)
+            begin, made = kernel.scan(self.arena.words, self.kernel_kind, self.sides, begin, output)
             if made:
                 yield Rows(self.codec, self.types, list(output[:width, :made]), made), output[width, :made]
 
@@ -121,7 +125,7 @@ class SetOperator:
     def column_words(self, column: int) -> Words:
         """The words of a column over all rows that are kept, in no particular order; O(rows)."""
         words = np.empty(int(self.arena.words[kernel.M_DIRECTORY + k.D_COUNT]), np.int64)
-        kernel.column_words(self.arena.words, self._sides + column, words)
+        kernel.column_words(self.arena.words, self.sides + column, words)
         return words
 
     def arrays(self) -> dict[str, Words]:
@@ -140,10 +144,10 @@ class SetOperator:
         taken = m[slots : slots + (1 << log)]
         entries = (taken[taken != 0] & k.MASK32)[:, None]
         assert entries.shape[0] == int(m[kernel.M_DIRECTORY + k.D_COUNT]), "every entry has one slot"
-        left, right = m[entries + kernel.LEFT], m[entries + kernel.RIGHT] if self._sides == 2 else np.zeros(1, np.int64)
+        left, right = m[entries + kernel.LEFT], m[entries + kernel.RIGHT] if self.sides == 2 else np.zeros(1, np.int64)
         assert not (left & 1).any(), "no row is touched between versions"
         assert (left >= 0).all() and (right >= 0).all() and (left + right > 0).all(), "counts"
-        assert np.unique(m[entries + self._sides + np.arange(width)], axis=0).shape[0] == entries.shape[0], "one a row"
+        assert np.unique(m[entries + self.sides + np.arange(width)], axis=0).shape[0] == entries.shape[0], "one a row"
         scanned = sum(int(weights.sum()) for _, weights in self.scan(1000))
         assert scanned == self.count(), "the result's size"
         free = 0
@@ -157,7 +161,7 @@ class SetOperator:
             while block:
                 blocks += 1 << size_class
                 block = int(m[block])
-        used = kernel.M_ROW + width + (entries.shape[0] + free) * (self._sides + width) + (1 << log) + blocks
+        used = kernel.M_ROW + width + (entries.shape[0] + free) * (self.sides + width) + (1 << log) + blocks
         assert used == int(m[k.H_BUMP]), "every word is a row's, a slot or free"
 
 

@@ -1,4 +1,8 @@
-"""The size of a result without enumeration: weights summed bottom-up over the tree, each slot annotated once."""
+"""The size of a result without enumeration: weights summed bottom-up over the tree, each slot annotated once.
+
+A node is *flat* if one result lies below each of its rows; the weight of its slots is their length, so that only the
+inner nodes of a tree over distinct rows are visited.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from livejoin.kernels.layout import (
     COUNTER_BITS,
     D_LOG,
     D_SLOTS,
+    H_DUPLICATES,
     H_ROOT,
     MASK32,
     N_ATOM,
@@ -37,6 +42,18 @@ from livejoin.kernels.layout import (
 
 
 @helper
+def is_flat(m: Any, p: Any, node: int) -> bool:
+    """Whether every row of a connex node stands for one result of its subtree."""
+    if p[P_MODE] == BAG and p[node + N_ATOM] == 1 and m[H_DUPLICATES] != 0:
+        return False
+    children = p[node + N_CHILD_LIST]
+    for c in range(p[node + N_CHILDREN]):
+        if p[p[children + c] + N_CONNEX] == 1:
+            return False
+    return True
+
+
+@helper
 def _weight_of(m: Any, p: Any, node: int, row: int) -> tuple[int, float]:
     """Results of the subtree below a row, as an integer that may wrap and as a float that cannot."""
     exact = 1
@@ -52,7 +69,7 @@ def _weight_of(m: Any, p: Any, node: int, row: int) -> tuple[int, float]:
         slot = row + SLOT * c
         if p[child + N_LINKED] == 1:
             slot = (m[row + p[node + N_LINK] + c] >> 32) & MASK32
-        weight = m[slot + S_WEIGHT]
+        weight = m[slot + S_LEN] >> 32 if is_flat(m, p, child) else m[slot + S_WEIGHT]
         exact *= weight
         rough *= float(weight)
     return exact, rough
@@ -85,6 +102,10 @@ def count(arena: Any, plan: Any) -> tuple[int, float]:
     for i in range(p[P_CONNEX]):
         node = p[p[P_POSTORDER] + i]
         parent = p[node + N_PARENT]
+        if is_flat(m, p, node):
+            if parent < 0:
+                return np.int64(m[H_ROOT + S_LEN] >> 32), 0.0  # type: ignore[return-value]
+            continue
         if parent < 0:
             largest = max(largest, _weigh_slot(m, p, node, H_ROOT))
             continue

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import CapacityError
-from livejoin.kernels import bag_rows
+from livejoin.kernels import bag_rows, look_up
 from livejoin.kernels import layout as k
 from livejoin.kernels import rows as kernel
 from livejoin.kernels.bag_layout import MAX_MULTIPLICITY
@@ -60,6 +60,11 @@ class BagTable:
         return int(self._header[kernel.R_ROWS])
 
     @property
+    def total(self) -> int:
+        """Rows counted with their multiplicities."""
+        return int(self._header[kernel.R_TOTAL])
+
+    @property
     def nbytes(self) -> int:
         """Bytes allocated."""
         return self.words.nbytes + self._slots.nbytes
@@ -94,6 +99,13 @@ class BagTable:
         with wrapping():
             bag_rows.finish(self._header, self.words, self.stride, self._slots, self._named)
         self._named = np.empty(0, np.int64)
+
+    def find(self, values: Words) -> Words:
+        """Ids of given rows, -1 for those that are not there; as `livejoin.state.table.BaseTable.find`."""
+        found = np.empty(values.shape[1], np.int64)
+        with wrapping():
+            look_up.find_rows(self.words, self.stride, 1, self._slots, values, found)
+        return found
 
     def values_of(self, rows: Words) -> Words:
         """Words of shape (columns, n) of the given rows."""

@@ -18,6 +18,7 @@ STRING                a dictionary code
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ import pyarrow as pa
 from livejoin.errors import CapacityError, ChangeValueError, StateError
 from livejoin.kernels.strings import FREE
 from livejoin.schema import Column, SqlType, Table
-from livejoin.state.dictionary import ByteDictionary
+from livejoin.state.dictionary import ByteDictionary, KnownStrings
 
 NULL_CODE = 0x7FF94E554C4C0001
 CANONICAL_NAN = 0x7FF8000000000000
@@ -206,6 +207,15 @@ class Codec:
         wide = (used_decimals >= WIDE_BASE) & (used_decimals != NULL_CODE)
         self._strings.retain(used_strings[used_strings != NULL_CODE])
         self._decimals.retain(used_decimals[wide] - WIDE_BASE)
+
+    def known(self) -> Codec:
+        """This codec for values that are looked up; valid until the next ``encode`` or ``retain``.
+
+        Strings and wide decimals that it does not have get words that no row has, and are not added.
+        """
+        codec = copy(self)
+        codec._strings, codec._decimals = KnownStrings(self._strings), KnownStrings(self._decimals)
+        return codec
 
     @property
     def entries(self) -> int:

@@ -31,6 +31,8 @@ from livejoin.kernels.strings import (
 
 Item = TypeVar("Item", bound=np.generic)
 
+ABSENT = -1  # no code
+
 _SMALLEST = 16
 _ALL_VALID = np.empty(0, np.bool_)
 _NO_NULL = -1
@@ -232,3 +234,41 @@ class ByteDictionary:
         before = self._header.copy()
         found = self.encode(*self.decode(alive))  # every live code is found by probing, and nothing is added
         assert np.array_equal(found, alive) and np.array_equal(before, self._header)
+
+
+class KnownStrings(ByteDictionary):
+    """The strings of a dictionary, to look others up among them; valid until the dictionary changes.
+
+    Args:
+        source: The dictionary, which is not changed.
+
+    >>> letters = ByteDictionary()
+    >>> known = KnownStrings(letters)
+    >>> known.encode(np.frombuffer(b"a", np.uint8), np.array([0, 1])).tolist() == [ABSENT], len(letters)
+    (True, 0)
+    """
+
+    def __init__(self, source: ByteDictionary) -> None:
+        # Without free codes and with as many lengths as codes there is no space for a string that is new.
+        self._header = source._header.copy()
+        self._header[NEXT_FREE] = -1
+        self._lengths = source._lengths[: source._header[CODES]]
+        self._heap, self._starts, self._slots = source._heap, source._starts, source._slots
+
+    def encode(self, data: Bytes, offsets: Longs, valid: npt.NDArray[np.bool_] = _ALL_VALID) -> Longs:
+        """Codes of a batch of strings, `ABSENT` for those that are not there; nothing is added.
+
+        Args:
+            data, offsets, valid: As for `ByteDictionary.encode`.
+
+        Cost: expected O(bytes of the batch).
+        """
+        out = np.full(offsets.size - 1, ABSENT, np.int64)
+        data = data.view()
+        data.setflags(write=False)
+        row = 0
+        while row < out.size:
+            with np.errstate(over="ignore"):
+                arguments = (self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid)
+                row = encode_strings(*arguments, row, out) + 1
+        return out

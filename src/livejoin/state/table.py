@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels import layout as k
+from livejoin.kernels import look_up, staging, window
 from livejoin.kernels import rows as kernel
-from livejoin.kernels import staging, window
 from livejoin.kernels.errstate import wrapping
 from livejoin.schema import Table
 from livejoin.state.slots import empty_slots, roomy
@@ -177,6 +177,28 @@ class BaseTable:
         matrix = self.words.reshape(-1, self.stride)
         return np.ascontiguousarray(matrix[rows, self._first :].T)
 
+    def find(self, values: Words) -> Words:
+        """Ids of given rows, -1 for those that are not there; expected O(1) a row.
+
+        Args:
+            values: Words of shape (columns, n).
+        """
+        found = np.empty(values.shape[1], np.int64)
+        with wrapping():
+            look_up.find_rows(self.words, self.stride, self._first, self._slots, values, found)
+        return self._there(found)
+
+    def find_key(self, values: Words) -> Words:
+        """Ids of the rows with given primary keys, -1 for those that are not there; expected O(1) a row.
+
+        Args:
+            values: Words of shape (columns of the primary key, n).
+        """
+        found = np.empty(values.shape[1], np.int64)
+        with wrapping():
+            look_up.find_keys(self.words, self.stride, self._key_slots, self._key, values, found)
+        return self._there(found)
+
     def used_words(self, column: int) -> Words:
         """Words of one column over all rows that have an id, also those that only a window's queue still names."""
         issued = self.words.reshape(-1, self.stride)[: int(self._header[kernel.R_NEXT])]
@@ -255,6 +277,11 @@ class BaseTable:
         ignored = int(self._header[kernel.R_IGNORED])
         rows, weights, changes = (np.ascontiguousarray(events[:, i]) for i in range(3))
         return Staged(rows, weights, changes, ignored)
+
+    def _there(self, rows: Words) -> Words:
+        """The ids of rows that have a positive multiplicity; a window's queue may still name others."""
+        multiplicities = self.words[rows * self.stride] >> 1
+        return np.where((rows >= 0) & (multiplicities > 0), rows, -1)
 
     def _named(self) -> npt.NDArray[np.bool_]:
         """Which of the ids given out are in use."""

@@ -1,0 +1,119 @@
+"""Reading a view without enumerating it: a given row, a row by its position, a sample.
+
+What each costs depends on what the view keeps (`livejoin.dataflow.access`); what nothing kept can tell is an error.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.dataflow.access import Access
+from livejoin.dataflow.asked_rows import AskedRows
+from livejoin.errors import ChangeValueError, ReadError
+from livejoin.schema import SqlType
+from livejoin.state.codec import Codec
+
+Row: TypeAlias = Sequence[Any] | Mapping[str, Any]
+"""A row: its values in the order of the schema, or by their names."""
+
+
+def multiplicity(access: Access, row: Row, schema: pa.Schema, types: Sequence[SqlType], codec: Codec) -> int:
+    """How often a row stands in a result.
+
+    Args:
+        access: The result.
+        row: The row.
+        schema: The result's schema.
+        types: The types of its columns.
+        codec: The database's codec; nothing is added to it.
+
+    Raises:
+        ReadError: The row does not fit the schema, or the result has no index that tells.
+    """
+    columns = [_array(value, field) for value, field in zip(_values(row, schema), schema, strict=True)]
+    try:
+        return int(access.multiplicities(AskedRows(codec.known(), types, columns, 1))[0])
+    except ChangeValueError:  # the one value that stands for NULL, which no table and no store has
+        return 0
+
+
+def at(access: Access, position: int, schema: pa.Schema) -> tuple[Any, ...]:
+    """The row at a position, from the end where it is negative.
+
+    Raises:
+        ReadError: There is no such position.
+    """
+    try:
+        index = operator.index(position)
+    except TypeError:
+        msg = f"a position is an integer; found {position!r:.80}"
+        raise ReadError(msg) from None
+    total = access.total()
+    if not -total <= index < total:
+        msg = f"there is no row at position {index:,}: the result has {total:,} rows"
+        raise ReadError(msg)
+    table = _table(access, np.array([index % total]), schema)
+    return tuple(column[0].as_py() for column in table.columns)
+
+
+def sample(access: Access, rows: int, seed: int | None, schema: pa.Schema) -> pa.Table:
+    """Rows drawn uniformly and independently of each other.
+
+    Raises:
+        ReadError: The number of rows is no natural number, or the result is empty.
+    """
+    if not isinstance(rows, int) or rows < 0:
+        msg = f"a sample of {rows!r:.80} rows; allowed is a number from 0 on"
+        raise ReadError(msg)
+    if rows == 0:
+        return schema.empty_table()
+    total = access.total()
+    if total == 0:
+        msg = f"the result is empty, and there are no {rows:,} rows to draw"
+        raise ReadError(msg)
+    return _table(access, np.random.default_rng(seed).integers(0, total, rows), schema)
+
+
+def _table(access: Access, ranks: np.ndarray, schema: pa.Schema) -> pa.Table:
+    found = access.at(ranks)
+    return pa.table([found.arrow(i) for i in range(len(schema))], schema=schema)
+
+
+def _values(row: Row, schema: pa.Schema) -> Sequence[Any]:
+    """The values in the order of the schema."""
+    if isinstance(row, Mapping):
+        if row.keys() != set(schema.names):
+            missing = [name for name in schema.names if name not in row]
+            unknown = [name for name in row if name not in schema.names]
+            msg = f"a row has the columns {', '.join(schema.names)}; missing are {missing}, unknown are {unknown}"
+            raise ReadError(msg)
+        return [row[name] for name in schema.names]
+    if isinstance(row, str) or not isinstance(row, Sequence):
+        msg = f"a row is a tuple in the order {', '.join(schema.names)} or a dict by these names; found {row!r:.80}"
+        raise ReadError(msg)
+    if len(row) != len(schema):
+        msg = f"a row has {len(schema)} columns, {', '.join(schema.names)}; found {len(row)} values"
+        raise ReadError(msg)
+    return row
+
+
+def _array(value: Any, field: pa.Field) -> pa.Array:
+    """A value as Arrow, which would cut some off: 2.5 becomes 2 in a column of integers."""
+    what = f"{value!r:.80} is no value of the column {field.name!r}, which has the type {field.type}"
+    try:
+        array = pa.array([value], field.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        msg = f"{what}: {error}"
+        raise ReadError(msg) from None
+    kept = array[0].as_py()
+    is_nan = isinstance(value, float) and math.isnan(value)
+    if is_nan or kept == value or pa.types.is_nested(field.type):
+        return array
+    msg = f"{what}; the nearest one is {kept!r:.80}"
+    raise ReadError(msg)
