@@ -262,11 +262,15 @@ class _Cell:
         return chosen
 
     def _make_space(self, table: int, rows: int, events: int) -> None:
-        """Let the table's base have so many rows, and so many of them leave the cell."""
+        """Let the table's base have so many rows, and so many of them leave the cell.
+
+        No more numbers become free than were given out before: all events of a row have the same values and the same
+        atoms, so that no row comes and leaves at once.
+        """
         homes, spare = self._homes[table], self._spare[table]
         if homes.shape[0] < rows:
             self._homes[table] = np.concatenate([homes, np.zeros(rows - homes.shape[0], np.int32)])
-        needed = kernel.S_STACK + int(spare[kernel.S_COUNT]) + events
+        needed = kernel.S_STACK + min(int(spare[kernel.S_COUNT]) + events, int(spare[kernel.S_ISSUED]))
         if spare.shape[0] < needed:
             self._spare[table] = np.concatenate([spare, np.zeros(2 * needed - spare.shape[0], np.int32)])
 
