@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.dataflow.merge import halve, merged
+from livejoin.dataflow.merge import halve, merged, sorted_pieces
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.workers import Workers
 from livejoin.kernels import layout as k
@@ -130,10 +130,12 @@ class CellJoin:
         Raises:
             CapacityError: As for `maintain`. Also what ``finish`` raises; the state is of no use any more.
         """
+        loads = self._loads()
         versions = events[k.V_VERSION]
         if versions.size and versions[0] != versions[-1]:  # they are ascending
-            return [finish(chunk) for chunk in self.maintain(events, emit=True)]
-        loads = self._loads()
+            tasks = [partial(cell.maintain, loads, events, True, None) for cell in self._cells]
+            pieces = sorted_pieces(self._run(tasks, events.shape[1]), len(self._cells))
+            return self._run([partial(_finished, piece, finish) for piece in pieces], events.shape[1])
         parts = self._run([partial(cell.changes, loads, events, finish) for cell in self._cells], events.shape[1])
         return [one for side in (0, 1) for part in parts for one in part[side]]
 
@@ -308,6 +310,10 @@ class _Cell:
             free = spare[kernel.S_STACK : kernel.S_STACK + int(spare[kernel.S_COUNT])]
             known = np.sort(np.concatenate([homes[homes != 0], free]))
             assert np.array_equal(known, 1 + np.arange(spare[kernel.S_ISSUED])), "every number is one row's, or free"
+
+
+def _finished(piece: Callable[[], DeltaChunk], finish: Callable[[DeltaChunk], T]) -> T:
+    return finish(piece())
 
 
 def _as_words(split: TableSplit) -> tuple[Words, Words, int]:
