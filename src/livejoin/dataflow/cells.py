@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from livejoin.dataflow.cell_rows import CellRows
 from livejoin.dataflow.join_access import RowIndexes
-from livejoin.dataflow.merge import halve, merged
+from livejoin.dataflow.merge import halve, merged, sorted_pieces
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.workers import Workers
 from livejoin.kernels import layout as k
@@ -138,10 +138,12 @@ class CellJoin:
         Raises:
             CapacityError: As for `maintain`. Also what ``finish`` raises; the state is of no use any more.
         """
+        loads = self._loads()
         versions = events[k.V_VERSION]
         if versions.size and versions[0] != versions[-1]:  # they are ascending
-            return [finish(chunk) for chunk in self.maintain(events, emit=True)]
-        loads = self._loads()
+            tasks = [partial(cell.maintain, loads, events, True, None) for cell in self.cells]
+            pieces = sorted_pieces(self._run(tasks, events.shape[1]), len(self.cells))
+            return self._run([partial(_finished, piece, finish) for piece in pieces], events.shape[1])
         parts = self._run([partial(cell.changes, loads, events, finish) for cell in self.cells], events.shape[1])
         return [one for side in (0, 1) for part in parts for one in part[side]]
 
@@ -283,11 +285,15 @@ class Cell:
         return chosen
 
     def _make_space(self, table: int, rows: int, events: int) -> None:
-        """Let the table's base have so many rows, and so many of them leave the cell."""
+        """Let the table's base have so many rows, and so many of them leave the cell.
+
+        No more numbers become free than were given out before: all events of a row have the same values and the same
+        atoms, so that no row comes and leaves at once.
+        """
         homes, spare = self._homes[table], self._spare[table]
         if homes.shape[0] < rows:
             self._homes[table] = np.concatenate([homes, np.zeros(rows - homes.shape[0], np.int32)])
-        needed = kernel.S_STACK + int(spare[kernel.S_COUNT]) + events
+        needed = kernel.S_STACK + min(int(spare[kernel.S_COUNT]) + events, int(spare[kernel.S_ISSUED]))
         if spare.shape[0] < needed:
             self._spare[table] = np.concatenate([spare, np.zeros(2 * needed - spare.shape[0], np.int32)])
 
@@ -325,6 +331,10 @@ class Cell:
             free = spare[kernel.S_STACK : kernel.S_STACK + int(spare[kernel.S_COUNT])]
             known = np.sort(np.concatenate([homes[homes != 0], free]))
             assert np.array_equal(known, 1 + np.arange(spare[kernel.S_ISSUED])), "every number is one row's, or free"
+
+
+def _finished(piece: Callable[[], DeltaChunk], finish: Callable[[DeltaChunk], T]) -> T:
+    return finish(piece())
 
 
 def _as_words(split: TableSplit) -> tuple[Words, Words, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +57,25 @@ def halve(chunk: DeltaChunk) -> tuple[DeltaChunk, DeltaChunk]:
 
 def _sorted(chunks: Sequence[DeltaChunk], alternating: bool) -> DeltaChunk:
     """All segments by version, and by sign unless they alternate; otherwise in the order given."""
+    return _pieces(chunks, alternating, 1)[0]()
+
+
+def sorted_pieces(parts: Sequence[Sequence[DeltaChunk]], number: int) -> list[Callable[[], DeltaChunk]]:
+    """As `merged` of results that do not alternate, in about so many pieces, each of which is put together when called.
+
+    Calls may run side by side.
+    """
+    filled = [part for part in parts if part]
+    chunks = [chunk for part in filled for chunk in part]
+    return [partial(_itself, chunk) for chunk in chunks] if len(filled) <= 1 else _pieces(chunks, False, number)
+
+
+def _itself(chunk: DeltaChunk) -> DeltaChunk:
+    return chunk
+
+
+def _pieces(chunks: Sequence[DeltaChunk], alternating: bool, number: int) -> list[Callable[[], DeltaChunk]]:
+    """The sorted segments in pieces of about equal numbers of rows."""
     words = np.concatenate([chunk.words for chunk in chunks], axis=1)
     ends = np.cumsum([0, *(chunk.rows for chunk in chunks)])
     starts = np.concatenate([chunk.starts + begin for chunk, begin in zip(chunks, ends[:-1], strict=True)])
@@ -62,7 +83,15 @@ def _sorted(chunks: Sequence[DeltaChunk], alternating: bool) -> DeltaChunk:
     versions = np.concatenate([chunk.versions for chunk in chunks])
     signs = np.concatenate([chunk.signs for chunk in chunks])
     order = np.argsort(versions, kind="stable") if alternating else np.lexsort((signs, versions))
-    lengths = lengths[order]
+    fields = (starts[order], lengths[order], versions[order], signs[order])
+    wanted = np.arange(1, number) * words.shape[1] // number
+    cuts = [0, *np.searchsorted(np.cumsum(fields[1]), wanted).tolist(), order.shape[0]]
+    pairs = [(begin, end) for begin, end in pairwise(cuts) if end > begin]
+    return [partial(_gathered, words, *(field[begin:end] for field in fields)) for begin, end in pairs]
+
+
+def _gathered(words: Words, starts: Words, lengths: Words, versions: Words, signs: Words) -> DeltaChunk:
+    """Segments of rows as a chunk."""
     first = np.cumsum(lengths) - lengths
-    source = np.repeat(starts[order] - first, lengths) + np.arange(words.shape[1])
-    return DeltaChunk(np.take(words, source, axis=1), first, versions[order], signs[order])
+    source = np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
+    return DeltaChunk(np.take(words, source, axis=1), first, versions, signs)

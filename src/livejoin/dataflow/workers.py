@@ -30,7 +30,7 @@ class Workers:
 
         Cost: about 30 microseconds on an idle machine, and the longest task.
         """
-        if self.threads == 1 or len(tasks) == 1:
+        if self.threads == 1 or len(tasks) <= 1:
             return [task() for task in tasks]
         pool = self._threads()
         futures = [pool.submit(task) for task in tasks[1:]]
