@@ -18,7 +18,7 @@ from scenario import Scenario, batch
 from strategies import EXAMPLES, FUZZ, scenarios
 from test_relational_queries import scenarios_of
 
-FEWER = settings(FUZZ, max_examples=max(10, EXAMPLES // 5))
+FEWER = settings(FUZZ, max_examples=max(10, EXAMPLES // 10))
 RESULT_LIMIT = 400
 
 

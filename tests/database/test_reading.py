@@ -6,6 +6,7 @@ import tracemalloc
 from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -193,6 +194,25 @@ def test_tables_with_columns_that_are_not_used(algorithm: Algorithm) -> None:
     whole = Counter(rows_of(pairs.to_arrow()))
     assert {row: pairs.multiplicity(row) for row in whole} == whole
     assert (0, 7) not in pairs
+
+
+@by_algorithm
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT DISTINCT A.src, A.dst FROM G A JOIN G B ON A.dst = B.src",
+        "SELECT DISTINCT A.src, A.dst, B.dst AS c FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src",
+        "SELECT A.src, A.dst, COUNT(*) AS n FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src, A.dst",
+        "SELECT src, dst FROM G WHERE dst <> 4",
+        "SELECT DISTINCT src FROM G WHERE dst <> 4",
+    ],
+)
+def test_rows_of_tables_that_join_nothing(algorithm: Algorithm, sql: str) -> None:
+    """Values that the tables have in just these columns, but that are no result."""
+    view = graph().create_view("v", sql, algorithm=algorithm)
+    whole = Counter(rows_of(view.to_arrow()))
+    asked = list(product(range(1, 9), repeat=len(view.schema)))
+    assert {row: times for row in asked if (times := view.multiplicity(row))} == whole
 
 
 @by_algorithm

@@ -35,7 +35,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (staging.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
     (staging.stage_commit, _STORE),
     (staging.stage_changes, (*_STORE, _MATRIX)),
-    (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _INT)),
+    (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE, _INT)),
     (records.load_factors, (_LINE, _LINE, _INT, _LINE, _MATRIX)),
     (counting.count, (_LINE, _LINE)),
     (maintain.scan, (_LINE, _LINE, _LINE, _MATRIX)),
