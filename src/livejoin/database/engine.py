@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -103,7 +104,15 @@ class Database:
                 if not (if_exists and name.lower() not in self._views):
                     self.drop_view(name)
 
-    def create_table(self, name: str, columns: str, *, window_rows: int | None = None, static: bool = False) -> None:
+    def create_table(
+        self,
+        name: str,
+        columns: str,
+        *,
+        window_rows: int | None = None,
+        window_range: tuple[str, dt.timedelta | int] | None = None,
+        static: bool = False,
+    ) -> None:
         """Declare a table.
 
         Args:
@@ -111,6 +120,10 @@ class Database:
             columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY and
                 FOREIGN KEY, which promises something to the planner and is not checked.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
+            window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``; for a DATE whole days, for
+                an integer an ``int``. Keep the rows whose time is ``> newest - range``, where *newest* is the newest
+                time that was ever inserted, also if its row was deleted since; rows leave in the commit that brings a
+                newer one. Rows that come too late are skipped and counted in the commit's ``ignored``; NULL is refused.
             static: The table is filled before a view uses it, and does not change from then on.
 
         Raises:
@@ -118,7 +131,7 @@ class Database:
             SchemaError: The name is taken, or the declaration cannot stand, for example because a foreign key
                 references what is not the primary key of a table that is there.
         """
-        self._add_table(parse_columns(name, columns, window_rows, static))
+        self._add_table(parse_columns(name, columns, window_rows, static, window_range))
 
     def create_view(
         self,

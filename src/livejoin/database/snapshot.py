@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from livejoin.errors import StateError
 from livejoin.plan.algorithm import Algorithm
-from livejoin.schema import Column, ForeignKey, SqlType, Table
+from livejoin.schema import Column, ForeignKey, SqlType, Table, WindowRange
 
 Words = npt.NDArray[np.int64]
 
@@ -179,6 +179,7 @@ def _declaration(table: Table) -> dict[str, Any]:
         "window_rows": table.window_rows,
         "foreign_keys": [asdict(key) for key in table.foreign_keys],
         "static": table.static,
+        "window_range": None if table.window_range is None else asdict(table.window_range),
     }
 
 
@@ -188,7 +189,16 @@ def _table(declaration: dict[str, Any]) -> Table:
         ForeignKey(tuple(key["columns"]), key["table"], tuple(key["references"])) for key in declaration["foreign_keys"]
     )
     key, window_rows = tuple(declaration["key"]), declaration["window_rows"]
-    return Table(declaration["name"], columns, key, window_rows, foreign, declaration["static"])
+    window_range = declaration.get("window_range")
+    return Table(
+        declaration["name"],
+        columns,
+        key,
+        window_rows,
+        foreign,
+        declaration["static"],
+        None if window_range is None else WindowRange(**window_range),
+    )
 
 
 def _write_arrays(target: Path, part: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, dict[str, Any]]:

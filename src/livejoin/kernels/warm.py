@@ -11,7 +11,19 @@ from typing import Any
 import numba
 from numba.core import types
 
-from livejoin.kernels import binary_join, counting, dyn, dyn_counting, maintain, records, rows, staging, window
+from livejoin.kernels import (
+    binary_join,
+    counting,
+    dyn,
+    dyn_counting,
+    maintain,
+    range_window,
+    records,
+    rows,
+    settling,
+    staging,
+    window,
+)
 
 logger = logging.getLogger("livejoin")
 
@@ -19,16 +31,17 @@ _INT = types.int64
 _BOOL = types.boolean
 _LINE = types.Array(_INT, 1, "C")
 _MATRIX = types.Array(_INT, 2, "C")
-_STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX, _LINE, _BOOL, _MATRIX)
+_STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX)
 
 # Smallest first: the first one tells whether the cache holds them.
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (rows.rehash, (_LINE, _LINE)),
     (rows.live_rows, (_LINE, _LINE, _INT, _LINE, _LINE)),
-    (staging.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
-    (staging.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT)),
+    (settling.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
+    (settling.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT)),
     (window.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE)),
-    (staging.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
+    (range_window.compact_range, (_LINE, _LINE, _INT, _LINE, _LINE)),
+    (settling.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
     (staging.stage_commit, _STORE),
     (staging.stage_changes, (*_STORE, _MATRIX)),
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _INT)),
