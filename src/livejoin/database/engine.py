@@ -15,6 +15,7 @@ from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database import snapshot
 from livejoin.database.commit import Commit
 from livejoin.database.names import ByName
+from livejoin.database.observe import observe_tables
 from livejoin.database.staging import Granularity, TableInput, events_for, ranks_by_sequence, refuse_static, stage
 from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError, SchemaError
@@ -23,7 +24,7 @@ from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.algorithm import Algorithm, check_algorithm
 from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query
-from livejoin.plan.statistics import given, observe_rows
+from livejoin.plan.statistics import given
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, Table
 from livejoin.sql import (
@@ -141,6 +142,7 @@ class Database:
         deltas: bool = True,
         statistics: GivenStatistics | None = None,
         algorithm: Algorithm = "auto",
+        adaptive: bool = False,
     ) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
@@ -154,6 +156,10 @@ class Database:
             algorithm: What maintains the joins: ``crown``, ``dyn`` (Dynamic Yannakakis), ``change-propagation``
                 (materialised binary joins), or ``auto`` for the planner's choice. All give the same answers;
                 `View.stats` shows what they cost.
+            adaptive: Whether the view may move to another join tree between two commits, when the changes of the tables
+                have come to be others than its tree was chosen for and the move, linear in the base rows, pays. Over
+                empty tables the tree is so chosen from the first changes. Deltas stay as they are; ``stats()["moves"]``
+                and a line of the logger ``livejoin`` tell of it.
 
         Raises:
             SqlError: The query is wrong or outside of what is maintained, with the position.
@@ -175,7 +181,7 @@ class Database:
         known = self._known(query.joins, statistics)
         ready(algorithm)
         plan = plan_query(query, known, deltas, algorithm)
-        view = View(name, query, plan, deltas, self._codec, self._tables, known, algorithm)
+        view = View(name, query, plan, deltas, self._codec, self._tables, known, algorithm, adaptive)
         view._rebuild()
         self._views[name.lower()] = view
         return view
@@ -444,11 +450,8 @@ class Database:
     def _known(self, joins: Sequence[ConjunctiveQuery], statistics: GivenStatistics | None = None) -> Statistics:
         """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
         known = statistics if isinstance(statistics, Statistics) else given(self._catalog, statistics or {})
-        for query in joins:
-            filled = [base for atom in query.atoms if (base := self._tables[atom.table.name.lower()]).rows]
-            seen = [(b.table, b.values_of(b.live_rows()[0]), b.total) for b in dict.fromkeys(filled)]
-            known = known.over(observe_rows(seen, query))
-        return known
+        filled = {name: base for name, base in self._tables.items() if base.rows}
+        return known.over(observe_tables(filled, joins))
 
     def _image(self, extra: Mapping[str, Any]) -> snapshot.Image:
         return snapshot.Image(
@@ -458,7 +461,14 @@ class Database:
             tables=[(base.table, base.arrays()) for base in self._tables.values()],
             views=[
                 snapshot.ViewImage(
-                    v.name, v.sql, v.deltas, v.algorithm, v._statistics.plain(), digest(v._plan), v._flow.arrays()
+                    v.name,
+                    v.sql,
+                    v.deltas,
+                    v.algorithm,
+                    v._statistics.plain(),
+                    digest(v._plan),
+                    v._flow.arrays(),
+                    v.adaptive,
                 )
                 for v in self._views.values()
             ],
@@ -478,7 +488,8 @@ class Database:
             known = Statistics.from_plain(kept.statistics)
             ready(kept.algorithm)
             plan = plan_query(query, known, kept.deltas, kept.algorithm)
-            view = View(kept.name, query, plan, kept.deltas, database._codec, database._tables, known, kept.algorithm)
+            settings = (kept.deltas, database._codec, database._tables, known, kept.algorithm, kept.adaptive)
+            view = View(kept.name, query, plan, *settings)
             if digest(plan) == kept.digest:
                 view._restore(kept.arrays)
             else:

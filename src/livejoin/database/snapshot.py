@@ -45,6 +45,7 @@ class ViewImage:
         statistics: The statistics that its plan was chosen by, as JSON values: the same ones give the same plan.
         digest: The digest of its plan.
         arrays: Its arena.
+        adaptive: Whether it may move to another plan; its running figures begin anew.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ViewImage:
     statistics: Sequence[Mapping[str, Any]]
     digest: str
     arrays: Mapping[str, Words]
+    adaptive: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +109,7 @@ def write(folder: Path, image: Image) -> None:
                 "algorithm": view.algorithm,
                 "statistics": view.statistics,
                 "plan": view.digest,
+                "adaptive": view.adaptive,
                 "arrays": _write_arrays(target, f"view{i}", view.arrays),
             }
             for i, view in enumerate(image.views)
@@ -159,6 +162,7 @@ def read(folder: Path) -> Image:
                         view["statistics"],
                         view["plan"],
                         _read_arrays(source, f"view{i}", view["arrays"]),
+                        view.get("adaptive", False),
                     )
                     for i, view in enumerate(manifest["views"])
                 ],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from livejoin.database.adaptive import adaptive_plan
 from livejoin.dataflow.delta import delta_schema
 from livejoin.dataflow.events import TableEvents, view_events
 from livejoin.dataflow.flow import Flow
@@ -39,6 +41,7 @@ class View:
         tables: The database's tables by name in lower case; those of the query are there.
         statistics: What the plan's tree was chosen by.
         algorithm: What maintains its joins.
+        adaptive: Whether it may move to another join tree as the stream changes.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class View:
         tables: Mapping[str, BaseTable],
         statistics: Statistics,
         algorithm: Algorithm = "auto",
+        adaptive: bool = False,
     ) -> None:
         self.name = name
         self._query = query
@@ -68,6 +72,8 @@ class View:
         self._work = {"commits": 0, "changes": 0, "delta_rows": 0}
         self._seconds = 0.0
         self._before = (dict(self._work), self._seconds)
+        self._earlier: dict[str, int] = {}  # counters of trees that the view moved away from
+        self._adaptive = adaptive_plan(self, statistics) if adaptive else None
 
     @property
     def sql(self) -> str:
@@ -93,6 +99,11 @@ class View:
     def algorithm(self) -> Algorithm:
         """What maintains the joins, as it was asked for."""
         return self._algorithm
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the view may move to another join tree as the stream changes."""
+        return self._adaptive is not None
 
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times. Cost: O(result)."""
@@ -135,7 +146,8 @@ class View:
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
-        return describe_query(self._query, self._statistics, self.deltas, algorithm=self._algorithm)
+        told = describe_query(self._query, self._statistics, self.deltas, algorithm=self._algorithm)
+        return replace(told, reason=f"{told.reason} {self._adaptive.told}") if self._adaptive else told
 
     def stats(self) -> dict[str, int | float]:
         """Figures of the view's state and work.
@@ -147,10 +159,11 @@ class View:
             ``changes`` of base rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view),
             ``stopped`` (those at which propagation stopped), ``touched`` (counters and annotations that P-UPDATE
             changed), ``probes`` (look-ups of keys), ``lambda_observed`` (``touched`` a change, which the enclosureness
-            of the change sequence bounds but for a constant: CROWN, Theorem 6.6) and ``seconds`` in the kernels.
+            of the change sequence bounds but for a constant: CROWN, Theorem 6.6), ``seconds`` in the kernels and
+            ``moves`` to another join tree.
         """
         flow = self._flow
-        counters = flow.counters()
+        counters = {name: value + self._earlier.get(name, 0) for name, value in flow.counters().items()}
         return {
             "state_bytes": flow.sizes()[0],
             "capacity_bytes": flow.sizes()[1],
@@ -161,6 +174,7 @@ class View:
             **counters,
             "lambda_observed": counters["touched"] / max(1, self._work["changes"]),
             "seconds": self._seconds,
+            "moves": self._adaptive.moves if self._adaptive else 0,
         }
 
     def subscribe(self, callback: Callable[[pa.Table], object]) -> Callable[[], None]:
@@ -201,6 +215,8 @@ class View:
         self._before = (dict(self._work), self._seconds)
         if self._loaded is None:
             self._rebuild()
+        if self._adaptive is not None:
+            self._adaptive.reconsider(self._plan)
 
     def _apply(self, events: Mapping[str, list[TableEvents]], versions: int) -> pa.Table | None:
         """Bring staged changes into the view.
@@ -213,6 +229,8 @@ class View:
             The delta, None without deltas.
         """
         begin = time.perf_counter()
+        if self._adaptive is not None:
+            self._adaptive.note(events, self._leaves)
         flow = self._flow
         self._state_version += 1
         matrices = self._load(flow, events)
@@ -247,6 +265,8 @@ class View:
         """
         self._work, self._seconds = self._before
         self._loaded = None
+        if self._adaptive is not None:
+            self._adaptive.forget()
 
     def _rebuild(self) -> Flow:
         """Load the view anew from its tables; O(base rows) (CROWN, Theorem 6.11), of stores O(rows of the joins)."""
@@ -265,6 +285,19 @@ class View:
         flow.load(self._load(flow, events))
         self._loaded = flow
         return flow
+
+    def _move(self, plan: Operator, statistics: Statistics) -> None:
+        """Go on with another plan for the same query, between two commits; as it was if that fails; O(base rows)."""
+        before = (self._plan, self._leaves, self._statistics)
+        done = self._flow.counters()
+        self._plan, self._statistics = plan, statistics
+        self._leaves = [leaf.physical for leaf in leaves(plan)]
+        try:
+            loaded = self._rebuild().counters()
+        except BaseException:
+            self._plan, self._leaves, self._statistics = before
+            raise
+        self._earlier = {name: self._earlier.get(name, 0) + done[name] - loaded[name] for name in done}
 
     def _restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of a view with the same plan."""
