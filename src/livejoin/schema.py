@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import pyarrow as pa
@@ -298,7 +299,7 @@ class Table:
         """Whether there is a column of this name."""
         return column.lower() in self._positions
 
-    @property
+    @cached_property
     def arrow(self) -> pa.Schema:
         """The Arrow schema of the table's rows."""
         return pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns])

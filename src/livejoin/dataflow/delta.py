@@ -25,6 +25,7 @@ from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
 
+_FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
 _KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
 
 
@@ -83,23 +84,29 @@ def delta_table(query: ConjunctiveQuery, codec: Codec, chunks: Iterable[DeltaChu
         lengths = chunk.lengths()
         columns += [_kinds(chunk.signs, lengths), pa.array(np.repeat(chunk.versions, lengths))]
         tables.append(pa.table(columns, schema=schema))
-        signs.update(np.unique(chunk.signs[lengths > 0]).tolist())
+        signs.update(chunk.signs[lengths > 0].tolist())
     if not tables:
         return schema.empty_table()
     table = pa.concat_tables(tables)
     return cancel(table) if consolidate and len(signs) > 1 else table
 
 
-def _kinds(signs: Words, lengths: Words) -> pa.Array:
-    """The change type of each row; mostly all are one, and then a constant is shared."""
-    present = np.unique(signs[lengths > 0])
-    if present.size == 1:
-        rows = int(lengths.sum())
-        return _constant(int(present[0] > 0), 1 << max(12, (rows - 1).bit_length())).slice(0, rows)
-    return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), lengths)))
+def _kinds(signs: Words, lengths: Words) -> pa.Array | pa.ChunkedArray:
+    """The change type of each row; where it seldom changes, as slices of constants that all deltas share."""
+    starts = np.flatnonzero(np.diff(signs, prepend=0))
+    if starts.size > _FEW_RUNS:
+        return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), lengths)))
+    rows = np.add.reduceat(lengths, starts).tolist()
+    runs = [_run(int(sign > 0), number) for sign, number in zip(signs[starts].tolist(), rows, strict=True)]
+    return runs[0] if len(runs) == 1 else pa.chunked_array(runs, pa.string())
 
 
-@lru_cache(maxsize=4)
+def _run(kind: int, rows: int) -> pa.Array:
+    """A kind as often as there are rows."""
+    return _constant(kind, 1 << max(12, (rows - 1).bit_length())).slice(0, rows)
+
+
+@lru_cache(maxsize=8)
 def _constant(kind: int, rows: int) -> pa.Array:
     return pa.repeat(_KINDS[kind], rows)
 
