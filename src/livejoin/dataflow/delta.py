@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.dataflow.cancellation import net_chunks
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.rows import Delta
 from livejoin.query import ConjunctiveQuery
@@ -79,6 +80,10 @@ def delta_table(query: ConjunctiveQuery, codec: Codec, chunks: Iterable[DeltaChu
     schema = delta_schema(query.schema)
     tables = []
     signs: set[int] = set()
+    shown = [output.source for output in query.outputs if isinstance(output.source, int)]
+    if consolidate and len(shown) == len(query.outputs):
+        chunks = net_chunks(list(chunks), shown)
+        consolidate = False
     for chunk in chunks:
         columns = result_columns(query, codec, chunk.words)
         lengths = chunk.lengths()
