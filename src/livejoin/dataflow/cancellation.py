@@ -22,7 +22,7 @@ _HALF = np.uint64(32)
 def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[DeltaChunk]:
     """A delta without what cancels in it.
 
-    Cost: one sort of the rows' hashes; only rows whose hash stands on both sides are compared.
+    Cost: O(rows) to find those that may stand on both sides, by their hashes; only these are sorted and compared.
 
     Args:
         chunks: The delta.
@@ -37,8 +37,7 @@ def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[Delta
     columns = [np.concatenate([chunk.words[line] for chunk in kept]) for line in lines]
     columns.append(np.concatenate([np.repeat(chunk.versions, chunk.lengths()) for chunk in kept]))
     hashes = _hashes(columns)
-    both = np.isin(hashes, np.intersect1d(hashes[signs < 0], hashes[signs > 0]))
-    gone = _cancelled(columns, signs, np.flatnonzero(both))
+    gone = _cancelled(columns, signs, hashes, _on_both_sides(hashes, signs))
     if not gone.size:
         return kept
     stays = np.ones(signs.shape[0], bool)
@@ -47,16 +46,25 @@ def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[Delta
     return [_filtered(chunk, part) for chunk, part in zip(kept, parts, strict=True) if part.any()]
 
 
-def _cancelled(columns: Sequence[Words], signs: Words, candidates: Words) -> Words:
+def _on_both_sides(hashes: npt.NDArray[np.uint64], signs: Words) -> Words:
+    """Positions of the rows whose hash's bucket has a deletion and an insertion."""
+    bits = max(10, hashes.shape[0].bit_length() + 3)
+    buckets = (hashes >> np.uint64(64 - bits)).view(np.int64)
+    deleted, inserted = np.zeros((2, 1 << bits), bool)
+    deleted[buckets[signs < 0]] = True
+    inserted[buckets[signs > 0]] = True
+    return np.flatnonzero((deleted & inserted)[buckets])
+
+
+def _cancelled(columns: Sequence[Words], signs: Words, hashes: npt.NDArray[np.uint64], candidates: Words) -> Words:
     """Positions of the rows that cancel, among some."""
     if not candidates.size:
         return candidates
-    order = np.lexsort([signs[candidates], *(column[candidates] for column in columns)])
-    rows = candidates[order]
-    fresh = np.zeros(rows.shape[0], bool)
-    fresh[0] = True
-    for column in columns:
-        fresh[1:] |= column[rows[1:]] != column[rows[:-1]]
+    rows = candidates[np.lexsort([signs[candidates], hashes[candidates]])]
+    fresh = _differs(columns, rows)
+    if (fresh[1:] & (hashes[rows[1:]] == hashes[rows[:-1]])).any():  # other rows with the same hash stand in between
+        rows = candidates[np.lexsort([signs[candidates], *(column[candidates] for column in columns)])]
+        fresh = _differs(columns, rows)
     starts = np.flatnonzero(fresh)
     sizes = np.diff(starts, append=rows.shape[0])
     net = np.repeat(np.add.reduceat(signs[rows], starts), sizes)
@@ -64,6 +72,15 @@ def _cancelled(columns: Sequence[Words], signs: Words, candidates: Words) -> Wor
     position = np.arange(rows.shape[0]) - np.repeat(starts, sizes)
     left = np.where(net > 0, position >= np.repeat(sizes, sizes) - net, position < -net)
     return rows[~left]
+
+
+def _differs(columns: Sequence[Words], rows: Words) -> npt.NDArray[np.bool_]:
+    """Which of some rows are not the same as the one before."""
+    fresh = np.zeros(rows.shape[0], bool)
+    fresh[0] = True
+    for column in columns:
+        fresh[1:] |= column[rows[1:]] != column[rows[:-1]]
+    return fresh
 
 
 def _filtered(chunk: DeltaChunk, stays: npt.NDArray[np.bool_]) -> DeltaChunk:
@@ -80,4 +97,4 @@ def _hashes(columns: Sequence[Words]) -> npt.NDArray[np.uint64]:
     for column in columns:
         mixed = (mixed ^ column.view(np.uint64)) * _ODD
         mixed ^= mixed >> _HALF
-    return mixed
+    return mixed * _ODD
