@@ -59,13 +59,13 @@ class Surroundings:
 
     Args:
         plan: Gives the plan for some statistics.
-        observe: Gives sizes and distinct keys of the tables as they are.
+        observe: Gives sizes and distinct keys of the tables, from the changes of each since it was asked last.
         rows: Gives the number of rows that a rebuild loads.
         move: Rebuilds the view with a plan that was chosen by some statistics; after an error it is as before.
     """
 
     plan: Callable[[Statistics], Operator]
-    observe: Callable[[], Statistics]
+    observe: Callable[[Mapping[str, int]], Statistics]
     rows: Callable[[], float]
     move: Callable[[Operator, Statistics], None]
 
@@ -175,7 +175,7 @@ class Adaptive:
     def _running(self) -> Statistics:
         """The figures of this period, over what was given."""
         tables = []
-        for seen in self._around.observe().tables:
+        for seen in self._around.observe(self._changes).tables:
             passing = tuple(
                 (predicate, Figure(passed / total, "observed"))
                 for (table, predicate), (total, passed) in sorted(self._passed.items())
@@ -218,9 +218,23 @@ def adaptive_plan(view: View, given: Statistics) -> Adaptive:
         stored = sum(leaf.join.size() for leaf in view._flow.leaves) if has_store(view._plan) else 0
         return stored + sum(view._tables[atom.table.name.lower()].rows for atom in atoms)
 
+    seen: dict[str, TableStatistics] = {}
+    stale: dict[str, int] = {}
+
+    def observe(changes: Mapping[str, int]) -> Statistics:
+        """Tables are looked at again when a quarter of their rows may be others."""
+        for name, number in changes.items():
+            stale[name] = stale.get(name, 0) + number
+        bases = {atom.table.name: view._tables[atom.table.name.lower()] for q in view._query.joins for atom in q.atoms}
+        looked = [name for name, base in bases.items() if name not in seen or 4 * stale.get(name, 0) > base.rows]
+        for table in observe_tables({name.lower(): bases[name] for name in looked}, view._query.joins).tables:
+            seen[table.table] = table
+            stale[table.table] = 0
+        return Statistics(tuple(seen[name] for name in bases))
+
     around = Surroundings(
         plan=lambda known: plan_query(view._query, known, view._deltas, view._algorithm),
-        observe=lambda: observe_tables(view._tables, view._query.joins),
+        observe=observe,
         rows=rows,
         move=view._move,
     )
