@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks import batches
 from benchmarks.figures import WrongAnswerError, as_json, show
 from benchmarks.stream import EdgeStream, load_edges
 
@@ -29,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     graph.add_argument("--limit", type=int, help="take the first LIMIT edges only")
     graph.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     graph.add_argument("--threads", type=int, default=1, help="instead compare this many threads with one")
+    batches.add_parser(commands, SAMPLE)
     options = parser.parse_args(arguments)
+    if options.benchmark == "batches":
+        return batches.run(options)
 
     from benchmarks import graph as one  # noqa: PLC0415 - after --help, which should not wait for the compiler
     from benchmarks import threads as several  # noqa: PLC0415

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from benchmarks.stream import EdgeStream
+from benchmarks.stream import Edges, EdgeStream
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,14 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 def recomputed(stream: EdgeStream) -> Fingerprint:
     """The result over the window after the whole stream."""
+    return of_query(stream.content(), stream.sql)
+
+
+def of_query(content: Edges, sql: str) -> Fingerprint:
+    """The result of a query with the columns a to d over a table G of edges."""
     with connect() as connection:
-        _register(connection, stream)
-        return _one(connection, f"SELECT count(*), sum(hash(a, b, c, d)::HUGEINT) FROM ({stream.sql})")
+        _register(connection, content)
+        return _one(connection, f"SELECT count(*), sum(hash(a, b, c, d)::HUGEINT) FROM ({sql})")
 
 
 def counting_seconds(stream: EdgeStream) -> float:
@@ -54,7 +59,7 @@ def writing_seconds(stream: EdgeStream) -> float:
 
 def _seconds(stream: EdgeStream, sql: str) -> float:
     with connect() as connection:
-        _register(connection, stream)
+        _register(connection, stream.content())
         start = time.perf_counter()
         connection.execute(sql).fetchall()
         return time.perf_counter() - start
@@ -77,8 +82,7 @@ def of_delta(connection: duckdb.DuckDBPyConnection, delta: pa.Table) -> Fingerpr
     return _one(connection, f"SELECT sum({sign}), sum({sign} * hash(a, b, c, d)) FROM part")
 
 
-def _register(connection: duckdb.DuckDBPyConnection, stream: EdgeStream) -> None:
-    content = stream.content()
+def _register(connection: duckdb.DuckDBPyConnection, content: Edges) -> None:
     connection.register("edges", pa.table({"src": content[:, 0], "dst": content[:, 1]}))
     connection.execute("CREATE TABLE G AS SELECT * FROM edges")
 

@@ -44,7 +44,8 @@ class Harness:
         self.watched: dict[str, _Watched] = {}
         self.stopped = False
         for table in tables:
-            self.database.create_table(table.name, table.column_list, window_rows=table.window_rows)
+            windows = {"window_rows": table.window_rows, "window_range": table.window_range}
+            self.database.create_table(table.name, table.column_list, **windows)
 
     def create_view(self, name: str, query: QuerySpec, deltas: bool = True) -> None:
         """Create a view over the tables as they are; its first result must be right at once."""
@@ -93,7 +94,7 @@ class Harness:
         commit = self.database.apply(self.data(changes, form))
         self.oracle.apply(changes)
         assert commit.version == version + 1 == self.database.version
-        assert commit.ignored == 0
+        assert (commit.ignored, commit.changes) == (self.oracle.late, len(changes) - self.oracle.late)
         after = self.recomputed()
         for name, watched in self.watched.items():
             if not watched.deltas:
@@ -129,6 +130,7 @@ class Harness:
         commit = self.database.replay(logs, granularity="change")
         self.oracle.apply_each(changes)
         assert commit.version == version + len(changes) == self.database.version
+        assert (commit.ignored, commit.changes) == (self.oracle.late, len(changes) - self.oracle.late)
         for name, watched in self.watched.items():
             if not watched.deltas:
                 continue

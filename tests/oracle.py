@@ -68,16 +68,23 @@ def assert_same_rows(found: pa.Table | Counter[Row], expected: pa.Table | Counte
 
 
 class Oracle:
-    """Base tables in order of arrival. Windows evict their oldest rows at the end of every `apply`."""
+    """Base tables in order of arrival. Windows evict their oldest rows at the end of every `apply`.
+
+    Attributes:
+        late: Insertions of the last `apply` or `apply_each` that were out of their window before it began.
+    """
 
     def __init__(self, tables: Sequence[TableSpec]) -> None:
         self.tables = {t.name: t for t in tables}
         self.rows: dict[str, list[Row]] = {t.name: [] for t in tables}
+        self.newest: dict[str, int] = {}
+        self.late = 0
         self._results: dict[str, pa.Table] = {}
 
     def copy(self) -> Oracle:
         other = Oracle(list(self.tables.values()))
         other.rows = {name: list(rows) for name, rows in self.rows.items()}
+        other.newest = dict(self.newest)
         return other
 
     def apply(self, changes: Iterable[Change]) -> None:
@@ -88,9 +95,16 @@ class Oracle:
         """
         self._results.clear()
         changes = list(changes)
+        newest = dict(self.newest)
+        self.late = 0
         for change in changes:
             if change.sign > 0:
                 self.rows[change.table].append(change.row)
+                if (window := self.tables[change.table].window_range) is not None:
+                    time = self.tables[change.table].value(change.row, window[0])
+                    self.late += change.table in self.newest and time <= self.newest[change.table] - window[1]
+                    newest[change.table] = max(newest.get(change.table, time), time)
+        self.newest = newest
         for change in changes:
             if change.sign < 0:
                 rows = self.rows[change.table]
@@ -102,6 +116,9 @@ class Oracle:
         for name, table in self.tables.items():
             if table.window_rows is not None and len(self.rows[name]) > table.window_rows:
                 del self.rows[name][: len(self.rows[name]) - table.window_rows]
+            if table.window_range is not None and name in newest:
+                column, width = table.window_range
+                self.rows[name] = [row for row in self.rows[name] if table.value(row, column) > newest[name] - width]
 
     def apply_ignoring(self, changes: Iterable[Change]) -> int:
         """As `apply`, but deletions of absent rows and second rows of a key are skipped; returns how many.
@@ -134,8 +151,11 @@ class Oracle:
 
     def apply_each(self, changes: Iterable[Change]) -> None:
         """Every change as a commit of its own."""
+        late = 0
         for change in changes:
             self.apply([change])
+            late += self.late
+        self.late = late
 
     def contents(self, name: str) -> pa.Table:
         table = self.tables[name]

@@ -47,6 +47,7 @@ class TableSpec:
     columns: tuple[ColumnSpec, ...]
     primary_key: tuple[int, ...] = ()
     window_rows: int | None = None
+    window_range: tuple[str, int] | None = None
 
     @property
     def column_list(self) -> str:
@@ -58,6 +59,9 @@ class TableSpec:
     @property
     def arrow(self) -> pa.Schema:
         return pa.schema([(c.name, c.type.arrow) for c in self.columns])
+
+    def value(self, row: Row, column: str) -> Any:
+        return row[[c.name for c in self.columns].index(column)]
 
     def key(self, row: Row) -> Row:
         return tuple(row[k] for k in self.primary_key)
@@ -123,6 +127,7 @@ class Scenario:
         lines.append("db = livejoin.Database()")
         for table in self.tables:
             window = f", window_rows={table.window_rows}" if table.window_rows else ""
+            window += f", window_range={table.window_range}" if table.window_range else ""
             lines.append(f"db.create_table({table.name!r}, {table.column_list!r}{window})")
         for number, query in enumerate(self.queries):
             lines.append(f"view{number} = db.create_view('v{number}', {query.sql!r}, algorithm={query.algorithm!r})")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import pyarrow as pa
@@ -146,6 +147,19 @@ class ForeignKey:
 
 
 @dataclass(frozen=True)
+class WindowRange:
+    """A window over a column of times: rows stay while they are less than a range older than the newest time seen.
+
+    Args:
+        column: Position of the column.
+        width: The range: microseconds for a TIMESTAMP, days for a DATE, the difference of two values for an integer.
+    """
+
+    column: int
+    width: int
+
+
+@dataclass(frozen=True)
 class Table:
     """The declaration of a base table.
 
@@ -156,10 +170,12 @@ class Table:
         window_rows: The table keeps this many rows, the oldest leave as new ones come; None keeps all.
         foreign_keys: Its foreign keys.
         static: The table does not change any more once a view uses it.
+        window_range: The table keeps the rows with a time ``> newest - width``, where *newest* is the newest time that
+            was ever inserted; None keeps all. The column is never NULL.
 
     Raises:
-        SchemaError: A name is empty, doubled or reserved, the window is not positive or that of a static table, or a
-            foreign key does not fit the columns.
+        SchemaError: A name is empty, doubled or reserved, a window is not positive, is one of two, is that of a static
+            table or has no column of times, or a foreign key does not fit the columns.
 
     >>> Table("G", (Column("src", SqlType.integer(64)), Column("dst", SqlType.integer(64)))).position("DST")
     1
@@ -171,6 +187,7 @@ class Table:
     window_rows: int | None = None
     foreign_keys: tuple[ForeignKey, ...] = ()
     static: bool = False
+    window_range: WindowRange | None = None
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -202,9 +219,42 @@ class Table:
                 "static table none come; leave one of the two out"
             )
             raise SchemaError(msg)
+        if self.window_range is not None:
+            self._check_range(self.window_range)
         for key in self.foreign_keys:
             self._check_columns(key)
         object.__setattr__(self, "_positions", positions)
+
+    def _check_range(self, window: WindowRange) -> None:
+        if self.window_rows is not None:
+            msg = f"table {self.name!r} has window_rows and window_range; a table has one window, leave one out"
+            raise SchemaError(msg)
+        if self.static:
+            msg = (
+                f"table {self.name!r} is static and has window_range: a window moves as rows come, and to a static "
+                "table none come; leave one of the two out"
+            )
+            raise SchemaError(msg)
+        column = self.columns[window.column]
+        if column.type.kind not in ("timestamp", "date", "integer"):
+            msg = (
+                f"table {self.name!r}: the column {column.name!r} of window_range is {column.type}; allowed are "
+                "TIMESTAMP, DATE and integers"
+            )
+            raise SchemaError(msg)
+        if not 1 <= window.width < 1 << 63:
+            msg = f"table {self.name!r}: the range of window_range is {window.width}; allowed is a positive one"
+            raise SchemaError(msg)
+
+    @property
+    def has_window(self) -> bool:
+        """Whether rows leave the table by themselves."""
+        return self.window_rows is not None or self.window_range is not None
+
+    def requires(self, column: int) -> bool:
+        """Whether a column refuses NULL: it is NOT NULL, in the primary key, or the time of the window."""
+        in_window = self.window_range is not None and self.window_range.column == column
+        return not self.columns[column].nullable or column in self.primary_key or in_window
 
     def _check_columns(self, key: ForeignKey) -> None:
         distinct = len(set(key.columns)) == len(key.columns) > 0
@@ -249,7 +299,7 @@ class Table:
         """Whether there is a column of this name."""
         return column.lower() in self._positions
 
-    @property
+    @cached_property
     def arrow(self) -> pa.Schema:
         """The Arrow schema of the table's rows."""
         return pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns])

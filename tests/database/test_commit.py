@@ -13,7 +13,7 @@ import livejoin
 from livejoin.database import view as view_module
 from livejoin.dataflow import flow as flow_module
 from livejoin.errors import AbsentRowError, CapacityError, ExpressionError, ReadError
-from livejoin.kernels import maintain, records, staging
+from livejoin.kernels import maintain, records, settling, staging
 from livejoin.kernels.layout import H_END
 from livejoin.state import table as table_module
 from livejoin.state.arena import Arena
@@ -132,7 +132,7 @@ FAILURES = [
     (maintain, "maintain", KeyboardInterrupt),
     (maintain, "maintain", MemoryError),
     (staging, "stage_commit", MemoryError),
-    (staging, "net_events", MemoryError),
+    (settling, "net_events", MemoryError),
     (view_module, "view_events", MemoryError),
     (flow_module, "delta_table", MemoryError),
     (flow_module, "delta_table", ExpressionError),

@@ -164,14 +164,14 @@ def test_an_output_that_fails_names_the_row() -> None:
 
 
 def table_of(chunks: list[DeltaChunk], consolidate: bool) -> pa.Table:
-    tables = [chunk_table(ONE_COLUMN, Codec(), chunk) for chunk in chunks]
-    return delta_table(ONE_COLUMN.schema, tables, consolidate)
+    pieces = [(chunk, chunk_table(ONE_COLUMN, Codec(), chunk)) for chunk in chunks]
+    return delta_table(ONE_COLUMN, Codec(), pieces, consolidate)
 
 
 @pytest.mark.nojit
 def test_zero_rows() -> None:
     """No chunk, or a view that nothing reaches: an empty table of the right schema."""
-    empty = delta_table(ONE_COLUMN.schema, [], consolidate=True)
+    empty = delta_table(ONE_COLUMN, Codec(), [], consolidate=True)
     assert empty.num_rows == 0
     assert empty.schema == delta_schema(ONE_COLUMN.schema)
     db = livejoin.Database()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.schema import Column, ForeignKey, SqlType, Table
+from livejoin.schema import Column, ForeignKey, SqlType, Table, WindowRange
 from livejoin.sql import (
     CreateTable,
     CreateView,
@@ -139,6 +139,31 @@ def test_refused_table_properties(marked: str, kind: type[SqlError]) -> None:
         parse_create_table(before + marked.replace("^", ""))
     assert type(caught.value) is kind, caught.value
     assert caught.value.column == len(before) + marked.index("^") + 1
+
+
+@pytest.mark.parametrize(
+    ("written", "column", "kind", "width"),
+    [
+        ("seen 3600", "seen", "INT", 3600),
+        ("`a b` 7", "`a b`", "BIGINT", 7),
+        ("ts 1 HOUR", "ts", "TIMESTAMP", 3_600_000_000),
+        ("TS  interval 1 day 6 Hours", "ts", "TIMESTAMP", 108_000_000_000),
+        ("ts 5 MICROSECONDS", "ts", "TIMESTAMP", 5),
+        ("day 2 WEEKS", "day", "DATE", 14),
+    ],
+)
+def test_a_window_by_range(written: str, column: str, kind: str, width: int) -> None:
+    table = parse_create_table(
+        f"CREATE TABLE T (x INT, {column} {kind}) TBLPROPERTIES ('livejoin.window_range' = '{written}')"
+    )
+    assert table.window_range == WindowRange(1, width)
+    assert not table.columns[1].nullable
+
+
+@pytest.mark.parametrize("written", ["'ts'", "'1 HOUR'", "'ts 1 MONTH'", "'ts -1 HOUR'", "'ts 1.5 HOURS'", "5", "''"])
+def test_a_range_that_does_not_parse(written: str) -> None:
+    with pytest.raises(SqlTypeError, match="'column n UNIT'"):
+        parse_create_table(f"CREATE TABLE T (ts TIMESTAMP) TBLPROPERTIES ('livejoin.window_range' = {written})")
 
 
 def test_a_static_table_has_no_window() -> None:

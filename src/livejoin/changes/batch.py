@@ -71,7 +71,7 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False) -> Ch
     arrays = []
     for position, declared in enumerate(table.columns):
         column = declared
-        if position in table.primary_key and declared.nullable:
+        if declared.nullable and table.requires(position):
             column = Column(declared.name, declared.type, nullable=False)
         arrays.append(convert(source.values[columns[declared.name.lower()]], column, table))
     sequence = None

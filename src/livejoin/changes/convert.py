@@ -86,7 +86,10 @@ def convert(values: Values, column: Column, table: Table) -> pa.Array:
     converted = _from_python(values, column, table) if isinstance(values, tuple) else _from_arrow(values, column, table)
     if converted.null_count and not column.nullable:
         row = pc.index(converted.is_null(), True).as_py()
-        msg = f"NULL in column {column.name!r}, which is NOT NULL or in the primary key; give a {column.type} value"
+        why = "NOT NULL or in the primary key"
+        if table.window_range is not None and table.columns[table.window_range.column].name == column.name:
+            why = "the time that window_range goes by"
+        msg = f"NULL in column {column.name!r}, which is {why}; give a {column.type} value"
         raise ChangeValueError(msg, table.name, row)
     return _one_zero(converted) if column.type.kind == "double" else converted
 

@@ -19,7 +19,7 @@ class Commit:
     Attributes:
         version: The database's version after it.
         changes: Changes applied.
-        ignored: Changes skipped as conflicts.
+        ignored: Changes skipped as conflicts, and insertions that came too late for a window by range.
     """
 
     def __init__(

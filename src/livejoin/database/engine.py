@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -14,6 +15,7 @@ from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database import snapshot
 from livejoin.database.commit import Commit
 from livejoin.database.names import ByName
+from livejoin.database.observe import observe_tables
 from livejoin.database.staging import Granularity, TableInput, events_for, ranks_by_sequence, refuse_static, stage
 from livejoin.database.view import View
 from livejoin.dataflow.workers import Workers
@@ -23,7 +25,7 @@ from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.algorithm import Algorithm, check_algorithm
 from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query
-from livejoin.plan.statistics import given, observe_rows
+from livejoin.plan.statistics import given
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, Table
 from livejoin.sql import (
@@ -123,7 +125,15 @@ class Database:
                 if not (if_exists and name.lower() not in self._views):
                     self.drop_view(name)
 
-    def create_table(self, name: str, columns: str, *, window_rows: int | None = None, static: bool = False) -> None:
+    def create_table(
+        self,
+        name: str,
+        columns: str,
+        *,
+        window_rows: int | None = None,
+        window_range: tuple[str, dt.timedelta | int] | None = None,
+        static: bool = False,
+    ) -> None:
         """Declare a table.
 
         Args:
@@ -131,6 +141,10 @@ class Database:
             columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY and
                 FOREIGN KEY, which promises something to the planner and is not checked.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
+            window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``; for a DATE whole days, for
+                an integer an ``int``. Keep the rows whose time is ``> newest - range``, where *newest* is the newest
+                time that was ever inserted, also if its row was deleted since; rows leave in the commit that brings a
+                newer one. Rows that come too late are skipped and counted in the commit's ``ignored``; NULL is refused.
             static: The table is filled before a view uses it, and does not change from then on.
 
         Raises:
@@ -138,7 +152,7 @@ class Database:
             SchemaError: The name is taken, or the declaration cannot stand, for example because a foreign key
                 references what is not the primary key of a table that is there.
         """
-        self._add_table(parse_columns(name, columns, window_rows, static))
+        self._add_table(parse_columns(name, columns, window_rows, static, window_range))
 
     def create_view(
         self,
@@ -148,6 +162,7 @@ class Database:
         deltas: bool = True,
         statistics: GivenStatistics | None = None,
         algorithm: Algorithm = "auto",
+        adaptive: bool = False,
     ) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
@@ -161,6 +176,10 @@ class Database:
             algorithm: What maintains the joins: ``crown``, ``dyn`` (Dynamic Yannakakis), ``change-propagation``
                 (materialised binary joins), or ``auto`` for the planner's choice. All give the same answers;
                 `View.stats` shows what they cost.
+            adaptive: Whether the view may move to another join tree between two commits, when the changes of the tables
+                have come to be others than its tree was chosen for and the move, linear in the base rows, pays. Over
+                empty tables the tree is so chosen from the first changes. Deltas stay as they are; ``stats()["moves"]``
+                and a line of the logger ``livejoin`` tell of it.
 
         Raises:
             SqlError: The query is wrong or outside of what is maintained, with the position.
@@ -181,7 +200,8 @@ class Database:
                 raise SchemaError(msg)
         known = self._known(query.joins, statistics)
         plan = plan_query(query, known, deltas, algorithm, self.threads)
-        view = View(name, query, plan, deltas, self._codec, self._tables, known, algorithm, self._workers)
+        settings = (self._codec, self._tables, known, algorithm, self._workers, adaptive)
+        view = View(name, query, plan, deltas, *settings)
         view._rebuild()
         self._views[name.lower()] = view
         return view
@@ -455,11 +475,8 @@ class Database:
     def _known(self, joins: Sequence[ConjunctiveQuery], statistics: GivenStatistics | None = None) -> Statistics:
         """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
         known = statistics if isinstance(statistics, Statistics) else given(self._catalog, statistics or {})
-        for query in joins:
-            filled = [base for atom in query.atoms if (base := self._tables[atom.table.name.lower()]).rows]
-            seen = [(b.table, b.values_of(b.live_rows()[0]), b.total) for b in dict.fromkeys(filled)]
-            known = known.over(observe_rows(seen, query))
-        return known
+        filled = {name: base for name, base in self._tables.items() if base.rows}
+        return known.over(observe_tables(filled, joins))
 
     def _image(self, extra: Mapping[str, Any]) -> snapshot.Image:
         return snapshot.Image(
@@ -469,7 +486,14 @@ class Database:
             tables=[(base.table, base.arrays()) for base in self._tables.values()],
             views=[
                 snapshot.ViewImage(
-                    v.name, v.sql, v.deltas, v.algorithm, v._statistics.plain(), digest(v._plan), v._flow.arrays()
+                    v.name,
+                    v.sql,
+                    v.deltas,
+                    v.algorithm,
+                    v._statistics.plain(),
+                    digest(v._plan),
+                    v._flow.arrays(),
+                    v.adaptive,
                 )
                 for v in self._views.values()
             ],
@@ -488,9 +512,8 @@ class Database:
             query = bind_query(kept.sql, database._catalog)
             known = Statistics.from_plain(kept.statistics)
             plan = plan_query(query, known, kept.deltas, kept.algorithm, threads)
-            codec, tables = database._codec, database._tables
-            workers = database._workers
-            view = View(kept.name, query, plan, kept.deltas, codec, tables, known, kept.algorithm, workers)
+            settings = (database._codec, database._tables, known, kept.algorithm, database._workers, kept.adaptive)
+            view = View(kept.name, query, plan, kept.deltas, *settings)
             if digest(plan) == kept.digest:
                 view._restore(kept.arrays)
             else:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from livejoin.errors import StateError
 from livejoin.plan.algorithm import Algorithm
-from livejoin.schema import Column, ForeignKey, SqlType, Table
+from livejoin.schema import Column, ForeignKey, SqlType, Table, WindowRange
 
 Words = npt.NDArray[np.int64]
 
@@ -45,6 +45,7 @@ class ViewImage:
         statistics: The statistics that its plan was chosen by, as JSON values: the same ones give the same plan.
         digest: The digest of its plan.
         arrays: Its arena.
+        adaptive: Whether it may move to another plan; its running figures begin anew.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ViewImage:
     statistics: Sequence[Mapping[str, Any]]
     digest: str
     arrays: Mapping[str, Words]
+    adaptive: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +109,7 @@ def write(folder: Path, image: Image) -> None:
                 "algorithm": view.algorithm,
                 "statistics": view.statistics,
                 "plan": view.digest,
+                "adaptive": view.adaptive,
                 "arrays": _write_arrays(target, f"view{i}", view.arrays),
             }
             for i, view in enumerate(image.views)
@@ -159,6 +162,7 @@ def read(folder: Path) -> Image:
                         view["statistics"],
                         view["plan"],
                         _read_arrays(source, f"view{i}", view["arrays"]),
+                        view.get("adaptive", False),
                     )
                     for i, view in enumerate(manifest["views"])
                 ],
@@ -179,6 +183,7 @@ def _declaration(table: Table) -> dict[str, Any]:
         "window_rows": table.window_rows,
         "foreign_keys": [asdict(key) for key in table.foreign_keys],
         "static": table.static,
+        "window_range": None if table.window_range is None else asdict(table.window_range),
     }
 
 
@@ -188,7 +193,16 @@ def _table(declaration: dict[str, Any]) -> Table:
         ForeignKey(tuple(key["columns"]), key["table"], tuple(key["references"])) for key in declaration["foreign_keys"]
     )
     key, window_rows = tuple(declaration["key"]), declaration["window_rows"]
-    return Table(declaration["name"], columns, key, window_rows, foreign, declaration["static"])
+    window_range = declaration.get("window_range")
+    return Table(
+        declaration["name"],
+        columns,
+        key,
+        window_rows,
+        foreign,
+        declaration["static"],
+        None if window_range is None else WindowRange(**window_range),
+    )
 
 
 def _write_arrays(target: Path, part: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, dict[str, Any]]:

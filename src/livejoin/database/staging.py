@@ -83,7 +83,7 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
         return AbsentRowError(msg, table.name, row)
     key = ", ".join(f"{table.columns[c].name} = {values[table.columns[c].name]!r:.80}" for c in table.primary_key)
     remedy = "or apply with on_conflict='ignore'"
-    if table.window_rows:
+    if table.has_window:
         remedy = "or replay the changes one by one (granularity='change') with on_conflict='ignore'"
     msg = (
         f"the change inserts a second row with the primary key ({key}); delete the old row in the same commit, {remedy}"

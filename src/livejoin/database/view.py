@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.database import reading
+from livejoin.database.adaptive import adaptive_plan
 from livejoin.database.reading import Row
 from livejoin.dataflow.access import Access
 from livejoin.dataflow.delta import delta_schema
@@ -44,6 +46,7 @@ class View:
         statistics: What the plan's tree was chosen by.
         algorithm: What maintains its joins.
         workers: The database's threads.
+        adaptive: Whether it may move to another join tree as the stream changes.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class View:
         statistics: Statistics,
         algorithm: Algorithm,
         workers: Workers,
+        adaptive: bool = False,
     ) -> None:
         self.name = name
         self._query = query
@@ -75,6 +79,8 @@ class View:
         self._work = {"commits": 0, "changes": 0, "delta_rows": 0}
         self._seconds = 0.0
         self._before = (dict(self._work), self._seconds)
+        self._earlier: dict[str, int] = {}  # counters of trees that the view moved away from
+        self._adaptive = adaptive_plan(self, statistics) if adaptive else None
 
     @property
     def sql(self) -> str:
@@ -100,6 +106,11 @@ class View:
     def algorithm(self) -> Algorithm:
         """What maintains the joins, as it was asked for."""
         return self._algorithm
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the view may move to another join tree as the stream changes."""
+        return self._adaptive is not None
 
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times. Cost: O(result)."""
@@ -218,9 +229,10 @@ class View:
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
-        return describe_query(
+        told = describe_query(
             self._query, self._statistics, self.deltas, algorithm=self._algorithm, threads=self._workers.threads
         )
+        return replace(told, reason=f"{told.reason} {self._adaptive.told}") if self._adaptive else told
 
     def stats(self) -> dict[str, int | float]:
         """Figures of the view's state and work.
@@ -232,10 +244,10 @@ class View:
             ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view), ``stopped`` (those at which
             propagation stopped), ``touched`` (counters and annotations that P-UPDATE changed), ``probes`` (look-ups of
             keys), ``lambda_observed`` (``touched`` a change, which the enclosureness of the change sequence bounds but
-            for a constant: CROWN, Theorem 6.6) and ``seconds`` in the kernels.
+            for a constant: CROWN, Theorem 6.6), ``seconds`` in the kernels and ``moves`` to another join tree.
         """
         flow = self._flow
-        counters = flow.counters()
+        counters = {name: value + self._earlier.get(name, 0) for name, value in flow.counters().items()}
         return {
             "state_bytes": flow.sizes()[0],
             "capacity_bytes": flow.sizes()[1],
@@ -247,6 +259,7 @@ class View:
             **counters,
             "lambda_observed": counters["touched"] / max(1, self._work["changes"]),
             "seconds": self._seconds,
+            "moves": self._adaptive.moves if self._adaptive else 0,
         }
 
     def subscribe(self, callback: Callable[[pa.Table], object]) -> Callable[[], None]:
@@ -287,6 +300,8 @@ class View:
         self._before = (dict(self._work), self._seconds)
         if self._loaded is None:
             self._rebuild()
+        if self._adaptive is not None:
+            self._adaptive.reconsider(self._plan)
 
     def _apply(self, events: Mapping[str, list[TableEvents]], versions: int) -> pa.Table | None:
         """Bring staged changes into the view.
@@ -299,6 +314,8 @@ class View:
             The delta, None without deltas.
         """
         begin = time.perf_counter()
+        if self._adaptive is not None:
+            self._adaptive.note(events, self._leaves)
         flow = self._flow
         self._state_version += bool(events)  # a commit of other tables does not disturb who reads in batches
         matrices = self._load(flow, events)
@@ -333,6 +350,8 @@ class View:
         """
         self._work, self._seconds = self._before
         self._loaded = None
+        if self._adaptive is not None:
+            self._adaptive.forget()
 
     def _rebuild(self) -> Flow:
         """Load the view anew from its tables; O(base rows) (CROWN, Theorem 6.11), of stores O(rows of the joins)."""
@@ -351,6 +370,19 @@ class View:
         flow.load(self._load(flow, events))
         self._loaded = flow
         return flow
+
+    def _move(self, plan: Operator, statistics: Statistics) -> None:
+        """Go on with another plan for the same query, between two commits; as it was if that fails; O(base rows)."""
+        before = (self._plan, self._leaves, self._statistics)
+        done = self._flow.counters()
+        self._plan, self._statistics = plan, statistics
+        self._leaves = [leaf.physical for leaf in leaves(plan)]
+        try:
+            loaded = self._rebuild().counters()
+        except BaseException:
+            self._plan, self._leaves, self._statistics = before
+            raise
+        self._earlier = {name: self._earlier.get(name, 0) + done[name] - loaded[name] for name in done}
 
     def _restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of a view with the same plan."""

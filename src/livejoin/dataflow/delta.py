@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.dataflow.cancellation import net_chunks
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.rows import Delta
 from livejoin.dataflow.same_values import same_values
@@ -26,6 +27,7 @@ from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
 
+_FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
 _KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
 
 
@@ -81,27 +83,32 @@ def chunk_table(query: ConjunctiveQuery, codec: Codec, chunk: DeltaChunk) -> pa.
     return pa.table(columns, schema=delta_schema(query.schema))
 
 
-def delta_table(schema: pa.Schema, tables: Sequence[pa.Table], consolidate: bool) -> pa.Table:
+def delta_table(
+    query: ConjunctiveQuery, codec: Codec, pieces: Sequence[tuple[DeltaChunk, pa.Table]], consolidate: bool
+) -> pa.Table:
     """One table from the pieces of a delta.
 
     Args:
-        schema: The schema of the view's rows.
-        tables: The pieces in order.
+        query: The query.
+        codec: The database's codec.
+        pieces: The chunks in order, each with its table.
         consolidate: Cancel rows that one version both deletes and inserts.
+
+    Raises:
+        ExpressionError: DuckDB cannot evaluate an output on some row.
     """
-    if not tables:
-        return delta_schema(schema).empty_table()
-    table = pa.concat_tables(tables)
+    if not pieces:
+        return delta_schema(query.schema).empty_table()
+    shown = [output.source for output in query.outputs if isinstance(output.source, int)]
+    if consolidate and len(shown) == len(query.outputs):
+        chunks = [chunk for chunk, _ in pieces]
+        kept = net_chunks(chunks, shown)
+        if sum(chunk.rows for chunk in kept) < sum(chunk.rows for chunk in chunks):
+            tables = [chunk_table(query, codec, chunk) for chunk in kept]
+            return pa.concat_tables(tables) if tables else delta_schema(query.schema).empty_table()
+        consolidate = False
+    table = pa.concat_tables([table for _, table in pieces])
     return cancel(table) if consolidate and pc.count_distinct(table[CHANGE_TYPE]).as_py() > 1 else table
-
-
-def _kinds(signs: Words, lengths: Words) -> pa.Array:
-    """The change type of each row; mostly all are one, and then a constant is shared."""
-    present = np.unique(signs[lengths > 0])
-    if present.size == 1:
-        rows = int(lengths.sum())
-        return _constant(int(present[0] > 0), _padded(rows)).slice(0, rows)
-    return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), lengths)))
 
 
 def _versions(versions: Words, lengths: Words) -> pa.Array:
@@ -112,17 +119,32 @@ def _versions(versions: Words, lengths: Words) -> pa.Array:
     return pa.array(np.repeat(versions, lengths))
 
 
-def _padded(rows: int) -> int:
-    """A power of two, so that few lengths of constants are made."""
-    return 1 << max(12, (rows - 1).bit_length())
-
-
 @lru_cache(maxsize=2)
 def _number(value: int, rows: int) -> pa.Array:
     return pa.array(np.full(rows, value, np.int64))
 
 
-@lru_cache(maxsize=4)
+def _kinds(signs: Words, lengths: Words) -> pa.Array | pa.ChunkedArray:
+    """The change type of each row; where it seldom changes, as slices of constants that all deltas share."""
+    starts = np.flatnonzero(np.diff(signs, prepend=0))
+    if starts.size > _FEW_RUNS:
+        return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), lengths)))
+    rows = np.add.reduceat(lengths, starts).tolist()
+    runs = [_run(int(sign > 0), number) for sign, number in zip(signs[starts].tolist(), rows, strict=True)]
+    return runs[0] if len(runs) == 1 else pa.chunked_array(runs, pa.string())
+
+
+def _run(kind: int, rows: int) -> pa.Array:
+    """A kind as often as there are rows."""
+    return _constant(kind, _padded(rows)).slice(0, rows)
+
+
+def _padded(rows: int) -> int:
+    """A power of two, so that few lengths of constants are made."""
+    return 1 << max(12, (rows - 1).bit_length())
+
+
+@lru_cache(maxsize=8)
 def _constant(kind: int, rows: int) -> pa.Array:
     return pa.repeat(_KINDS[kind], rows)
 

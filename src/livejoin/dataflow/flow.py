@@ -70,10 +70,10 @@ class Flow:
             return None
         if (scan := self._plain_scan()) is not None:
             weighed = scan.join.weighed
-            parts = self._tables(scan.join, events[0])
-            self._resize(before, sum(gained for _, gained in parts))
+            pieces = self._pieces(scan.join, events[0])
+            self._resize(before, sum(int((chunk.signs * chunk.lengths()).sum()) for chunk, _ in pieces))
             consolidate = not self._injective or scan.join.weighed > weighed
-            return delta_table(self._schema, [table for table, _ in parts], consolidate)
+            return delta_table(scan.join.plan.query, self._codec, pieces, consolidate)
         delta = self._root.changes(events)
         self._resize(before, int(delta.weights.sum()))
         return change_table(delta, self._schema) if self._deltas else None
@@ -177,11 +177,11 @@ class Flow:
         for store in self._stores:
             store._check()
 
-    def _tables(self, join: AnyJoin, events: Words) -> list[tuple[pa.Table, int]]:
-        """Apply events; the delta as tables, each made while its words are in the cache, with the rows that it adds."""
+    def _pieces(self, join: AnyJoin, events: Words) -> list[tuple[DeltaChunk, pa.Table]]:
+        """Apply events; the delta in chunks, each with its table, which is made while its words are in the cache."""
 
-        def finish(chunk: DeltaChunk) -> tuple[pa.Table, int]:
-            return chunk_table(join.plan.query, self._codec, chunk), int((chunk.signs * chunk.lengths()).sum())
+        def finish(chunk: DeltaChunk) -> tuple[DeltaChunk, pa.Table]:
+            return chunk, chunk_table(join.plan.query, self._codec, chunk)
 
         if isinstance(join, CellJoin):
             return join.changes(events, finish)

@@ -15,7 +15,7 @@ import numba
 from numba.core import types
 from numba.core.event import Event, Listener, register
 
-from livejoin.kernels import counting, maintain, records, route, rows, staging, window
+from livejoin.kernels import counting, maintain, range_window, records, route, rows, settling, staging, window
 
 logger = logging.getLogger("livejoin")
 
@@ -24,15 +24,16 @@ _BOOL = types.boolean
 _LINE = types.Array(_INT, 1, "C")
 _MATRIX = types.Array(_INT, 2, "C")
 _SHORT = types.Array(types.int32, 1, "C")
-_STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX, _LINE, _BOOL, _MATRIX)
+_STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX)
 
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (rows.rehash, (_LINE, _LINE)),
     (rows.live_rows, (_LINE, _LINE, _INT, _LINE, _LINE)),
-    (staging.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
-    (staging.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT)),
+    (settling.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
+    (settling.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT)),
     (window.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE)),
-    (staging.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
+    (range_window.compact_range, (_LINE, _LINE, _INT, _LINE, _LINE)),
+    (settling.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _MATRIX, _INT, _INT, _INT)),
     (staging.stage_commit, _STORE),
     (staging.stage_changes, (*_STORE, _MATRIX)),
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE, _INT)),

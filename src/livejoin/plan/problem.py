@@ -47,8 +47,8 @@ class Problem:
         rows = self.rows[atom]
         if not variables and rows is not None:
             return max(1.0, rows)
-        if known and rows is not None:
-            return max(1.0, rows / known)
+        if known is not None and rows is not None:
+            return max(1.0, rows / max(1.0, known))
         return FANOUT
 
     def flip(self, atom: int, variables: frozenset[str]) -> float:

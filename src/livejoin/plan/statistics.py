@@ -184,13 +184,12 @@ def observe_rows(tables: Iterable[tuple[Table, Words, int]], query: ConjunctiveQ
     for table, words, total in tables:
         distinct = []
         for columns in key_columns(query, table.name):
-            numbers = np.zeros(words.shape[1], np.int64)
-            for column in columns:
-                pairs = np.stack((numbers, words[column]))
-                order = np.lexsort(pairs)
-                fresh = np.any(np.diff(pairs[:, order], axis=1) != 0, axis=0)
-                numbers[order] = np.concatenate((np.zeros(min(1, len(order)), np.int64), np.cumsum(fresh)))
-            distinct.append((columns, Figure(int(numbers.max(initial=-1)) + 1, "observed")))
+            keys = words[columns[0]]
+            for column in columns[1:]:
+                _, numbers = np.unique(keys, return_inverse=True)
+                _, others = np.unique(words[column], return_inverse=True)
+                keys = numbers * (others.max(initial=0) + 1) + others
+            distinct.append((columns, Figure(int(np.unique(keys).shape[0]), "observed")))
         result.append(TableStatistics(table.name, UNKNOWN, Figure(total, "observed"), tuple(distinct)))
     return Statistics(tuple(result))
 

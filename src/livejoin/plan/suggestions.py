@@ -152,7 +152,7 @@ def _foreign_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Tr
 
 def _static_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
     """Declare one table static, or two, or all but one."""
-    tables = [table for table in _tables(query) if not table.static and table.window_rows is None]
+    tables = [table for table in _tables(query) if not table.static and not table.has_window]
     numbers = dict.fromkeys(n for n in (1, 2, len(tables) - 1) if 0 < n < len(tables))
     for number in numbers:
         for some in combinations(tables, number):

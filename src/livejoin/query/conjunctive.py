@@ -11,6 +11,7 @@ the law that a view of the query keeps is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -117,20 +118,26 @@ class ConjunctiveQuery:
     free: frozenset[str] | None = None
     sums: tuple[Product, ...] = ()
 
-    @property
+    @cached_property
     def edges(self) -> tuple[frozenset[str], ...]:
         """The variables of each atom."""
         return tuple(frozenset(atom.variables) for atom in self.atoms)
 
-    @property
+    @cached_property
     def variables(self) -> frozenset[str]:
         """All variables."""
         return frozenset[str]().union(*self.edges)
 
     def join_variables(self, atom: int) -> frozenset[str]:
         """Variables of an atom that occur in another atom too; a row with NULL in one of them joins nothing."""
-        others = frozenset[str]().union(*(e for i, e in enumerate(self.edges) if i != atom))
-        return self.edges[atom] & others
+        return self._join_variables[atom]
+
+    @cached_property
+    def _join_variables(self) -> tuple[frozenset[str], ...]:
+        return tuple(
+            edge & frozenset[str]().union(*(other for j, other in enumerate(self.edges) if i != j))
+            for i, edge in enumerate(self.edges)
+        )
 
     def variable(self, ref: ColumnRef) -> str:
         """The variable of a column in the head."""
@@ -143,7 +150,7 @@ class ConjunctiveQuery:
         key = self.atoms[atom].table.primary_key
         return len(used) == len(self.atoms[atom].table.columns) or (bool(key) and used.issuperset(key))
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
         return pa.schema([pa.field(o.name, o.type) for o in self.outputs])

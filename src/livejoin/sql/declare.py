@@ -15,6 +15,8 @@ from livejoin.sql.keys import ALLOWED, declared_keys, is_foreign
 from livejoin.sql.parse import parse
 from livejoin.sql.source import Source, offset_of, shown
 from livejoin.sql.table_properties import is_table_property, table_properties
+from livejoin.sql.window_range import Span
+from livejoin.sql.window_range import window_range as find_range
 
 
 def parse_create_table(sql: str) -> Table:
@@ -41,7 +43,13 @@ def _create_table(sql: str) -> tuple[exp.Create, Source]:
     return tree, source
 
 
-def parse_columns(name: str, columns: str, window_rows: int | None = None, static: bool = False) -> Table:
+def parse_columns(
+    name: str,
+    columns: str,
+    window_rows: int | None = None,
+    static: bool = False,
+    window_range: tuple[str, Span] | None = None,
+) -> Table:
     """The table with a name and a list of columns, for example ``"src BIGINT, dst BIGINT"``.
 
     Positions in errors are those in ``columns``. Raises as `parse_create_table`.
@@ -50,7 +58,7 @@ def parse_columns(name: str, columns: str, window_rows: int | None = None, stati
     (0,)
     """
     try:
-        return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, window_rows, static)
+        return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, window_rows, static, window_range)
     except UnsupportedQueryError as error:
         raise UnsupportedQueryError(error.message, columns, error.line - 1, error.column, error.clause) from error
     except SqlError as error:
@@ -58,7 +66,12 @@ def parse_columns(name: str, columns: str, window_rows: int | None = None, stati
 
 
 def declare(
-    create: exp.Create, source: Source, name: str | None = None, window_rows: int | None = None, static: bool = False
+    create: exp.Create,
+    source: Source,
+    name: str | None = None,
+    window_rows: int | None = None,
+    static: bool = False,
+    window_range: tuple[str, Span] | None = None,
 ) -> Table:
     """The table that a parsed CREATE TABLE declares, under another name if one is given.
 
@@ -73,14 +86,19 @@ def declare(
     properties = table_properties(create, source)
     columns = [_column(part, source) for part in schema.expressions if isinstance(part, exp.ColumnDef)]
     keys = declared_keys(schema.expressions, columns, source)
-    nullable = [column.nullable and i not in keys.primary for i, column in enumerate(columns)]
+    table = name or table_name(schema.this, source)
+    written = properties.window_range if window_range is None else window_range
+    window = None if written is None else find_range(table, columns, written)
+    required = {*keys.primary, *(() if window is None else (window.column,))}
+    nullable = [column.nullable and i not in required for i, column in enumerate(columns)]
     return Table(
-        name or table_name(schema.this, source),
+        table,
         tuple(Column(c.name, c.type, n) for c, n in zip(columns, nullable, strict=True)),
         keys.primary,
         properties.window_rows if window_rows is None else window_rows,
         keys.foreign,
         properties.static or static,
+        window,
     )
 
 

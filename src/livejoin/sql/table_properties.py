@@ -12,18 +12,22 @@ from sqlglot import exp
 
 from livejoin.errors import SqlTypeError
 from livejoin.sql.source import Source, offset_of, shown
+from livejoin.sql.window_range import Span, parse_range
 
 STATIC = "livejoin.static"
 WINDOW_ROWS = "livejoin.window_rows"
-_ALLOWED = f"allowed are '{STATIC}' and '{WINDOW_ROWS}'"
+WINDOW_RANGE = "livejoin.window_range"
+_KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE)
+_ALLOWED = f"allowed are '{STATIC}', '{WINDOW_ROWS}' and '{WINDOW_RANGE}'"
 
 
 @dataclass(frozen=True)
 class TableProperties:
-    """The properties of a table, as in `schema.Table`."""
+    """The properties of a table, as in `schema.Table`; the range of a window by column name, as it is written."""
 
     static: bool = False
     window_rows: int | None = None
+    window_range: tuple[str, Span] | None = None
 
 
 def table_properties(create: exp.Create, source: Source) -> TableProperties:
@@ -38,13 +42,15 @@ def table_properties(create: exp.Create, source: Source) -> TableProperties:
         if not is_table_property(part):
             continue
         name = _key(part)
-        if name not in (STATIC, WINDOW_ROWS) or name in given:
+        if name not in _KNOWN or name in given:
             found = f"the property '{name}' is given twice" if name in given else f"the property '{name}' is not known"
             raise source.unsupported(name, f"{found}; {_ALLOWED}, each once", _offset(part, source))
         given[name] = part
-    static, window = given.get(STATIC), given.get(WINDOW_ROWS)
+    static, window, span = (given.get(name) for name in _KNOWN)
     return TableProperties(
-        static is not None and _switch(static, source), None if window is None else _number(window, source)
+        static is not None and _switch(static, source),
+        None if window is None else _number(window, source),
+        None if span is None else _range(span, source),
     )
 
 
@@ -76,6 +82,15 @@ def _number(part: exp.Property, source: Source) -> int:
     ):
         raise _wrong(part, "a positive whole number of rows", source)
     return int(value.name)
+
+
+def _range(part: exp.Property, source: Source) -> tuple[str, Span]:
+    value = part.args["value"]
+    found = parse_range(value.name) if isinstance(value, exp.Literal) and value.is_string else None
+    if found is None:
+        allowed = "'column n' for a whole number n, and 'column n UNIT', the unit from WEEK to MICROSECOND"
+        raise _wrong(part, allowed, source)
+    return found
 
 
 def _wrong(part: exp.Property, allowed: str, source: Source) -> SqlTypeError:

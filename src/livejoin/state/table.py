@@ -15,14 +15,16 @@ import numpy.typing as npt
 
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels import layout as k
-from livejoin.kernels import look_up, staging, window
+from livejoin.kernels import look_up, range_window, settling, staging, window
 from livejoin.kernels import rows as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.schema import Table
 from livejoin.state.slots import empty_slots, roomy
+from livejoin.state.table_invariants import check_table
 
 Words = npt.NDArray[np.int64]
 
+_LEAST_TIME = -(1 << 63)
 _DEAD_ENTRIES = 1024  # a window's queue may hold as many more entries than twice its rows
 
 
@@ -66,17 +68,20 @@ class BaseTable:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._first = 2 if table.window_rows else 1
+        self._first = 2 if table.has_window else 1
         self.stride = self._first + len(table.columns)
         self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
         self.words = np.zeros(16 * self.stride, np.int64)
         self._slots = empty_slots(4)
         self._key = np.array([self._first + c for c in table.primary_key], np.int64)
         self._key_slots = empty_slots(4 if table.primary_key else 0)
+        self._window = _window_of(table, self._first)
         self._queue = np.zeros(16 if table.window_rows else 1, np.int64)
+        if table.window_range is not None:
+            self._queue = np.array([_LEAST_TIME, 0], np.int64)
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
         self._staged = 0
-        self._before: tuple[int, int] | None = None  # head and tail of the queue before a staging
+        self._before: tuple[int, int] | None = None  # head and tail of the queue or begin of the range, as they were
 
     @property
     def rows(self) -> int:
@@ -121,13 +126,13 @@ class BaseTable:
                 self.rollback()
                 raise Conflict(status, change)
             events = np.empty((count, 3), np.int64)
-            made = staging.net_events(self.words, self.stride, self._touched, count, events)
+            made = settling.net_events(self.words, self.stride, self._touched, count, events)
         return self._result(events[:made])
 
     def stage_changes(self, values: Words, weights: Words, ignore: bool) -> Staged:
         """Apply changes one after the other; otherwise as `stage_commit`, but with all events in order."""
         self._begin(weights)
-        events = np.empty((2 * weights.shape[0], 3), np.int64)
+        events = np.empty((self._touched.shape[0] + weights.shape[0], 3), np.int64)
         with wrapping():
             arguments = (*self._state(), values, weights, ignore, self._touched, events)
             status, count, made, change = staging.stage_changes(*arguments)
@@ -140,7 +145,7 @@ class BaseTable:
     def commit(self) -> None:
         """End a staging for good; ids of rows that are gone may be used again."""
         with wrapping():
-            staging.finish_commit(
+            settling.finish_commit(
                 self._header, self.words, self.stride, self._first, self._slots, self._touched, self._staged
             )
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
@@ -152,13 +157,15 @@ class BaseTable:
         if self._before is None:
             return
         with wrapping():
-            staging.undo(
+            settling.undo(
                 self._header,
                 self.words,
                 self.stride,
                 self._first,
                 self._key_slots,
                 self._key,
+                self._queue,
+                self._window,
                 self._touched,
                 self._staged,
                 *self._before,
@@ -240,7 +247,7 @@ class BaseTable:
             self._key_slots,
             self._key,
             self._queue,
-            self.table.window_rows or 0,
+            self._window,
         )
 
     def _begin(self, weights: Words) -> None:
@@ -249,9 +256,7 @@ class BaseTable:
             msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
             raise StateError(msg)
         inserts = int(np.count_nonzero(weights > 0))
-        if int(self._header[kernel.R_TAIL] - self._header[kernel.R_HEAD]) > 2 * self.total + _DEAD_ENTRIES:
-            with wrapping():
-                window.compact_window(self._header, self.words, self.stride, self._slots, self._queue)
+        self._forget_dead_entries()
         rows = int(self._header[kernel.R_NEXT]) + inserts
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"table {self.table.name!r} would have {rows:,} rows, more than one table can address"
@@ -263,15 +268,44 @@ class BaseTable:
         self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + inserts)
         if self._key.shape[0]:
             self._key_slots = roomy(self._key_slots, self.rows + inserts)
-        head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
-        if self.table.window_rows and tail - head + inserts > self._queue.shape[0]:
-            larger = np.zeros(1 << (tail - head + inserts).bit_length(), np.int64)
+        entries = self._entries + inserts if self.table.has_window else 0
+        self._make_room_in_window(entries)
+        self._touched = np.empty((weights.shape[0] + entries, kernel.TOUCHED), np.int64)
+        if self.table.window_range is None:
+            self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))
+        else:
+            self._before = (int(self._queue[range_window.W_BEGIN]), 0)
+
+    @property
+    def _entries(self) -> int:
+        """Entries of the window, dead ones included; 0 without a window."""
+        if self.table.window_range is not None:
+            return int(self._queue[range_window.W_ENTRIES])
+        return int(self._header[kernel.R_TAIL] - self._header[kernel.R_HEAD])
+
+    def _forget_dead_entries(self) -> None:
+        """Drop the dead entries of the window once they are most of it."""
+        by_range = self.table.window_range is not None
+        if self._entries <= 2 * (self.rows if by_range else self.total) + _DEAD_ENTRIES:
+            return
+        compact = range_window.compact_range if by_range else window.compact_window
+        with wrapping():
+            compact(self._header, self.words, self.stride, self._slots, self._queue)
+
+    def _make_room_in_window(self, entries: int) -> None:
+        """Make room for so many entries."""
+        if self.table.window_range is not None:
+            needed = range_window.W_HEAP + 2 * entries
+            if needed > self._queue.shape[0]:
+                larger = np.zeros(max(needed, 2 * self._queue.shape[0]), np.int64)
+                larger[: self._queue.shape[0]] = self._queue
+                self._queue = larger
+        elif entries > self._queue.shape[0]:
+            head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
+            larger = np.zeros(1 << entries.bit_length(), np.int64)
             positions = np.arange(head, tail)
             larger[positions & (larger.shape[0] - 1)] = self._queue[positions & (self._queue.shape[0] - 1)]
             self._queue = larger
-        evictions = tail - head + inserts if self.table.window_rows else 0
-        self._touched = np.empty((weights.shape[0] + evictions, kernel.TOUCHED), np.int64)
-        self._before = (head, tail)
 
     def _result(self, events: Words) -> Staged:
         ignored = int(self._header[kernel.R_IGNORED])
@@ -292,33 +326,13 @@ class BaseTable:
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""
-        issued = int(self._header[kernel.R_NEXT])
-        matrix = self.words.reshape(-1, self.stride)[:issued]
-        used = self._named()
-        assert int(used.sum()) == int(self._header[kernel.R_USED]), "rows in the hash index"
-        mult = matrix[:, 0] >> 1
-        assert not (matrix[used, 0] & 1).any(), "no row is marked between commits"
-        assert int((mult[used] > 0).sum()) == self.rows, "distinct rows"
-        assert int(mult[used].sum()) == self.total, "total multiplicity"
-        assert (mult[used] >= 0).all(), "multiplicities"
-        content = [tuple(r) for r in matrix[used, self._first :].tolist()]
-        assert len(set(content)) == len(content), "every row has one id"
-        free, at = set(), int(self._header[kernel.R_FREE])
-        while at:
-            assert at - 1 not in free and not used[at - 1], "the free list names unused ids, each once"
-            free.add(at - 1)
-            at = int(matrix[at - 1, 1])
-        assert len(free) + int(used.sum()) == issued, "every id is used or free"
-        if self.table.window_rows:
-            head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
-            entries = self._queue[np.arange(head, tail) & (self._queue.shape[0] - 1)]
-            counts = np.bincount(entries, minlength=issued)
-            assert (counts[used] == mult[used] + matrix[used, 1]).all(), "queue entries are live or dead occurrences"
-            assert self.total <= self.table.window_rows, "the window holds"
-        else:
-            assert (mult[used] > 0).all(), "rows that are gone have no id"
-        if self._key.shape[0]:
-            holders = self._key_slots[1:][self._key_slots[1:] != 0] & k.MASK32
-            assert sorted(holders - 1) == np.flatnonzero(used & (mult > 0)).tolist(), "the key index names every row"
-            keys = [tuple(r) for r in matrix[used & (mult > 0)][:, self._key].tolist()]
-            assert len(set(keys)) == len(keys), "keys are unique"
+        check_table(self)
+
+
+def _window_of(table: Table, first: int) -> Words:
+    """What the kernels know of a table's window."""
+    found = np.array([table.window_rows or 0, -1, 0], np.int64)
+    if table.window_range is not None:
+        found[range_window.RANGE_REACH] = table.window_range.width - 1
+        found[range_window.RANGE_TIME] = first + table.window_range.column
+    return found

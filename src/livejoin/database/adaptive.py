@@ -1,0 +1,241 @@
+"""Adaptive plans: a view that moves to another join tree when the stream has changed enough.
+
+The planner's choice rests on figures of the stream: how many changes each table has, how many rows, how many distinct
+keys. They are taken from the changes themselves, period by period. At the end of a period every tree that some period
+would have chosen is compared with the one in use by the visits that the period's changes are expected to have made in
+each. What the tree in use cost more is *rent*; it adds up, and falls again, to zero at least, in periods where the tree
+in use was better (Page, "Continuous inspection schemes", 1954). The view moves once the rent has reached what a rebuild
+costs (rent or buy: Karlin, Manasse, Rudolph and Sleator, "Competitive snoopy caching", 1988): against a single other
+tree it never pays more than twice what would have been best, as far as visits are predicted rightly.
+
+Law: moving changes no result and no delta. A move happens between two commits, is linear in the base rows (CROWN,
+Theorem 6.11) and in the rows of the joins that stores keep, and takes the memory of both states; one that fails leaves
+the old tree in use.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from livejoin.database.observe import observe_tables
+from livejoin.dataflow.events import TableEvents
+from livejoin.plan.operators import JoinPlan, Operator, digest, has_store
+from livejoin.plan.predicted_work import predicted_work, tree_lines
+from livejoin.plan.query_plan import plan_query
+from livejoin.plan.statistics import Figure, Statistics, TableStatistics
+
+if TYPE_CHECKING:
+    from livejoin.database.view import View
+
+logger = logging.getLogger("livejoin")
+
+PERIOD = (
+    10_000  # changes between two looks at least; else as many as there are rows, so that a look costs O(1) a change
+)
+MARGIN = 1.5  # how many times the visits of the new tree the old one must be expected to make
+LOAD = 8.0  # visits that loading one row costs as much as (docs/decisions/0015)
+_MOST_CANDIDATES = 8
+
+
+@dataclass
+class _Candidate:
+    """A plan that some period would have chosen, what it was chosen by, and the rent paid for not having it."""
+
+    plan: Operator
+    statistics: Statistics
+    rent: float = 0.0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the rule needs to know of its view.
+
+    Args:
+        plan: Gives the plan for some statistics.
+        observe: Gives sizes and distinct keys of the tables, from the changes of each since it was asked last.
+        rows: Gives the number of rows that a rebuild loads.
+        move: Rebuilds the view with a plan that was chosen by some statistics; after an error it is as before.
+    """
+
+    plan: Callable[[Statistics], Operator]
+    observe: Callable[[Mapping[str, int]], Statistics]
+    rows: Callable[[], float]
+    move: Callable[[Operator, Statistics], None]
+
+
+class Adaptive:
+    """The running figures of one view and the rule that moves it; mutable.
+
+    Args:
+        name: The view's name.
+        around: What it knows of the view.
+        given: What the user said of the tables; running figures take the place of its numbers.
+    """
+
+    def __init__(self, name: str, around: Surroundings, given: Statistics) -> None:
+        self.moves = 0
+        self._name = name
+        self._around = around
+        self._given = given
+        self._changes: dict[str, int] = {}
+        self._passed: dict[tuple[str, str], tuple[int, int]] = {}
+        self._before = (self._changes, self._passed)
+        self._candidates: dict[str, _Candidate] = {}
+        self._last: tuple[object, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """What an explanation says of it."""
+        moved = "" if self.moves == 0 else f", {self.moves} times so far"
+        return f"The view is adaptive: it moves to another join tree when the stream changes{moved}."
+
+    def note(self, events: Mapping[str, Sequence[TableEvents]], physical: Sequence[JoinPlan]) -> None:
+        """Count the changes of a commit.
+
+        Args:
+            events: By table, the events for each join that uses it, in their order.
+            physical: The plans of the joins.
+        """
+        self._before = (dict(self._changes), dict(self._passed))
+        for table, parts in events.items():
+            self._changes[table] = self._changes.get(table, 0) + parts[0].rows.shape[0]
+            waiting = iter(parts)
+            for plan in physical:
+                if any(use.name == table for use in plan.tables):
+                    self._note_passing(plan, table, next(waiting))
+
+    def forget(self) -> None:
+        """Take back the last `note`: its commit failed."""
+        self._changes, self._passed = self._before
+
+    def reconsider(self, current: Operator) -> None:
+        """Between two commits: move the view if that has come to be worth it.
+
+        Cost: O(1), and at the end of a period that of planning and O(rows log rows) to look at the tables.
+
+        Args:
+            current: The plan in use.
+        """
+        changes = sum(self._changes.values())
+        if changes < PERIOD or changes < (rows := self._around.rows()):
+            return
+        running = self._running()
+        used = predicted_work(current, running)
+        if (coarse := _coarse(running)) != self._last:
+            plan = self._around.plan(running)
+            self._candidates.setdefault(digest(plan), _Candidate(plan, running))
+            self._last = coarse
+        if not self._candidates:
+            self._begin_period()
+            return
+        for candidate in self._candidates.values():
+            candidate.rent = max(0.0, candidate.rent + used - predicted_work(candidate.plan, running))
+        self._begin_period()
+        best = max(self._candidates.values(), key=lambda candidate: candidate.rent)
+        works = predicted_work(best.plan, running)
+        if best.rent > LOAD * rows and used >= MARGIN * works:
+            self._move(
+                current, best, f"{changes:,} changes ({_shares(running)}): {used:,.0f} visits against {works:,.0f}"
+            )
+        kept = sorted(self._candidates.items(), key=lambda item: -item[1].rent)[:_MOST_CANDIDATES]
+        self._candidates = {key: candidate for key, candidate in kept if candidate.rent > 0}
+
+    def _begin_period(self) -> None:
+        self._changes, self._passed = {}, {}
+        self._before = ({}, {})
+
+    def _move(self, current: Operator, best: _Candidate, why: str) -> None:
+        route = f"from {tree_lines(current)} to {tree_lines(best.plan)} after {why}"
+        begin = time.perf_counter()
+        self._candidates.clear()
+        try:
+            self._around.move(best.plan, best.statistics)
+        except Exception as error:
+            logger.warning("view %r stays as it is: moving %s failed: %s", self._name, route, error)
+            return
+        self.moves += 1
+        logger.info("view %r moved %s; rebuilt in %.3f s", self._name, route, time.perf_counter() - begin)
+
+    def _note_passing(self, plan: JoinPlan, table: str, part: TableEvents) -> None:
+        """How many insertions each predicate of a join lets through; a NULL key does not pass either."""
+        for position, atom in enumerate(plan.query.atoms):
+            if atom.table.name == table and atom.predicate is not None:
+                masks = part.masks[part.weights > 0]
+                seen, passed = self._passed.get((table, atom.predicate), (0, 0))
+                now = int(np.count_nonzero((masks >> position) & 1))
+                self._passed[table, atom.predicate] = (seen + masks.shape[0], passed + now)
+
+    def _running(self) -> Statistics:
+        """The figures of this period, over what was given."""
+        tables = []
+        for seen in self._around.observe(self._changes).tables:
+            passing = tuple(
+                (predicate, Figure(passed / total, "observed"))
+                for (table, predicate), (total, passed) in sorted(self._passed.items())
+                if table == seen.table and total
+            )
+            changes = Figure(self._changes.get(seen.table, 0), "observed")
+            tables.append(TableStatistics(seen.table, changes, seen.rows, seen.distinct, passing))
+        return Statistics(tuple(tables)).over(self._given)
+
+
+def _coarse(statistics: Statistics) -> tuple[object, ...]:
+    """The figures in powers of two: while they stay, so does the planner's choice, but for close calls."""
+    total = sum(table.changes.value or 0 for table in statistics.tables) or 1
+
+    def power(value: float | None) -> int | None:
+        return None if value is None else round(math.log2(1 + value))
+
+    return tuple(
+        (
+            table.table,
+            power(None if table.changes.value is None else 1000 * table.changes.value / total),
+            power(table.rows.value),
+            tuple(power(figure.value) for _, figure in table.distinct),
+            tuple(power(None if figure.value is None else 1000 * figure.value) for _, figure in table.passing),
+        )
+        for table in statistics.tables
+    )
+
+
+def _shares(statistics: Statistics) -> str:
+    return ", ".join(f"{table.table}: {table.changes.value:,.0f}" for table in statistics.tables if table.changes.value)
+
+
+def adaptive_plan(view: View, given: Statistics) -> Adaptive:
+    """What moves a view, whose plan was chosen by some statistics."""
+
+    def rows() -> float:
+        """A base row is loaded once for every atom over its table; stores load the rows of the joins."""
+        atoms = [atom for plan in view._leaves for atom in plan.query.atoms]
+        stored = sum(leaf.join.size() for leaf in view._flow.leaves) if has_store(view._plan) else 0
+        return stored + sum(view._tables[atom.table.name.lower()].rows for atom in atoms)
+
+    seen: dict[str, TableStatistics] = {}
+    stale: dict[str, int] = {}
+
+    def observe(changes: Mapping[str, int]) -> Statistics:
+        """Tables are looked at again when a quarter of their rows may be others."""
+        for name, number in changes.items():
+            stale[name] = stale.get(name, 0) + number
+        bases = {atom.table.name: view._tables[atom.table.name.lower()] for q in view._query.joins for atom in q.atoms}
+        looked = [name for name, base in bases.items() if name not in seen or 4 * stale.get(name, 0) > base.rows]
+        for table in observe_tables({name.lower(): bases[name] for name in looked}, view._query.joins).tables:
+            seen[table.table] = table
+            stale[table.table] = 0
+        return Statistics(tuple(seen[name] for name in bases))
+
+    around = Surroundings(
+        plan=lambda known: plan_query(view._query, known, view._deltas, view._algorithm, view._workers.threads),
+        observe=observe,
+        rows=rows,
+        move=view._move,
+    )
+    return Adaptive(view.name, around, given)

@@ -1,0 +1,100 @@
+"""Rows that one version of a delta both deletes and inserts cancel.
+
+Law: for every version and row, the signs that are left add up to those that came, and all of them are equal. Words
+decide, which are equal iff the values are (`livejoin.state.codec`); the order of the rows that are left stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.dataflow.multiway import DeltaChunk
+
+Words = npt.NDArray[np.int64]
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth, volume 3, section 6.4)
+_HALF = np.uint64(32)
+
+
+def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[DeltaChunk]:
+    """A delta without what cancels in it.
+
+    Cost: O(rows) to find those that may stand on both sides, by their hashes; only these are sorted and compared.
+
+    Args:
+        chunks: The delta.
+        lines: The lines of the chunks' words that make a row.
+    """
+    kept = [chunk for chunk in chunks if chunk.rows]
+    if not kept:
+        return kept
+    signs = np.concatenate([np.repeat(chunk.signs, chunk.lengths()) for chunk in kept])
+    if (signs == signs[0]).all():
+        return kept
+    columns = [np.concatenate([chunk.words[line] for chunk in kept]) for line in lines]
+    columns.append(np.concatenate([np.repeat(chunk.versions, chunk.lengths()) for chunk in kept]))
+    hashes = _hashes(columns)
+    gone = _cancelled(columns, signs, hashes, _on_both_sides(hashes, signs))
+    if not gone.size:
+        return kept
+    stays = np.ones(signs.shape[0], bool)
+    stays[gone] = False
+    parts = np.split(stays, np.cumsum([chunk.rows for chunk in kept])[:-1])
+    return [_filtered(chunk, part) for chunk, part in zip(kept, parts, strict=True) if part.any()]
+
+
+def _on_both_sides(hashes: npt.NDArray[np.uint64], signs: Words) -> Words:
+    """Positions of the rows whose hash's bucket has a deletion and an insertion."""
+    bits = max(10, hashes.shape[0].bit_length() + 3)
+    buckets = (hashes >> np.uint64(64 - bits)).view(np.int64)
+    deleted, inserted = np.zeros((2, 1 << bits), bool)
+    deleted[buckets[signs < 0]] = True
+    inserted[buckets[signs > 0]] = True
+    return np.flatnonzero((deleted & inserted)[buckets])
+
+
+def _cancelled(columns: Sequence[Words], signs: Words, hashes: npt.NDArray[np.uint64], candidates: Words) -> Words:
+    """Positions of the rows that cancel, among some."""
+    if not candidates.size:
+        return candidates
+    rows = candidates[np.lexsort([signs[candidates], hashes[candidates]])]
+    fresh = _differs(columns, rows)
+    if (fresh[1:] & (hashes[rows[1:]] == hashes[rows[:-1]])).any():  # other rows with the same hash stand in between
+        rows = candidates[np.lexsort([signs[candidates], *(column[candidates] for column in columns)])]
+        fresh = _differs(columns, rows)
+    starts = np.flatnonzero(fresh)
+    sizes = np.diff(starts, append=rows.shape[0])
+    net = np.repeat(np.add.reduceat(signs[rows], starts), sizes)
+    # Deletions come first among equal rows, so that those left over are the first ones or the last.
+    position = np.arange(rows.shape[0]) - np.repeat(starts, sizes)
+    left = np.where(net > 0, position >= np.repeat(sizes, sizes) - net, position < -net)
+    return rows[~left]
+
+
+def _differs(columns: Sequence[Words], rows: Words) -> npt.NDArray[np.bool_]:
+    """Which of some rows are not the same as the one before."""
+    fresh = np.zeros(rows.shape[0], bool)
+    fresh[0] = True
+    for column in columns:
+        fresh[1:] |= column[rows[1:]] != column[rows[:-1]]
+    return fresh
+
+
+def _filtered(chunk: DeltaChunk, stays: npt.NDArray[np.bool_]) -> DeltaChunk:
+    if stays.all():
+        return chunk
+    segments = chunk.signs.shape[0]
+    lengths = np.bincount(np.repeat(np.arange(segments), chunk.lengths())[stays], minlength=segments)
+    starts = np.cumsum(lengths) - lengths
+    return DeltaChunk(np.ascontiguousarray(chunk.words[:, stays]), starts, chunk.versions, chunk.signs)
+
+
+def _hashes(columns: Sequence[Words]) -> npt.NDArray[np.uint64]:
+    mixed = np.zeros(columns[0].shape[0], np.uint64)
+    for column in columns:
+        mixed = (mixed ^ column.view(np.uint64)) * _ODD
+        mixed ^= mixed >> _HALF
+    return mixed * _ODD

@@ -1,0 +1,74 @@
+"""What holds of a base table between two commits; for tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.kernels import layout as k
+from livejoin.kernels import range_window
+from livejoin.kernels import rows as kernel
+
+if TYPE_CHECKING:
+    from livejoin.state.table import BaseTable
+
+Words = npt.NDArray[np.int64]
+
+
+def check_table(base: BaseTable) -> None:
+    """Assert all invariants of a table.
+
+    Every id given out is used or free, the hash index names the used ones, contents are distinct, counts are right, the
+    key index names each row that is there, and the window's entries are occurrences or rows, live or dead.
+    """
+    issued = int(base._header[kernel.R_NEXT])
+    matrix = base.words.reshape(-1, base.stride)[:issued]
+    used = base._named()
+    assert int(used.sum()) == int(base._header[kernel.R_USED]), "rows in the hash index"
+    mult = matrix[:, 0] >> 1
+    assert not (matrix[used, 0] & 1).any(), "no row is marked between commits"
+    assert int((mult[used] > 0).sum()) == base.rows, "distinct rows"
+    assert int(mult[used].sum()) == base.total, "total multiplicity"
+    assert (mult[used] >= 0).all(), "multiplicities"
+    content = [tuple(r) for r in matrix[used, base._first :].tolist()]
+    assert len(set(content)) == len(content), "every row has one id"
+    free, at = set(), int(base._header[kernel.R_FREE])
+    while at:
+        assert at - 1 not in free and not used[at - 1], "the free list names unused ids, each once"
+        free.add(at - 1)
+        at = int(matrix[at - 1, 1])
+    assert len(free) + int(used.sum()) == issued, "every id is used or free"
+    if base.table.window_rows:
+        _check_queue(base, matrix, mult, used)
+    elif base.table.window_range:
+        _check_heap(base, matrix, mult, used)
+    else:
+        assert (mult[used] > 0).all(), "rows that are gone have no id"
+    if base._key.shape[0]:
+        holders = base._key_slots[1:][base._key_slots[1:] != 0] & k.MASK32
+        assert sorted(holders - 1) == np.flatnonzero(used & (mult > 0)).tolist(), "the key index names every row"
+        keys = [tuple(r) for r in matrix[used & (mult > 0)][:, base._key].tolist()]
+        assert len(set(keys)) == len(keys), "keys are unique"
+
+
+def _check_queue(base: BaseTable, matrix: Words, mult: Words, used: npt.NDArray[np.bool_]) -> None:
+    head, tail = int(base._header[kernel.R_HEAD]), int(base._header[kernel.R_TAIL])
+    entries = base._queue[np.arange(head, tail) & (base._queue.shape[0] - 1)]
+    counts = np.bincount(entries, minlength=matrix.shape[0])
+    assert (counts[used] == mult[used] + matrix[used, 1]).all(), "queue entries are live or dead occurrences"
+    assert base.table.window_rows is not None and base.total <= base.table.window_rows, "the window holds"
+
+
+def _check_heap(base: BaseTable, matrix: Words, mult: Words, used: npt.NDArray[np.bool_]) -> None:
+    assert base.table.window_range is not None
+    size = int(base._queue[range_window.W_ENTRIES])
+    heap = base._queue[range_window.W_HEAP : range_window.W_HEAP + 2 * size].reshape(-1, 2)
+    times, rows = heap[:, 0], heap[:, 1]
+    assert (times[1:] >= times[np.arange(size - 1) // 2]).all(), "no entry is older than the one above it"
+    assert sorted(rows.tolist()) == np.flatnonzero(used).tolist(), "every row has one entry"
+    assert (matrix[used, 1] == 1).all(), "and knows it"
+    assert (matrix[rows, base._first + base.table.window_range.column] == times).all(), "entries have their rows' times"
+    live = mult[rows] > 0
+    assert (times[live] >= base._queue[range_window.W_BEGIN]).all(), "rows that are there are in the window"

@@ -1,0 +1,254 @@
+"""Views that move to another join tree: results and deltas are those of a view that stays."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+import livejoin
+from harness import Harness
+from livejoin.database import adaptive
+from livejoin.database.view import View
+from livejoin.plan import query_plan
+from livejoin.plan.operators import digest, leaves
+from livejoin.plan.predicted_work import predicted_work, tree_lines
+from livejoin.plan.problem import Problem
+from livejoin.plan.statistics import Statistics
+from livejoin.theory.all_trees import all_trees
+from oracle import assert_same_rows, multiset, signed_multiset
+from random_queries import queries
+from random_relational import CLASSES, relational_queries
+from scenario import Scenario
+from strategies import EXAMPLES, FUZZ, scenarios
+
+PATH = "SELECT R.a, S.b, T.c, U.d, V.e, V.f FROM R JOIN S ON R.b = S.b JOIN T ON S.c = T.c JOIN U ON T.d = U.d \
+JOIN V ON U.e = V.e"
+COLUMNS = {"R": "ab", "S": "bc", "T": "cd", "U": "de", "V": "ef"}
+
+
+def move_anywhere(view: View, random: Random) -> None:
+    """Move a view to any of the trees of its joins."""
+
+    def choose(problem: Problem) -> Any:
+        return SimpleNamespace(
+            best=SimpleNamespace(tree=random.choice(list(all_trees(problem.edges, problem.free, 60))))
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(query_plan, "choose", choose)
+        plan = query_plan.plan_query(view._query, Statistics(), view.deltas, view.algorithm)
+    note(f"{view.name} moves to {tree_lines(plan)}")
+    view._move(plan, Statistics())
+    assert view._plan is plan
+
+
+def run_with_moves(scenario: Scenario, random: Random) -> None:
+    """Commits and replays, with moves between them, reloads, and a view beside that keeps no deltas."""
+    note(scenario.script())
+    harness = Harness(scenario.tables)
+    for number, query in enumerate(scenario.queries):
+        harness.create_view(f"v{number}", query, deltas=random.random() < 0.8)
+    for commit, form in zip(scenario.commits, scenario.forms, strict=True):
+        for view in harness.database.views.values():
+            if random.random() < 0.7:
+                move_anywhere(view, random)
+        by_change = commit.error is None and not harness.stopped and random.random() < 0.3
+        if by_change and not harness.grows_large(commit.changes):
+            harness.replay(commit.changes)
+        else:
+            harness.run(commit, form)
+        if random.random() < 0.2:
+            harness.reload()
+
+
+@settings(FUZZ, max_examples=max(20, EXAMPLES // 2))
+@given(scenarios(queries=partial(queries, max_atoms=4)), st.randoms(use_true_random=False))
+def test_moves_of_joins(scenario: Scenario, random: Random) -> None:
+    run_with_moves(scenario, random)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@settings(FUZZ, max_examples=max(10, EXAMPLES // 10))
+@given(st.data(), st.randoms(use_true_random=False))
+def test_moves_of_every_class_of_query(kind: str, data: st.DataObject, random: Random) -> None:
+    made = partial(relational_queries, classes=(kind,))
+    sizes = (12, 8, 16, 4)
+    run_with_moves(data.draw(scenarios(queries=made, max_queries=1, max_tables=2, max_columns=3, sizes=sizes)), random)
+
+
+def path(adaptive_too: bool = True, sql: str = PATH, **options: Any) -> tuple[livejoin.Database, list[View]]:
+    db = livejoin.Database()
+    for name, columns in COLUMNS.items():
+        db.create_table(f"{name}", ", ".join(f"{column} BIGINT" for column in columns))
+    views = [db.create_view("stays", sql, **options)]
+    if adaptive_too:
+        views.append(db.create_view("moves", sql, adaptive=True, **options))
+    return db, views
+
+
+def some_rows(rng: np.random.Generator, table: str, number: int, keys: int = 60) -> pa.Table:
+    return pa.table({column: rng.integers(0, keys, number) for column in COLUMNS[table]})
+
+
+def flip(db: livejoin.Database, hot: str, rng: np.random.Generator, commits: int) -> list[livejoin.Commit]:
+    """Commits in which one table's rows come and go."""
+    done = []
+    for _ in range(commits):
+        rows = some_rows(rng, hot, 100)
+        for kind in ("insert", "delete"):
+            done.append(db.apply(hot, rows.append_column("_change_type", pa.array([kind] * 100))))
+    return done
+
+
+@pytest.mark.parametrize(
+    ("sql", "options"),
+    [
+        (PATH, {}),
+        (PATH.replace("R.a, S.b, T.c, U.d, V.e, V.f", "count(*) AS n"), {}),
+        (PATH.replace("R.a, S.b, T.c, U.d, V.e, V.f", "T.c % 7 AS g, max(R.a) AS n") + " GROUP BY T.c % 7", {}),
+        (PATH, {"algorithm": "dyn"}),
+    ],
+)
+def test_a_stream_that_flips(
+    sql: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """First one end of a path changes, then the other: the view follows, and nobody sees it in its deltas."""
+    monkeypatch.setattr(adaptive, "PERIOD", 1000)
+    db, (stays, moves) = path(sql=sql, **options)
+    rng = np.random.default_rng(7)
+    db.apply({table: some_rows(rng, table, 60) for table in "STU"})
+    before = moves.explain()
+    with caplog.at_level(logging.INFO, logger="livejoin"):
+        for hot in "RVR":
+            for commit in flip(db, hot, rng, 25):
+                assert_same_rows(signed_multiset(commit["moves"]), signed_multiset(commit["stays"]), f"{commit}")
+            db._check()
+            db.apply(hot, some_rows(rng, hot, 20))
+            assert_same_rows(moves.to_arrow(), stays.to_arrow())
+    told = [record.message for record in caplog.records if record.message.startswith("view 'moves' moved from")]
+    assert moves.stats()["moves"] == len(told) >= 2
+    assert stays.stats()["moves"] == 0
+    assert digest(moves._plan) != digest(stays._plan) or len(told) > 2
+    assert moves.stats()["commits"] == stays.stats()["commits"]
+    assert "adaptive" in before.reason and f"{len(told)} times" in moves.explain().reason
+    assert "adaptive" not in stays.explain().reason
+    assert "rebuilt in" in told[0]
+
+
+def test_a_view_over_empty_tables_is_planned_from_its_first_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adaptive, "PERIOD", 500)
+    db, (stays, moves) = path()
+    assert digest(stays._plan) == digest(moves._plan)
+    rng = np.random.default_rng(3)
+    db.apply({table: some_rows(rng, table, 60) for table in "STU"})
+    flip(db, "V", rng, 20)
+    assert moves.stats()["moves"] == 1
+    assert moves._statistics.of("V").changes.known == "observed"
+    assert predicted_work(moves._plan, moves._statistics) < predicted_work(stays._plan, moves._statistics)
+    assert_same_rows(moves.to_arrow(), stays.to_arrow())
+
+
+def test_a_steady_stream_moves_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adaptive, "PERIOD", 300)
+    db, (_, moves) = path()
+    rng = np.random.default_rng(4)
+    db.apply({table: some_rows(rng, table, 60) for table in "STU"})
+    flip(db, "V", rng, 60)
+    assert moves.stats()["moves"] <= 1
+
+
+def test_it_does_not_move_before_the_rent_is_what_a_rebuild_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adaptive, "PERIOD", 200)
+    monkeypatch.setattr(adaptive, "LOAD", 1e9)
+    db, (_, moves) = path()
+    rng = np.random.default_rng(5)
+    db.apply({table: some_rows(rng, table, 60) for table in "STU"})
+    flip(db, "V", rng, 20)
+    assert moves.stats()["moves"] == 0
+    assert moves._adaptive is not None and max(c.rent for c in moves._adaptive._candidates.values()) > 0
+    monkeypatch.setattr(adaptive, "LOAD", 0.01)
+    flip(db, "V", rng, 2)
+    assert moves.stats()["moves"] == 1
+
+
+def test_a_move_that_fails_leaves_the_old_tree(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(adaptive, "PERIOD", 1000)
+    db, (_, moves) = path()
+    rng = np.random.default_rng(7)
+    db.apply({table: some_rows(rng, table, 60) for table in "STU"})
+    flip(db, "R", rng, 20)
+    plan, state, moved = moves._plan, moves._loaded, moves.stats()["moves"]
+
+    def refuse(_: View) -> None:
+        raise MemoryError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(View, "_rebuild", refuse)
+        for commit in flip(db, "V", rng, 30):
+            assert_same_rows(signed_multiset(commit["moves"]), signed_multiset(commit["stays"]))
+    assert moves._plan is plan and moves._loaded is state
+    assert [leaf.physical for leaf in leaves(plan)] == moves._leaves
+    assert moves.stats()["moves"] == moved
+    assert "stays as it is" in caplog.text and "no room" in caplog.text
+    db._check()
+
+
+def test_changes_of_a_failed_commit_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    db, (_, moves) = path()
+    db.apply("R", [(1, 1), (2, 2)])
+    assert moves._adaptive is not None
+    before = dict(moves._adaptive._changes)
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    for step in ("_load", "_rebuild"):
+        with monkeypatch.context() as patch, pytest.raises(MemoryError):
+            patch.setattr(View, step, fail)
+            db.apply("R", [(3, 3)])
+        assert moves._adaptive._changes == before == {"R": 2}
+
+
+def test_a_snapshot_keeps_the_tree_and_goes_on_adapting(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setattr(adaptive, "PERIOD", 1000)
+    db, (_, moves) = path()
+    rng = np.random.default_rng(7)
+    db.apply({table: some_rows(rng, table, 60) for table in "STU"})
+    flip(db, "R", rng, 20)
+    flip(db, "V", rng, 30)
+    assert moves.stats()["moves"] >= 1
+    folder = tmp_path_factory.mktemp("saved")
+    db.save(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(View, "_rebuild", None)
+        loaded = livejoin.Database.load(folder)
+    again = loaded.views["moves"]
+    assert again.adaptive and not loaded.views["stays"].adaptive
+    assert digest(again._plan) == digest(moves._plan)
+    flip(loaded, "R", rng, 30)
+    assert again.stats()["moves"] >= 1
+    assert multiset(again.to_arrow()) == multiset(loaded.views["stays"].to_arrow())
+    loaded._check()
+
+
+def test_predicates_are_counted() -> None:
+    """The share of the insertions that a predicate lets through."""
+    db, _ = path(adaptive_too=False)
+    view = db.create_view("moves", PATH + " WHERE R.a < 3", adaptive=True)
+    db.apply("R", [(a, 1) for a in range(12)])
+    assert view._adaptive is not None
+    (passed,) = view._adaptive._passed.values()
+    assert passed == (12, 3)
