@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph|queries --data FILE``: measure and print a table, and JSON where a file is named."""
+"""``python -m benchmarks graph|queries|crown``: measure and print a table, and JSON where a file is named."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.stream import EdgeStream, load_edges
 
@@ -25,7 +26,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("queries", "the classes of queries over the same stream: projections, aggregates, cycles, stores"),
     ):
         _edge_options(commands.add_parser(name, help=about))
+    crown.options(commands.add_parser("crown", help="CROWN's section 8 on real data, beside other systems"))
     options = parser.parse_args(arguments)
+    if options.benchmark == "crown":
+        screen = Console()
+        return crown.run(options, screen if screen.is_terminal else Console(width=200), Console(stderr=True))
     edges = load_edges(SAMPLE, options.limit or 2_000) if options.small else load_edges(options.data, options.limit)
     stream = EdgeStream(edges, max(1, round(options.window * len(edges))), max(1, round(1 / options.keep)))
     notes, screen = Console(stderr=True), Console()

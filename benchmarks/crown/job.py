@@ -13,7 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,8 @@ class Job:
         events: Changes in the stream.
         points: Numbers of changes after which a figure is taken, ascending.
         mode: ``delta``: all deltas are made; ``full``: the result is enumerated at each point; ``quiet``: neither;
-            ``latency``: single changes are timed after the first point.
+            ``latency``: single changes are timed after the first point; ``count``: the result is counted at each point,
+            which alone is timed.
         commit: Changes a commit; 0: every change is one.
         options: What only some systems know.
     """
@@ -149,6 +150,13 @@ def peak_bytes(process: int | None = None) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+def forget_peak() -> int:
+    """Let `peak_bytes` count anew from now on, where the system can; the bytes at this moment, or the peak so far."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return peak_bytes()
+
+
 def say(**facts: object) -> None:
     """Print a line for the measuring process: ``ready``, then one with ``point`` for each of them."""
     print(json.dumps(facts), flush=True)
@@ -161,4 +169,6 @@ def spread(values: list[float]) -> dict[str, float]:
     {'p50': 2.0, 'p99': 3.0, 'max': 3.0}
     """
     ranked = sorted(values)
-    return {name: ranked[max(0, math.ceil(q * len(ranked)) - 1)] for name, q in (("p50", 0.5), ("p99", 0.99), ("max", 1))}
+    return {
+        name: ranked[max(0, math.ceil(q * len(ranked)) - 1)] for name, q in (("p50", 0.5), ("p99", 0.99), ("max", 1))
+    }

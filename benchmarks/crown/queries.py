@@ -22,6 +22,12 @@ SNB_TABLES = {
     "tag": {"t_tagid": "BIGINT", "t_name": "VARCHAR"},
     "knows": {"k_person1id": "BIGINT", "k_person2id": "BIGINT"},
 }
+PATH_TABLES = {
+    "R1": {"a": "BIGINT", "b": "BIGINT"},
+    "R2": {"b": "BIGINT", "i": "BIGINT", "c": "BIGINT"},
+    "R3": {"c": "BIGINT", "d": "BIGINT"},
+}
+KNOWN = GRAPH_TABLES | SNB_TABLES | PATH_TABLES
 KEEP = 10
 
 
@@ -44,14 +50,12 @@ class CrownQuery:
     @property
     def tables(self) -> dict[str, dict[str, str]]:
         """The columns of the tables that it uses."""
-        known = GRAPH_TABLES | SNB_TABLES
-        return {name: known[name] for name in dict.fromkeys(atom.table for atom in self.shape.atoms)}
+        return {name: KNOWN[name] for name in dict.fromkeys(atom.table for atom in self.shape.atoms)}
 
     @property
     def outputs(self) -> dict[str, str]:
         """The columns of its result."""
-        known = GRAPH_TABLES | SNB_TABLES
-        types = {v: known[atom.table][column] for atom in self.shape.atoms for column, v in atom.columns.items()}
+        types = {v: KNOWN[atom.table][column] for atom in self.shape.atoms for column, v in atom.columns.items()}
         return {v: types[v] for v in self.shape.output} | ({"n": "BIGINT"} if self.shape.counted else {})
 
     @property
@@ -84,7 +88,8 @@ def _reference(atoms: Iterable[Atom], variable: str) -> str:
 
 
 def _text(shape: Shape) -> str:
-    parts, conditions = [], []
+    parts: list[str] = []
+    conditions: list[str] = []
     known: dict[str, str] = {}
     for atom in shape.atoms:
         equal = []
@@ -139,8 +144,7 @@ GRAPH_QUERIES = (
     CrownQuery(
         "3-Hop projected",
         Shape(_path(3, False), tuple("BC"), distinct=True),
-        "SELECT DISTINCT src AS B, dst AS C FROM G "
-        "WHERE src IN (SELECT dst FROM G) AND dst IN (SELECT src FROM G)",
+        "SELECT DISTINCT src AS B, dst AS C FROM G WHERE src IN (SELECT dst FROM G) AND dst IN (SELECT src FROM G)",
     ),
     CrownQuery(
         "4-Hop projected",
