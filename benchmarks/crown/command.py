@@ -86,7 +86,7 @@ def _setting(given: argparse.Namespace) -> Setting:
     names = tuple(given.queries.split(",")) if given.queries else ()
     if given.small:
         edges = np.random.default_rng(5).integers(0, 60, (SMALL, 2))
-        setting = Setting({"small": edges}, _little_network(), compared, most=SMALL, copies=2, days=30)
+        setting = Setting({"small": edges}, little_network(), compared, most=SMALL, copies=2, days=30)
     else:
         graphs = {}
         if given.graph:
@@ -99,7 +99,7 @@ def _setting(given: argparse.Namespace) -> Setting:
     return replace(setting, most=given.edges) if given.edges else setting
 
 
-def _little_network() -> Network:
+def little_network() -> Network:
     """A random network with the columns of LDBC's."""
     generator = np.random.default_rng(6)
     persons, messages, day = 20, 120, 24 * 3600 * 1000

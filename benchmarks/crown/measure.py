@@ -231,8 +231,14 @@ def _lines(system: System, folder: Path, limit: float) -> Iterator[dict[str, Any
             _end(process)
         if process.returncode:
             errors.seek(0)
-            last = [text.strip() for text in errors.read().splitlines() if text.strip()][-1:] or ["no message"]
-            yield {"stopped": "failed", "reason": f"exit code {process.returncode}: {last[0][:300]}"}
+            yield {"stopped": "failed", "reason": f"exit code {process.returncode}: {_reason(errors.read())}"}
+
+
+def _reason(errors: str) -> str:
+    """The last line that looks like a message, as warnings may come behind it."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    named = [line for line in lines if "Error" in line.split(":")[0] or "No module" in line]
+    return (named or lines or ["no message"])[-1][:300]
 
 
 def _read(process: subprocess.Popen[str], said: queue.Queue[str | None]) -> None:

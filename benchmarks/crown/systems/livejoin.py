@@ -30,7 +30,7 @@ Batch = Mapping[str, pa.Table]
 def main(folder: Path) -> None:
     """Run the job of a folder."""
     job = Job.read(folder)
-    changes = {name: _labelled(read_changes(folder, name)) for name in job.tables}
+    changes = {name: labelled(read_changes(folder, name)) for name in job.tables}
     if "threads" in job.options and not _has_threads():
         say(skipped="this livejoin has no Database(threads=...)")
         return
@@ -131,7 +131,8 @@ class Run:
             total += recompute.fingerprint(self._connection, "part")
 
 
-def _labelled(changes: pa.Table) -> pa.Table:
+def labelled(changes: pa.Table) -> pa.Table:
+    """Changes as livejoin takes them."""
     kinds = pa.array(["delete", "insert"]).take(pa.array((changes[SIGN].to_numpy() > 0).astype(np.int8)))
     return changes.drop_columns(SIGN).append_column(CHANGE_TYPE, kinds)
 

@@ -48,9 +48,11 @@ def _run(job: Job, changes: dict[str, Any], point: int, clock: Clock, written: P
     pw.internals.parse_graph.G.clear()
     tables = {}
     for name, frame in changes.items():
-        schema = pw.schema_from_types(**{c: int | None if t == "BIGINT" else str for c, t in job.tables[name].items()})
         part = frame[frame[SEQUENCE] < point].drop(columns=SEQUENCE)
-        part = part.astype({c: "Int64" for c, t in job.tables[name].items() if t == "BIGINT" and part[c].isna().any()})
+        missing = {column for column in job.tables[name] if frame[column].isna().any()}
+        part = part.astype({column: "Int64" for column in missing if job.tables[name][column] == "BIGINT"})
+        types = {column: int if type_ == "BIGINT" else str for column, type_ in job.tables[name].items()}
+        schema = pw.schema_from_types(**{c: t | None if c in missing else t for c, t in types.items()})
         tables[name] = pw.debug.table_from_pandas(part, schema=schema)
     result = build(job.shape, tables)
     if written is None:
