@@ -113,6 +113,21 @@ class Maintained:
             seconds += time.process_time() - start
         return Run(seconds, 0, recompute.NOTHING)
 
+    def update_singly(self, last: int) -> list[float]:
+        """Apply the stream, the last edges change by change; the processor seconds of each of these changes."""
+        before = len(self._numbered.stream.edges) - last
+        taken = []
+        for number, matrices in enumerate(self._batches()):
+            if number * self._numbered.step < before:
+                self.flow.apply(matrices)
+                continue
+            for i in range(matrices[0].shape[1]):
+                single = [np.ascontiguousarray(matrix[:, i : i + 1]) for matrix in matrices]
+                start = time.thread_time_ns()
+                self.flow.apply(single)
+                taken.append((time.thread_time_ns() - start) / 1e9)
+        return taken
+
     def write_deltas(self) -> Run:
         """Apply the stream and write all deltas into buffers; of a query that is one join."""
         seconds, rows = 0.0, 0

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import recompute
+from benchmarks.crown.job import spread
 from benchmarks.figures import Aim, Figure, short, verify
 from benchmarks.floors import probe_rate
 from benchmarks.graph_queries import QUERIES, GraphQuery, Size
@@ -26,9 +27,12 @@ SMALL = 2_000
 PART = 50_000
 MOST_PROBES = 5_000_000
 MOST_BYTES = 110
-Kind = Literal["updates", "deltas", "rows", "state", "lambda", "peer"]
+SINGLE = 5_000  # edges whose changes are timed one by one
+MOST_SECONDS = 20e-6
+Kind = Literal["updates", "single", "deltas", "rows", "state", "lambda", "peer"]
 HEADINGS: dict[Kind, str] = {
     "updates": "no deltas\nchanges/s",
+    "single": "one change\np99, us",
     "deltas": "Arrow deltas\nchanges/s",
     "rows": "into buffers\ndelta rows/s",
     "state": "state\nB/atom row",
@@ -65,6 +69,7 @@ def measure(stream: EdgeStream, say: Say, queries: Sequence[GraphQuery] = QUERIE
         say(query.name)
         small_scale(query, small)
         figures = _updates(query, sizes[query.size]) | _deltas(query, sizes[query.size])
+        figures["single"] = _single(query, sizes[query.size])
         figures["peer"] = _peer(query, sizes[query.peer])
         measured.append(Measured(query, sizes[query.size].stream, figures))
     return measured
@@ -125,6 +130,22 @@ def _updates(query: GraphQuery, numbered: Numbered) -> dict[Kind, Figure]:
     return figures
 
 
+def _single(query: GraphQuery, numbered: Numbered) -> Figure:
+    """How long a change takes that comes alone, Python's way to the kernel included."""
+    stream = numbered.stream
+    right = recompute.recomputed(stream, query.recomputed_as(stream.modulus))
+    kept = Maintained(query.text(stream.modulus), numbered, deltas=False)
+    found = spread(kept.update_singly(min(SINGLE, len(stream.edges) // 2)))
+    told = f"median {found['p50'] * 1e6:.1f}, most {found['max'] * 1e6:.0f} us of processor time"
+    return Figure(
+        f"{query.name}: one change by itself, no deltas, 99th percentile",
+        found["p99"] * 1e6,
+        "us",
+        f"{_same('result = DuckDB', kept.result(), right)}; {told}",
+        aim=None if kept.stored else Aim(MOST_SECONDS * 1e6, most=True),
+    )
+
+
 def _deltas(query: GraphQuery, numbered: Numbered) -> dict[Kind, Figure]:
     """Changes a second with the delta of every change as Arrow; of single joins also what is written into buffers."""
     stream = numbered.stream
@@ -176,7 +197,12 @@ def show(title: str, measured: Sequence[Measured], console: Console) -> None:
     for one in measured:
         updates = one.figures["updates"]
         floor = f"floor {short(updates.floor or 0)}: {updates.floor_is}"
-        notes = [f"{len(one.stream.edges):,} edges; {one.figures['deltas'].check}", floor, one.figures["peer"].check]
+        notes = [
+            f"{len(one.stream.edges):,} edges; {one.figures['deltas'].check}",
+            floor,
+            one.figures["single"].check,
+            one.figures["peer"].check,
+        ]
         cells = [_cell(one.figures.get(kind)) for kind in HEADINGS]
         table.add_row(f"[bold]{one.query.name}[/]\n[dim]" + "\n".join(notes) + "[/]", *cells)
     console.print(table)

@@ -267,7 +267,7 @@ def test_wrong_answers_have_no_time() -> None:
             "skipped",
             "no_such_package is not",
         ),
-        (System("DuckDB", "duckdb", True), 0, "over the limit", "0 s"),
+        (System("DuckDB", "duckdb", True), 0, "over the limit", "0 s a step"),
         (System("nothing", "nothing", True), 60, "failed", "No module named benchmarks.crown.systems.nothing"),
     ],
 )

@@ -33,7 +33,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--days", type=int, default=120, help="days that a row of SNB lives (120)")
     parser.add_argument("--edges", type=int, help="take the first EDGES edges of a graph only")
     parser.add_argument("--window", type=float, default=0.2, help="share of a graph's edges in the window (0.2)")
-    parser.add_argument("--limit", type=float, default=60, metavar="SECONDS", help="for one measurement (60)")
+    parser.add_argument("--limit", type=float, default=60, metavar="SECONDS", help="for a step of a measurement (60)")
     parser.add_argument("--only", help=f"experiments, separated by commas: {', '.join(EXPERIMENTS)}")
     parser.add_argument("--queries", help="queries by name, separated by commas; by default all")
     parser.add_argument("--python-pathway", metavar="PYTHON", help="an interpreter with pathway (by default this one)")

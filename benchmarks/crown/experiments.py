@@ -28,7 +28,7 @@ class Setting:
         graphs: Edges by name, in their order.
         network: The social network, if there is one.
         systems: The systems.
-        limit: Seconds by the clock on the wall for one measurement.
+        limit: Seconds by the clock on the wall for one step of a measurement, from one point to the next.
         window: Share of a graph's edges in the window.
         copies: How many times the social network is scaled up.
         days: How long its rows live.
