@@ -25,6 +25,7 @@ from benchmarks.crown.experiments import TENTHS
 from benchmarks.crown.job import SEQUENCE, SIGN, Job, spread
 from benchmarks.crown.measure import Measurement, Point, System, answer_of
 from benchmarks.crown.queries import GRAPH_QUERIES, SNB_QUERIES, CrownQuery
+from benchmarks.crown.registry import systems
 from benchmarks.crown.snb import DAY, lift, load_network, snb_stream
 from benchmarks.crown.streams import ChangeStream, graph_stream, load_temporal
 from benchmarks.crown.systems.livejoin import Run, labelled
@@ -343,3 +344,19 @@ def test_command_ends_with_a_wrong_answer(monkeypatch: pytest.MonkeyPatch, capsy
     captured = capsys.readouterr()
     assert "wrong answer" in captured.err
     assert "Milliseconds" not in captured.out
+
+
+def test_the_reason_of_a_failure_is_its_message() -> None:
+    said = "Traceback ...\nTypeError: no operator mod\n  where\nfile.py:3: UserWarning: unused\n  warnings.warn(\n"
+    assert measure.reason(said) == "TypeError: no operator mod"
+    assert measure.reason("killed\n") == "killed"
+    assert measure.reason("") == "no message"
+
+
+def test_flink_with_its_own_join_operator_is_a_system_of_its_own() -> None:
+    plain, other = systems(None, "python-of-flink", multi_join=True).peers[1:]
+    assert (plain.name, other.name) == ("Flink", "Flink MultiJoin")
+    assert plain.python == other.python == "python-of-flink"
+    assert plain.options == {}
+    assert other.options["set"] == {"table.optimizer.multi-join.enabled": "true"}
+    assert len(systems().peers) == 2

@@ -40,6 +40,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--python-flink", metavar="PYTHON", help="an interpreter with apache-flink (by default this one)"
     )
+    parser.add_argument("--multi-join", action="store_true", help="also run Flink with its multi-way join operator")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all measurements to FILE")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", help="also draw them, as PNG and SVG, into FOLDER")
 
@@ -82,7 +83,7 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
 
 
 def _setting(given: argparse.Namespace) -> Setting:
-    compared = systems(given.python_pathway, given.python_flink)
+    compared = systems(given.python_pathway, given.python_flink, given.multi_join)
     names = tuple(given.queries.split(",")) if given.queries else ()
     if given.small:
         edges = np.random.default_rng(5).integers(0, 60, (SMALL, 2))

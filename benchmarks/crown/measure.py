@@ -230,10 +230,10 @@ def _lines(system: System, folder: Path, limit: float) -> Iterator[dict[str, Any
             _end(process)
         if process.returncode:
             errors.seek(0)
-            yield {"stopped": "failed", "reason": f"exit code {process.returncode}: {_reason(errors.read())}"}
+            yield {"stopped": "failed", "reason": f"exit code {process.returncode}: {reason(errors.read())}"}
 
 
-def _reason(errors: str) -> str:
+def reason(errors: str) -> str:
     """The last line that looks like a message, as warnings may come behind it."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     named = [line for line in lines if "Error" in line.split(":")[0] or "No module" in line]

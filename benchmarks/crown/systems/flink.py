@@ -35,6 +35,8 @@ def main(folder: Path) -> None:
     environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     environment.get_config().set("parallelism.default", "1")
     environment.get_config().set("table.exec.resource.default-parallelism", "1")
+    for name, value in job.options.get("set", {}).items():
+        environment.get_config().set(name, value)
     java = int(get_gateway().jvm.java.lang.ProcessHandle.current().pid())
     _run(job, environment, changes, min(WARM, job.events), folder / "warm", java)
     say(ready=True, bytes=forget_peak() + peak_bytes(java))
