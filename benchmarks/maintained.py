@@ -114,11 +114,11 @@ class Maintained:
         return Run(seconds, 0, recompute.NOTHING)
 
     def update_singly(self, last: int) -> list[float]:
-        """Apply the stream, the last edges change by change; the processor seconds of each of these changes."""
+        """Apply the stream, the last edges, in whole steps, change by change; the processor seconds of each change."""
         before = len(self._numbered.stream.edges) - last
         taken = []
         for number, matrices in enumerate(self._batches()):
-            if number * self._numbered.step < before:
+            if (number + 1) * self._numbered.step <= before:
                 self.flow.apply(matrices)
                 continue
             for i in range(matrices[0].shape[1]):

@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
     """Run the job of a folder."""
     job = Job.read(folder)
     changes = {name: labelled(read_changes(folder, name)) for name in job.tables}
-    if "threads" in job.options and not _has_threads():
+    if "threads" in job.options and not has_threads():
         say(skipped="this livejoin has no Database(threads=...)")
         return
     with recompute.connect() as connection:
@@ -137,7 +137,8 @@ def labelled(changes: pa.Table) -> pa.Table:
     return changes.drop_columns(SIGN).append_column(CHANGE_TYPE, kinds)
 
 
-def _has_threads() -> bool:
+def has_threads() -> bool:
+    """Whether this livejoin splits its work over threads."""
     return "threads" in livejoin.Database.__init__.__annotations__
 
 
