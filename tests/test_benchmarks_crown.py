@@ -304,6 +304,15 @@ def test_tables_tell_what_ended_early_and_what_is_wrong() -> None:
     assert written["experiments"]["lambda"][2]["points"] == []
 
 
+def test_results_are_read_and_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "crown.json"
+    file.write_text(json.dumps(report.as_json(results())))
+    assert report.read([file]) == results()
+    assert len(report.read([file, file])["lambda"]) == 2 * len(results()["lambda"])
+    assert main(["crown", "--results", str(file)]) == 0
+    assert "then over the limit: 60 s" in capsys.readouterr().out
+
+
 def test_pictures(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     files = plots.draw(results(), tmp_path)
@@ -343,7 +352,8 @@ def test_command_runs_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize("options", [["--only", "nothing", "--small"], []])
 def test_command_names_what_it_lacks(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["crown", *options]) == 2
-    assert "there are runtime" in (error := capsys.readouterr().err) or "give --graph" in error
+    said = capsys.readouterr().err
+    assert ("there are runtime" if options else "give --graph FILE") in said
 
 
 def test_command_ends_with_a_wrong_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from benchmarks.crown.experiments import EXPERIMENTS, Setting
 from benchmarks.crown.measure import Measurement
 from benchmarks.crown.plots import MissingPackageError, draw
 from benchmarks.crown.registry import systems
-from benchmarks.crown.report import as_json, show
+from benchmarks.crown.report import Results, as_json, read, show
 from benchmarks.crown.snb import Network, load_network
 from benchmarks.crown.streams import load_temporal
 from benchmarks.figures import WrongAnswerError
@@ -42,22 +42,24 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--multi-join", action="store_true", help="also run Flink with its multi-way join operator")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all measurements to FILE")
+    parser.add_argument("--results", type=Path, nargs="+", metavar="FILE", help="measure nothing, show what FILEs hold")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", help="also draw them, as PNG and SVG, into FOLDER")
 
 
 def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
     """Run the experiments; the exit code is 1 if an answer of livejoin was wrong, 2 if the options make no sense."""
+    if given.results:
+        return _shown(read(given.results), given, screen, notes)
     chosen = given.only.split(",") if given.only else list(EXPERIMENTS)
     unknown = [name for name in chosen if name not in EXPERIMENTS]
     setting = _setting(given)
-    if unknown or not setting.graphs:
-        told = (
-            f"unknown experiment {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}"
-            if unknown
-            else "give --graph or --small"
-        )
-        notes.print(f"[red]{told}[/]")
+    if unknown:
+        notes.print(f"[red]unknown experiment {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}[/]")
         return 2
+    if not setting.graphs:
+        notes.print("[red]give --graph FILE, --small or --results FILE[/]")
+        return 2
+    about = {"benchmark": "crown", "limit": given.limit, "window": given.window, "copies": setting.copies}
     results: dict[str, list[Measurement]] = {}
     try:
         for name in chosen:
@@ -66,12 +68,15 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
                 results[name].append(measurement)
                 notes.print(f"[dim]{name}: {_line(measurement)}[/]", highlight=False)
                 if given.json:
-                    about = {"benchmark": "crown", "limit": given.limit, "window": given.window}
-                    sizes = {"copies": setting.copies, "days": setting.days, "graphs": _sizes(setting)}
-                    given.json.write_text(json.dumps(as_json(results, **about, **sizes), indent=1) + "\n")
+                    written = as_json(results, **about, days=setting.days, graphs=_sizes(setting))
+                    given.json.write_text(json.dumps(written, indent=1) + "\n")
     except WrongAnswerError as error:
         notes.print(f"[red]wrong answer:[/] {error}")
         return 1
+    return _shown(results, given, screen, notes)
+
+
+def _shown(results: Results, given: argparse.Namespace, screen: Console, notes: Console) -> int:
     show(results, screen)
     if given.plots:
         try:

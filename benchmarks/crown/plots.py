@@ -36,7 +36,13 @@ def draw(results: Results, folder: Path) -> list[Path]:
         raise MissingPackageError(msg) from error
     mpl.use("Agg")
     mpl.rcParams.update(
-        {"svg.hashsalt": "livejoin", "font.size": 8, "axes.spines.top": False, "axes.spines.right": False}
+        {
+            "svg.hashsalt": "livejoin",
+            "font.size": 8,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlelocation": "left",
+        }
     )
     folder.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
@@ -71,7 +77,7 @@ def _bars(measurements: Sequence[Measurement], title: str, file: Path) -> list[P
 
     queries = list(dict.fromkeys(m.query for m in measurements))
     systems = list(dict.fromkeys(label(m) for m in measurements))
-    figure, axes = plt.subplots(figsize=(1.2 + 1.1 * len(queries), 3.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(4 + 0.9 * len(queries), 3.2), layout="constrained")
     width = 0.8 / len(systems)
     for number, system in enumerate(systems):
         for m in measurements:
@@ -80,9 +86,9 @@ def _bars(measurements: Sequence[Measurement], title: str, file: Path) -> list[P
                 hatch = None if m.status == "right" else "////"
                 axes.bar(at, a_change(m), width, color=f"C{number}", hatch=hatch, edgecolor="white", linewidth=0.3)
         axes.bar(0, 0, color=f"C{number}", label=system)
-    axes.set(yscale="log", title=f"{title} (hatched: over the limit before the end)")
+    axes.set(yscale="log", title=f"{title}; hatched: until the limit")
     axes.set_xticks(range(len(queries)), queries)
-    axes.legend(frameon=False, ncols=3, fontsize=7)
+    _legend(axes)
     return _saved(figure, file)
 
 
@@ -92,7 +98,7 @@ def _memory(measurements: Sequence[Measurement], file: Path) -> list[Path]:
 
     groups = list(dict.fromkeys((m.stream, m.query) for m in measurements))
     systems = list(dict.fromkeys(label(m) for m in measurements))
-    figure, axes = plt.subplots(figsize=(1.2 + 0.55 * len(groups), 3.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(5 + 0.4 * len(groups), 3.6), layout="constrained")
     for number, system in enumerate(systems):
         chosen = [m for m in measurements if label(m) == system]
         at = [groups.index((m.stream, m.query)) for m in chosen]
@@ -100,41 +106,47 @@ def _memory(measurements: Sequence[Measurement], file: Path) -> list[Path]:
         axes.plot(at, grown, "o", color=f"C{number}", label=system, markersize=4)
     axes.set(yscale="log", title=TITLES["memory"])
     axes.set_xticks(range(len(groups)), [f"{stream}\n{query}" for stream, query in groups], rotation=60, ha="right")
-    axes.legend(frameon=False, fontsize=7)
+    _legend(axes)
     return _saved(figure, file)
 
 
 def _lines(name: str, measurements: Sequence[Measurement], file: Path) -> list[Path]:
-    """Cost of a change against what the experiment varies, a line for each query and system."""
+    """Cost of a change against what the experiment varies: a colour a query, a style a system."""
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     axis = AXES[name]
-    lines: dict[str, list[tuple[float, float]]] = {}
+    lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for m in measurements:
         value = float(m.commit if axis == "commit" else m.facts[axis])
         cost = a_change(m)
-        told = f"{m.query}, {m.mode}" if name == "batches" else f"{m.query}: {m.system}"
         if cost is not None and m.status == "right":
-            lines.setdefault(told, []).append((value, cost))
-    figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-    for told, points in lines.items():
-        axes.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3, label=told)
+            lines.setdefault((m.query, m.mode if name == "batches" else m.system), []).append((value, cost))
+    colours = list(dict.fromkeys(query for query, _ in lines))
+    styles = list(dict.fromkeys(kind for _, kind in lines))
+    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    for (query, kind), points in lines.items():
+        look = {"color": f"C{colours.index(query)}", "linestyle": ("-", "--", ":", "-.")[styles.index(kind) % 4]}
+        axes.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3, label=f"{query}, {kind}", **look)
     axes.set(xscale="log", yscale="log", title=TITLES[name], xlabel=axis, ylabel="microseconds a change")
-    axes.legend(frameon=False, fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _legend(axes)
     return _saved(figure, file)
 
 
 def _counting(measurements: Sequence[Measurement], file: Path) -> list[Path]:
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
-    figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     for m in measurements:
         axes.plot(
             [p.rows for p in m.points], [p.seconds * 1e3 for p in m.points], marker="o", markersize=3, label=m.system
         )
     axes.set(xscale="log", yscale="log", title=TITLES["counting"], xlabel="rows of the result", ylabel="milliseconds")
-    axes.legend(frameon=False)
+    _legend(axes)
     return _saved(figure, file)
+
+
+def _legend(axes: Any) -> None:
+    axes.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 def _saved(figure: Any, file: Path) -> list[Path]:

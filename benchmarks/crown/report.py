@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 import livejoin
-from benchmarks.crown.measure import Measurement
+from benchmarks.crown.measure import Measurement, Point
 from benchmarks.crown.registry import CROWN
 from benchmarks.figures import short
 
@@ -100,7 +102,8 @@ def _column(name: str) -> Callable[[Measurement], str]:
 
 def _varied(m: Measurement, axis: str) -> tuple[str, ...]:
     value = m.commit if axis == "commit" else m.facts[axis]
-    return m.stream.split(" ")[0] if axis in {"scale", "selectivity"} else "", m.query, f"{value:,.6g}"
+    told = f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
+    return m.stream.split(" ")[0] if axis in {"scale", "selectivity"} else "", m.query, told
 
 
 def _time(m: Measurement, all_of_them: Iterable[Measurement]) -> str:
@@ -153,3 +156,15 @@ def as_json(results: Results, **about: Any) -> dict[str, Any]:
 
 def _plain(m: Measurement) -> dict[str, Any]:
     return {**asdict(m), "points": [asdict(point) for point in m.points], "reached": m.reached}
+
+
+def read(files: Iterable[Path]) -> dict[str, list[Measurement]]:
+    """The measurements that files of `as_json` hold; of an experiment that stands in several, all of them."""
+    results: dict[str, list[Measurement]] = {}
+    for file in files:
+        for name, measurements in json.loads(file.read_text())["experiments"].items():
+            for given in measurements:
+                points = tuple(Point(**point) for point in given["points"])
+                facts = {key: value for key, value in given.items() if key != "reached"}
+                results.setdefault(name, []).append(Measurement(**{**facts, "points": points}))
+    return results
