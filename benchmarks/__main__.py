@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph --data FILE``: measure and print a table, and JSON where a file is named."""
+"""``python -m benchmarks graph|queries|batches|crown``: measure and print a table, and JSON where a file is named."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import batches
-from benchmarks.figures import WrongAnswerError, as_json, show
+from benchmarks.crown import command as crown
+from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.stream import EdgeStream, load_edges
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hop3" / "data"
@@ -21,47 +22,79 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a benchmark; the exit code is 1 if an answer was wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="benchmark", required=True)
-    graph = commands.add_parser("graph", help="3-Hop over a graph's edges as a change stream with a sliding window")
-    source = graph.add_mutually_exclusive_group(required=True)
-    source.add_argument("--data", type=Path, help="edges, one a line: soc-Epinions1.txt.gz from snap.stanford.edu")
-    source.add_argument("--small", action="store_true", help="the first edges of the sample in examples/hop3/data")
-    graph.add_argument("--window", type=_share, default=0.2, help="share of the edges in the window (default 0.2)")
-    graph.add_argument("--keep", type=_share, default=0.1, help="share of end points that the filter keeps (0.1)")
-    graph.add_argument("--limit", type=int, help="take the first LIMIT edges only")
-    graph.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
-    graph.add_argument("--threads", type=int, default=1, help="instead compare this many threads with one")
+    for name, about in (
+        ("graph", "3-Hop over a graph's edges as a change stream with a sliding window"),
+        ("queries", "the classes of queries over the same stream: projections, aggregates, cycles, stores"),
+    ):
+        one = commands.add_parser(name, help=about)
+        _edge_options(one)
+        if name == "graph":
+            one.add_argument("--threads", type=int, default=1, help="instead compare this many threads with one")
     batches.add_parser(commands, SAMPLE)
+    crown.options(commands.add_parser("crown", help="CROWN's section 8 on real data, beside other systems"))
     options = parser.parse_args(arguments)
     if options.benchmark == "batches":
         return batches.run(options)
-
-    from benchmarks import graph as one  # noqa: PLC0415 - after --help, which should not wait for the compiler
-    from benchmarks import threads as several  # noqa: PLC0415
-
+    if options.benchmark == "crown":
+        screen = Console()
+        return crown.run(options, screen if screen.is_terminal else Console(width=200), Console(stderr=True))
     edges = load_edges(SAMPLE, options.limit or 2_000) if options.small else load_edges(options.data, options.limit)
     stream = EdgeStream(edges, max(1, round(options.window * len(edges))), max(1, round(1 / options.keep)))
-    notes = Console(stderr=True)
+    notes, screen = Console(stderr=True), Console()
+    screen = screen if screen.is_terminal else Console(width=140)
+    over = (
+        f"{len(edges):,} edges, window {stream.window:,}, end points divisible by {stream.modulus}, "
+        f"{stream.changes:,} graph changes"
+    )
     try:
-
-        def say(line: str) -> None:
-            notes.print(f"[dim]{line} ...[/]")
-
-        many = options.threads > 1
-        figures = several.measure(stream, options.threads, say) if many else one.measure(stream, say)
+        if options.benchmark == "graph":
+            figures = _graph(stream, over, options.threads, screen, notes)
+        else:
+            figures = _queries(stream, over, screen, notes)
     except WrongAnswerError as error:
         notes.print(f"[red]wrong answer:[/] {error}")
         return 1
-    title = (
-        f"3-Hop, {len(edges):,} edges, window {stream.window:,}, "
-        f"end points divisible by {stream.modulus}, {stream.changes:,} graph changes, {options.threads} threads"
-    )
-    screen = Console()
-    show(title, figures, screen if screen.is_terminal else Console(width=110))
     if options.json:
-        about = {"benchmark": "graph", "edges": len(edges), "window": stream.window, "modulus": stream.modulus}
-        about["threads"] = options.threads
-        options.json.write_text(json.dumps(as_json(figures, **about), indent=2) + "\n")
+        facts = {"benchmark": options.benchmark, "edges": len(edges), "window": stream.window}
+        if options.benchmark == "graph":
+            facts["threads"] = options.threads
+        written = as_json(figures, **facts, modulus=stream.modulus)
+        options.json.write_text(json.dumps(written, indent=2) + "\n")
     return 0
+
+
+def _graph(stream: EdgeStream, over: str, threads: int, screen: Console, notes: Console) -> list[Figure]:
+    from benchmarks import graph as one  # noqa: PLC0415 - after --help, which should not wait for the compiler
+    from benchmarks import threads as several  # noqa: PLC0415
+
+    def say(line: str) -> None:
+        notes.print(f"[dim]{line} ...[/]")
+
+    figures = several.measure(stream, threads, say) if threads > 1 else one.measure(stream, say)
+    show(f"3-Hop, {over}, {_counted(threads)}", figures, screen)
+    return figures
+
+
+def _queries(stream: EdgeStream, over: str, screen: Console, notes: Console) -> list[Figure]:
+    from benchmarks import queries  # noqa: PLC0415 - as above
+
+    measured = queries.measure(stream, lambda line: notes.print(f"[dim]{line} ...[/]"))
+    queries.show(f"Classes of queries, {over}, one thread, processor time", measured, screen)
+    return [figure for one in measured for figure in one.figures.values()]
+
+
+def _counted(threads: int) -> str:
+    return "one thread" if threads == 1 else f"{threads} threads"
+
+
+def _edge_options(parser: argparse.ArgumentParser) -> None:
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--data", type=Path, help="edges, one a line: soc-Epinions1.txt.gz from snap.stanford.edu")
+    source.add_argument("--small", action="store_true", help="the first edges of the sample in examples/hop3/data")
+    parser.add_argument("--window", type=_share, default=0.2, help="share of the edges in the window (default 0.2)")
+    parser.add_argument("--keep", type=_share, default=0.1, help="share of end points that the filter keeps (0.1)")
+    parser.add_argument("--limit", type=int, help="take the first LIMIT edges only")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
 
 
 def _share(text: str) -> float:

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from benchmarks.stream import Edges, EdgeStream
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,16 @@ def connect() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1})
 
 
-def recomputed(stream: EdgeStream) -> Fingerprint:
-    """The result over the window after the whole stream."""
-    return of_query(stream.content(), stream.sql)
+def recomputed(stream: EdgeStream, sql: str | None = None) -> Fingerprint:
+    """The result of a query, by default 3-Hop, over the window after the whole stream."""
+    return of_query(stream.content(), sql or stream.sql)
 
 
 def of_query(content: Edges, sql: str) -> Fingerprint:
-    """The result of a query with the columns a to d over a table G of edges."""
+    """The result of a query over a table G of edges."""
     with connect() as connection:
         _register(connection, content)
-        return _one(connection, f"SELECT count(*), sum(hash(a, b, c, d)::HUGEINT) FROM ({sql})")
+        return fingerprint(connection, f"({sql})")
 
 
 def counting_seconds(stream: EdgeStream) -> float:
@@ -71,15 +72,29 @@ def of_result(batches: Iterable[pa.RecordBatch]) -> Fingerprint:
     with connect() as connection:
         for batch in batches:
             connection.register("part", pa.Table.from_batches([batch]))
-            total += _one(connection, "SELECT count(*), sum(hash(a, b, c, d)::HUGEINT) FROM part")
+            total += fingerprint(connection, "part")
     return total
+
+
+def fingerprint(connection: duckdb.DuckDBPyConnection, relation: str) -> Fingerprint:
+    """The fingerprint of a relation: a name, or a query in brackets.
+
+    Equal values of different types have different hashes, so both sides of a comparison need the same types.
+    """
+    return _one(connection, f"SELECT count(*), sum(hash({_columns(connection, relation)})::HUGEINT) FROM {relation}")
 
 
 def of_delta(connection: duckdb.DuckDBPyConnection, delta: pa.Table) -> Fingerprint:
     """The fingerprint of a delta: what it adds less what it takes away."""
     connection.register("part", delta)
     sign = "CASE WHEN _change_type IN ('insert', 'update_postimage') THEN 1::HUGEINT ELSE -1::HUGEINT END"
-    return _one(connection, f"SELECT sum({sign}), sum({sign} * hash(a, b, c, d)) FROM part")
+    return _one(connection, f"SELECT sum({sign}), sum({sign} * hash({_columns(connection, 'part')})) FROM part")
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
+    """The columns of a relation, without those that only deltas have."""
+    names = [row[0] for row in connection.execute(f"DESCRIBE FROM {relation}").fetchall()]
+    return ", ".join(f'"{name}"' for name in names if name not in (CHANGE_TYPE, COMMIT_VERSION))
 
 
 def _register(connection: duckdb.DuckDBPyConnection, content: Edges) -> None:

@@ -92,7 +92,7 @@ def load_edges(path: Path, limit: int | None = None) -> Edges:
 
 
 def _read(file: Path) -> Edges:
-    with _open(file) as lines:
+    with open_text(file) as lines:
         skipped, first = 0, ""
         for line in lines:
             first = line.strip()
@@ -103,13 +103,14 @@ def _read(file: Path) -> Edges:
     names = first.split(delimiter)
     header = not names[0].lstrip("-").isdigit()
     columns = (names.index("src"), names.index("dst")) if header else (0, 1)
-    with _open(file) as lines:
+    with open_text(file) as lines:
         return np.loadtxt(
             lines, dtype=np.int64, delimiter=delimiter, skiprows=skipped + header, usecols=columns, ndmin=2
         )
 
 
-def _open(file: Path) -> IO[str]:
+def open_text(file: Path) -> IO[str]:
+    """A text file, gzipped or not."""
     if file.suffix == ".gz":
         return gzip.open(file, "rt", encoding="ascii")
     return file.open(encoding="ascii")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks import engine, graph, recompute
+from benchmarks import engine, graph, queries, recompute
 from benchmarks.__main__ import main
 from benchmarks.figures import Aim, Figure, WrongAnswerError, verify
 from benchmarks.floors import probe_rate
+from benchmarks.graph_queries import QUERIES, GraphQuery
+from benchmarks.maintained import Maintained, Numbered
 from benchmarks.stream import EdgeStream, load_edges
+from livejoin.plan.algorithm import Algorithm
 
 EDGES = np.random.default_rng(3).integers(0, 12, size=(200, 2))
 
@@ -39,6 +43,43 @@ def test_threads_are_compared_with_one(tmp_path: Path) -> None:
     assert result["threads"] == 2
     assert [figure["value"] > 0 for figure in result["figures"]] == [True] * 5
     assert all("DuckDB" in figure["check"] for figure in result["figures"])
+
+
+def test_queries_small_prints_every_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / "figures.json"
+    assert main(["queries", "--small", "--limit", "600", "--json", str(written)]) == 0
+    figures = json.loads(written.read_text())["figures"]
+    assert {figure["name"].split(":")[0] for figure in figures} == {query.name for query in QUERIES}
+    assert {figure["unit"] for figure in figures} >= {"changes/s", "rows/s", "bytes/atom row", "times"}
+    assert all(figure["value"] >= 0 and "DuckDB" in figure["check"] for figure in figures)
+    assert "standard" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "change-propagation"])
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_operators_driven_by_numbered_rows_are_right_where_edges_repeat(
+    query: GraphQuery, algorithm: Algorithm
+) -> None:
+    stream = EdgeStream(EDGES, window=40, modulus=3)
+    numbered = Numbered.of(stream, 7)
+    right = recompute.recomputed(stream, f"SELECT COLUMNS(*)::BIGINT FROM ({query.text(3)})")
+    assert recompute.recomputed(stream, query.recomputed_as(3)) == right
+    kept = Maintained(query.text(3), numbered, deltas=True, algorithm=algorithm)
+    assert kept.arrow_deltas().total == right == kept.result()
+
+
+def test_wrong_query_has_no_speed() -> None:
+    wrong = replace(QUERIES[0], sql=QUERIES[0].sql.replace("G3.src AS c", "G2.src AS c"), plain=QUERIES[0].sql)
+    with pytest.raises(WrongAnswerError, match="3-Hop: DuckDB's own text"):
+        queries.measure(EdgeStream(EDGES, window=40, modulus=3), print, [wrong])
+
+
+def test_rows_are_numbered_by_what_lives() -> None:
+    numbered = Numbered.of(EdgeStream(np.array([[1, 2], [1, 2], [3, 4], [5, 6], [1, 2], [3, 4]]), 2, 1), 1)
+    first, again, *_ = ids = numbered.ids.tolist()
+    assert first == again
+    assert all(ids[i] != ids[i + 1] for i in range(1, 5)), "rows that live at a time have different numbers"
+    assert max(ids) < 3
 
 
 def test_wrong_answer_has_no_speed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,187 @@
+"""A query over the edges kept by its operators, without a database around them: arrays in, buffers or Arrow deltas out.
+
+This leaves out what `livejoin.Database` does besides: reading Arrow, the base table and its window, predicates. One
+version is one graph change, so that a delta is that of a single change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks import recompute
+from benchmarks.stream import EdgeStream
+from livejoin.dataflow.flow import Flow
+from livejoin.dataflow.selection import select
+from livejoin.dataflow.workers import Workers
+from livejoin.kernels import layout as k
+from livejoin.kernels.warm import ready
+from livejoin.plan.algorithm import Algorithm
+from livejoin.plan.operators import has_store, leaves
+from livejoin.plan.query_plan import plan_query
+from livejoin.plan.statistics import Statistics
+from livejoin.schema import Catalog, Column, SqlType, Table
+from livejoin.sql import bind_query
+from livejoin.state.codec import Codec
+
+Words = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """A stream as the operators take it: equal rows of a window are one row with a multiplicity.
+
+    Args:
+        stream: The stream.
+        step: Edges a call.
+        ids: The row of each edge. No row is given other values before the call after the one in which it died.
+    """
+
+    stream: EdgeStream
+    step: int
+    ids: Words
+
+    @staticmethod
+    def of(stream: EdgeStream, step: int) -> Numbered:
+        """Number the rows of a stream."""
+        free = deque(range(stream.window + step))
+        living: dict[tuple[int, int], list[int]] = {}  # row and multiplicity
+        edges = list(map(tuple, stream.edges.tolist()))
+        ids = np.empty(len(edges), np.int64)
+        for number, edge in enumerate(edges):
+            if number >= stream.window:
+                old = edges[number - stream.window]
+                known = living[old]
+                known[1] -= 1
+                if not known[1]:
+                    free.append(known[0])
+                    del living[old]
+            known = living.get(edge) or living.setdefault(edge, [free.popleft(), 0])
+            known[1] += 1
+            ids[number] = known[0]
+        return Numbered(stream, step, ids)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run over a stream took and made.
+
+    Args:
+        seconds: Processor time in the operators; making the arrays is not counted.
+        delta_rows: Rows of all deltas.
+        total: What the first result and the deltas add up to; nothing where deltas were only written to buffers.
+    """
+
+    seconds: float
+    delta_rows: int
+    total: recompute.Fingerprint
+
+
+class Maintained:
+    """The operators of a query over an empty window; mutable.
+
+    Args:
+        sql: The query, over ``G (src, dst)``.
+        numbered: The change stream that it will be given.
+        deltas: Whether deltas are kept ready.
+        algorithm: What maintains the joins.
+    """
+
+    def __init__(self, sql: str, numbered: Numbered, deltas: bool, algorithm: Algorithm = "auto") -> None:
+        bigint = SqlType.integer(64)
+        catalog = Catalog()
+        catalog.add(Table("G", (Column("src", bigint), Column("dst", bigint))))
+        query = bind_query(sql, catalog)
+        ready()
+        plan = plan_query(query, Statistics(), deltas, algorithm)
+        self.stored = has_store(plan)
+        self.flow = Flow(plan, query.schema, Codec(), deltas, Workers(1))
+        self._joins = [leaf.physical for leaf in leaves(plan)]
+        self._numbered = numbered
+
+    def update(self) -> Run:
+        """Apply the stream without enumeration; of stores above the joins, which need deltas, without their own."""
+        seconds = 0.0
+        for matrices in self._batches():
+            start = time.process_time()
+            self.flow.apply(matrices)
+            seconds += time.process_time() - start
+        return Run(seconds, 0, recompute.NOTHING)
+
+    def update_singly(self, last: int) -> list[float]:
+        """Apply the stream, the last edges, in whole steps, change by change; the processor seconds of each change."""
+        before = len(self._numbered.stream.edges) - last
+        taken = []
+        for number, matrices in enumerate(self._batches()):
+            if (number + 1) * self._numbered.step <= before:
+                self.flow.apply(matrices)
+                continue
+            for i in range(matrices[0].shape[1]):
+                single = [np.ascontiguousarray(matrix[:, i : i + 1]) for matrix in matrices]
+                start = time.thread_time_ns()
+                self.flow.apply(single)
+                taken.append((time.thread_time_ns() - start) / 1e9)
+        return taken
+
+    def write_deltas(self) -> Run:
+        """Apply the stream and write all deltas into buffers; of a query that is one join."""
+        seconds, rows = 0.0, 0
+        (leaf,) = self.flow.leaves
+        for (events,) in self._batches():
+            start = time.process_time()
+            rows += sum(chunk.rows for chunk in leaf.join.maintain(events, emit=True))
+            seconds += time.process_time() - start
+        return Run(seconds, rows, recompute.NOTHING)
+
+    def arrow_deltas(self) -> Run:
+        """Apply the stream and make all deltas as Arrow; they are added up beside the clock."""
+        seconds, rows, total = 0.0, 0, self.result()
+        with recompute.connect() as connection:
+            for matrices in self._batches():
+                start = time.process_time()
+                delta = self.flow.apply(matrices)
+                seconds += time.process_time() - start
+                assert delta is not None
+                rows += delta.num_rows
+                total += recompute.of_delta(connection, delta)
+        return Run(seconds, rows, total)
+
+    @property
+    def atom_rows(self) -> int:
+        """Atom rows in the state."""
+        return sum(leaf.join.registered for leaf in self.flow.leaves)
+
+    def result(self) -> recompute.Fingerprint:
+        """The fingerprint of the result, which is enumerated."""
+        return recompute.of_result(batch for table in self.flow.scan(1 << 16) for batch in table.to_batches())
+
+    def _batches(self) -> Iterator[list[Words]]:
+        """The events of each leaf, a batch at a time, evictions before the insertions that cause them."""
+        stream, step, ids = self._numbered.stream, self._numbered.step, self._numbered.ids
+        base = np.empty((stream.window + step, 2), dtype=np.int64)
+        for start in range(0, len(stream.edges), step):
+            added = np.arange(start, min(start + step, len(stream.edges)), dtype=np.int64)
+            edges = np.stack([added - stream.window, added], axis=1).ravel()
+            signs = np.tile(np.array([-1, 1], dtype=np.int64), len(added))
+            signs, edges = signs[edges >= 0], edges[edges >= 0]
+            values = np.ascontiguousarray(stream.edges[edges].T)
+            arrow = pa.table({"src": values[0], "dst": values[1]})
+            base[ids[added]] = stream.edges[added]
+            matrices = []
+            for plan, leaf in zip(self._joins, self.flow.leaves, strict=True):
+                chosen = select(plan, plan.tables[0], arrow, values)
+                factors = np.ascontiguousarray(chosen.factors[:, signs > 0])
+                leaf.join.load(0, ids[added], base.ravel(), 2, 0, factors)
+                events = np.zeros((k.EVENT_FIELDS, len(edges)), dtype=np.int64)
+                events[k.V_ROW] = ids[edges]
+                events[k.V_WEIGHT] = signs
+                events[k.V_MASK] = chosen.masks
+                events[k.V_VERSION] = 1 + 2 * start + np.arange(len(edges))
+                matrices.append(events)
+            yield matrices

@@ -1,0 +1,380 @@
+"""CROWN's experiments: all texts of a query mean the same, streams keep their laws, wrong answers have no time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import tarfile
+from collections import Counter
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from benchmarks import recompute
+from benchmarks.__main__ import main
+from benchmarks.crown import command, measure, plots, report
+from benchmarks.crown.content import Answers, recomputed
+from benchmarks.crown.enclosing import PATH, enclosing_stream
+from benchmarks.crown.job import SEQUENCE, SIGN, Job, spread
+from benchmarks.crown.measure import Measurement, Point, System, answer_of
+from benchmarks.crown.queries import GRAPH_QUERIES, SNB_QUERIES, CrownQuery
+from benchmarks.crown.registry import systems
+from benchmarks.crown.snb import DAY, lift, load_network, snb_stream
+from benchmarks.crown.streams import ChangeStream, graph_stream, load_temporal
+from benchmarks.crown.systems.livejoin import Run, has_threads, labelled
+from benchmarks.figures import WrongAnswerError
+
+EDGES = np.random.default_rng(4).integers(0, 16, (150, 2)) * 5
+NETWORK = command.little_network()
+QUERIES = [*GRAPH_QUERIES, *SNB_QUERIES, PATH]
+OWN = System("livejoin", "livejoin")
+HOP3, STAR, Q1, Q3 = (q for q in QUERIES if q.name in ("3-Hop", "star count", "SNB Q1", "SNB Q3"))
+
+
+def stream_of(query: CrownQuery) -> ChangeStream:
+    if query in SNB_QUERIES:
+        return snb_stream(lift(NETWORK, 2), 30).only(query.tables)
+    if query is PATH:
+        made = enclosing_stream(200, 5)
+        return made.stream.until(made.busy)
+    return graph_stream("edges", EDGES, 40).only(query.tables)
+
+
+def job_of(query: CrownQuery, stream: ChangeStream, mode: str, commit: int = 0, algorithm: str = "auto") -> Job:
+    points, options = stream.points((0.3, 0.6, 1.0)), {"algorithm": algorithm}
+    texts = (query.own_sql, query.shape, query.tables, query.outputs)
+    return Job(query.name, *texts, stream.events, points, mode, commit, options)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_all_texts_of_a_query_mean_the_same(query: CrownQuery) -> None:
+    stream = stream_of(query)
+    for point in stream.points((0.3, 0.6, 1.0)):
+        right = recomputed(query.sql, query, stream, point)
+        assert recomputed(query.own_sql, query, stream, point) == right
+        assert recomputed(query.plain or query.sql, query, stream, point) == right
+
+
+MODES = (("delta", 0, "auto"), ("full", 50, "dyn"), ("quiet", 7, "change-propagation"), ("delta", 20, "crown"))
+
+
+@pytest.mark.parametrize(("number", "query"), list(enumerate(QUERIES)), ids=[query.name for query in QUERIES])
+def test_livejoin_is_right_in_every_mode(number: int, query: CrownQuery) -> None:
+    mode, commit, algorithm = MODES[number % len(MODES)]
+    stream = stream_of(query)
+    changes = {name: labelled(table) for name, table in stream.tables.items()}
+    job = job_of(query, stream, mode, commit, algorithm)
+    told: list[dict[str, object]] = []
+    with recompute.connect() as connection:
+        Run(job, changes, connection).all(lambda **facts: told.append(facts))
+    assert [line["point"] for line in told] == list(job.points)
+    for line in told:
+        right = recomputed(query.sql, query, stream, int(str(line["point"])))
+        assert (line["rows"], line["hashes"]) == (right.rows, str(right.hashes))
+    assert any(line["rows"] for line in told), "a result without rows shows nothing"
+
+
+def test_latency_times_each_change() -> None:
+    stream = stream_of(HOP3)
+    told: list[dict[str, object]] = []
+    with recompute.connect() as connection:
+        changes = {name: labelled(table) for name, table in stream.tables.items()}
+        Run(job_of(HOP3, stream, "latency"), changes, connection).all(lambda **facts: told.append(facts))
+    assert ["latency" in line for line in told] == [False, True, True]
+    assert told[2]["rows"] == recomputed(HOP3.sql, HOP3, stream, stream.events).rows
+    assert spread([5.0] * 99 + [7.0]) == {"p50": 5.0, "p99": 5.0, "max": 7.0}
+
+
+@pytest.mark.parametrize("name", ["G", "V1"])
+def test_graph_stream_is_first_in_first_out(name: str) -> None:
+    stream = graph_stream("edges", EDGES, 40)
+    assert sum(table.num_rows for table in stream.tables.values()) == stream.events
+    places = np.sort(np.concatenate([table[SEQUENCE].to_numpy() for table in stream.tables.values()]))
+    assert np.array_equal(places, np.arange(stream.events))
+    changes = stream.tables[name]
+    came = [row for row in changes.to_pylist() if row[SIGN] > 0]
+    left = [row for row in changes.to_pylist() if row[SIGN] < 0]
+    assert len(came) - len(left) == (40 if name == "G" else len(came))
+    columns = [c for c in changes.column_names if not c.startswith("_")]
+    for old, gone in zip(came, left, strict=False):
+        assert [old[c] for c in columns] == [gone[c] for c in columns]
+        assert old[SEQUENCE] < gone[SEQUENCE]
+    living = np.cumsum(changes[SIGN].to_numpy())
+    assert living.min() > 0
+    assert living.max() <= (40 if name == "G" else len(came))
+
+
+def test_parts_of_a_stream() -> None:
+    stream = graph_stream("edges", EDGES, 40)
+    edges = stream.only(["G"])
+    assert edges.tables["G"][SEQUENCE].to_pylist() == list(range(edges.events))
+    first = stream.until(100)
+    assert first.events == sum(table.num_rows for table in first.tables.values()) == 100
+    assert stream.points((0.5, 0.5, 1.0)) == (round(stream.events / 2), stream.events)
+
+
+def test_rows_of_the_network_live_for_so_many_days() -> None:
+    stream = snb_stream(NETWORK, 30)
+    messages = stream.tables["message"]
+    times = dict(zip(NETWORK.messages[0].tolist(), NETWORK.messages[3].tolist(), strict=True))
+    last = max(times.values())
+    gone = {row["m_messageid"] for row in messages.to_pylist() if row[SIGN] < 0}
+    assert gone == {m for m, time in times.items() if time + 30 * DAY <= last}
+    assert all(row[SIGN] > 0 for row in stream.tables["tag"].to_pylist())
+    assert {row["k_person1id"] for row in stream.tables["knows"].to_pylist()} >= set(NETWORK.knows[1].tolist())
+
+
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_lift_keeps_distributions(copies: int) -> None:
+    lifted = lift(NETWORK, copies)
+
+    def spectrum(ids: object) -> Counter[int]:
+        return Counter(Counter(np.asarray(ids).tolist()).values())
+
+    def times_copies(counts: Counter[int]) -> Counter[int]:
+        return Counter({degree: copies * times for degree, times in counts.items()})
+
+    for one, many in (
+        (NETWORK.knows[0], lifted.knows[0]),
+        (NETWORK.knows[1], lifted.knows[1]),
+        (NETWORK.messages[1], lifted.messages[1]),
+        (NETWORK.tagged[0], lifted.tagged[0]),
+    ):
+        assert spectrum(many) == times_copies(spectrum(one))
+    popular, now = Counter(NETWORK.tagged[1].tolist()), Counter(lifted.tagged[1].tolist())
+    assert now == Counter({tag: copies * times for tag, times in popular.items()})
+    assert len(set(lifted.persons[0].tolist())) == copies * NETWORK.persons.shape[1]
+    assert (lifted.messages[2] == -1).sum() == copies * (NETWORK.messages[2] == -1).sum()
+    assert set(lifted.knows[:2].ravel().tolist()) <= set(lifted.persons[0].tolist())
+    pairs = set(zip(*lifted.knows[:2].tolist(), strict=True))
+    assert len(pairs) == lifted.knows.shape[1]
+    assert np.array_equal(np.sort(lifted.messages[3] // DAY)[:1], np.sort(NETWORK.messages[3] // DAY)[:1])
+
+
+SNB_FILES = {
+    "dynamic/person_0_0.csv": "id|firstName|lastName|gender|birthday|time|ip\n7|Jo|A|f|x|2010-01-02T00:00:00.001+0000|",
+    "dynamic/post_0_0.csv": "id|i|creationDate|l|b|g|c|n|creator|f|p\n10||2010-01-03T00:00:00.000+0000||||hi|2|7|1|1",
+    "dynamic/comment_0_0.csv": "id|time|l|b|c|n|creator|p|post|comment\n11|2010-01-03T00:00:01.000+0000|||x|1|7|1|10|",
+    "dynamic/person_knows_person_0_0.csv": "Person.id|Person.id|creationDate\n7|8|2010-01-04T00:00:00.000+0000",
+    "dynamic/post_hasTag_tag_0_0.csv": "Post.id|Tag.id\n10|3",
+    "dynamic/comment_hasTag_tag_0_0.csv": "Comment.id|Tag.id\n11|4",
+    "static/tag_0_0.csv": "id|name|url|hasType\n3|Rumi|u|1\n4|Tea|u|1",
+    "update_streams/updateStream_0_0_person.csv": "1262563200000|0|1|8|Ann|B|female|0|1262563200000|ip",
+    "update_streams/updateStream_0_0_forum.csv": (
+        "5|0|6|12||5|ip|b|l|c|2|8|1|1|3;4\n6|0|7|13|6|ip|b|c|2|7|1|-1|11|4\n7|0|8|7|9|7\n8|0|5|1|1|1"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ["archive", "folder"])
+def test_load_network(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "data.tar.gz"
+    if form == "archive":
+        with tarfile.open(path, "w:gz") as archive:
+            for name, text in SNB_FILES.items():
+                member = tarfile.TarInfo(f"test-data/{name}")
+                member.size = len(text)
+                archive.addfile(member, BytesIO(text.encode()))
+    else:
+        path = tmp_path / "data"
+        for name, text in SNB_FILES.items():
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_text(text)
+    network = load_network(path)
+    assert network.persons[0].tolist() == [7, 8]
+    assert network.persons[1].tolist() == [1262390400001, 1262563200000]
+    assert network.names == (("Jo", "Ann"), ("A", "B"))
+    assert network.messages[:3].T.tolist() == [[10, 7, -1], [12, 8, -1], [11, 7, 10], [13, 7, 11]]
+    assert network.tagged[:2].T.tolist() == [[10, 3], [11, 4], [12, 3], [12, 4], [13, 4]]
+    assert network.knows.T.tolist() == [[7, 8, 1262563200000], [7, 9, 7]]
+    assert network.tag_names == ("Rumi", "Tea")
+
+
+def test_load_network_names_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no person_0_0\.csv"):
+        load_network(tmp_path)
+
+
+def test_temporal_edges_come_in_the_order_of_their_times(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "t.txt.gz", "wt") as file:
+        file.write("1 2 30\n3 4 10\n5 6 20\n")
+    assert load_temporal(tmp_path / "t.txt.gz").tolist() == [[3, 4], [5, 6], [1, 2]]
+
+
+def test_enclosing_stream_has_the_work_that_its_lambda_says() -> None:
+    made = enclosing_stream(400, 20)
+    changes = {name: labelled(table) for name, table in made.stream.tables.items()}
+    job = replace(job_of(PATH, made.stream, "quiet"), points=(made.busy, made.stream.events))
+    told: list[dict[str, object]] = []
+    with recompute.connect() as connection:
+        Run(job, changes, connection).all(lambda **facts: told.append(facts))
+    assert made.found == pytest.approx(20)
+    assert told[0]["rows"]
+    assert made.found <= float(str(told[1]["lambda_observed"])) < 2 * made.found
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_deltas_of_peers_add_up(tmp_path: Path, form: str) -> None:
+    rows = [('Ann, "B"', 1, 1), ("Jo", 2, 1), ("Jo", 2, -1), ("Jo", 2, 1), ("Jo", 2, 1)]
+    query = replace(Q1, shape=replace(Q1.shape, output=("F", "M")))
+    if form == "csv":
+        text = "".join(f'"{f.replace(chr(34), chr(34) * 2)}","{m}","0","{d}"\n' for f, m, d in rows)
+        (tmp_path / "out.csv").write_text('"F","M","time","diff"\n' + text)
+        line = {"csv": str(tmp_path / "out.csv")}
+    else:
+        (tmp_path / "out").mkdir()
+        lines = [
+            {"before": None, "after": {"F": f, "M": m}, "op": "c"} if d > 0 else {"before": {"F": f, "M": m}, "op": "d"}
+            for f, m, d in rows
+        ]
+        (tmp_path / "out" / "part-0").write_text("\n".join(map(json.dumps, lines)))
+        (tmp_path / "out" / "empty").write_text("")
+        line = {"json": str(tmp_path / "out")}
+    with recompute.connect() as connection:
+        connection.register("t", pa.table({"F": ['Ann, "B"', "Jo", "Jo"], "M": [1, 2, 2]}))
+        assert answer_of(line, query) == recompute.fingerprint(connection, "t")
+
+
+class Wrong(Answers):
+    def at(self, query: CrownQuery, stream: ChangeStream, events: int) -> recompute.Fingerprint:
+        return super().at(query, stream, events) + recompute.Fingerprint(1, 0)
+
+
+def test_wrong_answers_have_no_time() -> None:
+    stream = stream_of(STAR)
+    with pytest.raises(WrongAnswerError, match="livejoin, star count over edges, delta: after 260 changes"):
+        measure.measure(OWN, STAR, stream, "delta", (stream.events,), 60, Wrong())
+    peer = System("DuckDB", "duckdb", peer=True)
+    found = measure.measure(peer, STAR, stream, "full", (stream.events,), 60, Wrong())
+    assert (found.status, found.points, found.seconds) == ("WRONG", (), None)
+
+
+@pytest.mark.parametrize(
+    ("system", "limit", "status", "reason"),
+    [
+        (
+            System("Pathway", "pathway", True, sys.executable, "no_such_package"),
+            60,
+            "skipped",
+            "no_such_package is not",
+        ),
+        (System("DuckDB", "duckdb", True), 0, "over the limit", "0 s a step"),
+        (System("nothing", "nothing", True), 60, "failed", "No module named benchmarks.crown.systems.nothing"),
+    ],
+)
+def test_what_does_not_run_is_named(system: System, limit: float, status: str, reason: str) -> None:
+    stream = stream_of(HOP3)
+    found = measure.measure(system, HOP3, stream, "full", (stream.events,), limit, Answers())
+    assert found.status == status
+    assert reason in found.reason
+    assert not found.points
+
+
+def results() -> dict[str, list[Measurement]]:
+    def one(system: str, **more: object) -> Measurement:
+        span = {"p50": 1e-5, "p99": 2e-5, "max": 3e-5}
+        points = (Point(10, 1.0, 5, 2_000_000, {}), Point(100, 2.0, 50, 3_000_000, {"latency": span}))
+        facts = {"lambda": 10.0, "selectivity": 0.1, "scale": 0.3, "threads": 2}
+        whole = Measurement(system, "3-Hop", "edges", "delta", 100, "right", points, idle=1_000_000, facts=facts)
+        return replace(whole, **more)
+
+    peer = one("Flink", status="over the limit", reason="60 s", points=one("").points[:1])
+    wrong = one("Pathway", status="WRONG", points=(), reason="other rows")
+    named = {name: [one("livejoin", commit=10 if name == "batches" else 0), peer, wrong] for name in report.TITLES}
+    return {name: found for name, found in named.items() if name != "memory"}
+
+
+def test_tables_tell_what_ended_early_and_what_is_wrong() -> None:
+    screen = Console(record=True, width=200)
+    report.show(results(), screen)
+    text = screen.export_text()
+    assert "1 s x1 at 10%, then over the limit: 60 s" in text
+    assert "WRONG" in text
+    assert "10 20 30" in text
+    assert "2" in text
+    assert "other rows" not in text
+    written = json.loads(json.dumps(report.as_json(results(), benchmark="crown")))
+    assert written["experiments"]["lambda"][1]["reached"] == 0.1
+    assert written["experiments"]["lambda"][2]["points"] == []
+
+
+def test_results_are_read_and_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "crown.json"
+    file.write_text(json.dumps(report.as_json(results())))
+    assert report.read([file]) == results()
+    assert len(report.read([file, file])["lambda"]) == 2 * len(results()["lambda"])
+    assert main(["crown", "--results", str(file)]) == 0
+    assert "then over the limit: 60 s" in capsys.readouterr().out
+
+
+def test_pictures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    files = plots.draw(results(), tmp_path)
+    assert {file.suffix for file in files} == {".png", ".svg"}
+    assert {file.stem for file in files} >= {"runtime-edges-delta", "memory", "lambda", "counting"}
+    assert all(file.stat().st_size > 1_000 for file in files)
+
+
+def test_pictures_need_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(plots.MissingPackageError, match="install the extra 'bench'"):
+        plots.draw(results(), tmp_path)
+
+
+def test_counting_is_timed_alone() -> None:
+    stream = stream_of(HOP3)
+    told: list[dict[str, object]] = []
+    with recompute.connect() as connection:
+        changes = {name: labelled(table) for name, table in stream.tables.items()}
+        Run(job_of(HOP3, stream, "count"), changes, connection).all(lambda **facts: told.append(facts))
+    assert [line["rows"] for line in told] == [
+        Answers().count(HOP3, stream, point).rows for point in stream.points((0.3, 0.6, 1.0))
+    ]
+    assert "hashes" not in told[0]
+
+
+def test_command_runs_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / "crown.json"
+    options = ["--only", "threads", "--queries", "3-Hop", "--edges", "100"]
+    assert main(["crown", "--small", *options, "--json", str(written)]) == 0
+    found = json.loads(written.read_text())["experiments"]["threads"]
+    assert {m["facts"]["threads"] for m in found} == {1, 2, 4}
+    assert {m["status"] for m in found} == {"right" if has_threads() else "skipped"}
+    assert "number of threads" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [["--only", "nothing", "--small"], []])
+def test_command_names_what_it_lacks(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crown", *options]) == 2
+    said = capsys.readouterr().err
+    assert ("there are runtime" if options else "give --graph FILE") in said
+
+
+def test_command_ends_with_a_wrong_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(Answers, "count", lambda *_: recompute.Fingerprint(-1, 0))
+    assert main(["crown", "--small", "--only", "counting"]) == 1
+    captured = capsys.readouterr()
+    assert "wrong answer" in captured.err
+    assert "Milliseconds" not in captured.out
+
+
+def test_the_reason_of_a_failure_is_its_message() -> None:
+    said = "Traceback ...\nTypeError: no operator mod\n  where\nfile.py:3: UserWarning: unused\n  warnings.warn(\n"
+    assert measure.reason(said) == "TypeError: no operator mod"
+    assert measure.reason("killed\n") == "killed"
+    assert measure.reason("") == "no message"
+
+
+def test_flink_with_its_own_join_operator_is_a_system_of_its_own() -> None:
+    plain, other = systems(None, "python-of-flink", multi_join=True).peers[1:]
+    assert (plain.name, other.name) == ("Flink", "Flink MultiJoin")
+    assert plain.python == other.python == "python-of-flink"
+    assert plain.options == {}
+    assert other.options["set"] == {"table.optimizer.multi-join.enabled": "true"}
+    assert len(systems().peers) == 2
