@@ -21,7 +21,7 @@ from benchmarks.graph_queries import QUERIES, GraphQuery, Size
 from benchmarks.maintained import Maintained, Numbered
 from benchmarks.stream import EdgeStream
 
-STEP = 1_000  # edges a call of the operators
+STEP = 10_000  # edges a call of the operators
 REPEATS = 3  # the best of these counts: what disturbs a measurement makes it slower, never faster
 SMALL = 2_000
 PART = 50_000
