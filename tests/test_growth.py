@@ -125,7 +125,7 @@ def test_strings_and_decimals_that_come_and_go() -> None:
         connection.register("T", live)
         assert_equal_in_duckdb(view.to_arrow(), view.sql, connection)
         db._check()
-    assert db._codec.entries < 4 * 2 * live.num_rows, "values that no row uses are forgotten"
+    assert db._contents.codec.entries < 4 * 2 * live.num_rows, "values that no row uses are forgotten"
     for delta, first in kept:
         assert delta.slice(0, 20).to_pylist() == first
 
@@ -141,7 +141,7 @@ def test_a_window_forgets_rows_that_are_deleted_before_they_are_old() -> None:
         rows = pa.table({"src": range(turn * 90, turn * 90 + 90), "dst": range(turn * 90, turn * 90 + 90)})
         db.apply("G", rows)
         db.apply("G", rows.append_column("_change_type", pa.array(["delete"] * 90)))
-        bytes_used.append(view.stats()["state_bytes"] + db._tables["g"].nbytes)
+        bytes_used.append(view.stats()["state_bytes"] + db._contents.tables["g"].nbytes)
     assert view.count() == 1
     db._check()
     assert bytes_used[-1] <= 2 * bytes_used[9], bytes_used

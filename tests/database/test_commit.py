@@ -54,7 +54,7 @@ def image(db: livejoin.Database) -> dict[str, Any]:
     for name, view in db.views.items():
         stats = view.stats()
         seen[name] = multiset(view.to_arrow()), view.count(), {k: stats[k] for k in ("commits", "changes", "rows")}
-    for name, base in db._tables.items():
+    for name, base in db._contents.tables.items():
         rows, weights = base.live_rows()
         seen[f"table {name}"] = dict(zip(map(tuple, base.values_of(rows).T.tolist()), weights.tolist(), strict=True))
     return seen

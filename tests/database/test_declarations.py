@@ -34,7 +34,7 @@ def test_a_static_table_is_filled_and_changed_before_a_view_uses_it() -> None:
 
 
 @pytest.mark.parametrize("conflict", ["error", "ignore"])
-def test_a_static_table_that_a_view_uses_does_not_change(conflict: livejoin.database.engine.OnConflict) -> None:
+def test_a_static_table_that_a_view_uses_does_not_change(conflict: livejoin.database.transaction.OnConflict) -> None:
     db = database()
     view = db.create_view("v", VIEW)
     rows = [{"id": 4, "name": "ES", "_change_type": "insert"}]

@@ -107,7 +107,7 @@ def test_looking_up_adds_nothing() -> None:
     db.apply("T", [("a", 10**25, 1, None), ("b", None, 2, None), (None, 1, None, None)])
     view = db.create_view("v", "SELECT * FROM T")
     other = db.create_view("w", "SELECT s FROM T UNION ALL SELECT upper(s) AS s FROM T")
-    entries = db._codec.entries
+    entries = db._contents.codec.entries
     reserved = 0x7FF94E554C4C0001
     assert view.multiplicity(("a", 10**25, 1, None)) == 1
     assert view.multiplicity((None, 1, None, None)) == 1
@@ -115,7 +115,7 @@ def test_looking_up_adds_nothing() -> None:
         assert row not in view
     with pytest.raises(ReadError, match="does not use all columns of 'T'"):
         other.multiplicity(("A",))
-    assert db._codec.entries == entries
+    assert db._contents.codec.entries == entries
 
 
 def test_values_have_to_be_those_of_the_type() -> None:

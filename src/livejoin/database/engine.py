@@ -5,29 +5,30 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from livejoin.changes import ChangeBatch, read_changes
-from livejoin.database import snapshot
+from livejoin.changes import read_changes
+from livejoin.database import snapshot, transaction
 from livejoin.database.commit import Commit
+from livejoin.database.contents import Contents
+from livejoin.database.image import image_of, restored
 from livejoin.database.names import ByName
 from livejoin.database.observe import observe_tables
-from livejoin.database.staging import Granularity, TableInput, events_for, ranks_by_sequence, refuse_static, stage
+from livejoin.database.staging import Granularity, ranks_by_sequence
+from livejoin.database.transaction import OnConflict
 from livejoin.database.view import View
 from livejoin.dataflow.workers import Workers
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.plan.algorithm import Algorithm, check_algorithm
-from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import given
 from livejoin.query import ConjunctiveQuery
-from livejoin.schema import Catalog, Table
+from livejoin.schema import Table
 from livejoin.sql import (
     CreateTable,
     CreateView,
@@ -37,18 +38,15 @@ from livejoin.sql import (
     parse_columns,
     parse_statement,
 )
-from livejoin.state.codec import Codec
-from livejoin.state.table import BaseTable, Staged
+from livejoin.state.table import BaseTable
 
 Words = npt.NDArray[np.int64]
-OnConflict = Literal["error", "ignore"]
 
 GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
 """Statistics, or what `livejoin.plan.statistics.given` makes them of."""
 
 _MAX_ATOMS = 62
 _MAX_THREADS = 1024
-_MIN_GARBAGE = 4096
 
 
 class Database:
@@ -80,29 +78,28 @@ class Database:
             msg = f"threads is {threads!r}; allowed are 1 to {_MAX_THREADS}, best no more than there are cores"
             raise SchemaError(msg)
         ready(cells=threads > 1)
-        self._workers = Workers(threads)
-        self._catalog = Catalog()
-        self._codec = Codec()
-        self._tables: dict[str, BaseTable] = {}
-        self._views: dict[str, View] = {}
-        self._kept_entries = 0
-        self.version = 0
+        self._contents = Contents(Workers(threads))
         self.extra: dict[str, Any] = {}
+
+    @property
+    def version(self) -> int:
+        """That of the last commit; 0 before the first."""
+        return self._contents.version
 
     @property
     def threads(self) -> int:
         """Threads that maintain the views."""
-        return self._workers.threads
+        return self._contents.workers.threads
 
     @property
     def tables(self) -> Mapping[str, Table]:
         """Declarations of the tables by name."""
-        return ByName((table.name, table) for table in self._catalog)
+        return ByName((table.name, table) for table in self._contents.catalog)
 
     @property
     def views(self) -> Mapping[str, View]:
         """The views by name."""
-        return ByName((view.name, view) for view in self._views.values())
+        return ByName((view.name, view) for view in self._contents.views.values())
 
     def execute(self, sql: str) -> None:
         """Run ``CREATE TABLE``, ``CREATE VIEW name AS SELECT ...``, ``DROP TABLE`` or ``DROP VIEW``.
@@ -113,16 +110,16 @@ class Database:
         """
         match parse_statement(sql):
             case CreateTable(table, if_not_exists):
-                if not (if_not_exists and table.name in self._catalog):
+                if not (if_not_exists and table.name in self._contents.catalog):
                     self._add_table(table)
             case CreateView(name, query, if_not_exists):
-                if not (if_not_exists and name.lower() in self._views):
+                if not (if_not_exists and name.lower() in self._contents.views):
                     self.create_view(name, query)
             case DropTable(name, if_exists):
-                if not (if_exists and name not in self._catalog):
+                if not (if_exists and name not in self._contents.catalog):
                     self.drop_table(name)
             case DropView(name, if_exists):
-                if not (if_exists and name.lower() not in self._views):
+                if not (if_exists and name.lower() not in self._contents.views):
                     self.drop_view(name)
 
     def create_table(
@@ -190,20 +187,20 @@ class Database:
         if not name:
             msg = "a view needs a name"
             raise SchemaError(msg)
-        if name.lower() in self._views or name in self._catalog:
-            msg = f"the name {name!r} is taken by a {'view' if name.lower() in self._views else 'table'}"
+        if name.lower() in self._contents.views or name in self._contents.catalog:
+            msg = f"the name {name!r} is taken by a {'view' if name.lower() in self._contents.views else 'table'}"
             raise SchemaError(msg)
-        query = bind_query(sql, self._catalog)
+        query = bind_query(sql, self._contents.catalog)
         for join in query.joins:
             if len(join.atoms) > _MAX_ATOMS:
                 msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
                 raise SchemaError(msg)
         known = self._known(query.joins, statistics)
         plan = plan_query(query, known, deltas, algorithm, self.threads)
-        settings = (self._codec, self._tables, known, algorithm, self._workers, adaptive)
+        settings = (self._contents.codec, self._contents.tables, known, algorithm, self._contents.workers, adaptive)
         view = View(name, query, plan, deltas, *settings)
         view._rebuild()
-        self._views[name.lower()] = view
+        self._contents.views[name.lower()] = view
         return view
 
     def explain(
@@ -237,12 +234,16 @@ class Database:
         'O(1) a change, for every change sequence (height 1: the query is q-hierarchical)'
         """
         check_algorithm(algorithm)
-        query = bind_query(sql, self._catalog)
+        query = bind_query(sql, self._contents.catalog)
         known = self._known(query.joins, statistics)
         if log is not None and not isinstance(log, Mapping):
             msg = f"a log is a mapping from tables to their changes, as {{'G': changes}}; found {log!r:.80}"
             raise ChangeFormatError(msg)
-        changes = [read_changes(self._catalog[name], data, len(log) > 1) for name, data in log.items()] if log else None
+        changes = (
+            [read_changes(self._contents.catalog[name], data, len(log) > 1) for name, data in log.items()]
+            if log
+            else None
+        )
         return describe_query(query, known, deltas, changes, algorithm, self.threads)
 
     def drop_view(self, name: str) -> None:
@@ -251,10 +252,10 @@ class Database:
         Raises:
             SchemaError: There is no such view.
         """
-        if name.lower() not in self._views:
+        if name.lower() not in self._contents.views:
             msg = f"there is no view {name!r}; known views: {', '.join(map(repr, self.views)) or 'none'}"
             raise SchemaError(msg)
-        self._views.pop(name.lower())._drop()
+        self._contents.views.pop(name.lower())._drop()
 
     def drop_table(self, name: str) -> None:
         """Forget a table that no view uses and no foreign key of another table references.
@@ -262,13 +263,13 @@ class Database:
         Raises:
             SchemaError: There is no such table, or a view uses it, or a foreign key references it.
         """
-        table = self._catalog[name]
-        users = [view.name for view in self._views.values() if view._uses(table.name)]
+        table = self._contents.catalog[name]
+        users = [view.name for view in self._contents.views.values() if view._uses(table.name)]
         if users:
             msg = f"table {table.name!r} is used by {', '.join(map(repr, users))}; drop these views first"
             raise SchemaError(msg)
-        self._catalog.remove(table.name)
-        del self._tables[table.name.lower()]
+        self._contents.catalog.remove(table.name)
+        del self._contents.tables[table.name.lower()]
 
     def apply(
         self, changes: str | Mapping[str, object], data: object = None, *, on_conflict: OnConflict = "error"
@@ -300,9 +301,9 @@ class Database:
             msg = "apply takes a table's name and its data, or a mapping from names to data; found both"
             raise ChangeFormatError(msg)
         named = {changes: data} if isinstance(changes, str) else changes
-        batches = self._read(named, needs_sequence=False)
+        batches = transaction.read(self._contents, named, needs_sequence=False)
         versions = {id(batch): np.full(batch.weights.shape, self.version + 1, np.int64) for batch in batches}
-        return self._commit(batches, versions, 1, "commit", on_conflict)
+        return transaction.run(self._contents, batches, versions, 1, "commit", on_conflict)
 
     def replay(
         self,
@@ -330,14 +331,14 @@ class Database:
         if granularity not in ("change", "commit"):
             msg = f"granularity is {granularity!r}; allowed are 'change' and 'commit'"
             raise ChangeFormatError(msg)
-        batches = self._read(logs, needs_sequence=True)
+        batches = transaction.read(self._contents, logs, needs_sequence=True)
         ranks = ranks_by_sequence(batches)
         if granularity == "commit":
             versions = {key: np.full(rank.shape, self.version + 1, np.int64) for key, rank in ranks.items()}
-            return self._commit(batches, versions, 1, "commit", on_conflict)
+            return transaction.run(self._contents, batches, versions, 1, "commit", on_conflict)
         versions = {key: rank + self.version + 1 for key, rank in ranks.items()}
         changes = sum(rank.shape[0] for rank in ranks.values())
-        return self._commit(batches, versions, changes, "change", on_conflict)
+        return transaction.run(self._contents, batches, versions, changes, "change", on_conflict)
 
     def save(self, folder: str | Path, extra: Mapping[str, Any] | None = None) -> None:
         """Write a snapshot of everything; the folder holds the old one until the new one is complete.
@@ -352,7 +353,7 @@ class Database:
         Cost: the bytes of the state, about 1 ms a MB and the disk.
         """
         kept = self.extra if extra is None else dict(extra)
-        snapshot.write(Path(folder), self._image(kept))
+        snapshot.write(Path(folder), image_of(self._contents, kept))
         self.extra = kept
 
     @classmethod
@@ -367,164 +368,29 @@ class Database:
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
         """
-        return cls._from_image(snapshot.read(Path(folder)), threads)
+        image = snapshot.read(Path(folder))
+        database = cls(threads=threads)
+        database._contents = restored(image, database._contents.workers)
+        database.extra = dict(image.extra)
+        return database
 
     def _add_table(self, table: Table) -> None:
-        if table.name.lower() in self._views:
+        if table.name.lower() in self._contents.views:
             msg = f"the name {table.name!r} is taken by a view"
             raise SchemaError(msg)
-        self._catalog.add(table)
-        self._tables[table.name.lower()] = BaseTable(table)
-
-    def _read(self, named: Mapping[str, object], needs_sequence: bool) -> list[ChangeBatch]:
-        """Validated changes, one batch a table, in the order of ``_seq`` where that counts."""
-        batches: list[ChangeBatch] = []
-        for name, data in named.items():
-            table = self._catalog[name]
-            if any(batch.table.name == table.name for batch in batches):
-                msg = "the table is given twice in one commit; give all of its changes together"
-                raise ChangeFormatError(msg, table.name)
-            batch = read_changes(table, data, needs_sequence)
-            refuse_static(batch, [view.name for view in self._views.values() if view._uses(table.name)])
-            batches.append(batch)
-        return batches
-
-    def _commit(
-        self,
-        batches: list[ChangeBatch],
-        versions: Mapping[int, Words],
-        count: int,
-        granularity: Granularity,
-        on_conflict: OnConflict,
-    ) -> Commit:
-        """Stage all tables, then bring the events into all views; undo everything if anything fails."""
-        if on_conflict not in ("error", "ignore"):
-            msg = f"on_conflict is {on_conflict!r}; allowed are 'error' and 'ignore'"
-            raise ChangeFormatError(msg)
-        inputs = [self._encode(batch, versions[id(batch)]) for batch in batches]
-        staged: list[tuple[TableInput, Staged]] = []
-        touched: list[View] = []
-        deltas: dict[str, pa.Table] = {}
-        for view in self._views.values():
-            view._prepare()
-        try:
-            for given in inputs:
-                staged.append((given, stage(given, granularity, on_conflict == "ignore")))
-            for view in self._views.values():
-                touched.append(view)
-                delta = view._apply(
-                    {g.table.name: events_for(view, g, done) for g, done in staged if view._uses(g.table.name)}, count
-                )
-                if delta is not None:
-                    deltas[view.name] = delta
-        except BaseException:
-            for given in inputs:
-                given.base.rollback()
-            for view in touched:
-                view._undo()
-            raise
-        for given, _ in staged:
-            given.base.commit()
-        self.version += count
-        self._collect()
-        ignored = sum(done.ignored for _, done in staged)
-        changes = sum(given.batch.weights.shape[0] for given in inputs) - ignored
-        quiet = frozenset(view.name for view in self._views.values() if not view.deltas)
-        commit = Commit(self.version, changes, ignored, deltas, quiet)
-        self._notify(deltas)
-        return commit
-
-    def _notify(self, deltas: Mapping[str, pa.Table]) -> None:
-        """Call all subscribers; the first exception of one of them is raised when all were called."""
-        failure: Exception | None = None
-        for name, delta in deltas.items():
-            for callback in self._views[name.lower()]._callbacks():
-                try:
-                    callback(delta)
-                except Exception as error:
-                    failure = failure or error
-        if failure is not None:
-            raise failure
-
-    def _encode(self, batch: ChangeBatch, versions: Words) -> TableInput:
-        """Words and masks of a batch; nothing but the dictionaries changes."""
-        base = self._tables[batch.table.name.lower()]
-        words = self._codec.encode(batch.rows, batch.table)
-        selections = {
-            view.name: view._selections(batch.table.name, batch.rows, words)
-            for view in self._views.values()
-            if view._uses(batch.table.name)
-        }
-        return TableInput(base, batch, words, versions, selections)
-
-    def _collect(self) -> None:
-        """Forget strings and wide decimals that no row uses, once they may be most of those kept."""
-        if self._codec.entries <= 2 * self._kept_entries + _MIN_GARBAGE:
-            return
-        used: dict[str, list[Words]] = {"string": [np.empty(0, np.int64)], "decimal": [np.empty(0, np.int64)]}
-        for base in self._tables.values():
-            for position, column in enumerate(base.table.columns):
-                if column.type.kind in used:
-                    used[column.type.kind].append(base.used_words(position))
-        for view in self._views.values():
-            used["string"] += view._flow.used_words("string")
-            used["decimal"] += view._flow.used_words("decimal")
-        self._codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
-        self._kept_entries = self._codec.entries
+        self._contents.catalog.add(table)
+        self._contents.tables[table.name.lower()] = BaseTable(table)
 
     def _known(self, joins: Sequence[ConjunctiveQuery], statistics: GivenStatistics | None = None) -> Statistics:
         """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
-        known = statistics if isinstance(statistics, Statistics) else given(self._catalog, statistics or {})
-        filled = {name: base for name, base in self._tables.items() if base.rows}
+        known = statistics if isinstance(statistics, Statistics) else given(self._contents.catalog, statistics or {})
+        filled = {name: base for name, base in self._contents.tables.items() if base.rows}
         return known.over(observe_tables(filled, joins))
-
-    def _image(self, extra: Mapping[str, Any]) -> snapshot.Image:
-        return snapshot.Image(
-            version=self.version,
-            extra=extra,
-            codec=self._codec.arrays(),
-            tables=[(base.table, base.arrays()) for base in self._tables.values()],
-            views=[
-                snapshot.ViewImage(
-                    v.name,
-                    v.sql,
-                    v.deltas,
-                    v.algorithm,
-                    v._statistics.plain(),
-                    digest(v._plan),
-                    v._flow.arrays(),
-                    v.adaptive,
-                )
-                for v in self._views.values()
-            ],
-        )
-
-    @classmethod
-    def _from_image(cls, image: snapshot.Image, threads: int) -> Database:
-        database = cls(threads=threads)
-        database.version = image.version
-        database.extra = dict(image.extra)
-        database._codec = Codec.from_arrays(image.codec)
-        for table, arrays in image.tables:
-            database._catalog.add(table)
-            database._tables[table.name.lower()] = BaseTable.from_arrays(table, arrays)
-        for kept in image.views:
-            query = bind_query(kept.sql, database._catalog)
-            known = Statistics.from_plain(kept.statistics)
-            plan = plan_query(query, known, kept.deltas, kept.algorithm, threads)
-            settings = (database._codec, database._tables, known, kept.algorithm, database._workers, kept.adaptive)
-            view = View(kept.name, query, plan, kept.deltas, *settings)
-            if digest(plan) == kept.digest:
-                view._restore(kept.arrays)
-            else:
-                view._rebuild()
-            database._views[kept.name.lower()] = view
-        return database
 
     def _check(self) -> None:
         """Assert all invariants of every structure; for tests."""
-        self._codec._check()
-        for base in self._tables.values():
+        self._contents.codec._check()
+        for base in self._contents.tables.values():
             base._check()
-        for view in self._views.values():
+        for view in self._contents.views.values():
             view._check()
