@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from livejoin.dataflow.group_plan import GroupPlan
 from livejoin.dataflow.rows import Rows
-from livejoin.dataflow.wide import bigints, decimals
+from livejoin.dataflow.wide import bigint_column, decimals
 from livejoin.errors import CapacityError
 from livejoin.kernels.group_layout import OVERFLOW
 from livejoin.query.relational import Call
@@ -56,10 +56,7 @@ def _numbers(call: Call, low: Words, high: Words) -> Words | pa.Array:
         raise CapacityError(msg)
     if call.type.kind == "decimal":
         return decimals(low, high, call.type, valid)
-    values = bigints(low, np.where(valid, high, 0), what)
-    if np.any(valid & (values == NULL_CODE)):
-        return pa.array(values, mask=~valid)  # the one value that has no word
-    return np.where(valid, values, NULL_CODE)
+    return bigint_column(low, high, valid, what)
 
 
 def _lists(codec: Codec, call: Call, lengths: Words, starts: Words, values: Words) -> pa.Array:

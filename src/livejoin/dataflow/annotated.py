@@ -7,7 +7,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.rows import Delta, Rows
-from livejoin.dataflow.wide import Integers, average_double, average_unscaled, bigints, decimals, integers, variance
+from livejoin.dataflow.wide import (
+    Integers,
+    average_double,
+    average_unscaled,
+    bigint_column,
+    bigints,
+    decimals,
+    integers,
+    variance,
+)
 from livejoin.plan.operators import Annotated, Result
 from livejoin.state.codec import Codec
 
@@ -80,8 +89,7 @@ def _column(result: Result, plan: Annotated, annotation: Words) -> Words | pa.Ar
     if kind == "sum":
         if type_.kind == "decimal":
             return decimals(low, high, type_, some)
-        # Not as codes: a sum may be the one value that stands for NULL there.
-        return pa.array(bigints(np.where(some, low, 0), np.where(some, high, 0), "a sum"), mask=~some)
+        return bigint_column(low, high, some, "a sum")
     total, number = integers(low, high), np.where(some, present, 1)
     if kind == "avg":
         return _average(total, number, some, result)

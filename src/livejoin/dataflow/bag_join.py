@@ -7,20 +7,18 @@ is the fractional edge cover number of the attributes that the changed row does 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.dataflow.arena_join import ArenaState
 from livejoin.dataflow.bag_invariants import check
 from livejoin.kernels import bag_join as kernel
 from livejoin.kernels import bag_layout as b
 from livejoin.kernels import layout as k
-from livejoin.kernels import records
 from livejoin.kernels.errstate import wrapping
 from livejoin.plan.bag_join_plan import BagJoinPlan
-from livejoin.state.arena import Arena
 from livejoin.state.bag_table import too_large
 
 Words = npt.NDArray[np.int64]
@@ -43,7 +41,7 @@ class BagDelta:
     versions: Words
 
 
-class BagJoin:
+class BagJoin(ArenaState[BagJoinPlan]):
     """State and operations of the join inside a bag; mutable.
 
     Args:
@@ -52,28 +50,8 @@ class BagJoin:
     """
 
     def __init__(self, plan: BagJoinPlan, name: str) -> None:
-        self.plan = plan
+        super().__init__(plan)
         self._name = name
-        first = int(plan.words[b.B_FIRST_TABLE])
-        headers = [int(plan.words[first + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
-        self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
-
-    def load(
-        self,
-        table: int,
-        rows: Words,
-        words: Words,
-        stride: int,
-        first: int,
-        factors: Words,
-        sources: Words | None = None,
-    ) -> None:
-        """Bring base rows' values into their records, before the events that name them; as `MultiwayJoin.load`."""
-        at = rows if sources is None else sources
-        while records.load(self.arena.words, self.plan.words, table, rows, at, words[first:], stride) == k.NEED_SPACE:
-            self.arena.grow()
-        if factors.shape[0]:
-            records.load_factors(self.arena.words, self.plan.words, table, rows, factors)
 
     def maintain(self, events: Words, capacity: int | None = None) -> BagDelta:
         """Apply events in order; what the bag gains and loses.
@@ -101,24 +79,6 @@ class BagJoin:
         whole = np.concatenate(parts, axis=1)
         behind = self.plan.columns
         return BagDelta(whole[:behind], whole[behind + b.O_WEIGHT], whole[behind + b.O_VERSION])
-
-    @property
-    def registered(self) -> int:
-        """Tuples in the state."""
-        return int(self.arena.words[k.H_REGISTERED])
-
-    @property
-    def probes(self) -> int:
-        """Look-ups of keys so far."""
-        return int(self.arena.words[k.H_PROBES])
-
-    def arrays(self) -> dict[str, Words]:
-        """The state as flat arrays."""
-        return {"arena": self.arena.words}
-
-    def restore(self, arrays: Mapping[str, Words]) -> None:
-        """Take over the state of a join with the same plan."""
-        self.arena.words = arrays["arena"]
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

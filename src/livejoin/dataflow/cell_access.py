@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.dataflow.join_access import JoinAccess, Values
-from livejoin.errors import CapacityError
+from livejoin.dataflow.sizes import exactly
 
 Words = npt.NDArray[np.int64]
-
-_MAX_COUNT = 9.0e18
 
 
 class CellAccess:
@@ -33,9 +31,7 @@ class CellAccess:
         ends = [0]
         for part in self._parts:
             ends.append(ends[-1] + part.total())
-        if ends[-1] > _MAX_COUNT:
-            msg = f"the result has about {float(ends[-1]):.3g} rows, more than 64 bits count"
-            raise CapacityError(msg)
+        exactly(ends[-1])
         return ends[1:]
 
     def total(self) -> int:

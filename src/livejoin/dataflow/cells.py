@@ -23,6 +23,7 @@ from livejoin.dataflow.cell_rows import CellRows
 from livejoin.dataflow.join_access import RowIndexes
 from livejoin.dataflow.merge import halve, merged, sorted_pieces
 from livejoin.dataflow.multiway import DeltaChunk
+from livejoin.dataflow.sizes import MAX_COUNT
 from livejoin.dataflow.workers import Workers
 from livejoin.kernels import layout as k
 from livejoin.kernels import route as kernel
@@ -41,8 +42,6 @@ LEAST_WORK = 256
 
 Handing over tasks takes 30 microseconds, as long as 90 events without output, of which another thread saves the half.
 """
-
-_MAX_COUNT = 9.0e18
 
 
 class Join(Protocol):
@@ -158,7 +157,7 @@ class CellJoin:
     def size(self) -> int | float:
         """Size of the result with multiplicities; about, as a float, beyond 64 bits. Cost: O(rows)."""
         total = sum(self._run([cell.join.size for cell in self.cells], self.registered))
-        return float(total) if total > _MAX_COUNT else total
+        return float(total) if total > MAX_COUNT else total
 
     @property
     def weighed(self) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.dataflow.arena_invariants import block_span, check_tiling, directory_spans, record_spans
 from livejoin.kernels import dyn_layout as y
 from livejoin.kernels import layout as k
 from livejoin.plan.dyn_plan import DynPlan
@@ -240,40 +241,16 @@ class State:
 
     def check_memory(self) -> None:
         """Every word below the bump pointer belongs to exactly one thing."""
-        spans: list[tuple[int, int]] = [(0, self.plan.header_words)]
-        for position, use in enumerate(self.plan.tables):
-            descriptor = int(self.plan.words[k.P_FIRST_TABLE]) + position * k.PLAN_TABLE
-            header = int(self.plan.words[descriptor + k.PT_HEADER])
-            table = self.word(header + k.T_CHUNKS)
-            spans.append((table, 1 << self.word(header + k.T_CLASS)))
-            spans += [(self.word(table + i), use.stride * k.CHUNK_ROWS) for i in range(self.word(header + k.T_COUNT))]
+        spans = list(record_spans(self.plan, self.m))
         sizes = {
             self.node(i, y.N_DIRECTORY): self.node(i, y.N_ENTRY)
             for i, node in enumerate(self.plan.nodes)
             if node.parent is not None
         }
         for directory, size in sizes.items():
-            spans.append((self.word(directory + k.D_SLOTS), 1 << self.word(directory + k.D_LOG)))
             entries = self.entries(directory)
             assert len(entries) == self.word(directory + k.D_COUNT), "entries are counted"
-            spans += [(entry, size) for entry in entries]
-            spans += [(at, size) for at in self._list(self.word(directory + k.D_FREE))]
+            spans += directory_spans(self.m, directory, entries, size)
         words = [self.word(holder) for holder in self.blocks]
-        spans += [(w & k.REF_MASK, 1 << (w >> k.CLASS_SHIFT)) for w in words if w]
-        for size_class in range(k.SIZE_CLASSES):
-            free = self._list(self.word(k.H_FREE + size_class))
-            assert (self.word(k.H_CLASSES) >> size_class & 1) == bool(free), "the set of free classes"
-            spans += [(at, 1 << size_class) for at in free]
-        end = 0
-        for begin, size in sorted(spans):
-            assert begin == end, f"words {end} to {begin} are lost or used twice"
-            end = begin + size
-        assert end == self.word(k.H_BUMP), "the bump pointer stands behind the last word"
-
-    def _list(self, at: int) -> list[int]:
-        """The members of a free list."""
-        found = []
-        while at:
-            found.append(at)
-            at = self.word(at)
-        return found
+        spans += [block_span(w) for w in words if w]
+        check_tiling(self.m, spans)

@@ -22,10 +22,10 @@ from livejoin.dataflow.join_access import RowIndexes
 from livejoin.dataflow.leaf import AnnotatedLeaf, AnyJoin, ScanLeaf, make_leaf
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.rows import Delta, Rows, concatenate
+from livejoin.dataflow.sizes import exactly
 from livejoin.dataflow.store import Store, make_store, used_words
 from livejoin.dataflow.store_access import store_access
 from livejoin.dataflow.workers import Workers
-from livejoin.errors import CapacityError
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
@@ -127,11 +127,7 @@ class Flow:
         Raises:
             CapacityError: They are beyond 64 bits.
         """
-        size = self.size()
-        if isinstance(size, float):
-            msg = f"the result has about {size:.3g} rows, more than 64 bits count"
-            raise CapacityError(msg)
-        return size
+        return exactly(self.size())
 
     def arrays(self) -> dict[str, Words]:
         """The whole state as flat arrays."""

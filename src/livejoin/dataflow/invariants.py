@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.dataflow.arena_invariants import block_span, check_tiling, directory_spans, record_spans
 from livejoin.kernels import layout as k
 from livejoin.plan import PhysicalPlan
 
@@ -269,36 +270,13 @@ class State:
 
     def check_memory(self) -> None:
         """Every word below the bump pointer belongs to exactly one thing."""
-        spans: list[tuple[int, int]] = [(0, self.plan.header_words)]
-        for position, use in enumerate(self.plan.tables):
-            descriptor = int(self.plan.words[k.P_FIRST_TABLE]) + position * k.PLAN_TABLE
-            header = int(self.plan.words[descriptor + k.PT_HEADER])
-            table = self.word(header + k.T_CHUNKS)
-            spans.append((table, 1 << self.word(header + k.T_CLASS)))
-            spans += [(self.word(table + i), use.stride * k.CHUNK_ROWS) for i in range(self.word(header + k.T_COUNT))]
+        spans = list(record_spans(self.plan, self.m))
         for directory in self.plan.directories:
-            spans.append((self.word(directory + k.D_SLOTS), 1 << self.word(directory + k.D_LOG)))
-            size = self._entry_layout(directory)[2]
-            spans += [(entry, size) for entry in self.entries(directory)]
-            at = self.word(directory + k.D_FREE)
-            while at:
-                spans.append((at, size))
-                at = self.word(at)
+            spans += directory_spans(self.m, directory, self.entries(directory), self._entry_layout(directory)[2])
         holders = [slot + k.S_BLOCK for slot in self.slot_child]
         for slot, child in self.slot_child.items():
             if self.node(child, k.N_LINKED):
                 holders.append(slot + k.E_PARENT_BLOCK)
         words = [self.word(holder) for holder in holders]
-        spans += [(w & k.REF_MASK, 1 << (w >> k.CLASS_SHIFT)) for w in words if w]
-        for size_class in range(k.SIZE_CLASSES):
-            at = self.word(k.H_FREE + size_class)
-            assert (self.word(k.H_CLASSES) >> size_class & 1) == (at > 0), "the set of free classes"
-            while at:
-                spans.append((at, 1 << size_class))
-                at = self.word(at)
-        spans.sort()
-        end = 0
-        for begin, size in spans:
-            assert begin == end, f"words {end} to {begin} are lost or used twice"
-            end = begin + size
-        assert end == self.word(k.H_BUMP), "the bump pointer stands behind the last word"
+        spans += [block_span(w) for w in words if w]
+        check_tiling(self.m, spans)

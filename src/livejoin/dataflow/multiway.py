@@ -8,26 +8,24 @@ every event, what `scan` enumerates is the query's result over the rows given so
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.dataflow.arena_join import ArenaJoin
 from livejoin.dataflow.invariants import check
-from livejoin.errors import CapacityError
-from livejoin.kernels import counting, records
+from livejoin.kernels import counting
 from livejoin.kernels import layout as k
 from livejoin.kernels import maintain as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.plan.physical import PhysicalPlan
-from livejoin.state.arena import Arena
 
 Words = npt.NDArray[np.int64]
 
 OUTPUT_BYTES = 4 << 20
 SEGMENTS = 1 << 15
-_MAX_COUNT = 9.0e18
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +55,7 @@ class DeltaChunk:
         return np.diff(self.starts, append=self.rows)
 
 
-class MultiwayJoin:
+class MultiwayJoin(ArenaJoin[PhysicalPlan]):
     """State and operations of one maintained join; mutable.
 
     Args:
@@ -65,40 +63,10 @@ class MultiwayJoin:
     """
 
     def __init__(self, plan: PhysicalPlan) -> None:
-        self.plan = plan
-        first = int(plan.words[k.P_FIRST_TABLE])
-        headers = [int(plan.words[first + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
-        self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
+        super().__init__(plan, counting.count)
         self._cursor = np.zeros(plan.cursor_words, np.int64)
         self._output = np.empty((plan.columns, 0), np.int64)
         self._runs = np.empty((k.RUN_FIELDS, 0), np.int64)
-
-    def load(
-        self,
-        table: int,
-        rows: Words,
-        words: Words,
-        stride: int,
-        first: int,
-        factors: Words | None = None,
-        sources: Words | None = None,
-    ) -> None:
-        """Bring base rows' values into their records, before the events that name them.
-
-        Args:
-            table: Position of the table in the plan.
-            rows: Row ids.
-            words: The base table's rows, flat.
-            stride: Words a base row.
-            first: Offset of a base row's first value.
-            factors: int64 of shape (factors, rows): the values of the table's factors, if it has any.
-            sources: Where each row stands in ``words``, if not under its id.
-        """
-        at = rows if sources is None else sources
-        while records.load(self.arena.words, self.plan.words, table, rows, at, words[first:], stride) == k.NEED_SPACE:
-            self.arena.grow()
-        if factors is not None and factors.shape[0]:
-            records.load_factors(self.arena.words, self.plan.words, table, rows, factors)
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         """Apply events in order; the delta comes in chunks, each a buffer of its own.
@@ -152,62 +120,6 @@ class MultiwayJoin:
                 done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
             if rows:
                 yield output[:, :rows]
-
-    def count(self) -> int:
-        """Size of the result with multiplicities, in O(rows), without enumeration.
-
-        Raises:
-            CapacityError: It is beyond 64 bits.
-        """
-        size = self.size()
-        if isinstance(size, float):
-            msg = f"the result has about {size:.3g} rows, more than 64 bits count"
-            raise CapacityError(msg)
-        return size
-
-    def size(self) -> int | float:
-        """As `count`, but about and as a float where the size is beyond 64 bits."""
-        with wrapping():
-            exact, rough = counting.count(self.arena.words, self.plan.words)
-        return float(rough) if rough > _MAX_COUNT else int(exact)
-
-    @property
-    def weighed(self) -> int:
-        """Changes so far of a multiplicity that stayed positive; only these let one version cancel a result row."""
-        return int(self.arena.words[k.H_WEIGHED])
-
-    @property
-    def registered(self) -> int:
-        """Atom rows in the state."""
-        return int(self.arena.words[k.H_REGISTERED])
-
-    def counters(self) -> dict[str, int]:
-        """Work done so far.
-
-        Returns:
-            ``propagated``: rows that entered or left a semi-join view; ``stopped``: those of them at which propagation
-            stopped, because their key stayed in or out of the projection view; ``touched``: counters and annotations of
-            parent rows that P-UPDATE changed; ``probes``: look-ups of keys in directories.
-        """
-        header = self.arena.words
-        return {
-            "propagated": int(header[k.H_PROPAGATED]),
-            "stopped": int(header[k.H_STOPPED]),
-            "touched": int(header[k.H_TOUCHED]),
-            "probes": int(header[k.H_PROBES]),
-        }
-
-    def arrays(self) -> dict[str, Words]:
-        """The state as flat arrays."""
-        return {"arena": self.arena.words}
-
-    def restore(self, arrays: Mapping[str, Words]) -> None:
-        """Take over the state of a join with the same plan."""
-        self.arena.words = arrays["arena"]
-
-    def sizes(self) -> tuple[int, int]:
-        """Bytes handed out and bytes allocated."""
-        return self.arena.used_bytes, self.arena.capacity_bytes
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

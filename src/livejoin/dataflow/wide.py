@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from livejoin.errors import CapacityError
 from livejoin.schema import SqlType
+from livejoin.state.codec import NULL_CODE
 
 Words = npt.NDArray[np.int64]
 Integers = npt.NDArray[Any]  # Python integers
@@ -41,6 +42,18 @@ def bigints(low: Words, high: Words, what: str) -> Words:
         msg = f"{what} is {value:,}, which BIGINT cannot hold; aggregate a DECIMAL or a DOUBLE instead"
         raise CapacityError(msg)
     return low
+
+
+def bigint_column(low: Words, high: Words, valid: npt.NDArray[np.bool_], what: str) -> Words | pa.Array:
+    """Two-word integers as a BIGINT column, NULL where not ``valid``: words, or Arrow if a value has no word.
+
+    Raises:
+        CapacityError: A valid one does not fit; ``what`` names the column.
+    """
+    values = bigints(np.where(valid, low, 0), np.where(valid, high, 0), what)
+    if np.any(valid & (values == NULL_CODE)):
+        return pa.array(values, mask=~valid)
+    return np.where(valid, values, NULL_CODE)
 
 
 def decimals(low: Words, high: Words, type_: SqlType, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
