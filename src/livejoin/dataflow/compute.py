@@ -1,4 +1,4 @@
-"""Expressions and predicates over rows, evaluated by DuckDB a batch at a time."""
+"""Expressions and predicates over rows, evaluated a batch at a time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from livejoin.dataflow.rows import Rows
 from livejoin.plan.operators import Compute
+from livejoin.query.condition import holds
 from livejoin.query.expression import evaluate, select_true
 
 Words = npt.NDArray[np.int64]
@@ -28,7 +29,7 @@ def compute(plan: Compute, rows: Rows) -> tuple[Rows, Words]:
     """
     kept = np.arange(rows.length)
     if plan.predicate is not None:
-        kept = np.flatnonzero(select_true(plan.predicate, rows.table()))
+        kept = np.flatnonzero(kept_rows(plan, rows))
         rows = rows.take(kept)
     expressions = [output.source for output in plan.outputs if isinstance(output.source, str)]
     computed = iter(evaluate(expressions, rows.table()) if expressions else ())
@@ -39,3 +40,15 @@ def compute(plan: Compute, rows: Rows) -> tuple[Rows, Words]:
         else:
             columns.append(next(computed).cast(output.type))
     return Rows(rows.codec, plan.types, columns, kept.shape[0]), kept
+
+
+def kept_rows(plan: Compute, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Which rows the predicate of a projection is true for.
+
+    Raises:
+        ExpressionError: DuckDB cannot evaluate it on some row.
+    """
+    if plan.condition is not None:
+        return holds(plan.condition, rows.arrow)
+    assert plan.predicate is not None
+    return select_true(plan.predicate, rows.table())

@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.dataflow.access import Access, KeyedAccess
-from livejoin.dataflow.compute import compute
+from livejoin.dataflow.compute import compute, kept_rows
 from livejoin.dataflow.rows import Rows
 from livejoin.dataflow.same_values import same_rows
 from livejoin.dataflow.store_access import TopKAccess
 from livejoin.errors import ReadError
 from livejoin.plan.operators import Compute
-from livejoin.query.expression import select_true
 from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
@@ -50,11 +49,10 @@ class ComputeAccess:
     @cached_property
     def _kept(self) -> tuple[Words, Words]:
         """Of the rows that the condition is true for, the first rank below and the rows up to each."""
-        assert self._plan.predicate is not None
         begins, times = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         before = 0
         for rows, weights in self._scan(_BATCH):
-            kept = select_true(self._plan.predicate, rows.table())
+            kept = kept_rows(self._plan, rows)
             ends = before + np.cumsum(weights)
             begins.append((ends - weights)[kept])
             times.append(weights[kept])

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from livejoin.plan.operators import JoinPlan
 from livejoin.plan.physical import TableUse
 from livejoin.query import ConjunctiveQuery
+from livejoin.query.condition import holds, table_columns
 from livejoin.query.expression import evaluate, select_each_true
 from livejoin.state.codec import NULL_CODE
 
@@ -52,16 +53,17 @@ def atom_masks(query: ConjunctiveQuery, table: str, rows: pa.Table, words: Words
     Raises:
         ExpressionError: DuckDB cannot evaluate a predicate on some row.
     """
-    atoms = [i for i, atom in enumerate(query.atoms) if atom.table.name == table]
-    filtered = [i for i in atoms if query.atoms[i].predicate is not None]
-    predicates = [p for i in filtered if (p := query.atoms[i].predicate) is not None]
-    chosen = dict(zip(filtered, select_each_true(predicates, rows), strict=True)) if predicates else {}
+    atoms = {i: atom for i, atom in enumerate(query.atoms) if atom.table.name == table}
+    columns = table_columns(rows)
+    simple = {i: holds(atom.condition, columns) for i, atom in atoms.items() if atom.condition is not None}
+    others = {i: atom.predicate for i, atom in atoms.items() if atom.predicate is not None and i not in simple}
+    chosen = simple | dict(zip(others, select_each_true(list(others.values()), rows), strict=True))
     masks = np.zeros(words.shape[1], np.int64)
-    for i in atoms:
-        holds = chosen[i].copy() if i in chosen else np.ones(words.shape[1], bool)
+    for i, atom in atoms.items():
+        taken = chosen[i].copy() if i in chosen else np.ones(words.shape[1], bool)
         for variable in query.join_variables(i):
-            holds &= words[query.atoms[i].column_of(variable)] != NULL_CODE
-        masks |= holds.astype(np.int64) << i
+            taken &= words[atom.column_of(variable)] != NULL_CODE
+        masks |= taken.astype(np.int64) << i
     return masks
 
 

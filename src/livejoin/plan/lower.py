@@ -67,7 +67,8 @@ def lower(relation: Relation, by: Compiler) -> Operator:
         case Join():
             return Scan(by.plan(relation.query), relation.types)
         case Project():
-            return Compute(lower(relation.input, by), relation.outputs, relation.types, relation.predicate)
+            below = lower(relation.input, by)
+            return Compute(below, relation.outputs, relation.types, relation.predicate, relation.condition)
         case Distinct():
             return _distinct(relation, by)
         case Aggregate():

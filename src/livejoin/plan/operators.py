@@ -17,6 +17,7 @@ from livejoin.plan.dyn_plan import DynPlan
 from livejoin.plan.partition import Partition
 from livejoin.plan.physical import PhysicalPlan
 from livejoin.query import Output
+from livejoin.query.condition import Condition
 from livejoin.query.relational import Call, SetKind, SortKey
 from livejoin.schema import SqlType
 
@@ -91,6 +92,7 @@ class Compute:
     outputs: tuple[Output, ...]
     types: tuple[SqlType, ...]
     predicate: str | None
+    condition: Condition | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from livejoin.query.condition import Condition
 from livejoin.schema import Table
 
 
@@ -30,6 +31,7 @@ class Atom:
         variables: The variable of each of ``columns``, distinct within the atom.
         predicate: A DuckDB expression of type BOOLEAN over the table's columns (double-quoted, unqualified names), or
             None. Rows for which it is not true do not take part. It need not repeat that join columns are not NULL.
+        condition: The predicate as Arrow's kernels evaluate it, over the table's columns; None if it is not simple.
     """
 
     alias: str
@@ -37,6 +39,7 @@ class Atom:
     columns: tuple[int, ...]
     variables: tuple[str, ...]
     predicate: str | None = None
+    condition: Condition | None = None
 
     def column_of(self, variable: str) -> int:
         """The table's column that carries a variable."""

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from livejoin.query.condition import Condition
 from livejoin.query.conjunctive import ConjunctiveQuery, Output, Product
 from livejoin.schema import SqlType
 
@@ -45,12 +46,14 @@ class Project:
         outputs: The columns; each copies one (its position) or is a DuckDB expression over ``c0``, ``c1``, ... .
         types: Their types.
         predicate: A DuckDB expression of type BOOLEAN over ``c0``, ``c1``, ..., or None.
+        condition: The predicate as Arrow's kernels evaluate it; None if it is not simple.
     """
 
     input: Relation
     outputs: tuple[Output, ...]
     types: tuple[SqlType, ...]
     predicate: str | None = None
+    condition: Condition | None = None
 
     @property
     def schema(self) -> pa.Schema:

@@ -18,6 +18,7 @@ from livejoin.sql.duckdb_text import REF, bound_column, check_scalar, expression
 from livejoin.sql.order import Order, SortBy
 from livejoin.sql.outputs import Item, no_column_type
 from livejoin.sql.result_types import column_type
+from livejoin.sql.simple_condition import simple_condition
 from livejoin.sql.source import Source, shown
 
 
@@ -54,7 +55,8 @@ def project(
         if found != pa.bool_():
             msg = f"the condition {shown(written)} has the type {found}; a condition is BOOLEAN"
             raise source.error(SqlTypeError, msg, at)
-    return Project(relation, tuple(outputs), tuple(types), predicate)
+    simple = simple_condition(predicate, schema) if predicate else None
+    return Project(relation, tuple(outputs), tuple(types), predicate, simple)
 
 
 def first_rows(

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from livejoin.query.conjunctive import Atom, ColumnRef
 from livejoin.sql.from_clause import Equality
 from livejoin.sql.scope import Relation, Scope
+from livejoin.sql.simple_condition import simple_condition
 
 
 def classes(equalities: Iterable[Equality]) -> tuple[tuple[ColumnRef, ...], ...]:
@@ -95,10 +96,12 @@ def _inner_equalities(relation: Relation, equal: tuple[tuple[ColumnRef, ...], ..
 def _atom(relation: Relation, variable_of: dict[ColumnRef, str], predicates: tuple[str, ...]) -> Atom:
     refs = sorted(ref for ref in variable_of if ref.atom == relation.atom)
     distinct = tuple(dict.fromkeys(predicates))
+    predicate = distinct[0] if len(distinct) == 1 else " AND ".join(f"({p})" for p in distinct) or None
     return Atom(
         alias=relation.alias,
         table=relation.table,
         columns=tuple(ref.column for ref in refs),
         variables=tuple(variable_of[ref] for ref in refs),
-        predicate=distinct[0] if len(distinct) == 1 else " AND ".join(f"({p})" for p in distinct) or None,
+        predicate=predicate,
+        condition=simple_condition(predicate, relation.table.arrow) if predicate else None,
     )
