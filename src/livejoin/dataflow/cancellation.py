@@ -29,21 +29,45 @@ def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[Delta
         lines: The lines of the chunks' words that make a row.
     """
     kept = [chunk for chunk in chunks if chunk.rows]
-    if not kept:
+    if not chunks_may_cancel(kept):
         return kept
     signs = np.concatenate([np.repeat(chunk.signs, chunk.lengths()) for chunk in kept])
-    if (signs == signs[0]).all():
-        return kept
     columns = [np.concatenate([chunk.words[line] for chunk in kept]) for line in lines]
     columns.append(np.concatenate([np.repeat(chunk.versions, chunk.lengths()) for chunk in kept]))
-    hashes = _hashes(columns)
-    gone = _cancelled(columns, signs, hashes, _on_both_sides(hashes, signs))
-    if not gone.size:
-        return kept
-    stays = np.ones(signs.shape[0], bool)
-    stays[gone] = False
-    parts = np.split(stays, np.cumsum([chunk.rows for chunk in kept])[:-1])
+    parts = np.split(stays(columns, signs), np.cumsum([chunk.rows for chunk in kept])[:-1])
     return [_filtered(chunk, part) for chunk, part in zip(kept, parts, strict=True) if part.any()]
+
+
+def chunks_may_cancel(chunks: Sequence[DeltaChunk]) -> bool:
+    """Whether some version of a delta has deletions and insertions; O(segments)."""
+    empty = np.empty(0, np.int64)
+    signs = np.concatenate([empty, *(chunk.signs for chunk in chunks)])
+    return may_cancel(signs, np.concatenate([empty, *(chunk.versions for chunk in chunks)]))
+
+
+def may_cancel(signs: Words, versions: Words) -> bool:
+    """Whether some version has deletions and insertions.
+
+    >>> may_cancel(np.array([1, -1, 1]), np.array([5, 6, 6])), may_cancel(np.array([1, -1]), np.array([5, 6]))
+    (True, False)
+    """
+    return np.intersect1d(versions[signs < 0], versions[signs > 0]).size > 0
+
+
+def stays(columns: Sequence[Words], signs: Words) -> npt.NDArray[np.bool_]:
+    """Which rows are left; cost as for `net_chunks`.
+
+    Args:
+        columns: At least one: the words of the rows, and their versions as one more.
+        signs: +1 for an insertion, -1 for a deletion.
+
+    >>> stays([np.array([7, 7, 8, 7])], np.array([-1, 1, 1, 1])).tolist()
+    [False, False, True, True]
+    """
+    left = np.ones(signs.shape[0], bool)
+    hashes = _hashes(columns)
+    left[_cancelled(columns, signs, hashes, _on_both_sides(hashes, signs))] = False
+    return left
 
 
 def _on_both_sides(hashes: npt.NDArray[np.uint64], signs: Words) -> Words:

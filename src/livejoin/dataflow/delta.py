@@ -13,9 +13,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from livejoin.dataflow.cancellation import net_chunks
+from livejoin.dataflow.cancellation import chunks_may_cancel, may_cancel, net_chunks, stays
 from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.rows import Delta
 from livejoin.dataflow.same_values import same_values
@@ -108,7 +107,7 @@ def delta_table(
             return pa.concat_tables(tables) if tables else delta_schema(query.schema).empty_table()
         consolidate = False
     table = pa.concat_tables([table for _, table in pieces])
-    return cancel(table) if consolidate and pc.count_distinct(table[CHANGE_TYPE]).as_py() > 1 else table
+    return cancel(table) if consolidate and chunks_may_cancel([chunk for chunk, _ in pieces]) else table
 
 
 def _versions(versions: Words, lengths: Words) -> pa.Array:
@@ -176,11 +175,20 @@ def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
     """
     if delta.pairs is not None:
         return _replacements(delta, delta.pairs, schema)
-    kinds = _KINDS.take(pa.array((delta.weights > 0).astype(np.int8)))
     copies = np.repeat(np.arange(delta.weights.shape[0]), np.abs(delta.weights))
-    columns = [delta.rows.arrow(i) for i in range(len(delta.rows.types))]
-    table = pa.table([*columns, kinds, pa.array(delta.versions)], schema=delta_schema(schema))
-    return cancel(table.take(pa.array(copies)))
+    signs, versions = np.sign(delta.weights)[copies], delta.versions[copies]
+    both = may_cancel(signs, versions)
+    held = [delta.rows.column(i) for i in range(len(delta.rows.types))]
+    words = [column for column in held if isinstance(column, np.ndarray)]
+    if both and len(words) == len(held):
+        left = np.flatnonzero(stays([*(column[copies] for column in words), versions], signs))
+        copies, signs, versions = copies[left], signs[left], versions[left]
+    order = np.lexsort((signs, versions))
+    rows = delta.rows.take(copies[order])
+    kinds = _KINDS.take(pa.array((signs[order] > 0).astype(np.int8)))
+    columns = [rows.arrow(i) for i in range(len(held))]
+    table = pa.table([*columns, kinds, pa.array(versions[order])], schema=delta_schema(schema))
+    return cancel(table) if both and len(words) < len(held) else table
 
 
 def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:
