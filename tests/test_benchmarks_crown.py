@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import signal
+import subprocess
 import sys
 import tarfile
+import time
 from collections import Counter
 from dataclasses import replace
 from io import BytesIO
@@ -311,6 +315,83 @@ def test_results_are_read_and_shown_again(tmp_path: Path, capsys: pytest.Capture
     assert len(report.read([file, file])["lambda"]) == 2 * len(results()["lambda"])
     assert main(["crown", "--results", str(file)]) == 0
     assert "then over the limit: 60 s" in capsys.readouterr().out
+
+
+def test_written_results_are_the_old_ones_or_the_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "crown.json"
+    report.write({}, file, benchmark="crown")
+    report.write(results(), file, benchmark="crown")
+    assert report.read([file]) == results()
+    assert json.loads(file.read_text()) == json.loads(json.dumps(report.as_json(results(), benchmark="crown")))
+
+    def interrupted(part: Path, text: str) -> None:
+        with part.open("w") as out:
+            out.write(text[: len(text) // 2])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        report.write({}, file)
+    assert report.read([file]) == results()
+    assert list(tmp_path.iterdir()) == [file]
+
+
+STUCK = """#!/bin/sh
+sleep 600 &
+echo $$ $! > {pids}.part && mv {pids}.part {pids}
+wait
+"""
+ENDED = """
+import runpy, sys
+from benchmarks.crown import experiments, measure
+from tests_of_crown import STAR, results, stream_of
+stuck = measure.System("stuck", "stuck", True, sys.argv.pop())
+def experiment(setting):
+    yield results()["threads"][0]
+    stream = stream_of(STAR)
+    yield setting.run(stuck, STAR, stream, "delta")
+experiments.EXPERIMENTS["threads"] = experiment
+runpy.run_module("benchmarks", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_ended_ends_what_it_started_and_keeps_what_it_measured(
+    tmp_path: Path, sent: signal.Signals, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, pids, stuck = tmp_path / "crown.json", tmp_path / "pids", tmp_path / "python"
+    stuck.write_text(STUCK.format(pids=pids))
+    stuck.chmod(0o755)
+    program = ENDED.replace("tests_of_crown", Path(__file__).stem)
+    options = ["crown", "--small", "--only", "threads", "--json", str(file), str(stuck)]
+    path = os.pathsep.join(map(str, filter(None, sys.path)))
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *options],
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        until = time.monotonic() + 60
+        while not pids.exists() and run.poll() is None and time.monotonic() < until:
+            time.sleep(0.02)
+        run.send_signal(sent)
+        said = run.communicate(timeout=60)[1]
+    assert run.returncode == code, said
+    assert "--results" in said and "Traceback" not in said
+    left, until = pids.read_text().split(), time.monotonic() + 10
+    while any(map(running, left)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(map(running, left))
+    assert not list(tmp_path.glob("crown-*")), "the folder of the measurement is gone"
+    assert report.read([file]) == {"threads": results()["threads"][:1]}
+    assert main(["crown", "--results", str(file)]) == 0
+    assert "number of threads" in " ".join(capsys.readouterr().out.split())
+
+
+def running(process: str) -> bool:
+    """Whether a process runs; one that has ended may stand there until its parent asks for it."""
+    listed = subprocess.run(["ps", "-o", "stat=", "-p", process], check=False, capture_output=True, text=True)
+    return bool(listed.stdout.strip()) and not listed.stdout.strip().startswith("Z")
 
 
 def test_pictures(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from benchmarks.crown.experiments import EXPERIMENTS, Setting
 from benchmarks.crown.measure import Measurement
 from benchmarks.crown.plots import MissingPackageError, draw
 from benchmarks.crown.registry import systems
-from benchmarks.crown.report import Results, as_json, read, show
+from benchmarks.crown.report import Results, read, show, write
 from benchmarks.crown.snb import Network, load_network
 from benchmarks.crown.streams import load_temporal
 from benchmarks.figures import WrongAnswerError
@@ -41,7 +40,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--python-flink", metavar="PYTHON", help="an interpreter with apache-flink (by default this one)"
     )
     parser.add_argument("--multi-join", action="store_true", help="also run Flink with its multi-way join operator")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all measurements to FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements to FILE, after each one")
     parser.add_argument("--results", type=Path, nargs="+", metavar="FILE", help="measure nothing, show what FILEs hold")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", help="also draw them, as PNG and SVG, into FOLDER")
 
@@ -59,7 +58,14 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
     if not setting.graphs:
         notes.print("[red]give --graph FILE, --small or --results FILE[/]")
         return 2
-    about = {"benchmark": "crown", "limit": given.limit, "window": given.window, "copies": setting.copies}
+    about = {
+        "benchmark": "crown",
+        "limit": given.limit,
+        "window": given.window,
+        "copies": setting.copies,
+        "days": setting.days,
+        "graphs": _sizes(setting),
+    }
     results: dict[str, list[Measurement]] = {}
     try:
         for name in chosen:
@@ -68,8 +74,13 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
                 results[name].append(measurement)
                 notes.print(f"[dim]{name}: {_line(measurement)}[/]", highlight=False)
                 if given.json:
-                    written = as_json(results, **about, days=setting.days, graphs=_sizes(setting))
-                    given.json.write_text(json.dumps(written, indent=1) + "\n")
+                    write(results, given.json, **about)
+    except KeyboardInterrupt:
+        notes.print(f"[red]interrupted[/]; {_kept(results, given.json)}", highlight=False)
+        return 130
+    except SystemExit:  # SIGTERM
+        notes.print(f"[red]ended from outside[/]; {_kept(results, given.json)}", highlight=False)
+        raise
     except WrongAnswerError as error:
         notes.print(f"[red]wrong answer:[/] {error}")
         return 1
@@ -124,6 +135,15 @@ def little_network() -> Network:
         tags=np.arange(8),
         tag_names=tuple(f"tag {i}" for i in range(8)),
     )
+
+
+def _kept(results: Results, file: Path | None) -> str:
+    """What remains of a run that ends early."""
+    if not any(results.values()):
+        return "nothing was measured yet"
+    if file is None:
+        return "what was measured is lost, as there is no --json FILE"
+    return f"{file} has what was measured; --results {file} shows it"
 
 
 def _sizes(setting: Setting) -> dict[str, int]:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -175,22 +175,23 @@ def measure(
         folder = Path(name)
         stream.write(folder, query.tables)
         job.write(folder)
-        for line in _lines(system, folder, limit):
-            if "stopped" in line:
-                status, why = line["stopped"], line["reason"]
-            elif "skipped" in line:
-                status, why = "skipped", line["skipped"]
-            elif "ready" in line:
-                idle = line["bytes"]
-            else:
-                right = (answers.count if mode == "count" else answers.at)(query, stream, line["point"])
-                answer = answer_of(line, query)
-                if answer != right:
-                    status, why = "WRONG", f"after {line['point']:,} changes: {answer}, right is {right}"
-                    break
-                used = ("point", "seconds", "bytes", "rows", "hashes", "csv", "json")
-                more = {key: value for key, value in line.items() if key not in used}
-                found.append(Point(line["point"], line["seconds"], right.rows, line["bytes"], more))
+        with contextlib.closing(_lines(system, folder, limit)) as lines:  # the process ends before its folder goes
+            for line in lines:
+                if "stopped" in line:
+                    status, why = line["stopped"], line["reason"]
+                elif "skipped" in line:
+                    status, why = "skipped", line["skipped"]
+                elif "ready" in line:
+                    idle = line["bytes"]
+                else:
+                    right = (answers.count if mode == "count" else answers.at)(query, stream, line["point"])
+                    answer = answer_of(line, query)
+                    if answer != right:
+                        status, why = "WRONG", f"after {line['point']:,} changes: {answer}, right is {right}"
+                        break
+                    used = ("point", "seconds", "bytes", "rows", "hashes", "csv", "json")
+                    more = {key: value for key, value in line.items() if key not in used}
+                    found.append(Point(line["point"], line["seconds"], right.rows, line["bytes"], more))
     if status == "WRONG" and not system.peer:
         msg = f"{system.name}, {query.name} over {stream.name}, {mode}: {why}; a wrong answer has no speed"
         raise WrongAnswerError(msg)
@@ -200,9 +201,10 @@ def measure(
     )
 
 
-def _lines(system: System, folder: Path, limit: float) -> Iterator[dict[str, Any]]:
+def _lines(system: System, folder: Path, limit: float) -> Generator[dict[str, Any], None, None]:
     """What the process says; a last line tells if it was stopped or failed."""
     path = os.pathsep.join(filter(None, [str(_ROOT / "src"), str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    said: queue.Queue[str | None] = queue.Queue()
     with (folder / "errors.txt").open("w+") as errors:
         process = subprocess.Popen(
             [system.python, "-m", f"benchmarks.crown.systems.{system.module}", str(folder)],
@@ -213,21 +215,21 @@ def _lines(system: System, folder: Path, limit: float) -> Iterator[dict[str, Any
             text=True,
             start_new_session=True,
         )
-        said: queue.Queue[str | None] = queue.Queue()
-        reader = threading.Thread(target=_read, args=(process, said), daemon=True)
-        reader.start()
-        deadline = time.monotonic() + START + limit
+        patience = 0.0
         try:
+            threading.Thread(target=_read, args=(process, said), daemon=True).start()
+            deadline = time.monotonic() + START + limit
             while (line := said.get(timeout=max(0.0, deadline - time.monotonic()))) is not None:
                 if line.startswith("{"):
                     yield json.loads(line)
                     deadline = time.monotonic() + limit
+            patience = 5.0  # it has said all, and is about to end
         except queue.Empty:
             process.kill()
             yield {"stopped": "over the limit", "reason": f"{limit:g} s a step"}
             return
         finally:
-            _end(process)
+            _end(process, patience)
         if process.returncode:
             errors.seek(0)
             yield {"stopped": "failed", "reason": f"exit code {process.returncode}: {reason(errors.read())}"}
@@ -247,11 +249,11 @@ def _read(process: subprocess.Popen[str], said: queue.Queue[str | None]) -> None
     said.put(None)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """Wait for a process that is about to end, or end it, and all that it started; they are a session of their own."""
-    patience = time.monotonic() + 5
+def _end(process: subprocess.Popen[str], patience: float) -> None:
+    """Give a process so many seconds to end, then end it, and all that it started; they are a session of their own."""
+    deadline = time.monotonic() + patience
     ended = os.WEXITED | os.WNOHANG | os.WNOWAIT  # it is not reaped yet, so that its number stays its own
-    while os.waitid(os.P_PID, process.pid, ended) is None and time.monotonic() < patience:
+    while os.waitid(os.P_PID, process.pid, ended) is None and time.monotonic() < deadline:
         time.sleep(0.02)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

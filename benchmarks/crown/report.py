@@ -154,6 +154,16 @@ def as_json(results: Results, **about: Any) -> dict[str, Any]:
     }
 
 
+def write(results: Results, file: Path, **about: Any) -> None:
+    """Write `as_json` to a file, which is the old one or the new one as a whole, whenever this is interrupted."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_text(json.dumps(as_json(results, **about), indent=1) + "\n")
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def _plain(m: Measurement) -> dict[str, Any]:
     return {**asdict(m), "points": [asdict(point) for point in m.points], "reached": m.reached}
 
