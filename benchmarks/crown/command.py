@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -14,6 +16,7 @@ from benchmarks.crown.measure import Measurement
 from benchmarks.crown.plots import MissingPackageError, draw
 from benchmarks.crown.registry import systems
 from benchmarks.crown.report import Results, read, show, write
+from benchmarks.crown.selection import SelectionError, select
 from benchmarks.crown.snb import Network, load_network
 from benchmarks.crown.streams import load_temporal
 from benchmarks.figures import WrongAnswerError
@@ -49,15 +52,16 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
     """Run the experiments; the exit code is 1 if an answer of livejoin was wrong, 2 if the options make no sense."""
     if given.results:
         return _shown(read(given.results), given, screen, notes)
-    chosen = given.only.split(",") if given.only else list(EXPERIMENTS)
-    unknown = [name for name in chosen if name not in EXPERIMENTS]
-    setting = _setting(given)
-    if unknown:
-        notes.print(f"[red]unknown experiment {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}[/]")
+    only, queries = (tuple(named.split(",")) if named else () for named in (given.only, given.queries))
+    sources = {"graph": given.small or bool(given.graph or given.temporal), "snb": given.small or bool(given.snb)}
+    try:
+        selection = select(only, queries, **sources)
+    except SelectionError as error:
+        notes.print(f"[red]{error}[/]", highlight=False)
         return 2
-    if not setting.graphs:
-        notes.print("[red]give --graph FILE, --small or --results FILE[/]")
-        return 2
+    for line in selection.left_out:
+        notes.print(f"[dim]{line}[/]", highlight=False)
+    setting = replace(_setting(given), names=queries)
     about = {
         "benchmark": "crown",
         "limit": given.limit,
@@ -68,18 +72,18 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
     }
     results: dict[str, list[Measurement]] = {}
     try:
-        for name in chosen:
+        for name in selection.experiments:
             results[name] = []
-            for measurement in EXPERIMENTS[name](setting):
+            for measurement in EXPERIMENTS[name].run(setting):
                 results[name].append(measurement)
                 notes.print(f"[dim]{name}: {_line(measurement)}[/]", highlight=False)
                 if given.json:
                     write(results, given.json, **about)
     except KeyboardInterrupt:
-        notes.print(f"[red]interrupted[/]; {_kept(results, given.json)}", highlight=False)
+        notes.print(f"[red]interrupted[/]; {_kept(results, given.json, about)}", highlight=False)
         return 130
     except SystemExit:  # SIGTERM
-        notes.print(f"[red]ended from outside[/]; {_kept(results, given.json)}", highlight=False)
+        notes.print(f"[red]ended from outside[/]; {_kept(results, given.json, about)}", highlight=False)
         raise
     except WrongAnswerError as error:
         notes.print(f"[red]wrong answer:[/] {error}")
@@ -100,7 +104,6 @@ def _shown(results: Results, given: argparse.Namespace, screen: Console, notes: 
 
 def _setting(given: argparse.Namespace) -> Setting:
     compared = systems(given.python_pathway, given.python_flink, given.multi_join)
-    names = tuple(given.queries.split(",")) if given.queries else ()
     if given.small:
         edges = np.random.default_rng(5).integers(0, 60, (SMALL, 2))
         setting = Setting({"small": edges}, little_network(), compared, most=SMALL, copies=2, days=30)
@@ -112,7 +115,7 @@ def _setting(given: argparse.Namespace) -> Setting:
             graphs[given.temporal.name.split(".")[0]] = load_temporal(given.temporal)
         network = load_network(given.snb) if given.snb else None
         setting = Setting(graphs, network, compared, copies=given.snb_scale, days=given.days)
-    setting = replace(setting, limit=given.limit, window=given.window, names=names)
+    setting = replace(setting, limit=given.limit, window=given.window)
     return replace(setting, most=given.edges) if given.edges else setting
 
 
@@ -137,12 +140,13 @@ def little_network() -> Network:
     )
 
 
-def _kept(results: Results, file: Path | None) -> str:
-    """What remains of a run that ends early."""
+def _kept(results: Results, file: Path | None, about: Mapping[str, Any]) -> str:
+    """Keep what was measured in a run that ends early, and say where."""
     if not any(results.values()):
         return "nothing was measured yet"
     if file is None:
         return "what was measured is lost, as there is no --json FILE"
+    write(results, file, **about)  # the end may have come before the last measurement was written
     return f"{file} has what was measured; --results {file} shows it"
 
 
