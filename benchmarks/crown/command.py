@@ -14,7 +14,7 @@ from rich.console import Console
 from benchmarks.crown.experiments import EXPERIMENTS, Setting
 from benchmarks.crown.measure import Measurement
 from benchmarks.crown.plots import MissingPackageError, draw
-from benchmarks.crown.registry import systems
+from benchmarks.crown.registry import CALL, systems
 from benchmarks.crown.report import Results, read, show, write
 from benchmarks.crown.selection import SelectionError, select
 from benchmarks.crown.snb import Network, load_network
@@ -38,6 +38,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=float, default=60, metavar="SECONDS", help="for a step of a measurement (60)")
     parser.add_argument("--only", help=f"experiments, separated by commas: {', '.join(EXPERIMENTS)}")
     parser.add_argument("--queries", help="queries by name, separated by commas; by default all")
+    parser.add_argument(
+        "--call",
+        type=_positive,
+        default=CALL,
+        metavar="N",
+        help=f"changes a call of livejoin where each has a delta of its own ({CALL:,})",
+    )
     parser.add_argument("--python-pathway", metavar="PYTHON", help="an interpreter with pathway (by default this one)")
     parser.add_argument(
         "--python-flink", metavar="PYTHON", help="an interpreter with apache-flink (by default this one)"
@@ -66,6 +73,7 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
         "benchmark": "crown",
         "limit": given.limit,
         "window": given.window,
+        "call": given.call,
         "copies": setting.copies,
         "days": setting.days,
         "graphs": _sizes(setting),
@@ -103,7 +111,7 @@ def _shown(results: Results, given: argparse.Namespace, screen: Console, notes: 
 
 
 def _setting(given: argparse.Namespace) -> Setting:
-    compared = systems(given.python_pathway, given.python_flink, given.multi_join)
+    compared = systems(given.python_pathway, given.python_flink, given.multi_join, given.call)
     if given.small:
         edges = np.random.default_rng(5).integers(0, 60, (SMALL, 2))
         setting = Setting({"small": edges}, little_network(), compared, most=SMALL, copies=2, days=30)
@@ -138,6 +146,14 @@ def little_network() -> Network:
         tags=np.arange(8),
         tag_names=tuple(f"tag {i}" for i in range(8)),
     )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        msg = f"{text} is not a number of changes: at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return number
 
 
 def _kept(results: Results, file: Path | None, about: Mapping[str, Any]) -> str:
