@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import signal
+import subprocess
 import sys
 import tarfile
+import time
 from collections import Counter
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
+import livejoin
 from benchmarks import recompute
 from benchmarks.__main__ import main
-from benchmarks.crown import command, measure, plots, report
+from benchmarks.crown import command, experiments, measure, plots, process, report
 from benchmarks.crown.content import Answers, recomputed
 from benchmarks.crown.enclosing import PATH, enclosing_stream
+from benchmarks.crown.experiments import EXPERIMENTS
 from benchmarks.crown.job import SEQUENCE, SIGN, Job, spread
 from benchmarks.crown.measure import Measurement, Point, System, answer_of
 from benchmarks.crown.queries import GRAPH_QUERIES, SNB_QUERIES, CrownQuery
-from benchmarks.crown.registry import systems
+from benchmarks.crown.registry import CALL, systems
+from benchmarks.crown.selection import select
 from benchmarks.crown.snb import DAY, lift, load_network, snb_stream
 from benchmarks.crown.streams import ChangeStream, graph_stream, load_temporal
 from benchmarks.crown.systems.livejoin import Run, has_threads, labelled
@@ -33,7 +41,7 @@ from benchmarks.figures import WrongAnswerError
 EDGES = np.random.default_rng(4).integers(0, 16, (150, 2)) * 5
 NETWORK = command.little_network()
 QUERIES = [*GRAPH_QUERIES, *SNB_QUERIES, PATH]
-OWN = System("livejoin", "livejoin")
+OWN = systems().main
 HOP3, STAR, Q1, Q3 = (q for q in QUERIES if q.name in ("3-Hop", "star count", "SNB Q1", "SNB Q3"))
 
 
@@ -47,7 +55,7 @@ def stream_of(query: CrownQuery) -> ChangeStream:
 
 
 def job_of(query: CrownQuery, stream: ChangeStream, mode: str, commit: int = 0, algorithm: str = "auto") -> Job:
-    points, options = stream.points((0.3, 0.6, 1.0)), {"algorithm": algorithm}
+    points, options = stream.points((0.3, 0.6, 1.0)), {"algorithm": algorithm, "call": 40}
     texts = (query.own_sql, query.shape, query.tables, query.outputs)
     return Job(query.name, *texts, stream.events, points, mode, commit, options)
 
@@ -78,6 +86,28 @@ def test_livejoin_is_right_in_every_mode(number: int, query: CrownQuery) -> None
         right = recomputed(query.sql, query, stream, int(str(line["point"])))
         assert (line["rows"], line["hashes"]) == (right.rows, str(right.hashes))
     assert any(line["rows"] for line in told), "a result without rows shows nothing"
+
+
+@pytest.mark.parametrize(("call", "calls"), [(40, 7), (10_000, 3)])
+def test_a_call_has_as_many_changes_as_asked_and_ends_at_a_point(
+    call: int, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = stream_of(STAR)
+    job = replace(job_of(STAR, stream, "delta"), options={"algorithm": "auto", "call": call})
+    sizes = []
+    replay = livejoin.Database.replay
+
+    def counted(database: livejoin.Database, changes: dict[str, pa.Table], **more: Any) -> livejoin.Commit:
+        sizes.append(sum(table.num_rows for table in changes.values()))
+        return replay(database, changes, **more)
+
+    monkeypatch.setattr(livejoin.Database, "replay", counted)
+    with recompute.connect() as connection:
+        changes = {name: labelled(table) for name, table in stream.tables.items()}
+        Run(job, changes, connection).all(lambda **_: None)
+    assert max(sizes) <= call
+    assert len(sizes) == calls
+    assert set(job.points) <= set(np.cumsum(sizes).tolist())
 
 
 def test_latency_times_each_change() -> None:
@@ -172,6 +202,13 @@ SNB_FILES = {
 }
 
 
+def snb_folder(path: Path) -> Path:
+    for name, text in SNB_FILES.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text)
+    return path
+
+
 @pytest.mark.parametrize("form", ["archive", "folder"])
 def test_load_network(tmp_path: Path, form: str) -> None:
     path = tmp_path / "data.tar.gz"
@@ -182,10 +219,7 @@ def test_load_network(tmp_path: Path, form: str) -> None:
                 member.size = len(text)
                 archive.addfile(member, BytesIO(text.encode()))
     else:
-        path = tmp_path / "data"
-        for name, text in SNB_FILES.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_text(text)
+        path = snb_folder(tmp_path / "data")
     network = load_network(path)
     assert network.persons[0].tolist() == [7, 8]
     assert network.persons[1].tolist() == [1262390400001, 1262563200000]
@@ -299,9 +333,26 @@ def test_tables_tell_what_ended_early_and_what_is_wrong() -> None:
     assert "10 20 30" in text
     assert "2" in text
     assert "other rows" not in text
+    assert "a call of livejoin has" not in text, "nothing is known of it"
     written = json.loads(json.dumps(report.as_json(results(), benchmark="crown")))
     assert written["experiments"]["lambda"][1]["reached"] == 0.1
     assert written["experiments"]["lambda"][2]["points"] == []
+
+
+def test_tables_tell_the_size_of_a_call() -> None:
+    screen = Console(record=True, width=200)
+    found = [
+        Measurement(name, "3-Hop", "edges", mode, 100, "right", commit=commit, call=call)
+        for name, mode, commit, call in (
+            ("livejoin", "delta", 0, 10_000),
+            ("DYN", "delta", 0, 500),
+            ("Pathway", "delta", 1_000, 0),
+            ("DYN", "quiet", 0, 7),
+        )
+    ]
+    report.show({"runtime": found}, screen)
+    text = " ".join(screen.export_text().split())
+    assert "Where each change has a delta of its own, a call of livejoin has 500 or 10,000 changes." in text
 
 
 def test_results_are_read_and_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -311,6 +362,109 @@ def test_results_are_read_and_shown_again(tmp_path: Path, capsys: pytest.Capture
     assert len(report.read([file, file])["lambda"]) == 2 * len(results()["lambda"])
     assert main(["crown", "--results", str(file)]) == 0
     assert "then over the limit: 60 s" in capsys.readouterr().out
+
+
+def test_written_results_are_the_old_ones_or_the_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "crown.json"
+    report.write({}, file, benchmark="crown")
+    report.write(results(), file, benchmark="crown")
+    assert report.read([file]) == results()
+    assert json.loads(file.read_text()) == json.loads(json.dumps(report.as_json(results(), benchmark="crown")))
+
+    def interrupted(part: Path, text: str) -> None:
+        with part.open("w") as out:
+            out.write(text[: len(text) // 2])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        report.write({}, file)
+    assert report.read([file]) == results()
+    assert list(tmp_path.iterdir()) == [file]
+
+
+STUCK = """#!/bin/sh
+sleep 600 &
+echo $$ $! > {pids}.part && mv {pids}.part {pids}
+wait
+"""
+ENDED = """
+import runpy, sys
+from benchmarks.crown import experiments, measure
+from tests_of_crown import STAR, results, stream_of
+stuck = measure.System("stuck", "stuck", True, sys.argv.pop())
+def experiment(setting):
+    yield results()["threads"][0]
+    stream = stream_of(STAR)
+    yield setting.run(stuck, STAR, stream, "delta")
+experiments.EXPERIMENTS["threads"] = experiments.Experiment(experiment, experiments.CHAINS)
+runpy.run_module("benchmarks", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_ended_ends_what_it_started_and_keeps_what_it_measured(
+    tmp_path: Path, sent: signal.Signals, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, pids, stuck = tmp_path / "crown.json", tmp_path / "pids", tmp_path / "python"
+    stuck.write_text(STUCK.format(pids=pids))
+    stuck.chmod(0o755)
+    program = ENDED.replace("tests_of_crown", Path(__file__).stem)
+    options = ["crown", "--small", "--only", "threads", "--json", str(file), str(stuck)]
+    path = os.pathsep.join(map(str, filter(None, sys.path)))
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *options],
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        until = time.monotonic() + 60
+        while not pids.exists() and run.poll() is None and time.monotonic() < until:
+            time.sleep(0.02)
+        run.send_signal(sent)
+        said = run.communicate(timeout=60)[1]
+    assert run.returncode == code, said
+    assert "--results" in said and "Traceback" not in said
+    left, until = pids.read_text().split(), time.monotonic() + 10
+    while any(map(running, left)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(map(running, left))
+    assert not list(tmp_path.glob("crown-*")), "the folder of the measurement is gone"
+    assert report.read([file]) == {"threads": results()["threads"][:1]}
+    assert main(["crown", "--results", str(file)]) == 0
+    assert "number of threads" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_while_a_process_starts_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: signal.Signals
+) -> None:
+    started = []
+
+    class Signalled(subprocess.Popen[str]):
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            super().__init__(*arguments, **more)
+            started.append(self)
+            signal.raise_signal(sent)  # nobody has this object yet, to end the process by
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Signalled)
+    before = signal.signal(sent, end)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(process.lines_of(["sleep", "600"], tmp_path, 60))
+        assert signal.getsignal(sent) is end
+    finally:
+        signal.signal(sent, before)
+    assert [one.returncode for one in started] == [-signal.SIGKILL]
+
+
+def running(number: str) -> bool:
+    """Whether a process runs; one that has ended may stand there until its parent asks for it."""
+    listed = subprocess.run(["ps", "-o", "stat=", "-p", number], check=False, capture_output=True, text=True)
+    return bool(listed.stdout.strip()) and not listed.stdout.strip().startswith("Z")
 
 
 def test_pictures(tmp_path: Path) -> None:
@@ -344,16 +498,113 @@ def test_command_runs_an_experiment(tmp_path: Path, capsys: pytest.CaptureFixtur
     options = ["--only", "threads", "--queries", "3-Hop", "--edges", "100"]
     assert main(["crown", "--small", *options, "--json", str(written)]) == 0
     found = json.loads(written.read_text())["experiments"]["threads"]
+    assert json.loads(written.read_text())["call"] == CALL == 10_000
+    assert {m["call"] for m in found} == {0}, "these come in commits"
     assert {m["facts"]["threads"] for m in found} == {1, 2, 4}
     assert {m["status"] for m in found} == {"right" if has_threads() else "skipped"}
     assert "number of threads" in " ".join(capsys.readouterr().out.split()), "however the title is wrapped"
 
 
-@pytest.mark.parametrize("options", [["--only", "nothing", "--small"], []])
-def test_command_names_what_it_lacks(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["crown", *options]) == 2
-    said = capsys.readouterr().err
-    assert ("there are runtime" if options else "give --graph FILE") in said
+LACKING = [
+    ([], "give --graph or --temporal FILE, --snb PATH"),
+    (["--small", "--only", "nothing"], "unknown experiment 'nothing'; there are runtime"),
+    (["--small", "--queries", "5-Hop"], "unknown query '5-Hop'; there are 3-Hop"),
+    (
+        ["--small", "--only", "lambda", "--queries", "3-Hop"],
+        "'lambda' has none of the queries 3-Hop; it has 3-Hop over",
+    ),
+    (["--small", "--only", "threads", "--queries", "3-Hop,SNB Q1"], "'SNB Q1' is in none of the experiments threads"),
+    (["--only", "threads", "--snb", "S"], "'threads' needs --graph or --temporal FILE for 3-Hop, 4-Hop projected"),
+    (["--only", "latency", "--queries", "SNB Q2", "--graph", "G"], "'latency' needs --snb PATH for SNB Q2"),
+    (["--queries", "SNB Q2,2-Comb", "--snb", "S"], "'runtime' needs --graph or --temporal FILE for 2-Comb"),
+    (["--only", "scale", "--queries", "SNB Q1,3-Hop"], "FILE for 3-Hop and --snb PATH for SNB Q1"),
+    (["--only", "scale"], "FILE for 3-Hop, 4-Hop projected, star count, or --snb PATH for SNB Q1"),
+]
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "some"])
+def test_a_call_has_a_change(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["crown", "--small", "--call", number])
+    assert "--call" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "message"), LACKING)
+def test_command_names_what_it_lacks(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["crown", *options, "--json", str(tmp_path / "crown.json")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert message in said
+    assert not list(tmp_path.iterdir())
+
+
+EVERY = tuple(EXPERIMENTS)
+
+
+@pytest.mark.parametrize(
+    ("only", "queries", "graph", "snb", "chosen", "left_out"),
+    [
+        ((), (), True, True, EVERY, ()),
+        ((), (), True, False, EVERY, ("runtime", "latency", "scale")),
+        (
+            (),
+            (),
+            False,
+            True,
+            ("runtime", "latency", "lambda", "scale"),
+            tuple(name for name in EVERY if name != "lambda"),
+        ),
+        ((), ("SNB Q1",), False, True, ("runtime", "latency", "scale"), ()),
+        ((), ("3-Hop",), True, False, tuple(name for name in EVERY if name != "lambda"), ()),
+        (("scale", "runtime"), (), False, True, ("scale", "runtime"), ("scale", "runtime")),
+        (("latency",), ("SNB Q1", "2-Comb"), True, True, ("latency",), ()),
+        (("lambda",), (), False, False, ("lambda",), ()),
+    ],
+)
+def test_what_is_not_named_and_has_no_data_is_left_out(
+    only: tuple[str, ...],
+    queries: tuple[str, ...],
+    graph: bool,
+    snb: bool,
+    chosen: tuple[str, ...],
+    left_out: tuple[str, ...],
+) -> None:
+    selection = select(only, queries, graph=graph, snb=snb)
+    assert selection.experiments == chosen
+    assert [line.split("'")[1] for line in selection.left_out] == list(left_out)
+    lacking = "--graph or --temporal FILE for 3-Hop" if snb else "--snb PATH for SNB Q1"
+    assert all(line.startswith("left out: ") and lacking in line for line in selection.left_out)
+
+
+@pytest.mark.parametrize("source", ["graph", "snb"])
+def test_experiments_run_with_one_of_the_sources(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured: dict[str, None] = {}
+    calls: set[object] = set()
+
+    def right(system: System, query: CrownQuery, stream: ChangeStream, mode: str, *_: object, **more: object) -> object:
+        measured[query.name] = None
+        calls.add((system.peer, system.options.get("call")))
+        facts = {key: more[key] for key in ("commit", "facts") if key in more}
+        point = Point(stream.events, 1.0, 1, 1, {"latency": {"p50": 1e-5, "p99": 2e-5, "max": 3e-5}})
+        return Measurement(system.name, query.name, stream.name, mode, stream.events, "right", (point,), **facts)
+
+    monkeypatch.setattr(experiments, "measure", right)
+    if source == "graph":
+        path = tmp_path / "edges.txt"
+        path.write_text("".join(f"{src} {dst}\n" for src, dst in EDGES.tolist()))
+    else:
+        path = snb_folder(tmp_path / "data")
+    options = ["--snb-scale", "2", "--edges", "150", "--call", "30"]
+    assert main(["crown", f"--{source}", str(path), *options]) == 0
+    assert calls == {(False, 30), (True, None)}
+    own = GRAPH_QUERIES if source == "graph" else SNB_QUERIES
+    assert set(measured) == {query.name for query in (*own, PATH)}
+    captured = capsys.readouterr()
+    lacking = "--snb PATH" if source == "graph" else "--graph or --temporal FILE"
+    assert f"left out: experiment 'scale' needs {lacking}" in " ".join(captured.err.split())
 
 
 def test_command_ends_with_a_wrong_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -366,9 +617,9 @@ def test_command_ends_with_a_wrong_answer(monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_the_reason_of_a_failure_is_its_message() -> None:
     said = "Traceback ...\nTypeError: no operator mod\n  where\nfile.py:3: UserWarning: unused\n  warnings.warn(\n"
-    assert measure.reason(said) == "TypeError: no operator mod"
-    assert measure.reason("killed\n") == "killed"
-    assert measure.reason("") == "no message"
+    assert process.reason(said) == "TypeError: no operator mod"
+    assert process.reason("killed\n") == "killed"
+    assert process.reason("") == "no message"
 
 
 def test_flink_with_its_own_join_operator_is_a_system_of_its_own() -> None:

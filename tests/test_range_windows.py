@@ -7,18 +7,15 @@ import random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, note
+from hypothesis import given
 from hypothesis import strategies as st
 
 import livejoin
-from harness import Harness
 from livejoin.errors import AbsentRowError, ChangeValueError, DuplicateKeyError, SchemaError
 from oracle import multiset, signed_multiset
-from random_queries import queries
-from scenario import Change, ColumnSpec, TableSpec
+from scenario import ColumnSpec, TableSpec
 from strategies import FUZZ, type_named
-
-Row = tuple[int | None, ...]
+from windowed import check_changes, check_commits
 
 
 @st.composite
@@ -33,59 +30,18 @@ def ranged_tables(draw: st.DrawFn) -> tuple[TableSpec, ...]:
     return tuple(specs)
 
 
-def some_row(draw: st.DrawFn, table: TableSpec) -> Row:
-    times = () if table.window_range is None else (table.window_range[0],)
-    domain = [0, 1, 0, 1, 2, None]
-    return tuple(draw(st.sampled_from([0, 1, 2, 3, 4, 5, 7, 9] if c.name in times else domain)) for c in table.columns)
-
-
 @FUZZ
 @given(st.data())
 def test_commits_over_ranges(data: st.DataObject) -> None:
     """Insertions, deletions of rows that were there, then the window moves: one atomic net delta."""
-    specs = data.draw(ranged_tables())
-    harness = Harness(specs)
-    for number in range(2):
-        query = data.draw(queries(specs, max_atoms=3))
-        note(query.sql)
-        harness.create_view(f"v{number}", query, deltas=number == 0)
-    for _ in range(data.draw(st.integers(1, 5))):
-        changes: list[Change] = []
-        for table in specs:
-            present = list(harness.oracle.rows[table.name])
-            for _ in range(data.draw(st.integers(0, min(2, len(present))))):
-                changes.append(Change(table.name, "delete", present.pop(data.draw(st.integers(0, len(present) - 1)))))
-            for _ in range(data.draw(st.integers(0, 6))):
-                changes.append(Change(table.name, "insert", some_row(data.draw, table)))
-        note(f"commit: {changes}")
-        harness.apply(changes)
-        if data.draw(st.integers(0, 4)) == 4:
-            harness.reload()
+    check_commits(data, data.draw(ranged_tables()), max_atoms=3, max_insertions=6)
 
 
 @FUZZ
 @given(st.data())
 def test_changes_over_ranges(data: st.DataObject) -> None:
     """A change that moves the window takes the rows out in its own version."""
-    specs = data.draw(ranged_tables())
-    harness = Harness(specs)
-    query = data.draw(queries(specs, max_atoms=3))
-    note(query.sql)
-    harness.create_view("v", query)
-    harness.create_view("quiet", query, deltas=False)
-    for _ in range(data.draw(st.integers(1, 3))):
-        changes: list[Change] = []
-        ahead = harness.oracle.copy()
-        for _ in range(data.draw(st.integers(1, 10))):
-            table = data.draw(st.sampled_from(specs))
-            present = ahead.rows[table.name]
-            if present and data.draw(st.integers(0, 3)) == 3:
-                changes.append(Change(table.name, "delete", data.draw(st.sampled_from(present))))
-            else:
-                changes.append(Change(table.name, "insert", some_row(data.draw, table)))
-            ahead.apply(changes[-1:])
-        note(f"replay: {changes}")
-        harness.replay(changes)
+    check_changes(data, data.draw(ranged_tables()), max_atoms=3)
 
 
 def test_a_stream_in_nearly_the_order_of_its_times() -> None:

@@ -6,16 +6,16 @@ from collections import deque
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, note
+from hypothesis import given
 from hypothesis import strategies as st
 
 import livejoin
-from harness import Harness, add
+from harness import add
 from livejoin.errors import SchemaError
 from oracle import assert_same_rows, multiset, signed_multiset
-from random_queries import queries
-from scenario import Change, ColumnSpec, TableSpec
+from scenario import ColumnSpec, TableSpec
 from strategies import FUZZ, type_named
+from windowed import check_changes, check_commits
 
 Edge = tuple[int, int]
 
@@ -31,57 +31,18 @@ def windowed_tables(draw: st.DrawFn) -> tuple[TableSpec, ...]:
     return tuple(specs)
 
 
-def some_row(draw: st.DrawFn, table: TableSpec) -> tuple[int | None, ...]:
-    return tuple(draw(st.sampled_from([0, 1, 0, 1, 2, None])) for _ in table.columns)
-
-
 @FUZZ
 @given(st.data())
 def test_commits_over_windows(data: st.DataObject) -> None:
     """Deletions of rows that were there, then insertions, then the window shrinks: one atomic net delta."""
-    specs = data.draw(windowed_tables())
-    harness = Harness(specs)
-    for number in range(2):
-        query = data.draw(queries(specs, max_atoms=4))
-        note(query.sql)
-        harness.create_view(f"v{number}", query, deltas=number == 0)
-    for _ in range(data.draw(st.integers(1, 5))):
-        changes: list[Change] = []
-        for table in specs:
-            present = list(harness.oracle.rows[table.name])
-            for _ in range(data.draw(st.integers(0, min(2, len(present))))):
-                changes.append(Change(table.name, "delete", present.pop(data.draw(st.integers(0, len(present) - 1)))))
-            for _ in range(data.draw(st.integers(0, 7))):
-                changes.append(Change(table.name, "insert", some_row(data.draw, table)))
-        note(f"commit: {changes}")
-        harness.apply(changes)
-        if data.draw(st.integers(0, 4)) == 4:
-            harness.reload()
+    check_commits(data, data.draw(windowed_tables()), max_atoms=4, max_insertions=7)
 
 
 @FUZZ
 @given(st.data())
 def test_changes_over_windows(data: st.DataObject) -> None:
     """An insertion that overflows a window evicts the oldest row in the same version."""
-    specs = data.draw(windowed_tables())
-    harness = Harness(specs)
-    query = data.draw(queries(specs, max_atoms=4))
-    note(query.sql)
-    harness.create_view("v", query)
-    harness.create_view("quiet", query, deltas=False)
-    for _ in range(data.draw(st.integers(1, 3))):
-        changes: list[Change] = []
-        ahead = harness.oracle.copy()
-        for _ in range(data.draw(st.integers(1, 10))):
-            table = data.draw(st.sampled_from(specs))
-            present = ahead.rows[table.name]
-            if present and data.draw(st.integers(0, 3)) == 3:
-                changes.append(Change(table.name, "delete", data.draw(st.sampled_from(present))))
-            else:
-                changes.append(Change(table.name, "insert", some_row(data.draw, table)))
-            ahead.apply(changes[-1:])
-        note(f"replay: {changes}")
-        harness.replay(changes)
+    check_changes(data, data.draw(windowed_tables()), max_atoms=4)
 
 
 @FUZZ

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -13,8 +14,9 @@ from rich.console import Console
 from benchmarks.crown.experiments import EXPERIMENTS, Setting
 from benchmarks.crown.measure import Measurement
 from benchmarks.crown.plots import MissingPackageError, draw
-from benchmarks.crown.registry import systems
-from benchmarks.crown.report import Results, as_json, read, show
+from benchmarks.crown.registry import CALL, systems
+from benchmarks.crown.report import Results, read, show, write
+from benchmarks.crown.selection import SelectionError, select
 from benchmarks.crown.snb import Network, load_network
 from benchmarks.crown.streams import load_temporal
 from benchmarks.figures import WrongAnswerError
@@ -36,12 +38,19 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=float, default=60, metavar="SECONDS", help="for a step of a measurement (60)")
     parser.add_argument("--only", help=f"experiments, separated by commas: {', '.join(EXPERIMENTS)}")
     parser.add_argument("--queries", help="queries by name, separated by commas; by default all")
+    parser.add_argument(
+        "--call",
+        type=_positive,
+        default=CALL,
+        metavar="N",
+        help=f"changes a call of livejoin where each has a delta of its own ({CALL:,})",
+    )
     parser.add_argument("--python-pathway", metavar="PYTHON", help="an interpreter with pathway (by default this one)")
     parser.add_argument(
         "--python-flink", metavar="PYTHON", help="an interpreter with apache-flink (by default this one)"
     )
     parser.add_argument("--multi-join", action="store_true", help="also run Flink with its multi-way join operator")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all measurements to FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements to FILE, after each one")
     parser.add_argument("--results", type=Path, nargs="+", metavar="FILE", help="measure nothing, show what FILEs hold")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", help="also draw them, as PNG and SVG, into FOLDER")
 
@@ -50,26 +59,40 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
     """Run the experiments; the exit code is 1 if an answer of livejoin was wrong, 2 if the options make no sense."""
     if given.results:
         return _shown(read(given.results), given, screen, notes)
-    chosen = given.only.split(",") if given.only else list(EXPERIMENTS)
-    unknown = [name for name in chosen if name not in EXPERIMENTS]
-    setting = _setting(given)
-    if unknown:
-        notes.print(f"[red]unknown experiment {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}[/]")
+    only, queries = (tuple(named.split(",")) if named else () for named in (given.only, given.queries))
+    sources = {"graph": given.small or bool(given.graph or given.temporal), "snb": given.small or bool(given.snb)}
+    try:
+        selection = select(only, queries, **sources)
+    except SelectionError as error:
+        notes.print(f"[red]{error}[/]", highlight=False)
         return 2
-    if not setting.graphs:
-        notes.print("[red]give --graph FILE, --small or --results FILE[/]")
-        return 2
-    about = {"benchmark": "crown", "limit": given.limit, "window": given.window, "copies": setting.copies}
+    for line in selection.left_out:
+        notes.print(f"[dim]{line}[/]", highlight=False)
+    setting = replace(_setting(given), names=queries)
+    about = {
+        "benchmark": "crown",
+        "limit": given.limit,
+        "window": given.window,
+        "call": given.call,
+        "copies": setting.copies,
+        "days": setting.days,
+        "graphs": _sizes(setting),
+    }
     results: dict[str, list[Measurement]] = {}
     try:
-        for name in chosen:
+        for name in selection.experiments:
             results[name] = []
-            for measurement in EXPERIMENTS[name](setting):
+            for measurement in EXPERIMENTS[name].run(setting):
                 results[name].append(measurement)
                 notes.print(f"[dim]{name}: {_line(measurement)}[/]", highlight=False)
                 if given.json:
-                    written = as_json(results, **about, days=setting.days, graphs=_sizes(setting))
-                    given.json.write_text(json.dumps(written, indent=1) + "\n")
+                    write(results, given.json, **about)
+    except KeyboardInterrupt:
+        notes.print(f"[red]interrupted[/]; {_kept(results, given.json, about)}", highlight=False)
+        return 130
+    except SystemExit:  # SIGTERM
+        notes.print(f"[red]ended from outside[/]; {_kept(results, given.json, about)}", highlight=False)
+        raise
     except WrongAnswerError as error:
         notes.print(f"[red]wrong answer:[/] {error}")
         return 1
@@ -88,8 +111,7 @@ def _shown(results: Results, given: argparse.Namespace, screen: Console, notes: 
 
 
 def _setting(given: argparse.Namespace) -> Setting:
-    compared = systems(given.python_pathway, given.python_flink, given.multi_join)
-    names = tuple(given.queries.split(",")) if given.queries else ()
+    compared = systems(given.python_pathway, given.python_flink, given.multi_join, given.call)
     if given.small:
         edges = np.random.default_rng(5).integers(0, 60, (SMALL, 2))
         setting = Setting({"small": edges}, little_network(), compared, most=SMALL, copies=2, days=30)
@@ -101,7 +123,7 @@ def _setting(given: argparse.Namespace) -> Setting:
             graphs[given.temporal.name.split(".")[0]] = load_temporal(given.temporal)
         network = load_network(given.snb) if given.snb else None
         setting = Setting(graphs, network, compared, copies=given.snb_scale, days=given.days)
-    setting = replace(setting, limit=given.limit, window=given.window, names=names)
+    setting = replace(setting, limit=given.limit, window=given.window)
     return replace(setting, most=given.edges) if given.edges else setting
 
 
@@ -124,6 +146,24 @@ def little_network() -> Network:
         tags=np.arange(8),
         tag_names=tuple(f"tag {i}" for i in range(8)),
     )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        msg = f"{text} is not a number of changes: at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return number
+
+
+def _kept(results: Results, file: Path | None, about: Mapping[str, Any]) -> str:
+    """Keep what was measured in a run that ends early, and say where."""
+    if not any(results.values()):
+        return "nothing was measured yet"
+    if file is None:
+        return "what was measured is lost, as there is no --json FILE"
+    write(results, file, **about)  # the end may have come before the last measurement was written
+    return f"{file} has what was measured; --results {file} shows it"
 
 
 def _sizes(setting: Setting) -> dict[str, int]:

@@ -18,6 +18,7 @@ TENTHS = tuple(i / 10 for i in range(1, 11))
 STARTS = (0.01, 0.03, 0.1, 0.3, 1.0)
 SHARES = tuple(sorted({*TENTHS, *STARTS}))
 HOP3, PROJECTED, STAR = (q for q in GRAPH_QUERIES if q.name in ("3-Hop", "4-Hop projected", "star count"))
+CHAINS, ACYCLIC = (HOP3, PROJECTED), (HOP3, PROJECTED, STAR)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,26 @@ class Setting:
         return measure(system, query, stream, mode, points, self.limit, self.answers, **more)  # type: ignore[arg-type]
 
 
-Experiment = Callable[[Setting], Iterator[Measurement]]
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment and its queries.
+
+    Args:
+        run: Makes the measurements of the queries that are asked for.
+        graph: Queries over a graph.
+        snb: Queries over the social network.
+        generated: Queries over data that the experiment makes.
+    """
+
+    run: Callable[[Setting], Iterator[Measurement]]
+    graph: tuple[CrownQuery, ...] = ()
+    snb: tuple[CrownQuery, ...] = ()
+    generated: tuple[CrownQuery, ...] = ()
+
+    @property
+    def queries(self) -> tuple[CrownQuery, ...]:
+        """All of them."""
+        return (*self.graph, *self.snb, *self.generated)
 
 
 def runtime(setting: Setting) -> Iterator[Measurement]:
@@ -113,7 +133,7 @@ def enclosureness(setting: Setting) -> Iterator[Measurement]:
 def selectivity(setting: Setting) -> Iterator[Measurement]:
     """Time against the share of end points that the filter keeps (CROWN, figure 12)."""
     name, edges = setting.graph
-    for original in setting.wanted((HOP3, PROJECTED)):
+    for original in setting.wanted(CHAINS):
         query = replace(original, most=30_000)
         for modulus in (1000, 100, 30, 10, 3, 1):
             kept = query.keeping(modulus)
@@ -126,14 +146,15 @@ def selectivity(setting: Setting) -> Iterator[Measurement]:
 
 def scale(setting: Setting) -> Iterator[Measurement]:
     """Cost of a change against the size of the data, all deltas off (CROWN, figure 8)."""
-    name, edges = setting.graph
-    whole = setting.edges(edges)
-    for share in STARTS:
-        part = whole[: max(10, round(share * len(whole)))]
-        for query in setting.wanted((HOP3, PROJECTED, STAR)):
-            stream = graph_stream(name, part, setting.window_of(part)).only(query.tables)
-            for system in (setting.systems.main, setting.systems.own[-1]):
-                yield setting.run(system, query, stream, "quiet", facts={"scale": share})
+    if setting.graphs:
+        name, edges = setting.graph
+        whole = setting.edges(edges)
+        for share in STARTS:
+            part = whole[: max(10, round(share * len(whole)))]
+            for query in setting.wanted(ACYCLIC):
+                stream = graph_stream(name, part, setting.window_of(part)).only(query.tables)
+                for system in (setting.systems.main, setting.systems.own[-1]):
+                    yield setting.run(system, query, stream, "quiet", facts={"scale": share})
     if setting.network is not None:
         for copies in sorted({max(1, round(share * setting.copies)) for share in STARTS}):
             for query in setting.wanted(SNB_QUERIES):
@@ -145,7 +166,7 @@ def scale(setting: Setting) -> Iterator[Measurement]:
 def batches(setting: Setting) -> Iterator[Measurement]:
     """Cost of a change against the number of changes a commit."""
     name, edges = setting.graph
-    for query in setting.wanted((HOP3, PROJECTED, STAR)):
+    for query in setting.wanted(ACYCLIC):
         stream = setting.stream(query, name, edges)
         for commit in (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000):
             part = stream.until(min(stream.events, 2_000 * commit))
@@ -156,7 +177,7 @@ def batches(setting: Setting) -> Iterator[Measurement]:
 def threads(setting: Setting) -> Iterator[Measurement]:
     """Time against the number of threads."""
     name, edges = setting.graph
-    for query in setting.wanted((HOP3, PROJECTED)):
+    for query in setting.wanted(CHAINS):
         stream = setting.stream(query, name, edges)
         for number in (1, 2, 4):
             options = {"threads": number}
@@ -177,14 +198,14 @@ def counting(setting: Setting) -> Iterator[Measurement]:
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "runtime": runtime,
-    "latency": latency,
-    "lambda": enclosureness,
-    "selectivity": selectivity,
-    "scale": scale,
-    "batches": batches,
-    "threads": threads,
-    "counting": counting,
+    "runtime": Experiment(runtime, GRAPH_QUERIES, SNB_QUERIES),
+    "latency": Experiment(latency, GRAPH_QUERIES, SNB_QUERIES),
+    "lambda": Experiment(enclosureness, generated=(PATH,)),
+    "selectivity": Experiment(selectivity, CHAINS),
+    "scale": Experiment(scale, ACYCLIC, SNB_QUERIES),
+    "batches": Experiment(batches, ACYCLIC),
+    "threads": Experiment(threads, CHAINS),
+    "counting": Experiment(counting, (HOP3,)),
 }
 
 

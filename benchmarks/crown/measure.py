@@ -6,16 +6,10 @@ A point whose answer is not DuckDB's has no time: of livejoin it ends the benchm
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import queue
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,12 +17,11 @@ from typing import Any, Literal
 from benchmarks import recompute
 from benchmarks.crown.content import Answers
 from benchmarks.crown.job import Job
+from benchmarks.crown.process import lines_of
 from benchmarks.crown.queries import CrownQuery
 from benchmarks.crown.streams import ChangeStream
 from benchmarks.figures import WrongAnswerError
 
-START = 120  # seconds in which a process must be ready, which are not held against it
-_ROOT = Path(__file__).resolve().parents[2]
 Status = Literal["right", "WRONG", "over the limit", "failed", "skipped"]
 
 
@@ -102,6 +95,7 @@ class Measurement:
         idle: Memory of the process before the first change, in bytes.
         commit: Changes a commit, 0 where each has a delta of its own.
         facts: What the experiment varies.
+        call: Changes a call of livejoin where each has a delta of its own, 0 where that is not so or not known.
     """
 
     system: str
@@ -115,6 +109,7 @@ class Measurement:
     idle: int = 0
     commit: int = 0
     facts: Mapping[str, Any] = field(default_factory=dict)
+    call: int = 0
 
     @property
     def seconds(self) -> float | None:
@@ -161,12 +156,12 @@ def measure(
     Raises:
         WrongAnswerError: livejoin's answer is wrong.
     """
-    if reason := system.missing:
-        return Measurement(
-            system.name, query.name, stream.name, mode, stream.events, "skipped", (), reason, 0, commit, facts or {}
-        )
-    sql = query.own_sql if system.module == "livejoin" else query.sql
     given = {**system.options, **(options or {})}
+    call = 0 if commit else given.get("call", 0)
+    about = (system.name, query.name, stream.name, mode, stream.events)
+    if reason := system.missing:
+        return Measurement(*about, "skipped", (), reason, 0, commit, facts or {}, call)
+    sql = query.own_sql if system.module == "livejoin" else query.sql
     job = Job(query.name, sql, query.shape, query.tables, query.outputs, stream.events, points, mode, commit, given)
     found: list[Point] = []
     status: Status = "right"
@@ -175,87 +170,29 @@ def measure(
         folder = Path(name)
         stream.write(folder, query.tables)
         job.write(folder)
-        for line in _lines(system, folder, limit):
-            if "stopped" in line:
-                status, why = line["stopped"], line["reason"]
-            elif "skipped" in line:
-                status, why = "skipped", line["skipped"]
-            elif "ready" in line:
-                idle = line["bytes"]
-            else:
-                right = (answers.count if mode == "count" else answers.at)(query, stream, line["point"])
-                answer = answer_of(line, query)
-                if answer != right:
-                    status, why = "WRONG", f"after {line['point']:,} changes: {answer}, right is {right}"
-                    break
-                used = ("point", "seconds", "bytes", "rows", "hashes", "csv", "json")
-                more = {key: value for key, value in line.items() if key not in used}
-                found.append(Point(line["point"], line["seconds"], right.rows, line["bytes"], more))
+        command = [system.python, "-m", f"benchmarks.crown.systems.{system.module}", name]
+        with contextlib.closing(lines_of(command, folder, limit)) as lines:  # the process ends before its folder goes
+            for line in lines:
+                if "stopped" in line:
+                    status, why = line["stopped"], line["reason"]
+                elif "skipped" in line:
+                    status, why = "skipped", line["skipped"]
+                elif "ready" in line:
+                    idle = line["bytes"]
+                else:
+                    right = (answers.count if mode == "count" else answers.at)(query, stream, line["point"])
+                    answer = answer_of(line, query)
+                    if answer != right:
+                        status, why = "WRONG", f"after {line['point']:,} changes: {answer}, right is {right}"
+                        break
+                    used = ("point", "seconds", "bytes", "rows", "hashes", "csv", "json")
+                    more = {key: value for key, value in line.items() if key not in used}
+                    found.append(Point(line["point"], line["seconds"], right.rows, line["bytes"], more))
     if status == "WRONG" and not system.peer:
         msg = f"{system.name}, {query.name} over {stream.name}, {mode}: {why}; a wrong answer has no speed"
         raise WrongAnswerError(msg)
     kept = () if status == "WRONG" else tuple(found)
-    return Measurement(
-        system.name, query.name, stream.name, mode, stream.events, status, kept, why, idle, commit, facts or {}
-    )
-
-
-def _lines(system: System, folder: Path, limit: float) -> Iterator[dict[str, Any]]:
-    """What the process says; a last line tells if it was stopped or failed."""
-    path = os.pathsep.join(filter(None, [str(_ROOT / "src"), str(_ROOT), os.environ.get("PYTHONPATH", "")]))
-    with (folder / "errors.txt").open("w+") as errors:
-        process = subprocess.Popen(
-            [system.python, "-m", f"benchmarks.crown.systems.{system.module}", str(folder)],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": path},
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            start_new_session=True,
-        )
-        said: queue.Queue[str | None] = queue.Queue()
-        reader = threading.Thread(target=_read, args=(process, said), daemon=True)
-        reader.start()
-        deadline = time.monotonic() + START + limit
-        try:
-            while (line := said.get(timeout=max(0.0, deadline - time.monotonic()))) is not None:
-                if line.startswith("{"):
-                    yield json.loads(line)
-                    deadline = time.monotonic() + limit
-        except queue.Empty:
-            process.kill()
-            yield {"stopped": "over the limit", "reason": f"{limit:g} s a step"}
-            return
-        finally:
-            _end(process)
-        if process.returncode:
-            errors.seek(0)
-            yield {"stopped": "failed", "reason": f"exit code {process.returncode}: {reason(errors.read())}"}
-
-
-def reason(errors: str) -> str:
-    """The last line that looks like a message, as warnings may come behind it."""
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    named = [line for line in lines if "Error" in line.split(":")[0] or "No module" in line]
-    return (named or lines or ["no message"])[-1][:300]
-
-
-def _read(process: subprocess.Popen[str], said: queue.Queue[str | None]) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        said.put(line)
-    said.put(None)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """Wait for a process that is about to end, or end it, and all that it started; they are a session of their own."""
-    patience = time.monotonic() + 5
-    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT  # it is not reaped yet, so that its number stays its own
-    while os.waitid(os.P_PID, process.pid, ended) is None and time.monotonic() < patience:
-        time.sleep(0.02)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    return Measurement(*about, status, kept, why, idle, commit, facts or {}, call)
 
 
 def answer_of(line: Mapping[str, Any], query: CrownQuery) -> recompute.Fingerprint:

@@ -10,6 +10,7 @@ from benchmarks.crown.measure import System
 CROWN = "livejoin"
 _MULTI_JOIN = "table.optimizer.multi-join.enabled"
 BATCH = 1_000  # changes a commit, where they come in batches
+CALL = 10_000  # changes a call of livejoin where each has a delta of its own: an Arrow batch of Spark by default
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,19 @@ class Systems:
         return self.own[0]
 
 
-def systems(python_pathway: str | None = None, python_flink: str | None = None, multi_join: bool = False) -> Systems:
+def systems(
+    python_pathway: str | None = None, python_flink: str | None = None, multi_join: bool = False, call: int = CALL
+) -> Systems:
     """The systems with their interpreters; by default this one, where they are skipped if they are not installed.
 
     Args:
         python_pathway: The interpreter for Pathway.
         python_flink: The interpreter for Flink.
         multi_join: Whether Flink is also run with its operator for joins of several inputs, which is off by default.
+        call: Changes a call of livejoin, where each has a delta of its own.
     """
     own = tuple(
-        System(name, "livejoin", options={"algorithm": algorithm})
+        System(name, "livejoin", options={"algorithm": algorithm, "call": call})
         for name, algorithm in ((CROWN, "auto"), ("DYN", "dyn"), ("change propagation", "change-propagation"))
     )
     peers: tuple[System, ...] = (

@@ -82,7 +82,7 @@ def _grid(
     rows = dict.fromkeys(row(m) for m in measurements)
     columns = dict.fromkeys(column(m) for m in measurements)
     cells = {(row(m), column(m)): cell(m) for m in measurements}
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", caption=_called(measurements), caption_justify="left")
     for _ in next(iter(rows), ()):
         table.add_column()
     for heading in columns:
@@ -90,6 +90,13 @@ def _grid(
     for one in rows:
         table.add_row(*one, *(cells.get((one, heading), "") for heading in columns))
     console.print(table)
+
+
+def _called(measurements: Iterable[Measurement]) -> str | None:
+    """How livejoin was called where each change has a delta of its own."""
+    calls = sorted({m.call for m in measurements if m.call and m.mode == "delta"})
+    sizes = " or ".join(f"{call:,}" for call in calls)
+    return f"Where each change has a delta of its own, a call of livejoin has {sizes} changes." if calls else None
 
 
 def _row(m: Measurement) -> tuple[str, ...]:
@@ -152,6 +159,16 @@ def as_json(results: Results, **about: Any) -> dict[str, Any]:
         "versions": {"livejoin": livejoin.__version__, **{name: version(name) for name in packages}},
         "experiments": {name: [_plain(m) for m in measurements] for name, measurements in results.items()},
     }
+
+
+def write(results: Results, file: Path, **about: Any) -> None:
+    """Write `as_json` to a file, which is the old one or the new one as a whole, whenever this is interrupted."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_text(json.dumps(as_json(results, **about), indent=1) + "\n")
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _plain(m: Measurement) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """livejoin in a process of its own: ``python -m benchmarks.crown.systems.livejoin FOLDER``.
 
 Changes go the user's way, from Arrow tables to Arrow deltas. With commits of 0 changes each change has a delta of its
-own (`livejoin.Database.replay`). Answers are summed up as `benchmarks.recompute.Fingerprint`, beside the clock.
+own (`livejoin.Database.replay`), and the option ``call`` says how many changes a call brings. Answers are summed up as
+`benchmarks.recompute.Fingerprint`, beside the clock.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from benchmarks import recompute
 from benchmarks.crown.job import SEQUENCE, SIGN, Clock, Job, forget_peak, peak_bytes, read_changes, say, spread
 from livejoin.schema import CHANGE_TYPE
 
-STEP = 1_000  # changes a call where each has a delta of its own
 WARM = 20_000  # changes of a first run, so that no time has the loading of kernels in it
 VIEW = "result"
 Batch = Mapping[str, pa.Table]
@@ -77,8 +77,8 @@ class Run:
             tell(point=end, **clock, bytes=peak_bytes(), **facts, **known)
 
     def _batches(self, begin: int, end: int) -> Iterator[tuple[Batch, bool]]:
-        """Changes of each table from one place of the stream to another, a commit or a step at a time."""
-        size = self._job.commit or STEP
+        """Changes of each table from one place of the stream to another, a commit or a call at a time."""
+        size = self._job.commit or int(self._job.options["call"])
         for start in range(begin, end, size):
             yield self._between(start, min(end, start + size)), not self._job.commit
 

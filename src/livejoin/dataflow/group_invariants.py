@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.dataflow.arena_invariants import Span, check_tiling, directory_spans
 from livejoin.dataflow.group_plan import GroupPlan
 from livejoin.kernels import exact_sum
 from livejoin.kernels import group_layout as g
@@ -22,7 +23,6 @@ from livejoin.kernels.exact_sum import first_of, window_of
 from livejoin.kernels.index_nodes import MOST, block_of, class_of, length_of, level_of, places_of
 
 Words = npt.NDArray[np.int64]
-Spans = list[tuple[int, int]]
 
 
 def check(plan: GroupPlan, arena: Words) -> None:
@@ -33,15 +33,15 @@ def check(plan: GroupPlan, arena: Words) -> None:
     groups = [int(word) & k.MASK32 for word in arena[slots : slots + (1 << log)] if word]
     assert arena[g.G_DIRECTORY + k.D_COUNT] == len(groups) <= 3 << log >> 2
     assert not plan.is_global or len(groups) == 1, "a global aggregation has its one group"
-    spans: Spans = [(0, plan.header_words), (slots, 1 << log)]
+    spans: list[Span] = [(0, plan.header_words)]
     for group in groups:
         assert _found(p, arena, group) == group, "probing reaches the group"
         assert arena[group + g.R_ROWS] > 0 or plan.is_global, "a group has rows"
         assert arena[group + g.R_TOUCH] == 0, "no group is touched between calls"
-        spans.append((group, int(p[g.P_RECORD])))
         for at in range(p[g.P_ACCUMULATORS], p[g.P_ACCUMULATORS_END], g.ACCUMULATOR):
             _check_accumulator(arena, group, p[at : at + g.ACCUMULATOR], spans)
-    _check_memory(arena, int(p[g.P_RECORD]), spans)
+    spans += directory_spans(arena, g.G_DIRECTORY, groups, int(p[g.P_RECORD]))
+    check_tiling(arena, spans)
 
 
 def _found(p: Words, arena: Words, group: int) -> int:
@@ -52,7 +52,7 @@ def _found(p: Words, arena: Words, group: int) -> int:
         return int(find(arena, p, g.G_DIRECTORY, int(p[g.P_KEY]), key, width, offsets, h))
 
 
-def _check_accumulator(arena: Words, group: int, accumulator: Words, spans: Spans) -> None:
+def _check_accumulator(arena: Words, group: int, accumulator: Words, spans: list[Span]) -> None:
     at = group + int(accumulator[g.A_AT])
     rows = int(arena[group + g.R_ROWS])
     match int(accumulator[g.A_KIND]):
@@ -73,13 +73,13 @@ def _check_accumulator(arena: Words, group: int, accumulator: Words, spans: Span
                 spans.append(_window(arena, int(arena[at])))
 
 
-def _window(arena: Words, link: int) -> tuple[int, int]:
+def _window(arena: Words, link: int) -> Span:
     words = 1 << exact_sum.class_of(link)
     assert 0 <= first_of(link) < 1 << 7
     return window_of(link), words
 
 
-def _values(arena: Words, link: int, spans: Spans) -> Iterator[tuple[int, int]]:
+def _values(arena: Words, link: int, spans: list[Span]) -> Iterator[tuple[int, int]]:
     """The values of an index in order, with their multiplicities."""
     if link == 0:
         return
@@ -93,22 +93,3 @@ def _values(arena: Words, link: int, spans: Spans) -> Iterator[tuple[int, int]]:
             continue
         assert level_of(value) == level_of(link) - 1, "all leaves are on one level"
         yield from _values(arena, value, spans)
-
-
-def _check_memory(arena: Words, record: int, spans: Spans) -> None:
-    """Every word below the bump pointer belongs to exactly one thing."""
-    at = int(arena[g.G_DIRECTORY + k.D_FREE])
-    while at:
-        spans.append((at, record))
-        at = int(arena[at])
-    for size_class in range(k.SIZE_CLASSES):
-        at = int(arena[k.H_FREE + size_class])
-        assert (int(arena[k.H_CLASSES]) >> size_class & 1) == (at > 0), "the set of free classes"
-        while at:
-            spans.append((at, 1 << size_class))
-            at = int(arena[at])
-    end = 0
-    for begin, size in sorted(spans):
-        assert begin == end, f"words {end} to {begin} are lost or used twice"
-        end = begin + size
-    assert end == arena[k.H_BUMP], "the bump pointer stands behind the last word"
