@@ -18,7 +18,7 @@ import pyarrow as pa
 from benchmarks import recompute
 from benchmarks.stream import EdgeStream
 from livejoin.dataflow.flow import Flow
-from livejoin.dataflow.selection import select
+from livejoin.dataflow.selection import Selector
 from livejoin.dataflow.workers import Workers
 from livejoin.kernels import layout as k
 from livejoin.kernels.warm import ready
@@ -95,14 +95,16 @@ class Maintained:
 
     def __init__(self, sql: str, numbered: Numbered, deltas: bool, algorithm: Algorithm = "auto") -> None:
         bigint = SqlType.integer(64)
+        edges = Table("G", (Column("src", bigint), Column("dst", bigint)))
         catalog = Catalog()
-        catalog.add(Table("G", (Column("src", bigint), Column("dst", bigint))))
+        catalog.add(edges)
         query = bind_query(sql, catalog)
         ready()
         plan = plan_query(query, Statistics(), deltas, algorithm)
         self.stored = has_store(plan)
         self.flow = Flow(plan, query.schema, Codec(), deltas, Workers(1))
-        self._joins = [leaf.physical for leaf in leaves(plan)]
+        joins = [leaf.physical for leaf in leaves(plan)]
+        self._selectors = [Selector(join.query, join.tables[0], edges) for join in joins]
         self._numbered = numbered
 
     def update(self) -> Run:
@@ -174,8 +176,8 @@ class Maintained:
             arrow = pa.table({"src": values[0], "dst": values[1]})
             base[ids[added]] = stream.edges[added]
             matrices = []
-            for plan, leaf in zip(self._joins, self.flow.leaves, strict=True):
-                chosen = select(plan, plan.tables[0], arrow, values)
+            for selector, leaf in zip(self._selectors, self.flow.leaves, strict=True):
+                chosen = selector.select(arrow, values)
                 factors = np.ascontiguousarray(chosen.factors[:, signs > 0])
                 leaf.join.load(0, ids[added], base.ravel(), 2, 0, factors)
                 events = np.zeros((k.EVENT_FIELDS, len(edges)), dtype=np.int64)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from livejoin.dataflow.selection import atom_masks
+from livejoin.dataflow.selection import Selector
 from livejoin.errors import ExpressionError
+from livejoin.plan.physical import TableUse
 from livejoin.schema import Catalog
 from livejoin.sql import bind, parse_columns
 from livejoin.state.codec import Codec
@@ -23,7 +24,8 @@ def masks(sql: str, table: str, rows: list[tuple[int | None, int | None, str | N
     query = bind(sql, CATALOG)
     schema = CATALOG[table].arrow
     data = pa.Table.from_pylist([dict(zip(schema.names, row, strict=False)) for row in rows], schema=schema)
-    found = atom_masks(query, table, data, Codec().encode(data, CATALOG[table]))
+    selector = Selector(query, TableUse(table, (), (), 0), CATALOG[table])
+    found = selector.select(data, Codec().encode(data, CATALOG[table])).masks
     return [{atom.alias for i, atom in enumerate(query.atoms) if mask >> i & 1} for mask in found.tolist()]
 
 

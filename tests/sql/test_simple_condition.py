@@ -11,11 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livejoin.dataflow.selection import Selector
+from livejoin.plan.physical import TableUse
+from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.condition import holds, table_columns
-from livejoin.query.expression import select_true
+from livejoin.query.expression import evaluate, select_true
 from livejoin.schema import Catalog
 from livejoin.sql import bind, bind_query, parse_columns
-from livejoin.sql.simple_condition import simple_condition
+from livejoin.sql.duckdb_text import unscaled
+from livejoin.sql.simple_condition import simple_condition, simple_measure
+from livejoin.state.codec import Codec
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -34,6 +39,10 @@ TYPES: dict[str, pa.DataType] = {
     "r": pa.string(),
 }
 SCHEMA = pa.schema(list(TYPES.items()))
+COLUMNS = (
+    "tiny TINYINT, plain INT, big BIGINT, other BIGINT, flag BOOLEAN, x DOUBLE, m DECIMAL(15, 2), wide DECIMAL(38, 4), "
+    "d DATE, t TIMESTAMP, s STRING, r STRING"
+)
 
 _SMALL = st.integers(-12, 12)
 _DAY = st.integers(-2, 2).map(lambda days: date(2020, 2, 28) + timedelta(days))
@@ -110,6 +119,8 @@ def comparison(draw: st.DrawFn) -> str:
         case "between":
             return f"{term} BETWEEN {draw(constant(name))} AND {draw(constant(name))}"
         case "in":
+            if name == "x":
+                return f"{term} = {draw(constant(name))}"
             return f"{term} IN ({', '.join(draw(st.lists(constant(name), min_size=1, max_size=3)))})"
         case "null":
             return f'"{name}" IS NULL'
@@ -156,6 +167,8 @@ def test_the_rows_are_those_of_duckdb(predicate: str, rows: list[dict[str, Any]]
         '"x" = "x"',
         '"big" = "plain"',
         '"big" = NULL',
+        '"x" IN (1.0, 2.0)',
+        " AND ".join(['"flag"'] * 2000),
         "\"s\" LIKE 'a%'",
         '"s" = 5',
         "\"d\" = CAST('2020-01-01 10:00:00' AS TIMESTAMP)",
@@ -169,6 +182,53 @@ def test_the_rows_are_those_of_duckdb(predicate: str, rows: list[dict[str, Any]]
 )
 def test_what_duckdb_evaluates(predicate: str) -> None:
     assert simple_condition(predicate, SCHEMA) is None
+
+
+NARROW = [*INTEGERS, "other", "m"]
+
+
+@st.composite
+def factors(draw: st.DrawFn) -> str:
+    """A factor as `livejoin.sql.products` and the plans write them."""
+    name = draw(st.sampled_from(NARROW))
+    text = unscaled(f'"{name}"', 2) if name == "m" else f'"{name}"'
+    text = draw(st.sampled_from([text, "1", "-1", "0"]))
+    for _ in range(draw(st.integers(0, 2))):
+        text = f"CASE WHEN {draw(PREDICATES)} THEN {text}{draw(st.sampled_from(['', ' ELSE 0']))} END"
+    return text
+
+
+@FUZZ
+@given(factor=factors(), rows=ROWS)
+def test_the_values_are_those_of_duckdb(factor: str, rows: list[dict[str, Any]]) -> None:
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    declared = parse_columns("T", COLUMNS, None)
+    present = f"(({factor}) IS NOT NULL)::BIGINT"
+    simple = [text for text in (factor, present) if simple_measure(text, SCHEMA)]
+    assert factor in simple
+    assert present in simple or "ELSE" in factor or not factor.startswith(("CASE", "CAST", '"'))
+    use = TableUse("T", (), (), 0, tuple(simple))
+    query = ConjunctiveQuery("", (Atom("T", declared, (), ()),), (), ())
+    found = Selector(query, use, declared).select(table, Codec().encode(table, declared)).factors
+    expected = [evaluate([f"coalesce(({text})::BIGINT, 0)"], table)[0].to_pylist() for text in simple]
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        '"big" * 2',
+        '"x"',
+        '"wide"',
+        unscaled('"m"', 3),
+        'CASE WHEN "flag" THEN 1 ELSE 2 END',
+        "1.5",
+        '"flag"',
+        '"nothing"',
+    ],
+)
+def test_factors_that_duckdb_evaluates(factor: str) -> None:
+    assert simple_measure(factor, SCHEMA) is None
 
 
 def test_what_a_bound_query_has() -> None:

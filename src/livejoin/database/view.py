@@ -18,7 +18,7 @@ from livejoin.dataflow.access import Access
 from livejoin.dataflow.delta import delta_schema
 from livejoin.dataflow.events import TableEvents, view_events
 from livejoin.dataflow.flow import Flow
-from livejoin.dataflow.selection import Selection, select
+from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.workers import Workers
 from livejoin.errors import ReadError
 from livejoin.plan import Explanation, Statistics, describe_query
@@ -65,13 +65,12 @@ class View:
         self.name = name
         self._query = query
         self._deltas = deltas
-        self._leaves = [leaf.physical for leaf in leaves(plan)]
         self._statistics = statistics
         self._algorithm = algorithm
         self._workers = workers
-        self._plan = plan
         self._codec = codec
         self._tables = tables
+        self._take(plan)
         self._loaded: Flow | None = None
         self._dropped = False
         self._subscribers: list[Callable[[pa.Table], object]] = []
@@ -287,7 +286,17 @@ class View:
 
     def _selections(self, table: str, rows: pa.Table, words: Words) -> list[Selection]:
         """What each leaf that uses a table has to know of changed rows."""
-        return [select(plan, use, rows, words) for plan in self._leaves for use in plan.tables if use.name == table]
+        return [selector.select(rows, words) for selector in self._selectors if selector.table == table]
+
+    def _take(self, plan: Operator) -> None:
+        """Have a plan, whose state is not there yet."""
+        self._plan = plan
+        self._leaves = [leaf.physical for leaf in leaves(plan)]
+        self._selectors = [
+            Selector(leaf.query, use, self._tables[use.name.lower()].table)
+            for leaf in self._leaves
+            for use in leaf.tables
+        ]
 
     def _uses(self, table: str) -> bool:
         return any(use.name == table for plan in self._leaves for use in plan.tables)
@@ -373,14 +382,14 @@ class View:
 
     def _move(self, plan: Operator, statistics: Statistics) -> None:
         """Go on with another plan for the same query, between two commits; as it was if that fails; O(base rows)."""
-        before = (self._plan, self._leaves, self._statistics)
+        before, self._statistics = (self._plan, self._statistics), statistics
         done = self._flow.counters()
-        self._plan, self._statistics = plan, statistics
-        self._leaves = [leaf.physical for leaf in leaves(plan)]
+        self._take(plan)
         try:
             loaded = self._rebuild().counters()
         except BaseException:
-            self._plan, self._leaves, self._statistics = before
+            self._take(before[0])
+            self._statistics = before[1]
             raise
         self._earlier = {name: self._earlier.get(name, 0) + done[name] - loaded[name] for name in done}
 

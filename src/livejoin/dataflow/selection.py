@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.plan.operators import JoinPlan
 from livejoin.plan.physical import TableUse
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.condition import holds, table_columns
+from livejoin.query.condition import Measure, holds, table_columns
 from livejoin.query.expression import evaluate, select_each_true
+from livejoin.schema import Table
+from livejoin.sql import simple_measure
 from livejoin.state.codec import NULL_CODE
 
 Words = npt.NDArray[np.int64]
@@ -36,49 +37,66 @@ class Selection:
     factors: Words
 
 
-def select(plan: JoinPlan, use: TableUse, rows: pa.Table, words: Words) -> Selection:
-    """What a plan has to know of rows of a table; as `atom_masks` and `factors`."""
-    return Selection(atom_masks(plan.query, use.name, rows, words), factors(use.factors, rows))
-
-
-def atom_masks(query: ConjunctiveQuery, table: str, rows: pa.Table, words: Words) -> Words:
-    """One word a row with the bit of every atom over the table that the row takes part in.
+class Selector:
+    """Selects for one join the rows of one table.
 
     Args:
-        query: The query.
-        table: The table's name.
-        rows: Rows of the table.
-        words: Their words, of shape (columns, rows).
-
-    Raises:
-        ExpressionError: DuckDB cannot evaluate a predicate on some row.
+        query: The join's query.
+        use: How it uses the table.
+        table: The table.
     """
-    atoms = {i: atom for i, atom in enumerate(query.atoms) if atom.table.name == table}
-    columns = table_columns(rows)
-    simple = {i: holds(atom.condition, columns) for i, atom in atoms.items() if atom.condition is not None}
-    others = {i: atom.predicate for i, atom in atoms.items() if atom.predicate is not None and i not in simple}
-    chosen = simple | dict(zip(others, select_each_true(list(others.values()), rows), strict=True))
-    masks = np.zeros(words.shape[1], np.int64)
-    for i, atom in atoms.items():
-        taken = chosen[i].copy() if i in chosen else np.ones(words.shape[1], bool)
-        for variable in query.join_variables(i):
-            taken &= words[atom.column_of(variable)] != NULL_CODE
-        masks |= taken.astype(np.int64) << i
-    return masks
+
+    def __init__(self, query: ConjunctiveQuery, use: TableUse, table: Table) -> None:
+        atoms = [(i, atom) for i, atom in enumerate(query.atoms) if atom.table.name == table.name]
+        self.table = table.name
+        self._keys = {i: [atom.column_of(v) for v in sorted(query.join_variables(i))] for i, atom in atoms}
+        self._simple = {i: atom.condition for i, atom in atoms if atom.condition is not None}
+        self._others = {i: atom.predicate for i, atom in atoms if atom.predicate and i not in self._simple}
+        self._factors = len(use.factors)
+        found = [simple_measure(factor, table.arrow) for factor in use.factors]
+        self._measures = [(line, measure) for line, measure in enumerate(found) if measure is not None]
+        self._computed = {line: f"({use.factors[line]})::BIGINT" for line, m in enumerate(found) if m is None}
+
+    def select(self, rows: pa.Table, words: Words) -> Selection:
+        """What the join has to know.
+
+        Args:
+            rows: Rows of the table.
+            words: Their words, of shape (columns, rows).
+
+        Raises:
+            ExpressionError: DuckDB cannot evaluate a predicate or a factor on some row, or a factor's value does not
+                fit BIGINT.
+        """
+        return Selection(self._masks(rows, words), self._values(rows, words))
+
+    def _masks(self, rows: pa.Table, words: Words) -> Words:
+        columns = table_columns(rows)
+        chosen = {i: holds(condition, columns) for i, condition in self._simple.items()}
+        chosen |= zip(self._others, select_each_true(list(self._others.values()), rows), strict=True)
+        masks = np.zeros(words.shape[1], np.int64)
+        for i, keys in self._keys.items():
+            taken = chosen[i].copy() if i in chosen else np.ones(words.shape[1], bool)
+            for column in keys:
+                taken &= words[column] != NULL_CODE
+            masks |= taken.astype(np.int64) << i
+        return masks
+
+    def _values(self, rows: pa.Table, words: Words) -> Words:
+        """The factors; NULL counts as zero."""
+        values = np.zeros((self._factors, words.shape[1]), np.int64)
+        for line, measure in self._measures:
+            values[line] = _measured(measure, rows, words)
+        computed = evaluate(list(self._computed.values()), rows)
+        for line, column in zip(self._computed, computed, strict=True):
+            values[line] = pc.fill_null(column, 0).to_numpy()
+        return values
 
 
-def factors(expressions: tuple[str, ...], rows: pa.Table) -> Words:
-    """The factors of annotations for rows of a table, int64 of shape (expressions, rows); NULL counts as zero.
-
-    Args:
-        expressions: DuckDB expressions over the table's columns whose values fit BIGINT.
-        rows: Rows of the table.
-
-    Raises:
-        ExpressionError: DuckDB cannot evaluate an expression on some row, or the value does not fit.
-    """
-    values = np.zeros((len(expressions), rows.num_rows), np.int64)
-    computed = evaluate([f"({expression})::BIGINT" for expression in expressions], rows)
-    for line, column in zip(values, computed, strict=True):
-        line[:] = pc.fill_null(column, 0).to_numpy()
-    return values
+def _measured(measure: Measure, rows: pa.Table, words: Words) -> Words:
+    if isinstance(measure.value, int):
+        values = np.full(words.shape[1], measure.value, np.int64)
+    else:
+        values = words[measure.value.position]
+        values = np.where(values != NULL_CODE, values, 0)
+    return values if measure.condition is None else values * holds(measure.condition, table_columns(rows))

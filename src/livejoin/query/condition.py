@@ -12,7 +12,7 @@ and is greater than every other number.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -85,6 +85,20 @@ class CompareColumns:
 
 
 @dataclass(frozen=True)
+class IsIn:
+    """A term that is one of some constants of its type, which is not floating; none of them is NULL."""
+
+    term: Term
+    constants: pa.Array = field(hash=False)
+
+    def truth(self, rows: Columns) -> pa.Array:
+        """Whether it holds, a BOOLEAN a row."""
+        values = self.term.values(rows)
+        found = pc.is_in(values, self.constants)
+        return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_())) if values.null_count else found
+
+
+@dataclass(frozen=True)
 class IsNull:
     """A column that is NULL."""
 
@@ -141,7 +155,20 @@ class Either:
         return pc.or_kleene(self.left.truth(rows), self.right.truth(rows))
 
 
-Condition: TypeAlias = Compare | CompareColumns | IsNull | IsTrue | Not | Both | Either
+Condition: TypeAlias = Compare | CompareColumns | IsIn | IsNull | IsTrue | Not | Both | Either
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A whole number of a row: a value where a condition holds, and 0 elsewhere.
+
+    Args:
+        value: A constant, or an integer or decimal column, of which it is the unscaled value and 0 for NULL.
+        condition: The condition; None always holds.
+    """
+
+    value: Column | int
+    condition: Condition | None = None
 
 
 def holds(condition: Condition, rows: Columns) -> npt.NDArray[np.bool_]:

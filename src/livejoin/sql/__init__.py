@@ -7,6 +7,7 @@ from livejoin.sql.bind import bind
 from livejoin.sql.bind_query import bind_query
 from livejoin.sql.declare import parse_columns, parse_create_table
 from livejoin.sql.schema_file import parse_schema
+from livejoin.sql.simple_condition import simple_measure
 from livejoin.sql.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
 from livejoin.sql.transpile import to_duckdb
 
@@ -22,5 +23,6 @@ __all__ = [
     "parse_create_table",
     "parse_schema",
     "parse_statement",
+    "simple_measure",
     "to_duckdb",
 ]

@@ -18,6 +18,7 @@ from livejoin.query.functions import find_not_scalar
 from livejoin.sql.source import Source, offset_of, shown
 
 REF = "ref"
+NARROW_DIGITS = 18  # a BIGINT holds every decimal of so many digits
 
 # The timestamps of livejoin have no time zone.
 _ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
@@ -75,6 +76,12 @@ def _named(part: exp.Expr, names: Callable[[ColumnRef], str]) -> exp.Expr:
     if isinstance(part, exp.Column):
         return exp.column(exp.to_identifier(names(part.meta[REF]), quoted=True))
     return part
+
+
+def unscaled(text: str, scale: int) -> str:
+    """The unscaled value of a decimal of at most `NARROW_DIGITS` digits."""
+    # DuckDB multiplies narrow decimals within 18 digits, which the unscaled value may exceed on the way.
+    return f"CAST(CAST({text} AS DECIMAL(38, {scale})) * {10**scale} AS BIGINT)"
 
 
 def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, offset: int) -> pa.DataType:

@@ -19,13 +19,10 @@ from livejoin.query.conjunctive import Factor, Product
 from livejoin.query.expression import infer_types
 from livejoin.schema import SqlType
 from livejoin.sql.conditions import conjuncts
-from livejoin.sql.duckdb_text import expression_text, refs_of
+from livejoin.sql.duckdb_text import NARROW_DIGITS, expression_text, refs_of, unscaled
 from livejoin.sql.joined import Joined
 from livejoin.sql.result_types import column_type
 from livejoin.sql.substitute import onto_one_atom
-
-# A BIGINT holds every decimal of so many digits.
-_NARROW_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -164,12 +161,11 @@ def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> tuple[str
     """The unscaled value of a factor as DuckDB text, and the factor's type; None if BIGINT does not hold it."""
     text = _text(node, atom, joined, offset)
     kind = column_type(infer_types([text], joined.scope.relations[atom].table.arrow)[0])
-    if kind is None or kind.kind not in ("integer", "decimal") or kind.precision > _NARROW_DIGITS:
+    if kind is None or kind.kind not in ("integer", "decimal") or kind.precision > NARROW_DIGITS:
         return None
     if kind.kind == "integer":
         return text, kind
-    # DuckDB multiplies narrow decimals within 18 digits, which the unscaled value may exceed on the way.
-    return f"CAST(CAST({text} AS DECIMAL(38, {kind.scale})) * {10**kind.scale} AS BIGINT)", kind
+    return unscaled(text, kind.scale), kind
 
 
 def _text(node: exp.Expr, atom: int, joined: Joined, offset: int) -> str:

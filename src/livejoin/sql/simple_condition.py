@@ -1,14 +1,16 @@
-"""Recognise predicates that Arrow's kernels evaluate as DuckDB does.
+"""Recognise predicates and factors that Arrow's kernels evaluate as DuckDB does.
 
 These are AND, OR and NOT over: a column, or an integer column's remainder by a positive constant, compared with a
 constant (also BETWEEN and IN); two columns of one type compared; IS NULL; a BOOLEAN column. A constant is any
 expression without columns; DuckDB evaluates it once, and it must be a value of the column's type, exactly.
+
+Factors are the texts that `livejoin.sql.products` and the plans write for annotations: a column, a whole number, either
+of them in CASE WHEN, and whether they are not NULL.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import reduce
 from typing import Never
 
 import pyarrow as pa
@@ -24,13 +26,16 @@ from livejoin.query.condition import (
     Comparison,
     Condition,
     Either,
+    IsIn,
     IsNull,
     IsTrue,
+    Measure,
     Not,
     Remainder,
     Term,
 )
 from livejoin.query.expression import evaluate
+from livejoin.sql.duckdb_text import NARROW_DIGITS, unscaled
 
 _COMPARISONS: dict[type[exp.Expr], Comparison] = {
     exp.EQ: "equal",
@@ -50,6 +55,7 @@ _MIRRORED: dict[Comparison, Comparison] = {
 }
 _LARGEST_DIVISOR = 2**62
 _TOO_LARGE = 2**63
+_MOST_CONNECTIVES = 64  # conditions are evaluated by recursion, and beyond some 100 calls DuckDB is as fast
 _ROW = pa.table({"": [True]})
 
 
@@ -71,13 +77,36 @@ def simple_condition(predicate: str, schema: pa.Schema) -> Condition | None:
     >>> simple_condition('abs("a") > 2', pa.schema([("a", pa.int64())]))
     """
     try:
-        return _Reader(schema).condition(sqlglot.parse_one(predicate, read="duckdb"))
+        return _Reader(schema).condition(_parsed(predicate))
     except _NotSimple:
         return None
 
 
+def simple_measure(factor: str, schema: pa.Schema) -> Measure | None:
+    """The measure that a factor of an annotation is, None if it is not a simple one; cost as for `simple_condition`.
+
+    Args:
+        factor: A DuckDB expression over columns of the schema whose values fit BIGINT; NULL counts as zero.
+        schema: The columns.
+
+    >>> simple_measure('CASE WHEN NOT "a" IS NULL THEN 1 ELSE 0 END', pa.schema([("a", pa.int64())]))
+    Measure(value=1, condition=Not(condition=IsNull(column=Column(position=0))))
+    """
+    try:
+        return _Reader(schema).measure(_parsed(factor))
+    except _NotSimple:
+        return None
+
+
+def _parsed(text: str) -> exp.Expr:
+    node = sqlglot.parse_one(text, read="duckdb")
+    if sum(1 for _ in node.find_all(exp.And, exp.Or, exp.Not)) > _MOST_CONNECTIVES:
+        return _refuse()
+    return node
+
+
 class _Reader:
-    """Reads the nodes of one predicate."""
+    """Reads the nodes of one predicate or factor."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -104,7 +133,7 @@ class _Reader:
                     self._compare("greater_equal", node.this, low), self._compare("less_equal", node.this, high)
                 )
             case exp.In() if node.expressions and set(_given(node)) == {"this", "expressions"}:
-                return reduce(Either, (self._compare("equal", node.this, value) for value in node.expressions))
+                return self._one_of(node)
             case exp.Column():
                 column = self._column(node)
                 return IsTrue(column) if self._type(column) == pa.bool_() else _refuse()
@@ -112,6 +141,45 @@ class _Reader:
                 return self._compare(_COMPARISONS[type(node)], node.this, node.expression)
             case _:
                 return _refuse()
+
+    def measure(self, node: exp.Expr) -> Measure:
+        """A node whose value is a whole number.
+
+        Raises:
+            _NotSimple: It is not simple.
+        """
+        node = node.unnest()
+        if isinstance(node, exp.Case) and node.this is None and len(node.args["ifs"]) == 1 and _none_or_zero(node):
+            only = node.args["ifs"][0]
+            inner, condition = self.measure(only.args["true"]), self.condition(only.this)
+            return Measure(inner.value, Both(condition, inner.condition) if inner.condition else condition)
+        if isinstance(node, exp.Cast) and isinstance(node.this.unnest(), exp.Not):
+            return Measure(1, self._present(node.this.unnest().this.unnest()))
+        number = _number(node)
+        return Measure(self._narrow(node) if number is None else number)
+
+    def _present(self, node: exp.Expr) -> Condition:
+        """``factor IS NULL``, as the condition that the factor is not."""
+        if not (isinstance(node, exp.Is) and isinstance(node.expression, exp.Null)):
+            return _refuse()
+        factor = node.this.unnest()
+        if any(case.args.get("default") for case in factor.find_all(exp.Case)):
+            return _refuse()
+        measure = self.measure(factor)
+        there = None if isinstance(measure.value, int) else Not(IsNull(measure.value))
+        if measure.condition is None:
+            return there or _refuse()
+        return Both(measure.condition, there) if there else measure.condition
+
+    def _narrow(self, node: exp.Expr) -> Column:
+        """A column of integers, or the unscaled value of a column of decimals of at most 18 digits."""
+        named = node.find(exp.Column) or _refuse()
+        column = self._column(named)
+        kind = self._type(column)
+        if pa.types.is_decimal(kind) and kind.precision <= NARROW_DIGITS:
+            value = sqlglot.parse_one(unscaled(named.sql("duckdb"), kind.scale), read="duckdb")
+            return column if node == value else _refuse()
+        return column if pa.types.is_integer(kind) and node == named else _refuse()
 
     def _compare(self, comparison: Comparison, left: exp.Expr, right: exp.Expr) -> Condition:
         left, right = left.unnest(), right.unnest()
@@ -124,6 +192,12 @@ class _Reader:
             return self._compare(_MIRRORED[comparison], right, left) if right.find(exp.Column) else _refuse()
         term, kind = self._term(left)
         return Compare(comparison, term, _constant(right, kind))
+
+    def _one_of(self, node: exp.Expr) -> Condition:
+        term, kind = self._term(node.this.unnest())
+        if pa.types.is_floating(kind):
+            return _refuse()
+        return IsIn(term, pa.array([_constant(value, kind).as_py() for value in node.expressions], kind))
 
     def _term(self, node: exp.Expr) -> tuple[Term, pa.DataType]:
         if not isinstance(node, exp.Mod):
@@ -147,6 +221,22 @@ class _Reader:
 
 def _refuse() -> Never:
     raise _NotSimple
+
+
+def _none_or_zero(node: exp.Expr) -> bool:
+    """Whether a CASE has no ELSE, or 0 there."""
+    default = node.args.get("default")
+    return default is None or _number(default.unnest()) == 0
+
+
+def _number(node: exp.Expr) -> int | None:
+    """A whole number that is written as such."""
+    if isinstance(node, exp.Neg):
+        inner = _number(node.this.unnest())
+        return None if inner is None else -inner
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal() and int(node.name) < _TOO_LARGE:
+        return int(node.name)
+    return None
 
 
 def _given(node: exp.Expr) -> list[str]:
@@ -178,12 +268,13 @@ def _constant(node: exp.Expr, kind: pa.DataType) -> pa.Scalar:
 def _value(node: exp.Expr, kind: pa.DataType) -> pa.Scalar:
     """What DuckDB makes of a constant that is compared with a column of a type."""
     text = node.sql("duckdb")
-    if isinstance(node, exp.Literal):
-        if node.is_string and pa.types.is_string(kind):
+    number = _number(node)
+    if number is not None and pa.types.is_integer(kind):
+        return pa.scalar(number)
+    if isinstance(node, exp.Literal) and node.is_string:
+        if pa.types.is_string(kind):
             return pa.scalar(node.name)
-        if not node.is_string and pa.types.is_integer(kind) and node.name.isdecimal() and int(node.name) < _TOO_LARGE:
-            return pa.scalar(int(node.name))
-        if node.is_string and (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
             text = f"CAST({text} AS {'DATE' if pa.types.is_date(kind) else 'TIMESTAMP'})"
     if pa.types.is_floating(kind):
         text = f"CAST({text} AS DOUBLE)"
