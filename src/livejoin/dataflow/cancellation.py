@@ -22,18 +22,20 @@ _HALF = np.uint64(32)
 def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[DeltaChunk]:
     """A delta without what cancels in it.
 
-    Cost: O(rows) to find those that may stand on both sides, by their hashes; only these are sorted and compared.
+    Cost: O(segments) where no version both deletes and inserts, as when each is one change of a table without a window:
+    a join without negation is monotone. Else O(rows) to find those that may stand on both sides, by their hashes; only
+    these are sorted and compared.
 
     Args:
-        chunks: The delta.
+        chunks: The delta, its versions ascending.
         lines: The lines of the chunks' words that make a row.
     """
     kept = [chunk for chunk in chunks if chunk.rows]
     if not kept:
         return kept
-    signs = np.concatenate([np.repeat(chunk.signs, chunk.lengths()) for chunk in kept])
-    if (signs == signs[0]).all():
+    if not _has_both_signs(kept):
         return kept
+    signs = np.concatenate([np.repeat(chunk.signs, chunk.lengths()) for chunk in kept])
     columns = [np.concatenate([chunk.words[line] for chunk in kept]) for line in lines]
     columns.append(np.concatenate([np.repeat(chunk.versions, chunk.lengths()) for chunk in kept]))
     hashes = _hashes(columns)
@@ -44,6 +46,13 @@ def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[Delta
     stays[gone] = False
     parts = np.split(stays, np.cumsum([chunk.rows for chunk in kept])[:-1])
     return [_filtered(chunk, part) for chunk, part in zip(kept, parts, strict=True) if part.any()]
+
+
+def _has_both_signs(chunks: Sequence[DeltaChunk]) -> bool:
+    """Whether a version has both signs; as versions ascend, two segments of it that are neighbours then differ."""
+    versions = np.concatenate([chunk.versions for chunk in chunks])
+    signs = np.concatenate([chunk.signs for chunk in chunks])
+    return bool(((versions[1:] == versions[:-1]) & (signs[1:] != signs[:-1])).any())
 
 
 def _on_both_sides(hashes: npt.NDArray[np.uint64], signs: Words) -> Words:

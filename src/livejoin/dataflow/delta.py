@@ -28,6 +28,7 @@ from livejoin.state.codec import Codec
 Words = npt.NDArray[np.int64]
 
 _FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
+_LEAST_CONSTANT = 1 << 12  # rows
 _KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
 
 
@@ -112,9 +113,9 @@ def delta_table(
 
 
 def _versions(versions: Words, lengths: Words) -> pa.Array:
-    """The version of each row; in a commit all are one, and then a constant is shared."""
-    if np.all(versions == versions[0]):
-        rows = int(lengths.sum())
+    """The version of each row; in a commit all are one, and then the chunks of a large one share a constant."""
+    rows = int(lengths.sum())
+    if rows > _LEAST_CONSTANT and np.all(versions == versions[0]):
         return _number(int(versions[0]), _padded(rows)).slice(0, rows)
     return pa.array(np.repeat(versions, lengths))
 
@@ -126,9 +127,10 @@ def _number(value: int, rows: int) -> pa.Array:
 
 def _kinds(signs: Words, lengths: Words) -> pa.Array | pa.ChunkedArray:
     """The change type of each row; where it seldom changes, as slices of constants that all deltas share."""
-    starts = np.flatnonzero(np.diff(signs, prepend=0))
-    if starts.size > _FEW_RUNS:
+    borders = np.flatnonzero(signs[1:] != signs[:-1]) + 1
+    if borders.size >= _FEW_RUNS:
         return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), lengths)))
+    starts = [0, *borders.tolist()]
     rows = np.add.reduceat(lengths, starts).tolist()
     runs = [_run(int(sign > 0), number) for sign, number in zip(signs[starts].tolist(), rows, strict=True)]
     return runs[0] if len(runs) == 1 else pa.chunked_array(runs, pa.string())
@@ -141,7 +143,7 @@ def _run(kind: int, rows: int) -> pa.Array:
 
 def _padded(rows: int) -> int:
     """A power of two, so that few lengths of constants are made."""
-    return 1 << max(12, (rows - 1).bit_length())
+    return max(_LEAST_CONSTANT, 1 << (rows - 1).bit_length())
 
 
 @lru_cache(maxsize=8)
