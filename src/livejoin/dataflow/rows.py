@@ -46,9 +46,8 @@ class Rows:
         """The words of a column; new strings and wide decimals are added to the dictionaries."""
         words = self._codes[column]
         if words is None:
-            words = np.empty(self.length, np.int64)
             declared = Column(f"c{column}", self.types[column])
-            self.codec.encode_column(pa.chunked_array([self.arrow(column)]), declared, words)
+            words = self.codec.encode_column(pa.chunked_array([self.arrow(column)]), declared)
             self._codes[column] = words
         return words
 
