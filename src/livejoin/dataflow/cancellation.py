@@ -31,28 +31,49 @@ def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[Delta
         lines: The lines of the chunks' words that make a row.
     """
     kept = [chunk for chunk in chunks if chunk.rows]
-    if not kept:
-        return kept
-    if not _has_both_signs(kept):
+    if not may_cancel(kept):
         return kept
     signs = np.concatenate([np.repeat(chunk.signs, chunk.lengths()) for chunk in kept])
-    columns = [np.concatenate([chunk.words[line] for chunk in kept]) for line in lines]
-    columns.append(np.concatenate([np.repeat(chunk.versions, chunk.lengths()) for chunk in kept]))
-    hashes = _hashes(columns)
-    gone = _cancelled(columns, signs, hashes, _on_both_sides(hashes, signs))
-    if not gone.size:
+    versions = np.concatenate([np.repeat(chunk.versions, chunk.lengths()) for chunk in kept])
+    stays = net_rows([np.concatenate([chunk.words[line] for chunk in kept]) for line in lines], signs, versions)
+    if stays.all():
         return kept
-    stays = np.ones(signs.shape[0], bool)
-    stays[gone] = False
     parts = np.split(stays, np.cumsum([chunk.rows for chunk in kept])[:-1])
     return [_filtered(chunk, part) for chunk, part in zip(kept, parts, strict=True) if part.any()]
 
 
-def _has_both_signs(chunks: Sequence[DeltaChunk]) -> bool:
-    """Whether a version has both signs; as versions ascend, two segments of it that are neighbours then differ."""
+def may_cancel(chunks: Sequence[DeltaChunk]) -> bool:
+    """Whether a version of a delta both deletes and inserts; O(segments).
+
+    Args:
+        chunks: The delta, its versions ascending.
+    """
+    if not chunks:
+        return False
     versions = np.concatenate([chunk.versions for chunk in chunks])
-    signs = np.concatenate([chunk.signs for chunk in chunks])
+    return has_both_signs(versions, np.concatenate([chunk.signs for chunk in chunks]))
+
+
+def has_both_signs(versions: Words, signs: Words) -> bool:
+    """Whether a version has both signs; as versions ascend, two neighbours of it then differ."""
     return bool(((versions[1:] == versions[:-1]) & (signs[1:] != signs[:-1])).any())
+
+
+def net_rows(columns: Sequence[Words], signs: Words, versions: Words) -> npt.NDArray[np.bool_]:
+    """Which rows of a delta do not cancel.
+
+    Args:
+        columns: The words of the rows, a column each.
+        signs: +1 or -1 of each row.
+        versions: The version of each row.
+
+    Cost: as of `net_chunks`, O(rows) and what may cancel is sorted.
+    """
+    keys = [*columns, versions]
+    hashes = _hashes(keys)
+    stays = np.ones(signs.shape[0], bool)
+    stays[_cancelled(keys, signs, hashes, _on_both_sides(hashes, signs))] = False
+    return stays
 
 
 def _on_both_sides(hashes: npt.NDArray[np.uint64], signs: Words) -> Words:

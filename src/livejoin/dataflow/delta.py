@@ -13,12 +13,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from livejoin.dataflow.cancellation import net_chunks
+from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows
 from livejoin.dataflow.multiway import DeltaChunk
-from livejoin.dataflow.rows import Delta
-from livejoin.dataflow.same_values import same_values
+from livejoin.dataflow.rows import Delta, Rows
+from livejoin.dataflow.same_values import same_rows
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.expression import evaluate
 from livejoin.query.session import session
@@ -101,15 +100,16 @@ def delta_table(
     if not pieces:
         return delta_schema(query.schema).empty_table()
     shown = [output.source for output in query.outputs if isinstance(output.source, int)]
+    chunks = [chunk for chunk, _ in pieces]
+    consolidate = consolidate and may_cancel(chunks)
     if consolidate and len(shown) == len(query.outputs):
-        chunks = [chunk for chunk, _ in pieces]
         kept = net_chunks(chunks, shown)
         if sum(chunk.rows for chunk in kept) < sum(chunk.rows for chunk in chunks):
             tables = [chunk_table(query, codec, chunk) for chunk in kept]
             return pa.concat_tables(tables) if tables else delta_schema(query.schema).empty_table()
         consolidate = False
     table = pa.concat_tables([table for _, table in pieces])
-    return cancel(table) if consolidate and pc.count_distinct(table[CHANGE_TYPE]).as_py() > 1 else table
+    return cancel(table) if consolidate else table
 
 
 def _versions(versions: Words, lengths: Words) -> pa.Array:
@@ -178,29 +178,39 @@ def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
     """
     if delta.pairs is not None:
         return _replacements(delta, delta.pairs, schema)
-    kinds = _KINDS.take(pa.array((delta.weights > 0).astype(np.int8)))
     copies = np.repeat(np.arange(delta.weights.shape[0]), np.abs(delta.weights))
-    columns = [delta.rows.arrow(i) for i in range(len(delta.rows.types))]
-    table = pa.table([*columns, kinds, pa.array(delta.versions)], schema=delta_schema(schema))
-    return cancel(table.take(pa.array(copies)))
+    rows, signs, versions = delta.rows.take(copies), np.sign(delta.weights)[copies], delta.versions[copies]
+    kinds = (signs > 0).astype(np.int8)
+    if not has_both_signs(versions, signs):
+        return _table(rows, kinds, versions, schema)
+    if (words := rows.words()) is None:
+        return cancel(_table(rows, kinds, versions, schema))
+    kept = np.flatnonzero(net_rows(words, signs, versions))
+    kept = kept[np.lexsort((signs[kept], versions[kept]))]
+    return _table(rows.take(kept), kinds[kept], versions[kept], schema)
 
 
 def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:
     """Rows that replace others: those that stay as they were are left out."""
     rows = pairs.shape[0]
     joined = np.flatnonzero((pairs[1:] == pairs[:-1]) & (delta.versions[1:] == delta.versions[:-1]))
-    columns = [delta.rows.arrow(i) for i in range(len(delta.rows.types))]
-    same = np.ones(joined.shape[0], bool)
-    for column in columns:
-        same &= same_values(column.take(pa.array(joined)), column.take(pa.array(joined + 1)))
+    same = same_rows(delta.rows.take(joined), delta.rows.take(joined + 1))
     kinds = (delta.weights > 0).astype(np.int8)
     kinds[joined] = 2
     kinds[joined + 1] = 3
     kept = np.ones(rows, bool)
     kept[joined[same]] = False
     kept[joined[same] + 1] = False
-    table = pa.table([*columns, _KINDS.take(pa.array(kinds)), pa.array(delta.versions)], schema=delta_schema(schema))
-    return table.filter(pa.array(kept))
+    if kept.all():
+        return _table(delta.rows, kinds, delta.versions, schema)
+    left = np.flatnonzero(kept)
+    return _table(delta.rows.take(left), kinds[left], delta.versions[left], schema)
+
+
+def _table(rows: Rows, kinds: npt.NDArray[np.int8], versions: Words, schema: pa.Schema) -> pa.Table:
+    """Changed rows with their kinds, positions in `_KINDS`, and versions."""
+    columns = [rows.arrow(i) for i in range(len(rows.types))]
+    return pa.table([*columns, _KINDS.take(pa.array(kinds)), pa.array(versions)], schema=delta_schema(schema))
 
 
 def is_injective(query: ConjunctiveQuery) -> bool:

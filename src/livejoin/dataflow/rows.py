@@ -66,6 +66,11 @@ class Rows:
         words = self._codes[column]
         return self.arrow(column) if words is None else words
 
+    def words(self) -> list[Words] | None:
+        """The words of all columns, None if one of them is held as Arrow."""
+        words = [column for column in self._codes if column is not None]
+        return words if len(words) == len(self.types) else None
+
     def matrix(self, columns: Sequence[int]) -> Words:
         """The words of some columns, of shape (columns, rows), C order."""
         matrix = np.empty((len(columns), self.length), np.int64)
