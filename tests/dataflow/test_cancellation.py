@@ -25,13 +25,15 @@ Row = tuple[int, ...]
 @st.composite
 def deltas(draw: st.DrawFn) -> list[DeltaChunk]:
     chunks = []
+    version = 1
     for _ in range(draw(st.integers(0, 3))):
         lengths = draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
         words = [[draw(st.integers(0, 1)) for _ in range(sum(lengths))] for _ in range(2)]
-        versions = sorted(draw(st.lists(st.integers(1, 2), min_size=len(lengths), max_size=len(lengths))))
+        versions = np.cumsum([version, *(draw(st.integers(0, 1)) for _ in lengths[1:])])
+        version = int(versions[-1]) + draw(st.integers(0, 1))
         signs = [draw(st.sampled_from([-1, 1])) for _ in lengths]
         starts = np.cumsum(lengths) - lengths
-        chunks.append(DeltaChunk(np.array(words, np.int64), starts, np.array(versions), np.array(signs)))
+        chunks.append(DeltaChunk(np.array(words, np.int64), starts, versions, np.array(signs)))
     return chunks
 
 

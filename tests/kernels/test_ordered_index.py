@@ -36,8 +36,7 @@ class Index:
     def __init__(self, type_: SqlType, order: int, values: list[Any], key: Callable[[Any], Any]) -> None:
         codec = Codec()
         column = pa.chunked_array([pa.array(values, type_.arrow)])
-        self.words = np.empty(len(values), np.int64)
-        codec.encode_column(column, Column("a", type_), self.words)
+        self.words = codec.encode_column(column, Column("a", type_))
         self.rank = {int(word): key(value) for word, value in zip(self.words, values, strict=True)}
         arrays = codec.arrays()
         names = ("strings.heap", "strings.starts", "strings.lengths", "decimals.heap", "decimals.starts")

@@ -168,8 +168,7 @@ def test_known_values_are_looked_up_and_not_added(stored, asked):
     codec = Codec()
     words = codec.encode(pa.table({"a": pa.array(stored, pa.string())}), Table("T", (Column("a", TEXT),)))[0]
     codes = dict(zip(stored, words.tolist(), strict=True)) | {None: NULL_CODE}
-    found = np.empty(len(asked), np.int64)
-    codec.known().encode_column(pa.chunked_array([pa.array(asked, pa.string())]), Column("a", TEXT), found)
+    found = codec.known().encode_column(pa.chunked_array([pa.array(asked, pa.string())]), Column("a", TEXT))
     assert [codes.get(value, -1) for value in asked] == found.tolist()
     assert codec.entries == len(set(stored))
     codec._check()
@@ -178,9 +177,8 @@ def test_known_values_are_looked_up_and_not_added(stored, asked):
 def test_known_decimals_have_words_of_their_own():
     codec = Codec()
     values = [Decimal(10**20), Decimal(5), Decimal(10**21)]
-    kept, asked = np.empty(2, np.int64), np.empty(3, np.int64)
-    codec.encode_column(pa.chunked_array([pa.array(values[:2], WIDE.arrow)]), Column("a", WIDE), kept)
-    codec.known().encode_column(pa.chunked_array([pa.array(values, WIDE.arrow)]), Column("a", WIDE), asked)
+    kept = codec.encode_column(pa.chunked_array([pa.array(values[:2], WIDE.arrow)]), Column("a", WIDE))
+    asked = codec.known().encode_column(pa.chunked_array([pa.array(values, WIDE.arrow)]), Column("a", WIDE))
     assert asked.tolist() == [*kept.tolist(), WIDE_BASE - 1]
     assert codec.entries == 1
 

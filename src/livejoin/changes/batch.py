@@ -68,12 +68,10 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False) -> Ch
     """
     source = read_source(table, data)
     columns = _match_names(table, source.names, needs_sequence)
-    arrays = []
-    for position, declared in enumerate(table.columns):
-        column = declared
-        if declared.nullable and table.requires(position):
-            column = Column(declared.name, declared.type, nullable=False)
-        arrays.append(convert(source.values[columns[declared.name.lower()]], column, table))
+    arrays = [
+        convert(source.values[columns[column.name.lower()]], column, table, table.requires(position))
+        for position, column in enumerate(table.columns)
+    ]
     sequence = None
     if SEQUENCE in columns:
         sequence = _convert_own(source.values[columns[SEQUENCE]], _SEQUENCE_COLUMN, table).to_numpy()
@@ -88,20 +86,17 @@ def _match_names(table: Table, names: Sequence[str], needs_sequence: bool) -> di
     """The position of each column in the data, by its name in lower case."""
     positions: dict[str, int] = {}
     for position, name in enumerate(names):
-        if name.lower() in positions:
+        if positions.setdefault(name.lower(), position) != position:
             msg = f"column {name!r} is there twice (names are compared without regard to case); keep one"
             raise ChangeFormatError(msg, table.name)
-        positions[name.lower()] = position
-    required = [column.name for column in table.columns] + ([SEQUENCE] if needs_sequence else [])
     if needs_sequence and SEQUENCE not in positions:
         msg = f"missing column {SEQUENCE!r}: a replay needs it, distinct int64 values that order all changes"
         raise ChangeFormatError(msg, table.name)
-    missing = [name for name in required if name.lower() not in positions]
+    missing = [column.name for column in table.columns if column.name.lower() not in positions]
     if missing:
         msg = f"missing {_listed(missing)}; found are {_listed(names)}; give every column, NULL where it has no value"
         raise ChangeFormatError(msg, table.name)
-    allowed = {name.lower() for name in (*required, *CHANGE_COLUMNS)}
-    unknown = [name for name in names if name.lower() not in allowed]
+    unknown = [name for name in names if not table.has_column(name) and name.lower() not in CHANGE_COLUMNS]
     if unknown:
         own = ", ".join(column.name for column in table.columns)
         msg = f"unknown {_listed(unknown)}; the table has {own}; also allowed are {', '.join(CHANGE_COLUMNS)}"
@@ -118,7 +113,7 @@ def _listed(names: Sequence[str]) -> str:
 def _convert_own(values: Values, column: Column, table: Table) -> pa.Array:
     """Convert a column of the change stream itself: a value that does not fit is an error of the stream's form."""
     try:
-        return convert(values, column, table)
+        return convert(values, column, table, required=not column.nullable)
     except ChangeValueError as error:
         raise ChangeFormatError(error.message, table.name, error.row) from error
 

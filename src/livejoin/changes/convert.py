@@ -69,22 +69,23 @@ _PYTHON_EXCEPT: dict[Kind, tuple[type, ...]] = {
 }
 
 
-def convert(values: Values, column: Column, table: Table) -> pa.Array:
+def convert(values: Values, column: Column, table: Table, required: bool) -> pa.Array:
     """Convert a column, into one chunk.
 
     Args:
         values: The column as it was given.
         column: Its declaration.
         table: Named in errors.
+        required: Whether NULL is refused.
 
     Raises:
-        ChangeValueError: A value outside of the column's type, or NULL in a column that is not nullable.
+        ChangeValueError: A value outside of the column's type, or NULL where it is refused.
         CapacityError: More than 2 GiB of strings.
 
     Cost: O(values), without a copy where the type and the chunks fit already.
     """
     converted = _from_python(values, column, table) if isinstance(values, tuple) else _from_arrow(values, column, table)
-    if converted.null_count and not column.nullable:
+    if required and converted.null_count:
         row = pc.index(converted.is_null(), True).as_py()
         why = "NOT NULL or in the primary key"
         if table.window_range is not None and table.columns[table.window_range.column].name == column.name:
@@ -100,8 +101,10 @@ def _one_zero(values: pa.Array) -> pa.Array:
 
 
 def _from_arrow(values: pa.ChunkedArray, column: Column, table: Table) -> pa.Array:
-    plain = _without_dictionary(values)
-    if not _types.is_null(plain.type) and not any(fits(plain.type) for fits in _ARROW_CLASSES[column.type.kind]):
+    exact = values.type == column.type.arrow
+    plain = values if exact else _without_dictionary(values)
+    fitting = (_types.is_null, *_ARROW_CLASSES[column.type.kind])
+    if not exact and not any(fits(plain.type) for fits in fitting):
         row = -1 if plain.null_count == len(plain) else pc.index(plain.is_valid(), True).as_py()
         first = f" (first value: {_show(plain[row])})" if row >= 0 else ""
         msg = (
@@ -110,7 +113,7 @@ def _from_arrow(values: pa.ChunkedArray, column: Column, table: Table) -> pa.Arr
         )
         raise ChangeValueError(msg, table.name, row)
     try:
-        cast = _cast(plain, column.type)
+        cast = plain if exact else _cast(plain, column.type)
         return cast.chunk(0) if cast.num_chunks == 1 else cast.combine_chunks()
     except ARROW_ERRORS as error:
         if column.type.kind == "string":

@@ -22,6 +22,7 @@ _ALLOWED = (
     "allowed are Arrow data (pyarrow, pandas, Polars, DuckDB: anything with __arrow_c_stream__) "
     "and lists of tuples or of dicts"
 )
+_STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 # What Arrow raises when data does not make a table; some of pyarrow's errors are plain Python ones.
 ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
@@ -48,8 +49,8 @@ def read_source(table: Table, data: object) -> Source:
 
     Cost: O(rows) for Python objects, else O(columns).
     """
-    if _is_pandas(data) or hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        frame = _as_arrow(table, data)
+    if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
+        frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
         return Source(tuple(frame.column_names), tuple(frame.columns), frame.num_rows)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         msg = f"the changes are of type {_type_name(data)}; {_ALLOWED}"
@@ -70,8 +71,6 @@ def _is_pandas(data: object) -> bool:
 
 def _as_arrow(table: Table, data: Any) -> pa.Table:
     try:
-        if isinstance(data, pa.Table):
-            return data
         if _is_pandas(data):  # not by its Arrow interface, which hands over the index as a column
             return pa.Table.from_pandas(data, preserve_index=False)
         return pa.table(data)

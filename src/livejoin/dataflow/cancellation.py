@@ -22,52 +22,58 @@ _HALF = np.uint64(32)
 def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[DeltaChunk]:
     """A delta without what cancels in it.
 
-    Cost: O(rows) to find those that may stand on both sides, by their hashes; only these are sorted and compared.
+    Cost: O(segments) where no version both deletes and inserts, as when each is one change of a table without a window:
+    a join without negation is monotone. Else O(rows) to find those that may stand on both sides, by their hashes; only
+    these are sorted and compared.
 
     Args:
-        chunks: The delta.
+        chunks: The delta, its versions ascending.
         lines: The lines of the chunks' words that make a row.
     """
     kept = [chunk for chunk in chunks if chunk.rows]
-    if not chunks_may_cancel(kept):
+    if not may_cancel(kept):
         return kept
     signs = np.concatenate([np.repeat(chunk.signs, chunk.lengths()) for chunk in kept])
-    columns = [np.concatenate([chunk.words[line] for chunk in kept]) for line in lines]
-    columns.append(np.concatenate([np.repeat(chunk.versions, chunk.lengths()) for chunk in kept]))
-    parts = np.split(stays(columns, signs), np.cumsum([chunk.rows for chunk in kept])[:-1])
+    versions = np.concatenate([np.repeat(chunk.versions, chunk.lengths()) for chunk in kept])
+    stays = net_rows([np.concatenate([chunk.words[line] for chunk in kept]) for line in lines], signs, versions)
+    if stays.all():
+        return kept
+    parts = np.split(stays, np.cumsum([chunk.rows for chunk in kept])[:-1])
     return [_filtered(chunk, part) for chunk, part in zip(kept, parts, strict=True) if part.any()]
 
 
-def chunks_may_cancel(chunks: Sequence[DeltaChunk]) -> bool:
-    """Whether some version of a delta has deletions and insertions; O(segments)."""
-    empty = np.empty(0, np.int64)
-    signs = np.concatenate([empty, *(chunk.signs for chunk in chunks)])
-    return may_cancel(signs, np.concatenate([empty, *(chunk.versions for chunk in chunks)]))
-
-
-def may_cancel(signs: Words, versions: Words) -> bool:
-    """Whether some version has deletions and insertions.
-
-    >>> may_cancel(np.array([1, -1, 1]), np.array([5, 6, 6])), may_cancel(np.array([1, -1]), np.array([5, 6]))
-    (True, False)
-    """
-    return np.intersect1d(versions[signs < 0], versions[signs > 0]).size > 0
-
-
-def stays(columns: Sequence[Words], signs: Words) -> npt.NDArray[np.bool_]:
-    """Which rows are left; cost as for `net_chunks`.
+def may_cancel(chunks: Sequence[DeltaChunk]) -> bool:
+    """Whether a version of a delta both deletes and inserts; O(segments).
 
     Args:
-        columns: At least one: the words of the rows, and their versions as one more.
-        signs: +1 for an insertion, -1 for a deletion.
-
-    >>> stays([np.array([7, 7, 8, 7])], np.array([-1, 1, 1, 1])).tolist()
-    [False, False, True, True]
+        chunks: The delta, its versions ascending.
     """
-    left = np.ones(signs.shape[0], bool)
-    hashes = _hashes(columns)
-    left[_cancelled(columns, signs, hashes, _on_both_sides(hashes, signs))] = False
-    return left
+    if not chunks:
+        return False
+    versions = np.concatenate([chunk.versions for chunk in chunks])
+    return has_both_signs(versions, np.concatenate([chunk.signs for chunk in chunks]))
+
+
+def has_both_signs(versions: Words, signs: Words) -> bool:
+    """Whether a version has both signs; as versions ascend, two neighbours of it then differ."""
+    return bool(((versions[1:] == versions[:-1]) & (signs[1:] != signs[:-1])).any())
+
+
+def net_rows(columns: Sequence[Words], signs: Words, versions: Words) -> npt.NDArray[np.bool_]:
+    """Which rows of a delta do not cancel.
+
+    Args:
+        columns: The words of the rows, a column each.
+        signs: +1 or -1 of each row.
+        versions: The version of each row.
+
+    Cost: as of `net_chunks`, O(rows) and what may cancel is sorted.
+    """
+    keys = [*columns, versions]
+    hashes = _hashes(keys)
+    stays = np.ones(signs.shape[0], bool)
+    stays[_cancelled(keys, signs, hashes, _on_both_sides(hashes, signs))] = False
+    return stays
 
 
 def _on_both_sides(hashes: npt.NDArray[np.uint64], signs: Words) -> Words:

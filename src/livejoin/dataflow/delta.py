@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.dataflow.cancellation import chunks_may_cancel, may_cancel, net_chunks, stays
+from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows
 from livejoin.dataflow.multiway import DeltaChunk
-from livejoin.dataflow.rows import Delta
-from livejoin.dataflow.same_values import same_values
+from livejoin.dataflow.rows import Delta, Rows
+from livejoin.dataflow.same_values import same_rows
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.expression import evaluate
 from livejoin.query.session import session
@@ -27,6 +27,7 @@ from livejoin.state.codec import Codec
 Words = npt.NDArray[np.int64]
 
 _FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
+_LEAST_CONSTANT = 1 << 12  # rows
 _KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
 
 
@@ -99,21 +100,22 @@ def delta_table(
     if not pieces:
         return delta_schema(query.schema).empty_table()
     shown = [output.source for output in query.outputs if isinstance(output.source, int)]
+    chunks = [chunk for chunk, _ in pieces]
+    consolidate = consolidate and may_cancel(chunks)
     if consolidate and len(shown) == len(query.outputs):
-        chunks = [chunk for chunk, _ in pieces]
         kept = net_chunks(chunks, shown)
         if sum(chunk.rows for chunk in kept) < sum(chunk.rows for chunk in chunks):
             tables = [chunk_table(query, codec, chunk) for chunk in kept]
             return pa.concat_tables(tables) if tables else delta_schema(query.schema).empty_table()
         consolidate = False
     table = pa.concat_tables([table for _, table in pieces])
-    return cancel(table) if consolidate and chunks_may_cancel([chunk for chunk, _ in pieces]) else table
+    return cancel(table) if consolidate else table
 
 
 def _versions(versions: Words, lengths: Words) -> pa.Array:
-    """The version of each row; in a commit all are one, and then a constant is shared."""
-    if np.all(versions == versions[0]):
-        rows = int(lengths.sum())
+    """The version of each row; in a commit all are one, and then the chunks of a large one share a constant."""
+    rows = int(lengths.sum())
+    if rows > _LEAST_CONSTANT and np.all(versions == versions[0]):
         return _number(int(versions[0]), _padded(rows)).slice(0, rows)
     return pa.array(np.repeat(versions, lengths))
 
@@ -125,9 +127,10 @@ def _number(value: int, rows: int) -> pa.Array:
 
 def _kinds(signs: Words, lengths: Words) -> pa.Array | pa.ChunkedArray:
     """The change type of each row; where it seldom changes, as slices of constants that all deltas share."""
-    starts = np.flatnonzero(np.diff(signs, prepend=0))
-    if starts.size > _FEW_RUNS:
+    borders = np.flatnonzero(signs[1:] != signs[:-1]) + 1
+    if borders.size >= _FEW_RUNS:
         return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), lengths)))
+    starts = [0, *borders.tolist()]
     rows = np.add.reduceat(lengths, starts).tolist()
     runs = [_run(int(sign > 0), number) for sign, number in zip(signs[starts].tolist(), rows, strict=True)]
     return runs[0] if len(runs) == 1 else pa.chunked_array(runs, pa.string())
@@ -140,7 +143,7 @@ def _run(kind: int, rows: int) -> pa.Array:
 
 def _padded(rows: int) -> int:
     """A power of two, so that few lengths of constants are made."""
-    return 1 << max(12, (rows - 1).bit_length())
+    return max(_LEAST_CONSTANT, 1 << (rows - 1).bit_length())
 
 
 @lru_cache(maxsize=8)
@@ -176,37 +179,38 @@ def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
     if delta.pairs is not None:
         return _replacements(delta, delta.pairs, schema)
     copies = np.repeat(np.arange(delta.weights.shape[0]), np.abs(delta.weights))
-    signs, versions = np.sign(delta.weights)[copies], delta.versions[copies]
-    both = may_cancel(signs, versions)
-    held = [delta.rows.column(i) for i in range(len(delta.rows.types))]
-    words = [column for column in held if isinstance(column, np.ndarray)]
-    if both and len(words) == len(held):
-        left = np.flatnonzero(stays([*(column[copies] for column in words), versions], signs))
-        copies, signs, versions = copies[left], signs[left], versions[left]
-    order = np.lexsort((signs, versions))
-    rows = delta.rows.take(copies[order])
-    kinds = _KINDS.take(pa.array((signs[order] > 0).astype(np.int8)))
-    columns = [rows.arrow(i) for i in range(len(held))]
-    table = pa.table([*columns, kinds, pa.array(versions[order])], schema=delta_schema(schema))
-    return cancel(table) if both and len(words) < len(held) else table
+    rows, signs, versions = delta.rows.take(copies), np.sign(delta.weights)[copies], delta.versions[copies]
+    kinds = (signs > 0).astype(np.int8)
+    if not has_both_signs(versions, signs):
+        return _table(rows, kinds, versions, schema)
+    if (words := rows.words()) is None:
+        return cancel(_table(rows, kinds, versions, schema))
+    kept = np.flatnonzero(net_rows(words, signs, versions))
+    kept = kept[np.lexsort((signs[kept], versions[kept]))]
+    return _table(rows.take(kept), kinds[kept], versions[kept], schema)
 
 
 def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:
     """Rows that replace others: those that stay as they were are left out."""
     rows = pairs.shape[0]
     joined = np.flatnonzero((pairs[1:] == pairs[:-1]) & (delta.versions[1:] == delta.versions[:-1]))
-    columns = [delta.rows.arrow(i) for i in range(len(delta.rows.types))]
-    same = np.ones(joined.shape[0], bool)
-    for column in columns:
-        same &= same_values(column.take(pa.array(joined)), column.take(pa.array(joined + 1)))
+    same = same_rows(delta.rows.take(joined), delta.rows.take(joined + 1))
     kinds = (delta.weights > 0).astype(np.int8)
     kinds[joined] = 2
     kinds[joined + 1] = 3
     kept = np.ones(rows, bool)
     kept[joined[same]] = False
     kept[joined[same] + 1] = False
-    table = pa.table([*columns, _KINDS.take(pa.array(kinds)), pa.array(delta.versions)], schema=delta_schema(schema))
-    return table.filter(pa.array(kept))
+    if kept.all():
+        return _table(delta.rows, kinds, delta.versions, schema)
+    left = np.flatnonzero(kept)
+    return _table(delta.rows.take(left), kinds[left], delta.versions[left], schema)
+
+
+def _table(rows: Rows, kinds: npt.NDArray[np.int8], versions: Words, schema: pa.Schema) -> pa.Table:
+    """Changed rows with their kinds, positions in `_KINDS`, and versions."""
+    columns = [rows.arrow(i) for i in range(len(rows.types))]
+    return pa.table([*columns, _KINDS.take(pa.array(kinds)), pa.array(versions)], schema=delta_schema(schema))
 
 
 def is_injective(query: ConjunctiveQuery) -> bool:

@@ -71,7 +71,7 @@ class Flow:
         if (scan := self._plain_scan()) is not None:
             weighed = scan.join.weighed
             pieces = self._pieces(scan.join, events[0])
-            self._resize(before, sum(int((chunk.signs * chunk.lengths()).sum()) for chunk, _ in pieces))
+            self._resize(before, sum(int(chunk.signs @ chunk.lengths()) for chunk, _ in pieces))
             consolidate = not self._injective or scan.join.weighed > weighed
             return delta_table(scan.join.plan.query, self._codec, pieces, consolidate)
         delta = self._root.changes(events)

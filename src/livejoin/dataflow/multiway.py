@@ -52,7 +52,10 @@ class DeltaChunk:
 
     def lengths(self) -> Words:
         """Rows of each segment."""
-        return np.diff(self.starts, append=self.rows)
+        lengths = np.empty_like(self.starts)
+        np.subtract(self.starts[1:], self.starts[:-1], out=lengths[:-1])
+        lengths[-1:] = self.rows - self.starts[-1:]
+        return lengths
 
 
 class MultiwayJoin(ArenaJoin[PhysicalPlan]):

@@ -46,9 +46,8 @@ class Rows:
         """The words of a column; new strings and wide decimals are added to the dictionaries."""
         words = self._codes[column]
         if words is None:
-            words = np.empty(self.length, np.int64)
             declared = Column(f"c{column}", self.types[column])
-            self.codec.encode_column(pa.chunked_array([self.arrow(column)]), declared, words)
+            words = self.codec.encode_column(pa.chunked_array([self.arrow(column)]), declared)
             self._codes[column] = words
         return words
 
@@ -66,6 +65,11 @@ class Rows:
         """A column as it is held."""
         words = self._codes[column]
         return self.arrow(column) if words is None else words
+
+    def words(self) -> list[Words] | None:
+        """The words of all columns, None if one of them is held as Arrow."""
+        words = [column for column in self._codes if column is not None]
+        return words if len(words) == len(self.types) else None
 
     def matrix(self, columns: Sequence[int]) -> Words:
         """The words of some columns, of shape (columns, rows), C order."""

@@ -17,7 +17,7 @@ STRING                a dictionary code
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -34,6 +34,7 @@ NULL_CODE = 0x7FF94E554C4C0001
 CANONICAL_NAN = 0x7FF8000000000000
 WIDE_BASE = 1 << 62
 
+_INTEGERS: dict[int, type[np.signedinteger[Any]]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _NARROW_LIMIT = 10**18  # unscaled decimals below are words, those from here on are in the dictionary
 _DECIMAL_BYTES = 16
 _ARROW_STRING_BYTES = 2**31 - 1  # Arrow's string type has 32-bit offsets
@@ -86,23 +87,32 @@ class Codec:
         Cost: O(values + bytes of strings).
         """
         words = np.empty((batch.num_columns, batch.num_rows), np.int64)
-        for column, line, declared in zip(batch.columns, words, table.columns, strict=True):
-            self.encode_column(column, declared, line, table.name)
+        columns = batch.columns
+        for column, line, declared in zip(columns, words, table.columns, strict=True):
+            self._write(column, declared.type, line)
+        _refuse_reserved(words, columns, table.columns, table.name)
         return words
 
-    def encode_column(self, column: pa.ChunkedArray, declared: Column, out: Words, table: str = "") -> None:
-        """Write the words of one column to ``out``, one a row; otherwise as ``encode``."""
+    def encode_column(self, column: pa.ChunkedArray, declared: Column) -> Words:
+        """The words of one column that is not of a table; otherwise as ``encode``."""
+        words = np.empty(len(column), np.int64)
+        self._write(column, declared.type, words)
+        _refuse_reserved(words[np.newaxis], [column], [declared], "")
+        return words
+
+    def _write(self, column: pa.ChunkedArray, type: SqlType, out: Words) -> None:
+        """Write the words of a column, with `NULL_CODE` where a value is NULL, and where it is the reserved one."""
         begin = 0
         for chunk in column.chunks:
             if len(chunk) == 0:
                 continue
             words = out[begin : begin + len(chunk)]
             valid = chunk.is_valid().to_numpy(zero_copy_only=False) if chunk.null_count else None
-            match declared.type.kind:
+            match type.kind:
                 case "boolean":
                     words[:] = _fixed(chunk.cast(pa.uint8()), np.uint8)
                 case "integer":
-                    words[:] = _fixed(chunk, np.dtype(f"i{declared.type.bits // 8}").type)
+                    words[:] = _fixed(chunk, _INTEGERS[type.bits])
                 case "double":
                     doubles = _fixed(chunk, np.float64)
                     np.add(doubles, 0.0, out=words.view(np.float64))  # -0.0 + 0.0 is 0.0
@@ -115,8 +125,6 @@ class Codec:
                     self._encode_decimals(chunk, valid, words)
                 case "string":
                     self._encode_strings(chunk, valid, words)
-            if declared.type.bits == 64 or declared.type.kind == "timestamp":
-                _refuse_reserved(words, valid, declared, table, begin)
             if valid is not None:
                 words[~valid] = NULL_CODE
             begin += len(chunk)
@@ -167,7 +175,7 @@ class Codec:
             case "boolean":
                 values = np.packbits(words == 1, bitorder="little")
             case "integer":
-                values = words.astype(f"i{type.bits // 8}", copy=False)
+                values = words.astype(_INTEGERS[type.bits], copy=False)
             case "date":
                 values = words.astype(np.int32)
             case _:
@@ -266,14 +274,15 @@ class Codec:
         self._decimals._check()
 
 
-def _refuse_reserved(words: Words, valid: npt.NDArray[np.bool_] | None, column: Column, table: str, begin: int) -> None:
-    reserved = words == NULL_CODE
-    if valid is not None:
-        reserved &= valid
-    if reserved.any():
-        row = int(np.argmax(reserved))
-        msg = (
-            f"value {NULL_CODE} of column {column.name!r} ({column.type}) is the one value that livejoin reserves, "
-            "for NULL; use any other"
-        )
-        raise ChangeValueError(msg, table, begin + row)
+def _refuse_reserved(words: Words, given: Sequence[pa.ChunkedArray], declared: Sequence[Column], table: str) -> None:
+    """Refuse a value whose word is that of NULL: there is one if there are more such words than NULLs."""
+    if np.count_nonzero(words == NULL_CODE) == sum(values.null_count for values in given):
+        return
+    for line, values, column in zip(words, given, declared, strict=True):
+        reserved = (line == NULL_CODE) & values.is_valid().to_numpy()
+        if reserved.any():
+            msg = (
+                f"value {NULL_CODE} of column {column.name!r} ({column.type}) is the one value that livejoin reserves, "
+                "for NULL; use any other"
+            )
+            raise ChangeValueError(msg, table, int(np.argmax(reserved)))
