@@ -11,17 +11,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import livejoin
 from livejoin.dataflow import delta as module
 from livejoin.dataflow import multiway
-from livejoin.dataflow.delta import cancel, chunk_table, delta_schema, delta_table, result_columns
+from livejoin.dataflow.delta import cancel, change_table, chunk_table, delta_schema, delta_table, result_columns
 from livejoin.dataflow.multiway import DeltaChunk
+from livejoin.dataflow.rows import Delta, Rows
 from livejoin.errors import CapacityError, ExpressionError
 from livejoin.query import ConjunctiveQuery
-from livejoin.schema import Catalog
+from livejoin.schema import Catalog, SqlType
 from livejoin.sql import bind, parse_columns
 from livejoin.state.codec import Codec
+from strategies import FUZZ
 
 ALL_TYPES = (
     "id BIGINT, tiny TINYINT, small SMALLINT, whole INT, text STRING, wide DECIMAL(38, 2), narrow DECIMAL(9, 3), "
@@ -356,3 +360,30 @@ def test_constants_are_cached_by_length() -> None:
     assert module._constant.cache_info().currsize == 1
     assert short["_change_type"].to_pylist() == ["insert"]
     assert set(long["_change_type"].to_pylist()) == {"insert"}
+
+
+VALUES = st.sampled_from([0.0, 1.0, math.nan, None])
+CHANGES = st.lists(st.tuples(VALUES, st.sampled_from(["x", "y", None]), st.integers(-2, 2), st.integers(1, 2)))
+
+
+@FUZZ
+@given(CHANGES, st.booleans())
+def test_changes_of_rows_are_net(changes: list[tuple[float | None, str | None, int, int]], as_words: bool) -> None:
+    """Whether words decide or DuckDB, a version is left with the sum of each row's weights, deletions first."""
+    changes = sorted(changes, key=lambda change: change[3])
+    codec, types = Codec(), (SqlType("double"), SqlType("string"))
+    rows = Rows(codec, types, [pa.array([c[i] for c in changes], t.arrow) for i, t in enumerate(types)], len(changes))
+    if as_words:
+        rows = Rows(codec, types, list(rows.matrix([0, 1])), len(changes))
+    weights, versions = (np.array([change[i] for change in changes], np.int64) for i in (2, 3))
+    schema = pa.schema([("a", pa.float64()), ("b", pa.string())])
+    found = [tuple(row.values()) for row in change_table(Delta(rows, weights, versions), schema).to_pylist()]
+
+    expected = Counter[tuple[str, int]]()
+    for a, b, weight, version in changes:
+        expected[repr((a, b)), version] += weight
+    left = Counter[tuple[str, str, int]]()
+    for (row, version), weight in expected.items():
+        left[row, "insert" if weight > 0 else "delete", version] += abs(weight)
+    assert Counter((repr((a, b)), kind, version) for a, b, kind, version in found) == +left
+    assert [row[2:] for row in found] == sorted((row[2:] for row in found), key=lambda row: (row[1], row[0]))

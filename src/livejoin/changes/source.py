@@ -51,7 +51,7 @@ def read_source(table: Table, data: object) -> Source:
     """
     if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
         frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
-        return Source(tuple(frame.column_names), tuple(frame.columns), frame.num_rows)
+        return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         msg = f"the changes are of type {_type_name(data)}; {_ALLOWED}"
         raise ChangeFormatError(msg, table.name)

@@ -58,16 +58,24 @@ def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
 
 def stage(given: TableInput, granularity: Granularity, ignore: bool) -> Staged:
     """Stage a table's changes in the order of ``_seq`` where they have one."""
-    sequence = given.batch.sequence
-    order = np.arange(given.versions.shape[0]) if sequence is None else np.argsort(sequence, kind="stable")
-    words = given.words if sequence is None else np.ascontiguousarray(given.words[:, order])
     apply = given.base.stage_commit if granularity == "commit" else given.base.stage_changes
+    order = _order(given.batch.sequence)
     try:
-        staged = apply(words, given.batch.weights[order], ignore)
+        if order is None:
+            return apply(given.words, given.batch.weights, ignore)
+        staged = apply(given.words.take(order, axis=1), given.batch.weights[order], ignore)
     except Conflict as conflict:
-        raise _refusal(given.batch, conflict, int(order[conflict.change])) from None
-    changes = np.where(staged.changes >= 0, order[staged.changes], -1) if order.size else staged.changes
+        row = conflict.change if order is None else int(order[conflict.change])
+        raise _refusal(given.batch, conflict, row) from None
+    changes = np.where(staged.changes >= 0, order[staged.changes], -1)
     return Staged(staged.rows, staged.weights, changes, staged.ignored)
+
+
+def _order(sequence: Words | None) -> Words | None:
+    """The order of ``_seq``; None where the changes are in it as they were given."""
+    if sequence is None or (sequence[1:] > sequence[:-1]).all():
+        return None
+    return np.argsort(sequence, kind="stable")
 
 
 def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
@@ -94,15 +102,16 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
 def events_for(view: View, given: TableInput, staged: Staged) -> list[TableEvents]:
     """A table's staged events as each leaf of a view sees them; rows that only a window took out need no mask."""
     name = given.table.name
-    named = staged.changes >= 0
+    unnamed = staged.changes < 0
     events = []
     for chosen in given.selections[view.name]:
         if given.versions.shape[0] == 0:
             events.append(TableEvents(name, staged.rows, staged.weights, staged.rows, staged.rows))
             continue
-        masks = np.where(named, chosen.masks[staged.changes], 0)
-        versions = np.where(named, given.versions[staged.changes], given.versions[0])
-        factors = chosen.factors[:, staged.changes] if chosen.factors.shape[0] else None
+        masks, versions = chosen.masks[staged.changes], given.versions[staged.changes]
+        masks[unnamed] = 0
+        versions[unnamed] = given.versions[0]
+        factors = chosen.factors.take(staged.changes, axis=1) if chosen.factors.shape[0] else None
         events.append(TableEvents(name, staged.rows, staged.weights, masks, versions, factors))
     return events
 
@@ -112,9 +121,10 @@ def ranks_by_sequence(batches: list[ChangeBatch]) -> dict[int, Words]:
     sequences = [batch.sequence for batch in batches if batch.sequence is not None]
     whole = np.concatenate([np.empty(0, np.int64), *sequences])
     order = np.argsort(whole, kind="stable")
-    equal = np.flatnonzero(np.diff(whole[order]) == 0)
+    ordered = whole[order]
+    equal = np.flatnonzero(ordered[1:] == ordered[:-1])
     if equal.size:
-        msg = f"_seq has the value {int(whole[order[equal[0]]])} twice; it must order all changes across all tables"
+        msg = f"_seq has the value {int(ordered[equal[0]])} twice; it must order all changes across all tables"
         raise ChangeFormatError(msg)
     ranks = np.empty(whole.shape[0], np.int64)
     ranks[order] = np.arange(whole.shape[0])

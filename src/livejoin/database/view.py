@@ -345,7 +345,7 @@ class View:
                 if use.name in waiting and (part := next(waiting[use.name])).rows.size:
                     base = self._tables[use.name.lower()]
                     added = part.weights > 0  # the others have their records, and a window may have taken them out
-                    factors = None if part.factors is None else np.ascontiguousarray(part.factors[:, added])
+                    factors = None if part.factors is None else part.factors.compress(added, axis=1)
                     leaf.join.load(position, part.rows[added], base.words, base.stride, base.value_offset(0), factors)
                     parts.append((position, part))
             matrices.append(view_events(parts))

@@ -61,18 +61,18 @@ def net_changes(plan: Annotated, codec: Codec, words: Words, signs: Words, versi
     """
     groups = len(plan.physical.query.head)
     order = np.lexsort((*words[:groups], versions))  # stable: equal groups stay in the order of emission
-    keys = np.vstack([versions, words[:groups]])[:, order]
+    keys = np.vstack([versions, words[:groups]]).take(order, axis=1)
     starts = np.ones(order.shape[0], bool)
     starts[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
     first, last = order[starts], order[np.append(starts[1:], True)[: order.shape[0]]]
-    pairs = np.stack([words[:, first], words[:, last]], axis=2)
+    pairs = np.stack([words.take(first, axis=1), words.take(last, axis=1)], axis=2)
     there = np.stack([signs[first] < 0, signs[last] > 0], axis=1)
     if plan.is_global:
         pairs[:, ~there] = 0
         there[:] = True
     there[(pairs[:, :, 0] == pairs[:, :, 1]).all(axis=0) & there.all(axis=1)] = False
     kept = there.ravel()
-    rows = np.ascontiguousarray(pairs.reshape(words.shape[0], -1)[:, kept])
+    rows = pairs.reshape(words.shape[0], -1).compress(kept, axis=1)
     weights = np.tile(np.array([-1, 1]), first.shape[0])[kept]
     numbers = np.repeat(np.arange(first.shape[0]), 2)[kept]
     return Delta(group_rows(plan, codec, rows), weights, np.repeat(versions[first], 2)[kept], numbers)

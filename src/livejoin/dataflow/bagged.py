@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from livejoin.dataflow.bag_join import BagJoin
 from livejoin.dataflow.batch_join import BatchJoin
+from livejoin.dataflow.events import in_order
 from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
 from livejoin.dataflow.tree_join import make_tree_join
 from livejoin.kernels import layout as k
@@ -64,9 +65,7 @@ class BaggedJoin:
         """
         parts = [bag.changes(events, self.outer, capacity) for bag in self._bags]
         parts.append(self._routed(events))
-        whole = np.concatenate(parts, axis=1)
-        order = np.lexsort((whole[k.V_WEIGHT] > 0, whole[k.V_VERSION]))
-        yield from self.outer.maintain(np.ascontiguousarray(whole[:, order]), emit, capacity)
+        yield from self.outer.maintain(in_order(np.concatenate(parts, axis=1)), emit, capacity)
         for bag in self._bags:
             bag.table.finish()
 
@@ -177,7 +176,7 @@ def _routed(events: Words, routes: Sequence[Route]) -> Words:
         if route.source < target.shape[0]:
             target[route.source] = route.target
     tables = target[events[k.V_TABLE]]
-    chosen = np.ascontiguousarray(events[:, tables >= 0])
+    chosen = events.compress(tables >= 0, axis=1)
     chosen[k.V_TABLE] = tables[tables >= 0]
     return chosen
 

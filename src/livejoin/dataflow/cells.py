@@ -300,7 +300,7 @@ class Cell:
         """Load the values of those rows that concern the cell."""
         numbers, sources, positions = np.empty((3, load.rows.shape[0]), np.int64)
         kept = kernel.place(load.rows, self._homes[table], numbers, sources, positions)
-        factors = None if load.factors is None else np.ascontiguousarray(load.factors[:, positions[:kept]])
+        factors = None if load.factors is None else load.factors.take(positions[:kept], axis=1)
         self.join.load(table, numbers[:kept], load.words, load.stride, load.first, factors, sources[:kept])
 
     def arrays(self) -> dict[str, Words]:

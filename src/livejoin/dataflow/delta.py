@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -77,9 +78,7 @@ def chunk_table(query: ConjunctiveQuery, codec: Codec, chunk: DeltaChunk) -> pa.
     Raises:
         ExpressionError: DuckDB cannot evaluate an output on some row.
     """
-    lengths = chunk.lengths()
-    columns = result_columns(query, codec, chunk.words)
-    columns += [_kinds(chunk.signs, lengths), _versions(chunk.versions, lengths)]
+    columns = [*result_columns(query, codec, chunk.words), _kinds(chunk), _versions(chunk)]
     return pa.table(columns, schema=delta_schema(query.schema))
 
 
@@ -112,12 +111,12 @@ def delta_table(
     return cancel(table) if consolidate else table
 
 
-def _versions(versions: Words, lengths: Words) -> pa.Array:
+def _versions(chunk: DeltaChunk) -> pa.Array:
     """The version of each row; in a commit all are one, and then the chunks of a large one share a constant."""
-    rows = int(lengths.sum())
-    if rows > _LEAST_CONSTANT and np.all(versions == versions[0]):
-        return _number(int(versions[0]), _padded(rows)).slice(0, rows)
-    return pa.array(np.repeat(versions, lengths))
+    versions = chunk.versions
+    if chunk.rows > _LEAST_CONSTANT and np.all(versions == versions[0]):
+        return _number(int(versions[0]), _padded(chunk.rows)).slice(0, chunk.rows)
+    return pa.array(np.repeat(versions, chunk.lengths()))
 
 
 @lru_cache(maxsize=2)
@@ -125,14 +124,15 @@ def _number(value: int, rows: int) -> pa.Array:
     return pa.array(np.full(rows, value, np.int64))
 
 
-def _kinds(signs: Words, lengths: Words) -> pa.Array | pa.ChunkedArray:
+def _kinds(chunk: DeltaChunk) -> pa.Array | pa.ChunkedArray:
     """The change type of each row; where it seldom changes, as slices of constants that all deltas share."""
+    signs = chunk.signs
     borders = np.flatnonzero(signs[1:] != signs[:-1]) + 1
     if borders.size >= _FEW_RUNS:
-        return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), lengths)))
-    starts = [0, *borders.tolist()]
-    rows = np.add.reduceat(lengths, starts).tolist()
-    runs = [_run(int(sign > 0), number) for sign, number in zip(signs[starts].tolist(), rows, strict=True)]
+        return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), chunk.lengths())))
+    ends = pairwise([0, *chunk.starts[borders].tolist(), chunk.rows])
+    first = int(signs[0] > 0)
+    runs = [_run((first + i) % 2, end - begin) for i, (begin, end) in enumerate(ends)]
     return runs[0] if len(runs) == 1 else pa.chunked_array(runs, pa.string())
 
 

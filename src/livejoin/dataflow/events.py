@@ -56,5 +56,10 @@ def view_events(parts: Sequence[tuple[int, TableEvents]]) -> Words:
         block[k.V_MASK] = part.masks
         block[k.V_VERSION] = part.versions
         begin += part.rows.shape[0]
-    order = np.lexsort((matrix[k.V_WEIGHT] > 0, matrix[k.V_VERSION]))
-    return np.ascontiguousarray(matrix[:, order])
+    return in_order(matrix)
+
+
+def in_order(events: Words) -> Words:
+    """Events by version, deletions before insertions within a version, otherwise in the order given."""
+    order = np.argsort(2 * events[k.V_VERSION] + (events[k.V_WEIGHT] > 0), kind="stable")
+    return events.take(order, axis=1)

@@ -60,7 +60,7 @@ class Flow:
 
     def apply(self, events: Sequence[Words]) -> pa.Table | None:
         """Apply the events of each leaf; the view's delta, None without deltas."""
-        before = self._size
+        before = self._size  # kept up to date by what a delta, which is enumerated anyway, adds to it
         if any(matrix.shape[1] for matrix in events):
             self._size = self._access = None
         if self._quiet:
@@ -71,16 +71,14 @@ class Flow:
         if (scan := self._plain_scan()) is not None:
             weighed = scan.join.weighed
             pieces = self._pieces(scan.join, events[0])
-            self._resize(before, sum(int(chunk.signs @ chunk.lengths()) for chunk, _ in pieces))
+            if before is not None:
+                self._size = before + sum(int(chunk.signs @ chunk.lengths()) for chunk, _ in pieces)
             consolidate = not self._injective or scan.join.weighed > weighed
             return delta_table(scan.join.plan.query, self._codec, pieces, consolidate)
         delta = self._root.changes(events)
-        self._resize(before, int(delta.weights.sum()))
+        if before is not None:
+            self._size = before + int(delta.weights.sum())
         return change_table(delta, self._schema) if self._deltas else None
-
-    def _resize(self, before: int | None, gained: int) -> None:
-        """Keep the size up to date from what a delta, which was enumerated anyway, adds to it."""
-        self._size = None if before is None else before + gained
 
     def load(self, events: Sequence[Words]) -> None:
         """Apply the events of each leaf to an empty state, in O(rows) of the leaves and of what stores keep."""

@@ -309,7 +309,7 @@ class BaseTable:
 
     def _result(self, events: Words) -> Staged:
         ignored = int(self._header[kernel.R_IGNORED])
-        rows, weights, changes = (np.ascontiguousarray(events[:, i]) for i in range(3))
+        rows, weights, changes = np.ascontiguousarray(events.T)
         return Staged(rows, weights, changes, ignored)
 
     def _there(self, rows: Words) -> Words:
