@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import livejoin
 from harness import Harness
-from livejoin.database import view as view_module
+from livejoin.database.maintained import Maintained
 from livejoin.dataflow import cells
 from livejoin.errors import SchemaError
 from livejoin.kernels import maintain, records, route
@@ -211,13 +211,13 @@ def test_a_snapshot_is_restored_with_as_many_threads_and_rebuilt_with_others(
     database.apply("G", edges(1, 140))
     database.save(tmp_path)
     rebuilt: list[str] = []
-    rebuild = view_module.View._rebuild
+    rebuild = Maintained.rebuild
 
-    def counted(view: livejoin.View) -> Any:
+    def counted(view: Maintained) -> Any:
         rebuilt.append(view.name)
         return rebuild(view)
 
-    monkeypatch.setattr(view_module.View, "_rebuild", counted)
+    monkeypatch.setattr(Maintained, "rebuild", counted)
     loaded = {threads: livejoin.Database.load(tmp_path, threads=threads) for threads in (2, 4, 1)}
     split = [name for name in QUERIES if database.views[name].stats()["cells"] > 1]
     assert sorted(rebuilt) == sorted(split * 2)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import livejoin
 from harness import Harness
 from livejoin.database import adaptive
+from livejoin.database.maintained import Maintained
 from livejoin.database.view import View
 from livejoin.plan import query_plan
 from livejoin.plan.operators import digest, leaves
@@ -45,10 +46,10 @@ def move_anywhere(view: View, random: Random) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query_plan, "choose", choose)
-        plan = query_plan.plan_query(view._query, Statistics(), view.deltas, view.algorithm)
+        plan = query_plan.plan_query(view._maintained.query, Statistics(), view.deltas, view.algorithm)
     note(f"{view.name} moves to {tree_lines(plan)}")
-    view._move(plan, Statistics())
-    assert view._plan is plan
+    view._maintained.move(plan, Statistics())
+    assert view._maintained.plan is plan
 
 
 def run_with_moves(scenario: Scenario, random: Random) -> None:
@@ -137,7 +138,7 @@ def test_a_stream_that_flips(
     told = [record.message for record in caplog.records if record.message.startswith("view 'moves' moved from")]
     assert moves.stats()["moves"] == len(told) >= 2
     assert stays.stats()["moves"] == 0
-    assert digest(moves._plan) != digest(stays._plan) or len(told) > 2
+    assert digest(moves._maintained.plan) != digest(stays._maintained.plan) or len(told) > 2
     assert moves.stats()["commits"] == stays.stats()["commits"]
     assert "adaptive" in before.reason and f"{len(told)} times" in moves.explain().reason
     assert "adaptive" not in stays.explain().reason
@@ -147,13 +148,15 @@ def test_a_stream_that_flips(
 def test_a_view_over_empty_tables_is_planned_from_its_first_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adaptive, "PERIOD", 500)
     db, (stays, moves) = path()
-    assert digest(stays._plan) == digest(moves._plan)
+    assert digest(stays._maintained.plan) == digest(moves._maintained.plan)
     rng = np.random.default_rng(3)
     db.apply({table: some_rows(rng, table, 60) for table in "STU"})
     flip(db, "V", rng, 20)
     assert moves.stats()["moves"] == 1
-    assert moves._statistics.of("V").changes.known == "observed"
-    assert predicted_work(moves._plan, moves._statistics) < predicted_work(stays._plan, moves._statistics)
+    assert moves._maintained.statistics.of("V").changes.known == "observed"
+    assert predicted_work(moves._maintained.plan, moves._maintained.statistics) < predicted_work(
+        stays._maintained.plan, moves._maintained.statistics
+    )
     assert_same_rows(moves.to_arrow(), stays.to_arrow())
 
 
@@ -174,7 +177,10 @@ def test_it_does_not_move_before_the_rent_is_what_a_rebuild_costs(monkeypatch: p
     db.apply({table: some_rows(rng, table, 60) for table in "STU"})
     flip(db, "V", rng, 20)
     assert moves.stats()["moves"] == 0
-    assert moves._adaptive is not None and max(c.rent for c in moves._adaptive._candidates.values()) > 0
+    assert (
+        moves._maintained.adaptive is not None
+        and max(c.rent for c in moves._maintained.adaptive._candidates.values()) > 0
+    )
     monkeypatch.setattr(adaptive, "LOAD", 0.01)
     flip(db, "V", rng, 2)
     assert moves.stats()["moves"] == 1
@@ -188,17 +194,17 @@ def test_a_move_that_fails_leaves_the_old_tree(
     rng = np.random.default_rng(7)
     db.apply({table: some_rows(rng, table, 60) for table in "STU"})
     flip(db, "R", rng, 20)
-    plan, state, moved = moves._plan, moves._loaded, moves.stats()["moves"]
+    plan, state, moved = moves._maintained.plan, moves._maintained._loaded, moves.stats()["moves"]
 
-    def refuse(_: View) -> None:
+    def refuse(_: Maintained) -> None:
         raise MemoryError("no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr(View, "_rebuild", refuse)
+        patch.setattr(Maintained, "rebuild", refuse)
         for commit in flip(db, "V", rng, 30):
             assert_same_rows(signed_multiset(commit["moves"]), signed_multiset(commit["stays"]))
-    assert moves._plan is plan and moves._loaded is state
-    assert [leaf.physical for leaf in leaves(plan)] == moves._leaves
+    assert moves._maintained.plan is plan and moves._maintained._loaded is state
+    assert [leaf.physical for leaf in leaves(plan)] == moves._maintained.leaves
     assert moves.stats()["moves"] == moved
     assert "stays as it is" in caplog.text and "no room" in caplog.text
     db._check()
@@ -207,17 +213,17 @@ def test_a_move_that_fails_leaves_the_old_tree(
 def test_changes_of_a_failed_commit_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     db, (_, moves) = path()
     db.apply("R", [(1, 1), (2, 2)])
-    assert moves._adaptive is not None
-    before = dict(moves._adaptive._changes)
+    assert moves._maintained.adaptive is not None
+    before = dict(moves._maintained.adaptive._changes)
 
     def fail(*_: object) -> None:
         raise MemoryError
 
-    for step in ("_load", "_rebuild"):
+    for step in ("_load", "rebuild"):
         with monkeypatch.context() as patch, pytest.raises(MemoryError):
-            patch.setattr(View, step, fail)
+            patch.setattr(Maintained, step, fail)
             db.apply("R", [(3, 3)])
-        assert moves._adaptive._changes == before == {"R": 2}
+        assert moves._maintained.adaptive._changes == before == {"R": 2}
 
 
 def test_a_snapshot_keeps_the_tree_and_goes_on_adapting(
@@ -233,11 +239,11 @@ def test_a_snapshot_keeps_the_tree_and_goes_on_adapting(
     folder = tmp_path_factory.mktemp("saved")
     db.save(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(View, "_rebuild", None)
+        patch.setattr(Maintained, "rebuild", None)
         loaded = livejoin.Database.load(folder)
     again = loaded.views["moves"]
     assert again.adaptive and not loaded.views["stays"].adaptive
-    assert digest(again._plan) == digest(moves._plan)
+    assert digest(again._maintained.plan) == digest(moves._maintained.plan)
     flip(loaded, "R", rng, 30)
     assert again.stats()["moves"] >= 1
     assert multiset(again.to_arrow()) == multiset(loaded.views["stays"].to_arrow())
@@ -249,6 +255,6 @@ def test_predicates_are_counted() -> None:
     db, _ = path(adaptive_too=False)
     view = db.create_view("moves", PATH + " WHERE R.a < 3", adaptive=True)
     db.apply("R", [(a, 1) for a in range(12)])
-    assert view._adaptive is not None
-    (passed,) = view._adaptive._passed.values()
+    assert view._maintained.adaptive is not None
+    (passed,) = view._maintained.adaptive._passed.values()
     assert passed == (12, 3)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.database import view as view_module
+from livejoin.database import maintained
 from livejoin.dataflow import flow as flow_module
 from livejoin.errors import AbsentRowError, CapacityError, ExpressionError, ReadError
 from livejoin.kernels import maintain, records, settling, staging
@@ -133,7 +133,7 @@ FAILURES = [
     (maintain, "maintain", MemoryError),
     (staging, "stage_commit", MemoryError),
     (settling, "net_events", MemoryError),
-    (view_module, "view_events", MemoryError),
+    (maintained, "view_events", MemoryError),
     (flow_module, "delta_table", MemoryError),
     (flow_module, "delta_table", ExpressionError),
     (flow_module, "chunk_table", ExpressionError),

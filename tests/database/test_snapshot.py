@@ -14,6 +14,7 @@ import pytest
 
 import livejoin
 from livejoin.database import snapshot
+from livejoin.database.maintained import Maintained
 from livejoin.errors import StateError
 from livejoin.plan.physical import PhysicalPlan
 from oracle import multiset
@@ -221,13 +222,13 @@ def test_a_state_of_another_plan_is_built_anew(tmp_path: Path, monkeypatch: pyte
     db = database()
     db.save(tmp_path)
     rebuilt: list[str] = []
-    rebuild = livejoin.View._rebuild
+    rebuild = Maintained.rebuild
 
-    def counted(view: livejoin.View) -> Any:
+    def counted(view: Maintained) -> Any:
         rebuilt.append(view.name)
         return rebuild(view)
 
-    monkeypatch.setattr(livejoin.View, "_rebuild", counted)
+    monkeypatch.setattr(Maintained, "rebuild", counted)
     assert_same(livejoin.Database.load(tmp_path), db)
     assert rebuilt == []
     monkeypatch.setattr(PhysicalPlan, "digest", property(lambda plan: "another"))

@@ -32,7 +32,7 @@ from livejoin.plan.query_plan import plan_query
 from livejoin.plan.statistics import Figure, Statistics, TableStatistics
 
 if TYPE_CHECKING:
-    from livejoin.database.view import View
+    from livejoin.database.maintained import Maintained
 
 logger = logging.getLogger("livejoin")
 
@@ -209,14 +209,14 @@ def _shares(statistics: Statistics) -> str:
     return ", ".join(f"{table.table}: {table.changes.value:,.0f}" for table in statistics.tables if table.changes.value)
 
 
-def adaptive_plan(view: View, given: Statistics) -> Adaptive:
+def adaptive_plan(view: Maintained, given: Statistics) -> Adaptive:
     """What moves a view, whose plan was chosen by some statistics."""
 
     def rows() -> float:
         """A base row is loaded once for every atom over its table; stores load the rows of the joins."""
-        atoms = [atom for plan in view._leaves for atom in plan.query.atoms]
-        stored = sum(leaf.join.size() for leaf in view._flow.leaves) if has_store(view._plan) else 0
-        return stored + sum(view._tables[atom.table.name.lower()].rows for atom in atoms)
+        atoms = [atom for plan in view.leaves for atom in plan.query.atoms]
+        stored = sum(leaf.join.size() for leaf in view.flow.leaves) if has_store(view.plan) else 0
+        return stored + sum(view.tables[atom.table.name.lower()].rows for atom in atoms)
 
     seen: dict[str, TableStatistics] = {}
     stale: dict[str, int] = {}
@@ -225,17 +225,17 @@ def adaptive_plan(view: View, given: Statistics) -> Adaptive:
         """Tables are looked at again when a quarter of their rows may be others."""
         for name, number in changes.items():
             stale[name] = stale.get(name, 0) + number
-        bases = {atom.table.name: view._tables[atom.table.name.lower()] for q in view._query.joins for atom in q.atoms}
+        bases = {atom.table.name: view.tables[atom.table.name.lower()] for q in view.query.joins for atom in q.atoms}
         looked = [name for name, base in bases.items() if name not in seen or 4 * stale.get(name, 0) > base.rows]
-        for table in observe_tables({name.lower(): bases[name] for name in looked}, view._query.joins).tables:
+        for table in observe_tables({name.lower(): bases[name] for name in looked}, view.query.joins).tables:
             seen[table.table] = table
             stale[table.table] = 0
         return Statistics(tuple(seen[name] for name in bases))
 
     around = Surroundings(
-        plan=lambda known: plan_query(view._query, known, view._deltas, view._algorithm, view._workers.threads),
+        plan=lambda known: plan_query(view.query, known, view.deltas, view.algorithm, view.workers.threads),
         observe=observe,
         rows=rows,
-        move=view._move,
+        move=view.move,
     )
     return Adaptive(view.name, around, given)

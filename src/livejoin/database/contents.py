@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from livejoin.database.maintained import Maintained
 from livejoin.database.view import View
 from livejoin.dataflow.workers import Workers
 from livejoin.schema import Catalog
@@ -32,3 +33,8 @@ class Contents:
     views: dict[str, View] = field(default_factory=dict)
     version: int = 0
     kept_entries: int = 0
+
+    @property
+    def maintained(self) -> list[Maintained]:
+        """What maintains the views."""
+        return [view._maintained for view in self.views.values()]

@@ -15,6 +15,7 @@ from livejoin.database import snapshot, transaction
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.image import image_of, restored
+from livejoin.database.maintained import Maintained
 from livejoin.database.names import ByName
 from livejoin.database.observe import observe_tables
 from livejoin.database.staging import Granularity, ranks_by_sequence
@@ -198,8 +199,9 @@ class Database:
         known = self._known(query.joins, statistics)
         plan = plan_query(query, known, deltas, algorithm, self.threads)
         settings = (self._contents.codec, self._contents.tables, known, algorithm, self._contents.workers, adaptive)
-        view = View(name, query, plan, deltas, *settings)
-        view._rebuild()
+        maintained = Maintained(name, query, plan, deltas, *settings)
+        maintained.rebuild()
+        view = View(maintained)
         self._contents.views[name.lower()] = view
         return view
 
@@ -264,7 +266,7 @@ class Database:
             SchemaError: There is no such table, or a view uses it, or a foreign key references it.
         """
         table = self._contents.catalog[name]
-        users = [view.name for view in self._contents.views.values() if view._uses(table.name)]
+        users = [view.name for view in self._contents.views.values() if view._maintained.uses(table.name)]
         if users:
             msg = f"table {table.name!r} is used by {', '.join(map(repr, users))}; drop these views first"
             raise SchemaError(msg)
@@ -393,4 +395,4 @@ class Database:
         for base in self._contents.tables.values():
             base._check()
         for view in self._contents.views.values():
-            view._check()
+            view._maintained._check()

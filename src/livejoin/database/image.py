@@ -7,6 +7,7 @@ from typing import Any
 
 from livejoin.database import snapshot
 from livejoin.database.contents import Contents
+from livejoin.database.maintained import Maintained
 from livejoin.database.view import View
 from livejoin.dataflow.workers import Workers
 from livejoin.plan import Statistics
@@ -35,9 +36,9 @@ def image_of(contents: Contents, extra: Mapping[str, Any]) -> snapshot.Image:
                 v.sql,
                 v.deltas,
                 v.algorithm,
-                v._statistics.plain(),
-                digest(v._plan),
-                v._flow.arrays(),
+                v._maintained.statistics.plain(),
+                digest(v._maintained.plan),
+                v._maintained.flow.arrays(),
                 v.adaptive,
             )
             for v in contents.views.values()
@@ -63,10 +64,10 @@ def restored(image: snapshot.Image, workers: Workers) -> Contents:
         known = Statistics.from_plain(kept.statistics)
         plan = plan_query(query, known, kept.deltas, kept.algorithm, workers.threads)
         settings = (contents.codec, contents.tables, known, kept.algorithm, workers, kept.adaptive)
-        view = View(kept.name, query, plan, kept.deltas, *settings)
+        maintained = Maintained(kept.name, query, plan, kept.deltas, *settings)
         if digest(plan) == kept.digest:
-            view._restore(kept.arrays)
+            maintained.restore(kept.arrays)
         else:
-            view._rebuild()
-        contents.views[kept.name.lower()] = view
+            maintained.rebuild()
+        contents.views[kept.name.lower()] = View(maintained)
     return contents

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.changes import ChangeBatch
-from livejoin.database.view import View
+from livejoin.database.maintained import Maintained
 from livejoin.dataflow.events import TableEvents
 from livejoin.dataflow.selection import Selection
 from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError
@@ -99,7 +99,7 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
     return DuplicateKeyError(msg, table.name, row)
 
 
-def events_for(view: View, given: TableInput, staged: Staged) -> list[TableEvents]:
+def events_for(view: Maintained, given: TableInput, staged: Staged) -> list[TableEvents]:
     """A table's staged events as each leaf of a view sees them; rows that only a window took out need no mask."""
     name = given.table.name
     unnamed = staged.changes < 0

@@ -12,8 +12,8 @@ import pyarrow as pa
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
+from livejoin.database.maintained import Maintained
 from livejoin.database.staging import Granularity, TableInput, events_for, refuse_static, stage
-from livejoin.database.view import View
 from livejoin.errors import ChangeFormatError
 from livejoin.state.table import Staged
 
@@ -32,7 +32,7 @@ def read(contents: Contents, named: Mapping[str, object], needs_sequence: bool) 
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         batch = read_changes(table, data, needs_sequence)
-        refuse_static(batch, [view.name for view in contents.views.values() if view._uses(table.name)])
+        refuse_static(batch, [view.name for view in contents.maintained if view.uses(table.name)])
         batches.append(batch)
     return batches
 
@@ -63,17 +63,17 @@ def run(
         raise ChangeFormatError(msg)
     inputs = [_encode(contents, batch, versions[id(batch)]) for batch in batches]
     staged: list[tuple[TableInput, Staged]] = []
-    touched: list[View] = []
+    touched: list[Maintained] = []
     deltas: dict[str, pa.Table] = {}
-    for view in contents.views.values():
-        view._prepare()
+    for view in contents.maintained:
+        view.prepare()
     try:
         for given in inputs:
             staged.append((given, stage(given, granularity, on_conflict == "ignore")))
-        for view in contents.views.values():
+        for view in contents.maintained:
             touched.append(view)
-            delta = view._apply(
-                {g.table.name: events_for(view, g, done) for g, done in staged if view._uses(g.table.name)}, count
+            delta = view.apply(
+                {g.table.name: events_for(view, g, done) for g, done in staged if view.uses(g.table.name)}, count
             )
             if delta is not None:
                 deltas[view.name] = delta
@@ -81,7 +81,7 @@ def run(
         for given in inputs:
             given.base.rollback()
         for view in touched:
-            view._undo()
+            view.undo()
         raise
     for given, _ in staged:
         given.base.commit()
@@ -89,7 +89,7 @@ def run(
     _collect(contents)
     ignored = sum(done.ignored for _, done in staged)
     changes = sum(given.batch.weights.shape[0] for given in inputs) - ignored
-    quiet = frozenset(view.name for view in contents.views.values() if not view.deltas)
+    quiet = frozenset(view.name for view in contents.maintained if not view.deltas)
     commit = Commit(contents.version, changes, ignored, deltas, quiet)
     _notify(contents, deltas)
     return commit
@@ -113,9 +113,9 @@ def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInp
     base = contents.tables[batch.table.name.lower()]
     words = contents.codec.encode(batch.rows, batch.table)
     selections = {
-        view.name: view._selections(batch.table.name, batch.rows, words)
-        for view in contents.views.values()
-        if view._uses(batch.table.name)
+        view.name: view.selections(batch.table.name, batch.rows, words)
+        for view in contents.maintained
+        if view.uses(batch.table.name)
     }
     return TableInput(base, batch, words, versions, selections)
 
@@ -129,8 +129,8 @@ def _collect(contents: Contents) -> None:
         for position, column in enumerate(base.table.columns):
             if column.type.kind in used:
                 used[column.type.kind].append(base.used_words(position))
-    for view in contents.views.values():
-        used["string"] += view._flow.used_words("string")
-        used["decimal"] += view._flow.used_words("decimal")
+    for view in contents.maintained:
+        used["string"] += view.flow.used_words("string")
+        used["decimal"] += view.flow.used_words("decimal")
     contents.codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
     contents.kept_entries = contents.codec.entries
