@@ -17,7 +17,7 @@ import pyarrow as pa
 from benchmarks.stream import EdgeStream
 from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
 from livejoin.kernels import layout as k
-from livejoin.plan.physical import compile_plan
+from livejoin.plan.compile_tree import compile_plan
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.schema import Column, SqlType, Table
 from livejoin.theory.join_tree import least_height_tree

@@ -20,8 +20,8 @@ from livejoin.dataflow.dyn_join import dyn_join, multiplicities
 from livejoin.dataflow.multiway import MultiwayJoin
 from livejoin.errors import UnsupportedQueryError
 from livejoin.plan.chain_plan import compile_chain
+from livejoin.plan.compile_tree import compile_plan
 from livejoin.plan.dyn_plan import compile_dyn
-from livejoin.plan.physical import compile_plan
 from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.theory import is_acyclic
 from livejoin.theory.join_tree import least_height_tree

@@ -16,7 +16,8 @@ from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
 from livejoin.dataflow.bagged import BaggedJoin
 from livejoin.errors import CapacityError
 from livejoin.plan.bagged import BaggedPlan, compile_bagged
-from livejoin.plan.physical import PhysicalPlan, compile_plan
+from livejoin.plan.compile_tree import compile_plan
+from livejoin.plan.physical import PhysicalPlan
 from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.theory.join_tree import least_height_tree
 from strategies import FUZZ

@@ -7,31 +7,26 @@ add up to it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.dataflow.access import Access, UnionAccess
+from livejoin.dataflow.access import Access
 from livejoin.dataflow.cells import CellJoin
-from livejoin.dataflow.compute import compute
-from livejoin.dataflow.compute_access import ComputeAccess
 from livejoin.dataflow.delta import change_table, chunk_table, delta_table, is_injective, result_columns
 from livejoin.dataflow.join_access import RowIndexes
 from livejoin.dataflow.leaf import AnnotatedLeaf, AnyJoin, ScanLeaf, make_leaf
 from livejoin.dataflow.multiway import DeltaChunk
-from livejoin.dataflow.rows import Delta, Rows, concatenate
+from livejoin.dataflow.nodes import ComputeNode, LeafNode, Node, StoreNode, UnionNode
 from livejoin.dataflow.sizes import exactly
 from livejoin.dataflow.store import Store, make_store, used_words
-from livejoin.dataflow.store_access import store_access
 from livejoin.dataflow.workers import Workers
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 
 Words = npt.NDArray[np.int64]
-Batches = Iterator[tuple[Rows, Words]]
 
 
 class Flow:
@@ -183,148 +178,30 @@ class Flow:
 
     def _plain_scan(self) -> ScanLeaf | None:
         """The root, if its rows are the kernel's results as they are."""
-        if isinstance(self._root, _LeafNode) and isinstance(self._root.leaf, ScanLeaf):
+        if isinstance(self._root, LeafNode) and isinstance(self._root.leaf, ScanLeaf):
             leaf = self._root.leaf
             return None if leaf.join.plan.query.sums else leaf
         return None
 
-    def _make(self, plan: Operator) -> _Node:
+    def _make(self, plan: Operator) -> Node:
         match plan:
             case Scan() | Annotated():
                 leaf = make_leaf(plan, self._codec, self._workers)
                 self.leaves.append(leaf)
-                return _LeafNode(leaf, len(self.leaves) - 1)
+                return LeafNode(leaf, len(self.leaves) - 1)
             case Compute():
-                return _ComputeNode(plan, self._codec, self._make(plan.input))
+                return ComputeNode(plan, self._codec, self._make(plan.input))
             case Combine() if plan.kind == "union" and plan.all:
-                return _UnionNode([self._make(one) for one in plan.inputs])
+                return UnionNode([self._make(one) for one in plan.inputs])
             case Combine():
                 return self._stored(plan, [self._make(one) for one in plan.inputs])
             case Group() | First():
                 return self._stored(plan, [self._make(plan.input)])
 
-    def _stored(self, plan: Combine | Group | First, inputs: list[_Node]) -> _StoreNode:
+    def _stored(self, plan: Combine | Group | First, inputs: list[Node]) -> StoreNode:
         store = make_store(plan, self._codec)
         self._stores.append(store)
-        return _StoreNode(store, inputs)
-
-
-class _Node(Protocol):
-    """An operator among the others of its view."""
-
-    def changes(self, events: Sequence[Words]) -> Delta:
-        """Apply the events of the leaves below; what changed."""
-
-    def fill(self) -> None:
-        """Load what stores below keep from the leaves' states."""
-
-    def scan(self, capacity: int) -> Batches:
-        """The rows with their multiplicities."""
-
-    def size(self) -> int | float:
-        """Rows with multiplicities."""
-
-    def access(self, tables: RowIndexes) -> Access:
-        """Access to the rows as they are now."""
-
-
-class _LeafNode:
-    def __init__(self, leaf: ScanLeaf | AnnotatedLeaf, position: int) -> None:
-        self.leaf = leaf
-        self._position = position
-
-    def changes(self, events: Sequence[Words]) -> Delta:
-        return self.leaf.changes(events[self._position])
-
-    def fill(self) -> None:
-        pass
-
-    def scan(self, capacity: int) -> Batches:
-        return self.leaf.scan(capacity)
-
-    def size(self) -> int | float:
-        return self.leaf.size()
-
-    def access(self, tables: RowIndexes) -> Access:
-        return self.leaf.access(tables)
-
-
-class _ComputeNode:
-    def __init__(self, plan: Compute, codec: Codec, below: _Node) -> None:
-        self._plan = plan
-        self._codec = codec
-        self._below = below
-
-    def changes(self, events: Sequence[Words]) -> Delta:
-        delta = self._below.changes(events)
-        rows, kept = compute(self._plan, delta.rows)
-        pairs = None if delta.pairs is None else delta.pairs[kept]
-        return Delta(rows, delta.weights[kept], delta.versions[kept], pairs)
-
-    def fill(self) -> None:
-        self._below.fill()
-
-    def scan(self, capacity: int) -> Batches:
-        for rows, weights in self._below.scan(capacity):
-            computed, kept = compute(self._plan, rows)
-            yield computed, weights[kept]
-
-    def size(self) -> int | float:
-        if self._plan.predicate is None:
-            return self._below.size()
-        return sum(int(weights.sum()) for _, weights in self.scan(1 << 16))
-
-    def access(self, tables: RowIndexes) -> Access:
-        return ComputeAccess(self._plan, self._codec, self._below.access(tables), self._below.scan)
-
-
-class _UnionNode:
-    """UNION ALL, which keeps nothing."""
-
-    def __init__(self, inputs: Sequence[_Node]) -> None:
-        self._inputs = inputs
-
-    def changes(self, events: Sequence[Words]) -> Delta:
-        parts = [one.changes(events) for one in self._inputs]
-        return concatenate([Delta(part.rows, part.weights, part.versions) for part in parts])
-
-    def fill(self) -> None:
-        for one in self._inputs:
-            one.fill()
-
-    def scan(self, capacity: int) -> Batches:
-        for one in self._inputs:
-            yield from one.scan(capacity)
-
-    def size(self) -> int | float:
-        return sum(one.size() for one in self._inputs)
-
-    def access(self, tables: RowIndexes) -> Access:
-        return UnionAccess([one.access(tables) for one in self._inputs])
-
-
-class _StoreNode:
-    def __init__(self, store: Store, inputs: Sequence[_Node]) -> None:
-        self._store = store
-        self._inputs = inputs
-
-    def changes(self, events: Sequence[Words]) -> Delta:
-        return self._store.maintain([one.changes(events) for one in self._inputs])
-
-    def fill(self) -> None:
-        for side, one in enumerate(self._inputs):
-            one.fill()
-            for rows, weights in one.scan(1 << 16):
-                self._store.load(side, Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
-
-    def scan(self, capacity: int) -> Batches:
-        return self._store.scan(capacity)
-
-    def size(self) -> int | float:
-        return self._store.count()
-
-    def access(self, tables: RowIndexes) -> Access:
-        return store_access(self._store)
+        return StoreNode(store, inputs)
 
 
 def _below(prefix: str, arrays: Mapping[str, Words]) -> dict[str, Words]:

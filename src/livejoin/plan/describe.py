@@ -9,13 +9,14 @@ from livejoin.plan.bagged import BaggedPlan
 from livejoin.plan.candidates import Candidate, Candidates, candidates
 from livejoin.plan.choose import Choice
 from livejoin.plan.classify import classify
+from livejoin.plan.compile_tree import compile_plan
 from livejoin.plan.explanation import Alternative, Explanation, SearchOutline, TableOutline
 from livejoin.plan.footprint import index_bytes, record_bytes
 from livejoin.plan.guarantee import annotated_guarantee, triangle_guarantee
 from livejoin.plan.log import describe_log
 from livejoin.plan.operators import JoinPlan
 from livejoin.plan.outline import atom_outlines
-from livejoin.plan.physical import PhysicalPlan, compile_plan
+from livejoin.plan.physical import PhysicalPlan
 from livejoin.plan.problem import Problem, passing_shares
 from livejoin.plan.statistics import Statistics, observe
 from livejoin.plan.suggestions import suggest

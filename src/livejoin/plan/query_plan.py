@@ -8,11 +8,12 @@ from livejoin.plan.algorithm import Algorithm
 from livejoin.plan.bagged import compile_bagged
 from livejoin.plan.chain_plan import compile_chain
 from livejoin.plan.choose import choose
+from livejoin.plan.compile_tree import compile_plan
 from livejoin.plan.dyn_plan import DynPlan, compile_dyn
 from livejoin.plan.lower import Compiler, free_connex_output, lower
 from livejoin.plan.operators import Annotated, JoinPlan, Operator, Scan, has_store, with_leaves
 from livejoin.plan.partition import partition, partition_variable
-from livejoin.plan.physical import PhysicalPlan, compile_plan
+from livejoin.plan.physical import PhysicalPlan
 from livejoin.plan.problem import problem_of
 from livejoin.plan.statistics import Statistics
 from livejoin.query import ConjunctiveQuery

@@ -1,8 +1,8 @@
 """Scalar expressions over Arrow tables, evaluated by DuckDB a batch at a time.
 
 An expression is DuckDB text over the table's columns (double-quoted where their names ask for it). The law: value i of
-a result belongs to row i, for any number of rows, and depends on that row alone. Nothing else in livejoin evaluates
-expressions, so that none is interpreted in two ways.
+a result belongs to row i, for any number of rows, and depends on that row alone. All meaning is DuckDB's: what else
+evaluates anything, `livejoin.query.condition`, takes only what Arrow evaluates alike (decision 17).
 """
 
 from __future__ import annotations
