@@ -16,6 +16,7 @@ from livejoin.plan.physical import TableUse
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.condition import holds, table_columns
 from livejoin.query.expression import evaluate, select_true
+from livejoin.query.relational import Project
 from livejoin.schema import Catalog
 from livejoin.sql import bind, bind_query, parse_columns
 from livejoin.sql.duckdb_text import unscaled
@@ -238,8 +239,9 @@ def test_what_a_bound_query_has() -> None:
         "SELECT src, count(*) AS n FROM G WHERE dst % 10 = 0 AND s IS NOT NULL AND src = dst GROUP BY src HAVING n > 2"
     )
     query = bind_query(simple, catalog).root
-    assert query.predicate is not None  # type: ignore[union-attr]
-    assert query.condition is not None  # type: ignore[union-attr]
+    assert isinstance(query, Project)
+    assert query.predicate is not None
+    assert query.condition is not None
     (atom,) = bind("SELECT src FROM G WHERE dst % 10 = 0 AND s IS NOT NULL AND src = dst", catalog).atoms
     table = pa.table({"src": [20, 20, 1, 10], "dst": [20, 10, 1, 10], "s": ["x", "y", "z", None]})
     assert atom.condition is not None

@@ -98,7 +98,7 @@ class _Compiler:
         self.stores = chain_stores(query, self.order)
         self.widths = _widths(query)
         self.value = sum(self.widths)
-        self.records = lay_out_records(query, _OWN)
+        self.records = lay_out_records(query, [_OWN] * len(query.atoms))
         self.out = PlanWords(j.CHAIN_HEADER)
         self.widest = max(len(store.variables) for store in self.stores)
         self.arena = j.SCRATCH + self.widest

@@ -8,32 +8,22 @@ import numpy as np
 
 from livejoin.kernels import layout as k
 from livejoin.plan.enumeration import enumeration_steps
-from livejoin.plan.physical import PhysicalPlan, TableUse
+from livejoin.plan.physical import PhysicalPlan
+from livejoin.plan.plan_words import PlanWords, place_directories
+from livejoin.plan.records import factor_triples, lay_out_records
 from livejoin.plan.structure import PlanNode, plan_nodes
-from livejoin.query import ColumnRef, ConjunctiveQuery, Factor
+from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.theory.join_tree import JoinTree
 
 
-class _Words:
-    """A growing list of words in which lists are placed and referred to by offset."""
-
-    def __init__(self, size: int) -> None:
-        self.words = [0] * size
-
-    def put(self, values: list[int]) -> int:
-        at = len(self.words)
-        self.words.extend(values)
-        return at
-
-
-@dataclass
+@dataclass(frozen=True)
 class _Layout:
-    """Offsets of one node's words in its rows, filled while the plan is laid out."""
+    """Offsets of one node's words in its rows."""
 
-    state: int = 0
-    up: int = 0
-    link: int = 0
-    touch: int = 0
+    state: int
+    up: int
+    link: int
+    touch: int
     key: int = 0
 
 
@@ -57,27 +47,19 @@ class _Compiler:
         self.widths = [2 if product.wide else 1 for product in query.sums]
         self.annotation = sum(self.widths)
         self.frame = k.FRAME + self.annotation
-        self.out = _Words(k.PLAN_HEADER)
+        self.out = PlanWords(k.PLAN_HEADER)
         self.node_at = [self.out.put([0] * k.PLAN_NODE) for _ in nodes]
         self.node_of_atom = {node.atom: i for i, node in enumerate(nodes) if node.atom is not None}
-        self.layouts = [_Layout() for _ in nodes]
-        self.tables, self.factors = self._lay_out_records()
-        self.table_of_atom = {atom: t for t, use in enumerate(self.tables) for atom in use.atoms}
-        for i, node in enumerate(nodes):
-            if node.atom is None:
-                self.layouts[i] = self._lay_out_derived(i)
+        self.records = lay_out_records(query, [self._own(self.node_of_atom[a]) for a in range(len(query.atoms))])
+        self.tables, self.table_of_atom = self.records.tables, self.records.table_of
+        self.layouts = [
+            self._lay_out_derived(i) if node.atom is None else self._lay_out_atom(i, self.records.own[node.atom])
+            for i, node in enumerate(nodes)
+        ]
         arena = k.H_STACK + self.frame * (len(nodes) + 1)
         self.table_headers = [arena + t * k.TABLE for t in range(len(self.tables))]
         arena += k.TABLE * len(self.tables)
-        self.directory_of: dict[int, int] = {}
-        for node in nodes:
-            for index, child in enumerate(node.children):
-                if 0 < index < node.inline:
-                    self.directory_of[child] = self.directory_of[node.children[0]]
-                else:
-                    self.directory_of[child] = arena
-                    arena += k.DIRECTORY
-        self.header_words = arena
+        self.directory_of, self.header_words = place_directories([(n.children, n.inline) for n in nodes], arena)
 
     def compile(self) -> PhysicalPlan:
         """The finished plan."""
@@ -117,29 +99,12 @@ class _Compiler:
             node_offsets=tuple(self.node_at),
         )
 
-    def _lay_out_records(self) -> tuple[tuple[TableUse, ...], dict[Factor, int]]:
-        """One record a base row: values that any atom uses, factors, then each atom's own words."""
-        query = self.query
-        atoms_of: dict[str, list[int]] = {}
-        for i, atom in enumerate(query.atoms):
-            atoms_of.setdefault(atom.table.name, []).append(i)
-        uses = []
-        places: dict[Factor, int] = {}
-        for name, atoms in atoms_of.items():
-            columns = sorted({c for a in atoms for c in query.atoms[a].columns})
-            wanted = [factor for product in query.sums for factor in product.factors if factor.atom in atoms]
-            expressions = tuple(dict.fromkeys(factor.expression for factor in wanted))
-            places |= {factor: len(columns) + expressions.index(factor.expression) for factor in wanted}
-            stride = len(columns) + len(expressions)
-            for a in atoms:
-                node = self.node_of_atom[a]
-                touch = self._has_touch(node)
-                self.layouts[node] = _Layout(
-                    stride, stride + 1, stride + 2, stride + 2 + len(self.nodes[node].children)
-                )
-                stride += 2 + len(self.nodes[node].children) + touch
-            uses.append(TableUse(name, tuple(columns), tuple(atoms), stride, expressions))
-        return tuple(uses), places
+    def _own(self, i: int) -> int:
+        """Words of an atom in the records of its table: state, way up, links to its children, and touch."""
+        return 2 + len(self.nodes[i].children) + self._has_touch(i)
+
+    def _lay_out_atom(self, i: int, own: int) -> _Layout:
+        return _Layout(own, own + 1, own + 2, own + 2 + len(self.nodes[i].children))
 
     def _has_touch(self, i: int) -> bool:
         """Whether the annotation of a node's rows can change while they have results."""
@@ -200,7 +165,9 @@ class _Compiler:
         else:
             words[k.N_TABLE] = self.table_of_atom[node.atom]
             words[k.N_BIT] = node.atom
-            words[k.N_FACTORS], words[k.N_FACTOR_LIST] = self._factors_of(node.atom)
+            triples = factor_triples(self.query, self.records, node.atom)
+            words[k.N_FACTORS] = len(triples)
+            words[k.N_FACTOR_LIST] = out.put([word for triple in triples for word in triple])
             chain = self._chain(i)
             pairs = [(self.node_at[a], out.put([self._offset(i, v) for v in self.nodes[a].variables])) for a in chain]
             words[k.N_CHAIN] = len(chain)
@@ -219,16 +186,6 @@ class _Compiler:
                 words[k.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.key])
         words[k.N_PROGRAM] = self._program(i) if node.connex else 0
         return words
-
-    def _factors_of(self, atom: int) -> tuple[int, int]:
-        triples: list[int] = []
-        at = 0
-        for product, width in zip(self.query.sums, self.widths, strict=True):
-            for factor in product.factors:
-                if factor.atom == atom:
-                    triples += [at, width, self.factors[factor]]
-            at += width
-        return len(triples) // 3, self.out.put(triples)
 
     def _chain(self, i: int) -> list[int]:
         """The derived nodes above an atom over inline edges, from the top."""

@@ -17,7 +17,7 @@ from livejoin.kernels import dyn_layout as y
 from livejoin.kernels import layout as k
 from livejoin.plan.dyn_structure import DynNode, dyn_nodes, enumeration_order
 from livejoin.plan.physical import TableUse
-from livejoin.plan.plan_words import PlanWords
+from livejoin.plan.plan_words import PlanWords, place_directories
 from livejoin.plan.records import Records, factor_triples, lay_out_records
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.theory.join_tree import JoinTree
@@ -122,22 +122,14 @@ class _Compiler:
         self.out = PlanWords(y.DYN_HEADER)
         self.at = [self.out.put([0] * y.NODE) for _ in nodes]
         self.node_of_atom = {node.atom: i for i, node in enumerate(nodes) if node.atom is not None}
-        self.records: Records = lay_out_records(query, _OWN)
+        self.records: Records = lay_out_records(query, [_OWN] * len(query.atoms))
         self.places = [self._place(node) for node in nodes]
         self.output = tuple(sorted({v for node in nodes if node.connex for v in node.variables}))
         self.scratch = y.ROOT + self.slot
         arena = self.scratch + len(self.output)
         self.table_headers = [arena + t * k.TABLE for t in range(len(self.records.tables))]
         arena += k.TABLE * len(self.records.tables)
-        self.directory_of: dict[int, int] = {}
-        for node in nodes:
-            for index, child in enumerate(node.children):
-                if 0 < index < node.guards:
-                    self.directory_of[child] = self.directory_of[node.children[0]]
-                else:
-                    self.directory_of[child] = arena
-                    arena += k.DIRECTORY
-        self.header_words = arena
+        self.directory_of, self.header_words = place_directories([(n.children, n.guards) for n in nodes], arena)
 
     def compile(self) -> DynPlan:
         """The finished plan."""

@@ -26,8 +26,8 @@ class Records:
     factors: dict[Factor, int]
 
 
-def lay_out_records(query: ConjunctiveQuery, words: int) -> Records:
-    """Lay out the records of a query with so many words an atom."""
+def lay_out_records(query: ConjunctiveQuery, words: Sequence[int]) -> Records:
+    """Lay out the records of a query in which each atom has so many words of its own."""
     atoms_of: dict[str, list[int]] = {}
     for i, atom in enumerate(query.atoms):
         atoms_of.setdefault(atom.table.name, []).append(i)
@@ -43,7 +43,7 @@ def lay_out_records(query: ConjunctiveQuery, words: int) -> Records:
         stride = len(columns) + len(expressions)
         for a in atoms:
             own[a], table_of[a] = stride, len(tables)
-            stride += words
+            stride += words[a]
         tables.append(TableUse(name, tuple(columns), tuple(atoms), stride, expressions))
     order = range(len(query.atoms))
     return Records(tuple(tables), tuple(own[a] for a in order), tuple(table_of[a] for a in order), places)
