@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.stream import EdgeStream
-from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
-from livejoin.kernels import layout as k
-from livejoin.plan.compile_tree import compile_plan
+from livejoin.families.crown.compile import compile_plan
+from livejoin.families.crown.join import DeltaChunk, MultiwayJoin
+from livejoin.kernels.memory import layout as k
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.schema import Column, SqlType, Table
-from livejoin.theory.join_tree import least_height_tree
+from livejoin.theory.trees.join_tree import least_height_tree
 
 Words = npt.NDArray[np.int64]
 Row = tuple[int, ...]

@@ -1,7 +1,7 @@
 """3-Hop over a graph's edges as a change stream with a sliding window: what updates, deltas and enumeration cost.
 
-One thread throughout. Figures of the *operator* come from `livejoin.dataflow.multiway`, fed with arrays; figures of the
-*database* go the user's way, from Arrow tables to Arrow deltas.
+One thread throughout. Figures of the *operator* come from `livejoin.families.crown.join`, fed with arrays; figures of
+the *database* go the user's way, from Arrow tables to Arrow deltas.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from benchmarks.cold import start_seconds
 from benchmarks.figures import Aim, Figure, verify
 from benchmarks.floors import fill_rate, fresh_fill_rate, probe_rate
 from benchmarks.stream import EdgeStream
-from livejoin.dataflow.multiway import OUTPUT_BYTES
-from livejoin.theory.join_tree import least_height_tree
+from livejoin.families.crown.join import OUTPUT_BYTES
+from livejoin.theory.trees.join_tree import least_height_tree
 from tests.naive import NaiveJoin, NaiveView
 
 BATCH = 10_000  # edges a commit, and between two recomputations

@@ -19,14 +19,14 @@ from benchmarks import recompute
 from benchmarks.stream import EdgeStream
 from livejoin.dataflow.flow import Flow
 from livejoin.dataflow.selection import Selector
-from livejoin.dataflow.workers import Workers
-from livejoin.kernels import layout as k
+from livejoin.families.cells.workers import Workers
+from livejoin.kernels.memory import layout as k
 from livejoin.kernels.warm import ready
-from livejoin.plan.algorithm import Algorithm
 from livejoin.plan.operators import has_store, leaves
 from livejoin.plan.query_plan import plan_query
-from livejoin.plan.statistics import Statistics
 from livejoin.schema import Catalog, Column, SqlType, Table
+from livejoin.search.algorithm import Algorithm
+from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query
 from livejoin.state.codec import Codec
 

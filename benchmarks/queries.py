@@ -1,7 +1,7 @@
 """What the classes of queries cost: each over a graph's edges with a sliding window, by its operators, on one thread.
 
 All times are processor time. Each query is measured on the same stream, or on a part of it where the result is too
-large, and against standard change propagation (`livejoin.dataflow.change_propagation`) on the same stream or a part.
+large, and against standard change propagation (`livejoin.families.chain.join`) on the same stream or a part.
 """
 
 from __future__ import annotations

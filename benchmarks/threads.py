@@ -17,7 +17,7 @@ import livejoin
 from benchmarks import recompute
 from benchmarks.figures import Aim, Figure, verify
 from benchmarks.stream import EdgeStream
-from livejoin.dataflow.workers import Workers
+from livejoin.families.cells.workers import Workers
 
 T = TypeVar("T")
 Say = Callable[[str], None]

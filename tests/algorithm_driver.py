@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.events import TableEvents, view_events
+from livejoin.families.events import TableEvents, view_events
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
 from livejoin.schema import Column, SqlType, Table
 

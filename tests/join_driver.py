@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.events import TableEvents, view_events
-from livejoin.dataflow.invariants import State
-from livejoin.dataflow.multiway import MultiwayJoin
-from livejoin.kernels import layout as k
+from livejoin.families.crown.checks import State
+from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.events import TableEvents, view_events
+from livejoin.kernels.memory import layout as k
 from livejoin.plan import compile_plan
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.table import BaseTable
-from livejoin.theory.join_tree import JoinTree
+from livejoin.theory.trees.join_tree import JoinTree
 
 Row = tuple[Any, ...]
 

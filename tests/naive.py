@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from livejoin.theory.join_tree import JoinTree
+from livejoin.theory.trees.join_tree import JoinTree
 
 Row = tuple[Any, ...]
 Key = tuple[Any, ...]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from livejoin.plan.algorithm import Algorithm
+from livejoin.search.algorithm import Algorithm
 
 Row = tuple[Any, ...]
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from livejoin.plan.algorithm import Algorithm
+from livejoin.search.algorithm import Algorithm
 from random_queries import queries
 from scenario import Change, ColumnSpec, ColumnType, CommitSpec, QuerySpec, Row, Scenario, TableSpec, canonical_row
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import livejoin
 from livejoin.errors import SchemaError
-from livejoin.plan.algorithm import ALGORITHMS
+from livejoin.search.algorithm import ALGORITHMS
 from strategies import FUZZ
 
 QUERIES = {

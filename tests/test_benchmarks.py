@@ -18,7 +18,7 @@ from benchmarks.floors import probe_rate
 from benchmarks.graph_queries import QUERIES, GraphQuery
 from benchmarks.maintained import Maintained, Numbered
 from benchmarks.stream import EdgeStream, load_edges
-from livejoin.plan.algorithm import Algorithm
+from livejoin.search.algorithm import Algorithm
 
 EDGES = np.random.default_rng(3).integers(0, 12, size=(200, 2))
 

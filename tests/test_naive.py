@@ -9,8 +9,8 @@ from itertools import product
 
 import pytest
 
-from livejoin.theory.join_tree import JoinTree, Node
-from livejoin.theory.join_tree_laws import is_valid
+from livejoin.theory.trees.join_tree import JoinTree, Node
+from livejoin.theory.trees.join_tree_laws import is_valid
 from naive import NaiveView, Row, Weighted
 
 R1, R2, R3, R4 = range(4)

@@ -9,7 +9,7 @@ from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 
 import livejoin
-from livejoin.plan.algorithm import ALGORITHMS, Algorithm
+from livejoin.search.algorithm import ALGORITHMS, Algorithm
 from oracle import Oracle
 from random_queries import queries
 from random_relational import CLASSES

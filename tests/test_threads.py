@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 import livejoin
 from harness import Harness
 from livejoin.database.maintained import Maintained
-from livejoin.dataflow import cells
 from livejoin.errors import SchemaError
-from livejoin.kernels import maintain, records, route
+from livejoin.families.cells import join as cells
+from livejoin.kernels import route
+from livejoin.kernels.crown import maintain
+from livejoin.kernels.memory import records
 from random_queries import queries
 from random_relational import CLASSES, relational_queries
 from scenario import Scenario

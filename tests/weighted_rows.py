@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from livejoin.dataflow.rows import Delta, Rows
+from livejoin.dataflow.batches import Delta, Rows
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from scenario import ColumnType, Row, canonical_row

@@ -14,15 +14,15 @@ import pyarrow as pa
 from benchmarks.crown.job import SEQUENCE, SIGN, Atom, Shape
 from benchmarks.crown.queries import CrownQuery
 from benchmarks.crown.streams import ChangeStream
+from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.plan.operators import leaves
-from livejoin.plan.physical import PhysicalPlan
 from livejoin.plan.query_plan import plan_query
-from livejoin.plan.statistics import Statistics
 from livejoin.schema import Catalog
+from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query, parse_columns
-from livejoin.theory.change_sequences import enclosing_sequence_for
-from livejoin.theory.join_tree import JoinTree
-from livejoin.theory.tree_enclosureness import tree_enclosureness
+from livejoin.theory.logs.change_sequences import enclosing_sequence_for
+from livejoin.theory.logs.tree_enclosureness import tree_enclosureness
+from livejoin.theory.trees.join_tree import JoinTree
 
 PATH = CrownQuery(
     "3-Hop over three tables",

@@ -20,11 +20,11 @@ from livejoin.database import adaptive
 from livejoin.database.maintained import Maintained
 from livejoin.database.view import View
 from livejoin.plan import query_plan
+from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
 from livejoin.plan.operators import digest, leaves
-from livejoin.plan.predicted_work import predicted_work, tree_lines
-from livejoin.plan.problem import Problem
-from livejoin.plan.statistics import Statistics
-from livejoin.theory.all_trees import all_trees
+from livejoin.search.problem import Problem
+from livejoin.search.statistics import Statistics
+from livejoin.theory.trees.all_trees import all_trees
 from oracle import assert_same_rows, multiset, signed_multiset
 from random_queries import queries
 from random_relational import CLASSES, relational_queries

@@ -13,8 +13,10 @@ import livejoin
 from livejoin.database import maintained
 from livejoin.dataflow import flow as flow_module
 from livejoin.errors import AbsentRowError, CapacityError, ExpressionError, ReadError
-from livejoin.kernels import maintain, records, settling, staging
-from livejoin.kernels.layout import H_END
+from livejoin.kernels.crown import maintain
+from livejoin.kernels.memory import records
+from livejoin.kernels.memory.layout import H_END
+from livejoin.kernels.relation import settling, staging
 from livejoin.state import table as table_module
 from livejoin.state.arena import Arena
 from oracle import multiset, signed_multiset

@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 
 import livejoin
 from livejoin.errors import CapacityError, ReadError
-from livejoin.plan.algorithm import ALGORITHMS, Algorithm
+from livejoin.search.algorithm import ALGORITHMS, Algorithm
 from reader import rows_of
 
 HOP2 = "SELECT A.src AS a, A.dst AS b, B.dst AS c FROM G A JOIN G B ON A.dst = B.src"

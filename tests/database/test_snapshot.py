@@ -16,7 +16,7 @@ import livejoin
 from livejoin.database import snapshot
 from livejoin.database.maintained import Maintained
 from livejoin.errors import StateError
-from livejoin.plan.physical import PhysicalPlan
+from livejoin.families.crown.plan import PhysicalPlan
 from oracle import multiset
 
 HOP2 = "SELECT A.src AS a, B.src AS b, B.dst AS c, B.name FROM G A JOIN G B ON A.dst = B.src"

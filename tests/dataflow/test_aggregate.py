@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livejoin.dataflow.aggregate import AggregateStore
-from livejoin.dataflow.group_plan import group_plan
-from livejoin.dataflow.rows import Delta, Rows
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.stores.group_plan import group_plan
+from livejoin.dataflow.stores.groups import AggregateStore
 from livejoin.errors import CapacityError, StateError, UnsupportedQueryError
-from livejoin.kernels.group_layout import P_RESERVE
-from livejoin.kernels.layout import H_BUMP, H_END
+from livejoin.kernels.groups.layout import P_RESERVE
+from livejoin.kernels.memory.layout import H_BUMP, H_END
 from livejoin.query.relational import Call
 from livejoin.schema import SqlType
 from livejoin.state.codec import NULL_CODE, Codec

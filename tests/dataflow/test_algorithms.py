@@ -14,17 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
-from livejoin.dataflow import chain_invariants, dyn_invariants
-from livejoin.dataflow.change_propagation import change_propagation
-from livejoin.dataflow.dyn_join import dyn_join, multiplicities
-from livejoin.dataflow.multiway import MultiwayJoin
 from livejoin.errors import UnsupportedQueryError
-from livejoin.plan.chain_plan import compile_chain
-from livejoin.plan.compile_tree import compile_plan
-from livejoin.plan.dyn_plan import compile_dyn
+from livejoin.families.chain import checks as chain_invariants
+from livejoin.families.chain.join import change_propagation
+from livejoin.families.chain.plan import compile_chain
+from livejoin.families.crown.compile import compile_plan
+from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.dyn import checks as dyn_invariants
+from livejoin.families.dyn.join import dyn_join, multiplicities
+from livejoin.families.dyn.plan import compile_dyn
 from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.theory import is_acyclic
-from livejoin.theory.join_tree import least_height_tree
+from livejoin.theory.trees.join_tree import least_height_tree
 from strategies import FUZZ
 
 

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
-from livejoin.dataflow.bagged import BaggedJoin
 from livejoin.errors import CapacityError
-from livejoin.plan.bagged import BaggedPlan, compile_bagged
-from livejoin.plan.compile_tree import compile_plan
-from livejoin.plan.physical import PhysicalPlan
+from livejoin.families.bags.join import BaggedJoin
+from livejoin.families.bags.plan import BaggedPlan, compile_bagged
+from livejoin.families.crown.compile import compile_plan
+from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.query import ConjunctiveQuery, Factor, Product
-from livejoin.theory.join_tree import least_height_tree
+from livejoin.theory.trees.join_tree import least_height_tree
 from strategies import FUZZ
 
 TRIANGLE = ("ab", "bc", "ca")

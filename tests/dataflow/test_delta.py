@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import livejoin
-from livejoin.dataflow import delta as module
-from livejoin.dataflow import multiway
-from livejoin.dataflow.delta import cancel, change_table, chunk_table, delta_schema, delta_table, result_columns
-from livejoin.dataflow.multiway import DeltaChunk
-from livejoin.dataflow.rows import Delta, Rows
+from livejoin.dataflow import arrow_delta as module
+from livejoin.dataflow.arrow_delta import cancel, change_table, chunk_table, delta_schema, delta_table, result_columns
+from livejoin.dataflow.batches import Delta, Rows
 from livejoin.errors import CapacityError, ExpressionError
+from livejoin.families.crown import join as multiway
+from livejoin.families.crown.join import DeltaChunk
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, SqlType
 from livejoin.sql import bind, parse_columns

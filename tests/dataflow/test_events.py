@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from livejoin.dataflow.events import TableEvents, view_events
-from livejoin.kernels import layout as k
+from livejoin.families.events import TableEvents, view_events
+from livejoin.kernels.memory import layout as k
 
 pytestmark = pytest.mark.nojit
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from livejoin.dataflow.merge import halve, merged, sorted_pieces
-from livejoin.dataflow.multiway import DeltaChunk
+from livejoin.families.cells.merge import halve, merged, sorted_pieces
+from livejoin.families.crown.join import DeltaChunk
 
 pytestmark = pytest.mark.nojit
 

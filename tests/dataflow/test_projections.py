@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from join_driver import JoinDriver, Row
 from livejoin.query import Factor, Product
 from livejoin.theory import is_acyclic
-from livejoin.theory.join_tree import least_height_tree
+from livejoin.theory.trees.join_tree import least_height_tree
 from strategies import FUZZ
 
 Rows = dict[Row, int]

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collisions import words_with_hash
-from livejoin.dataflow.rows import Delta, Rows
-from livejoin.dataflow.set_operation import SetOperator
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.stores.set_operation import SetOperator
 from livejoin.errors import ChangeValueError, UnsupportedQueryError
 from livejoin.schema import SqlType
 from livejoin.state.codec import NULL_CODE, Codec

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livejoin.dataflow.rows import Delta, Rows
-from livejoin.dataflow.top_k import TopKOperator
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.stores.top_k import TopKOperator
 from livejoin.errors import UnsupportedQueryError
-from livejoin.kernels import order_nodes
+from livejoin.kernels.ordered import order_nodes
 from livejoin.query.relational import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec

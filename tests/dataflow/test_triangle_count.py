@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from test_bagged import driver_of, step
 
 from algorithm_driver import AlgorithmDriver, Problem, Row
-from livejoin.kernels import bag_layout as b
-from livejoin.kernels import layout as k
+from livejoin.kernels.bag import layout as b
+from livejoin.kernels.memory import layout as k
 from livejoin.query import Product
 from strategies import FUZZ
 

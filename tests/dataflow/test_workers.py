@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from livejoin.dataflow import workers as module
-from livejoin.dataflow.workers import Workers
+from livejoin.families.cells import workers as module
+from livejoin.families.cells.workers import Workers
 
 pytestmark = pytest.mark.nojit
 

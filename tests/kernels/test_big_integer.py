@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livejoin.kernels import big_integer as kernel
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.numbers import big_integer as kernel
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from collisions import words_with_hash
-from livejoin.kernels import directory as kernel
-from livejoin.kernels import look_up
 from livejoin.kernels.errstate import wrapping
-from livejoin.kernels.layout import D_COUNT, D_FREE, D_LOG, D_SLOTS, DIRECTORY, H_BUMP, H_STACK, MASK32
+from livejoin.kernels.memory import directory as kernel
+from livejoin.kernels.memory import look_up
+from livejoin.kernels.memory.layout import D_COUNT, D_FREE, D_LOG, D_SLOTS, DIRECTORY, H_BUMP, H_STACK, MASK32
 from livejoin.state.arena import Arena
 
 Key = tuple[int, ...]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livejoin.kernels import exact_sum as kernel
 from livejoin.kernels.errstate import wrapping
-from livejoin.kernels.layout import H_BUMP, H_STACK
+from livejoin.kernels.groups import exact_sum as kernel
+from livejoin.kernels.memory.layout import H_BUMP, H_STACK
 from livejoin.state.arena import Arena
 from strategies import FUZZ
 

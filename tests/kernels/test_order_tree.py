@@ -8,11 +8,11 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 import pytest
 
-from livejoin.kernels import order_nodes as nodes
-from livejoin.kernels import order_tree as tree
-from livejoin.kernels.layout import H_BUMP, H_END
-from livejoin.kernels.row_order import E_COUNT, E_IN, E_WORDS
-from livejoin.kernels.top_k import K_HEADER, prepare
+from livejoin.kernels.memory.layout import H_BUMP, H_END
+from livejoin.kernels.ordered import order_nodes as nodes
+from livejoin.kernels.ordered import order_tree as tree
+from livejoin.kernels.ordered.top_k import K_HEADER, prepare
+from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS
 from livejoin.state.arena import Arena
 
 PLAN = np.array([0, 0, 1, 0])  # no window; rows of one word that is compared as it is

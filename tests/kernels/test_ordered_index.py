@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livejoin.kernels import index_nodes as nodes
-from livejoin.kernels import ordered_index as kernel
-from livejoin.kernels import value_order
-from livejoin.kernels.layout import H_BUMP, H_END, H_FREE, H_STACK, SIZE_CLASSES
+from livejoin.kernels.groups import index_nodes as nodes
+from livejoin.kernels.groups import ordered_index as kernel
+from livejoin.kernels.memory.layout import H_BUMP, H_END, H_FREE, H_STACK, SIZE_CLASSES
+from livejoin.kernels.values import value_order
 from livejoin.schema import Column, SqlType
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec

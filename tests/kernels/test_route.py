@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from livejoin.kernels import layout as k
 from livejoin.kernels import route as kernel
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory import layout as k
 
 pytestmark = pytest.mark.nojit
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livejoin.errors import CapacityError, StateError
-from livejoin.kernels import strings as kernels
+from livejoin.kernels.values import strings as kernels
 from livejoin.state import dictionary as module
 from livejoin.state.dictionary import ByteDictionary
 

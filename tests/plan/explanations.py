@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from livejoin.plan.explanation import (
+from livejoin.plan.explain.explanation import (
     Alternative,
     AtomOutline,
     EdgeOutline,
@@ -18,7 +18,7 @@ from livejoin.plan.explanation import (
     Suggestion,
     TableOutline,
 )
-from livejoin.plan.guarantee import Guarantee, UpdateBound
+from livejoin.search.guarantee import Guarantee, UpdateBound
 
 ALWAYS = Guarantee(
     UpdateBound.ALWAYS, "O(1) a change, always", "constant delay", "O(|D|)", "O(|D|)", "CROWN, Lemma 6.8"

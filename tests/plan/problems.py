@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Sequence
 
-from livejoin.plan.problem import Problem
+from livejoin.search.problem import Problem
 
 
 def problem(

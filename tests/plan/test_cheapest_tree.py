@@ -7,13 +7,13 @@ import random
 import pytest
 from problems import comb, path, problem, random_acyclic, random_problem, star
 
-from livejoin.plan.cheapest_tree import cheapest_tree
-from livejoin.plan.cost import depth_cost
-from livejoin.plan.guarantee import UpdateBound
-from livejoin.plan.problem import Problem
-from livejoin.plan.spread import tree_bound
-from livejoin.theory.all_trees import all_trees
-from livejoin.theory.join_tree_laws import violations
+from livejoin.search.cheapest_tree import cheapest_tree
+from livejoin.search.cost import depth_cost
+from livejoin.search.guarantee import UpdateBound
+from livejoin.search.problem import Problem
+from livejoin.search.spread import tree_bound
+from livejoin.theory.trees.all_trees import all_trees
+from livejoin.theory.trees.join_tree_laws import violations
 
 pytestmark = pytest.mark.nojit
 

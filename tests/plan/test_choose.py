@@ -9,10 +9,10 @@ import pytest
 from problems import comb, path, problem, random_acyclic, random_problem, star
 
 from livejoin.errors import UnsupportedQueryError
-from livejoin.plan.choose import choose, measure
-from livejoin.plan.cost import propagation
-from livejoin.plan.guarantee import UpdateBound
-from livejoin.theory.all_trees import all_trees
+from livejoin.search.choose import choose, measure
+from livejoin.search.cost import propagation
+from livejoin.search.guarantee import UpdateBound
+from livejoin.theory.trees.all_trees import all_trees
 
 pytestmark = pytest.mark.nojit
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from join_driver import JoinDriver
-from livejoin.kernels import layout as k
+from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.kernels.memory import layout as k
 from livejoin.plan import choose_tree, compile_plan
-from livejoin.plan.physical import PhysicalPlan
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog
 from livejoin.sql import bind, parse_columns

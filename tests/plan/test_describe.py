@@ -12,14 +12,14 @@ from problems import problem
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.errors import ChangeFormatError, WeakGuaranteeError
 from livejoin.plan import Explanation, UpdateBound, describe, require
-from livejoin.plan.bags import update_exponent
-from livejoin.plan.log import describe_log
-from livejoin.plan.statistics import Statistics
-from livejoin.plan.suggestions import suggest
+from livejoin.plan.explain.bag_candidate import update_exponent
+from livejoin.plan.explain.log import describe_log
+from livejoin.plan.explain.suggestions import suggest
+from livejoin.search.statistics import Statistics
 from livejoin.sql import bind, parse_schema
-from livejoin.theory.all_trees import all_trees
-from livejoin.theory.decomposition import decompose
-from livejoin.theory.join_tree import least_height_tree
+from livejoin.theory.cyclic.decomposition import decompose
+from livejoin.theory.trees.all_trees import all_trees
+from livejoin.theory.trees.join_tree import least_height_tree
 
 CATALOG = parse_schema(
     """
@@ -252,7 +252,7 @@ def test_suggestions_for_a_grid_of_twelve_atoms_are_bounded_work(monkeypatch: py
     across = [f"T{i}.b = T{i + 1}.a" for i in range(11) if i % 4 != 3]
     down = [f"T{i}.d = T{i + 4}.c" for i in range(8)]
     tables = ", ".join(f"T{i}" for i in range(12))
-    orders = sys.modules["livejoin.theory.least_width_order"]
+    orders = sys.modules["livejoin.theory.static.least_width_order"]
     covers = Mock(wraps=vars(orders)["fractional_edge_cover"])
     monkeypatch.setattr(orders, "fractional_edge_cover", covers)
     found = describe(bind(f"SELECT * FROM {tables} WHERE {' AND '.join(across + down)}", catalog))

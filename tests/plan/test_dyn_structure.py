@@ -7,12 +7,12 @@ import random
 import pytest
 
 from algorithm_driver import Problem
-from livejoin.plan.chain import chain_stores, join_order
-from livejoin.plan.dyn_plan import compile_dyn
-from livejoin.plan.dyn_structure import DynNode, dyn_nodes, enumeration_order
+from livejoin.families.chain.order import chain_stores, join_order
+from livejoin.families.dyn.plan import compile_dyn
+from livejoin.families.dyn.structure import DynNode, dyn_nodes, enumeration_order
 from livejoin.theory import is_acyclic
-from livejoin.theory.dyn_tree_laws import dyn_violations
-from livejoin.theory.join_tree import JoinTree, Node, least_height_tree
+from livejoin.theory.trees.dyn_tree_laws import dyn_violations
+from livejoin.theory.trees.join_tree import JoinTree, Node, least_height_tree
 
 
 def edges_of(*names: str) -> list[frozenset[str]]:

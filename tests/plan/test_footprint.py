@@ -7,9 +7,9 @@ import random
 import pytest
 
 import livejoin
-from livejoin.plan.footprint import index_bytes, record_bytes
-from livejoin.plan.problem import passing_shares, problem_of
-from livejoin.plan.statistics import Statistics
+from livejoin.plan.explain.footprint import index_bytes, record_bytes
+from livejoin.search.problem import passing_shares, problem_of
+from livejoin.search.statistics import Statistics
 
 QUERIES = {
     "2-hop": "SELECT A.src, B.dst FROM G A JOIN G B ON A.dst = B.src",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livejoin.plan.drawing import Box, Drawing, Line, Link, cells, wrapped
-from livejoin.plan.layout import BETWEEN, CELL, Place, layered, size
+from livejoin.plan.draw.drawing import Box, Drawing, Line, Link, cells, wrapped
+from livejoin.plan.draw.tidy_tree import BETWEEN, CELL, Place, layered, size
 
 pytestmark = pytest.mark.nojit
 

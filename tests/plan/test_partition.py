@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from livejoin.plan.partition import TableSplit, partition, partition_variable, whole_because
-from livejoin.plan.physical import TableUse
-from livejoin.plan.statistics import Statistics, given
+from livejoin.families.cells.partition import TableSplit, partition, partition_variable, whole_because
+from livejoin.families.crown.plan import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog
+from livejoin.search.statistics import Statistics, given
 from livejoin.sql import bind, parse_columns
 
 CATALOG = Catalog()

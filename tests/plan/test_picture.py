@@ -13,10 +13,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from explanations import EXAMPLE, PATH, SNOWFLAKE
 
-from livejoin.plan import graphviz
-from livejoin.plan.drawing import Box, Drawing, Line, Link
-from livejoin.plan.explanation import Explanation
-from livejoin.plan.picture import drawing_of, picture
+from livejoin.plan.draw import graphviz
+from livejoin.plan.draw.drawing import Box, Drawing, Line, Link
+from livejoin.plan.explain.explanation import Explanation
+from livejoin.plan.explain.picture import drawing_of, picture
 
 pytestmark = pytest.mark.nojit
 

@@ -20,8 +20,8 @@ import pytest
 import livejoin
 from harness import Harness
 from livejoin.plan import Explanation, Statistics, describe
-from livejoin.plan.statistics import given
 from livejoin.schema import Catalog, Table
+from livejoin.search.statistics import given
 from livejoin.sql import bind, parse_schema
 from scenario import Change, ColumnSpec, ColumnType, QuerySpec, Row, TableSpec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livejoin.plan.propagation_order import propagation
+from livejoin.families.bags.propagation_order import propagation
 from strategies import FUZZ
 
 RELATIONS = st.lists(st.frozensets(st.integers(0, 5), max_size=4), min_size=1, max_size=5)

@@ -9,11 +9,11 @@ import pytest
 from problems import problem, random_problem
 
 from join_driver import JoinDriver
-from livejoin.plan.guarantee import UpdateBound
-from livejoin.plan.problem import Problem
-from livejoin.plan.spread import spreads, tree_bound
-from livejoin.theory.all_trees import all_trees
-from livejoin.theory.join_tree import JoinTree
+from livejoin.search.guarantee import UpdateBound
+from livejoin.search.problem import Problem
+from livejoin.search.spread import spreads, tree_bound
+from livejoin.theory.trees.all_trees import all_trees
+from livejoin.theory.trees.join_tree import JoinTree
 
 Change = tuple[int, tuple[int, ...], int]  # atom, row, sign
 

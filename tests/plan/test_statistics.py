@@ -13,9 +13,9 @@ import livejoin
 from livejoin.changes import read_changes
 from livejoin.errors import SchemaError
 from livejoin.plan import choose_tree
-from livejoin.plan.problem import expected_changes, problem_of
-from livejoin.plan.statistics import Figure, Statistics, given, observe, observe_rows
 from livejoin.schema import Catalog
+from livejoin.search.problem import expected_changes, problem_of
+from livejoin.search.statistics import Figure, Statistics, given, observe, observe_rows
 from livejoin.sql import bind, parse_columns
 
 CATALOG = Catalog()

@@ -8,7 +8,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livejoin.plan.symmetry import Labelled, orbits
+from livejoin.families.bags.symmetry import Labelled, orbits
 from strategies import FUZZ
 
 RELATIONS = st.lists(

@@ -11,7 +11,7 @@ from sql_fixtures import make_catalog
 
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.sql import bind
-from livejoin.sql.outputs import distinct_names
+from livejoin.sql.names.outputs import distinct_names
 
 CATALOG = make_catalog()
 

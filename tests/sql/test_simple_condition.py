@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livejoin.dataflow.selection import Selector
-from livejoin.plan.physical import TableUse
+from livejoin.families.crown.plan import TableUse
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.condition import holds, table_columns
 from livejoin.query.expression import evaluate, select_true
 from livejoin.query.relational import Project
 from livejoin.schema import Catalog
 from livejoin.sql import bind, bind_query, parse_columns
-from livejoin.sql.duckdb_text import unscaled
-from livejoin.sql.simple_condition import simple_condition, simple_measure
+from livejoin.sql.to_duckdb.scalar_text import unscaled
+from livejoin.sql.to_duckdb.simple_condition import simple_condition, simple_measure
 from livejoin.state.codec import Codec
 from strategies import FUZZ
 
@@ -190,7 +190,7 @@ NARROW = [*INTEGERS, "other", "m"]
 
 @st.composite
 def factors(draw: st.DrawFn) -> str:
-    """A factor as `livejoin.sql.products` and the plans write them."""
+    """A factor as `livejoin.sql.lower.sums_of_products` and the plans write them."""
     name = draw(st.sampled_from(NARROW))
     text = unscaled(f'"{name}"', 2) if name == "m" else f'"{name}"'
     text = draw(st.sampled_from([text, "1", "-1", "0"]))

@@ -12,9 +12,18 @@ import pytest
 import livejoin
 from join_driver import JoinDriver
 from livejoin.errors import CapacityError
-from livejoin.kernels import arena as kernel
-from livejoin.kernels import blocks, layout
-from livejoin.kernels.layout import CLASS_SHIFT, H_BUMP, H_CLASSES, H_END, H_FREE, H_STACK, REF_MASK, SIZE_CLASSES
+from livejoin.kernels.memory import arena as kernel
+from livejoin.kernels.memory import blocks, layout
+from livejoin.kernels.memory.layout import (
+    CLASS_SHIFT,
+    H_BUMP,
+    H_CLASSES,
+    H_END,
+    H_FREE,
+    H_STACK,
+    REF_MASK,
+    SIZE_CLASSES,
+)
 from livejoin.state.arena import Arena
 from oracle import multiset
 from test_naive import random_tree

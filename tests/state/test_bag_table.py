@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livejoin.errors import CapacityError
-from livejoin.state.bag_table import BagTable
+from livejoin.state.derived_table import BagTable
 from strategies import FUZZ
 
 Row = tuple[int, int]

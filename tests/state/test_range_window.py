@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from livejoin.kernels.range_window import W_ENTRIES
+from livejoin.kernels.relation.range_window import W_ENTRIES
 from livejoin.schema import Column, SqlType, Table, WindowRange
 from livejoin.state.table import BaseTable, Conflict
 

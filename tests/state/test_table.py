@@ -12,8 +12,8 @@ import pytest
 
 from collisions import words_with_hash
 from livejoin.errors import CapacityError, StateError
-from livejoin.kernels import layout
-from livejoin.kernels.rows import R_HEAD, R_NEXT, R_TAIL
+from livejoin.kernels.memory import layout
+from livejoin.kernels.relation.rows import R_HEAD, R_NEXT, R_TAIL
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state import table as table_module
 from livejoin.state.table import BaseTable, Conflict, Staged

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, combinations, product
 
-from livejoin.theory.join_tree import JoinTree, to_join_tree
-from livejoin.theory.join_tree_laws import is_valid
-from livejoin.theory.shape import Shape
+from livejoin.theory.trees.join_tree import JoinTree, to_join_tree
+from livejoin.theory.trees.join_tree_laws import is_valid
+from livejoin.theory.trees.shape import Shape
 
 Edges = Sequence[frozenset[str]]
 Canonical = tuple[tuple[str, ...], int, tuple["Canonical", ...]]

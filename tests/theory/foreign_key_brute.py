@@ -9,8 +9,8 @@ import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, product
 
-from livejoin.theory.assertion_key import AuxiliaryAttribute
-from livejoin.theory.foreign_key import ForeignKeyGraph, foreign_key_graph_of
+from livejoin.theory.keys.assertion_key import AuxiliaryAttribute
+from livejoin.theory.keys.foreign_key import ForeignKeyGraph, foreign_key_graph_of
 
 Row = Mapping[str, int]
 Instance = Sequence[Sequence[Row]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from livejoin.theory.decomposition import Decomposition
-from livejoin.theory.hypergraph import Hypergraph
+from livejoin.theory.classes.hypergraph import Hypergraph
+from livejoin.theory.cyclic.decomposition import Decomposition
 
 Edges = Sequence[frozenset[str]]
 

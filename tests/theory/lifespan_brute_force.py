@@ -11,8 +11,8 @@ from math import inf
 import numpy as np
 from hypothesis import strategies as st
 
-from livejoin.theory.join_tree import JoinTree, Shape, to_join_tree
-from livejoin.theory.lifespans import AFTER, BEFORE, Lifespans
+from livejoin.theory.logs.lifespans import AFTER, BEFORE, Lifespans
+from livejoin.theory.trees.join_tree import JoinTree, Shape, to_join_tree
 
 Change = tuple[int, int, int]
 Interval = tuple[float, float]

@@ -10,8 +10,8 @@ from functools import cache
 from itertools import combinations, pairwise, permutations, product
 from math import prod
 
-from livejoin.theory.safe_rewriting import enumeration_views
-from livejoin.theory.view_tree import Rewriting, View
+from livejoin.theory.static.safe_rewriting import enumeration_views
+from livejoin.theory.static.view_tree import Rewriting, View
 
 Row = frozenset[tuple[str, int]]
 Relation = frozenset[Row]

@@ -19,10 +19,10 @@ from brute_trees import (
 from theory_brute_force import random_acyclic_edges, random_edges
 
 from livejoin.errors import UnknownNameError
-from livejoin.theory.all_trees import all_trees
-from livejoin.theory.gyo import is_acyclic
-from livejoin.theory.join_tree import JoinTree, least_height_tree
-from livejoin.theory.join_tree_laws import violations
+from livejoin.theory.classes.gyo import is_acyclic
+from livejoin.theory.trees.all_trees import all_trees
+from livejoin.theory.trees.join_tree import JoinTree, least_height_tree
+from livejoin.theory.trees.join_tree_laws import violations
 
 Edges = list[frozenset[str]]
 

@@ -20,7 +20,7 @@ from foreign_key_brute import (
 from tpch_joins import JOINS, tpch_join
 
 from livejoin.errors import UnsupportedQueryError
-from livejoin.theory.assertion_key import (
+from livejoin.theory.keys.assertion_key import (
     AuxiliaryAttribute,
     AuxiliaryAttributes,
     MissingPath,
@@ -30,7 +30,7 @@ from livejoin.theory.assertion_key import (
     condition_5,
     unconstrained_pairs,
 )
-from livejoin.theory.foreign_key import ForeignKeyGraph, foreign_key_graph, foreign_key_graph_of
+from livejoin.theory.keys.foreign_key import ForeignKeyGraph, foreign_key_graph, foreign_key_graph_of
 
 # Relation R_i of a figure stands at position i - 1.
 FIGURE_4 = graph_of("1", "21", "31", "423")

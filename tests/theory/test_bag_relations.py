@@ -9,7 +9,7 @@ from itertools import product
 
 from theory_brute_force import random_edges
 
-from livejoin.theory.decomposition import Bag, decompose
+from livejoin.theory.cyclic.decomposition import Bag, decompose
 
 Edges = Sequence[frozenset[str]]
 Rows = Counter[tuple[int, ...]]

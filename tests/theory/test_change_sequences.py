@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from lifespan_brute_force import naive_enclosureness, naive_tree_enclosureness, tree_of, trees, tuples_of
 
 from livejoin.errors import ChangeError
-from livejoin.theory.change_sequences import ChangeSequence, enclosing_sequence, enclosing_sequence_for
-from livejoin.theory.enclosureness import enclosureness
-from livejoin.theory.join_tree import JoinTree
-from livejoin.theory.tree_enclosureness import crossing_enclosureness, tree_enclosureness
+from livejoin.theory.logs.change_sequences import ChangeSequence, enclosing_sequence, enclosing_sequence_for
+from livejoin.theory.logs.enclosureness import enclosureness
+from livejoin.theory.logs.tree_enclosureness import crossing_enclosureness, tree_enclosureness
+from livejoin.theory.trees.join_tree import JoinTree
 from strategies import FUZZ
 
 

@@ -9,7 +9,7 @@ import pytest
 from theory_brute_force import random_acyclic_edges, random_output
 
 from livejoin.theory import construct_tree, is_free_connex, violations
-from livejoin.theory.connex_construction import spanning_tree
+from livejoin.theory.trees.connex_construction import spanning_tree
 from strategies import EXAMPLES
 
 

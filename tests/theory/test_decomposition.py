@@ -11,13 +11,13 @@ from hypergraphs import clique_of, cycle_of, described, edges_of, effort
 from theory_brute_force import random_edges
 
 from livejoin.errors import UnknownNameError
-from livejoin.theory import bag_search
-from livejoin.theory.bag_search import BagSearch, inside
-from livejoin.theory.decomposition import decompose
-from livejoin.theory.decomposition_laws import decomposition_violations
-from livejoin.theory.edge_cover import fractional_edge_cover
-from livejoin.theory.gyo import is_acyclic
-from livejoin.theory.join_tree import least_height_tree
+from livejoin.theory.classes.gyo import is_acyclic
+from livejoin.theory.cyclic import bag_search
+from livejoin.theory.cyclic.bag_search import BagSearch, inside
+from livejoin.theory.cyclic.decomposition import decompose
+from livejoin.theory.cyclic.decomposition_laws import decomposition_violations
+from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
+from livejoin.theory.trees.join_tree import least_height_tree
 
 DUMBBELL = ["ab", "ac", "bc", "ef", "de", "df", "cd"]  # CROWN, figure 5: R1 to R7 with a to f for x1 to x6
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from hypergraphs import described, edges_of
 
-from livejoin.theory.decomposition import Decomposition, decompose
-from livejoin.theory.decomposition_laws import decomposition_violations
-from livejoin.theory.join_tree import least_height_tree
+from livejoin.theory.cyclic.decomposition import Decomposition, decompose
+from livejoin.theory.cyclic.decomposition_laws import decomposition_violations
+from livejoin.theory.trees.join_tree import least_height_tree
 
 
 def broken(found: Decomposition, position: int, **changes: object) -> Decomposition:

@@ -13,11 +13,11 @@ from brute_trees import connex_subtrees, edges_of, labelled_trees, subsets
 from theory_brute_force import random_acyclic_edges, random_edges
 
 from livejoin.errors import UnknownNameError, UnsupportedQueryError
-from livejoin.theory.all_trees import all_trees
-from livejoin.theory.dyn_tree_laws import dyn_violations, guards, width_one_violations
-from livejoin.theory.dyn_trees import Compatible, Simple, check_compatible, check_simple, dyn_tree, simple_tree
-from livejoin.theory.join_tree import JoinTree, to_join_tree
-from livejoin.theory.shape import Shape
+from livejoin.theory.trees.all_trees import all_trees
+from livejoin.theory.trees.dyn_tree_laws import dyn_violations, guards, width_one_violations
+from livejoin.theory.trees.dyn_trees import Compatible, Simple, check_compatible, check_simple, dyn_tree, simple_tree
+from livejoin.theory.trees.join_tree import JoinTree, to_join_tree
+from livejoin.theory.trees.shape import Shape
 
 Edges = list[frozenset[str]]
 Row = tuple[int, ...]

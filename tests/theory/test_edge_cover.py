@@ -15,7 +15,7 @@ from hypergraphs import clique_of, cycle_of, edges_of
 from theory_brute_force import random_edges
 
 from livejoin.errors import CapacityError, UnknownNameError
-from livejoin.theory.edge_cover import FractionalCover, agm_bound, fractional_edge_cover, integral_edge_cover
+from livejoin.theory.cyclic.edge_cover import FractionalCover, agm_bound, fractional_edge_cover, integral_edge_cover
 
 Edges = Sequence[frozenset[str]]
 

@@ -21,9 +21,9 @@ from lifespan_brute_force import (
 )
 
 from livejoin.kernels.lifespans import number_forest
-from livejoin.theory.disjoint_intervals import minimal_intervals, most_disjoint
-from livejoin.theory.enclosureness import enclosureness
-from livejoin.theory.lifespans import lifespans
+from livejoin.theory.logs.disjoint_intervals import minimal_intervals, most_disjoint
+from livejoin.theory.logs.enclosureness import enclosureness
+from livejoin.theory.logs.lifespans import lifespans
 from strategies import FUZZ
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)).map(lambda pair: (min(pair), max(pair))))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from join_driver import JoinDriver
-from livejoin.theory.change_sequences import enclosing_sequence_for
-from livejoin.theory.enclosureness import Enclosureness, enclosureness
-from livejoin.theory.join_tree import JoinTree, Shape, least_height_tree, to_join_tree
-from livejoin.theory.lifespans import lifespans
-from livejoin.theory.sequence_class import first_in_first_out
-from livejoin.theory.tree_enclosureness import crossing_enclosureness, has_inner_branch, tree_enclosureness
+from livejoin.theory.logs.change_sequences import enclosing_sequence_for
+from livejoin.theory.logs.enclosureness import Enclosureness, enclosureness
+from livejoin.theory.logs.lifespans import lifespans
+from livejoin.theory.logs.sequence_class import first_in_first_out
+from livejoin.theory.logs.tree_enclosureness import crossing_enclosureness, has_inner_branch, tree_enclosureness
+from livejoin.theory.trees.join_tree import JoinTree, Shape, least_height_tree, to_join_tree
 
 Log = list[tuple[int, tuple[int, ...], int]]
 

@@ -14,8 +14,8 @@ from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, Column, ForeignKey, SqlType, Table
 from livejoin.sql import bind, parse_columns
 from livejoin.theory import is_acyclic
-from livejoin.theory.digraph import Digraph
-from livejoin.theory.foreign_key import (
+from livejoin.theory.keys.digraph import Digraph
+from livejoin.theory.keys.foreign_key import (
     ForeignKeyAcyclic,
     ForeignKeyGraph,
     Reference,

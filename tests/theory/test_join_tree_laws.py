@@ -11,7 +11,7 @@ import pytest
 from theory_brute_force import general_trees, random_edges
 
 from livejoin.theory import JoinTree, is_acyclic, is_valid, least_height_tree, violations
-from livejoin.theory.join_tree import Shape, connex_subtree, to_join_tree
+from livejoin.theory.trees.join_tree import Shape, connex_subtree, to_join_tree
 from strategies import EXAMPLES
 
 

@@ -13,11 +13,11 @@ import pytest
 from hypergraphs import effort
 from theory_brute_force import partitions, random_edges
 
-from livejoin.theory.decomposition import decompose
-from livejoin.theory.decomposition_laws import decomposition_violations
-from livejoin.theory.edge_cover import fractional_edge_cover, integral_edge_cover
-from livejoin.theory.gyo import is_acyclic
-from livejoin.theory.hypergraph import Hypergraph
+from livejoin.theory.classes.gyo import is_acyclic
+from livejoin.theory.classes.hypergraph import Hypergraph
+from livejoin.theory.cyclic.decomposition import decompose
+from livejoin.theory.cyclic.decomposition_laws import decomposition_violations
+from livejoin.theory.cyclic.edge_cover import fractional_edge_cover, integral_edge_cover
 
 Edges = Sequence[frozenset[str]]
 

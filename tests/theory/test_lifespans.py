@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lifespan_brute_force import Change, changes, naive_lifespans, tuples_of
 
 from livejoin.errors import ChangeFormatError
-from livejoin.theory.lifespans import Lifespans, lifespans
+from livejoin.theory.logs.lifespans import Lifespans, lifespans
 from strategies import FUZZ
 
 

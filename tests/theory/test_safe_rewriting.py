@@ -20,10 +20,10 @@ from static_dynamic_brute import (
 )
 from static_dynamic_queries import GUARDED_TRIANGLE, Q1_LIKE, Q2, Q3, TRIANGLE
 
-from livejoin.theory.least_width_order import least_width_order
-from livejoin.theory.safe_rewriting import enumeration_views, rewriting_violations
-from livejoin.theory.static_parts import construct_order
-from livejoin.theory.view_tree import Rewriting, View, rewrite
+from livejoin.theory.static.least_width_order import least_width_order
+from livejoin.theory.static.safe_rewriting import enumeration_views, rewriting_violations
+from livejoin.theory.static.static_parts import construct_order
+from livejoin.theory.static.view_tree import Rewriting, View, rewrite
 
 
 def rewriting_of(query: Query) -> Rewriting:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lifespan_brute_force import Change, Tuple, changes, queues, spans_of, tuples_of
 
-from livejoin.theory.lifespans import lifespans
-from livejoin.theory.sequence_class import (
+from livejoin.theory.logs.lifespans import lifespans
+from livejoin.theory.logs.sequence_class import (
     SequenceClass,
     deletion_only,
     first_in_first_out,

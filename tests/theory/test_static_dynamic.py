@@ -23,9 +23,9 @@ from static_dynamic_queries import (
 )
 
 from livejoin.errors import SchemaError, UnknownNameError
-from livejoin.theory.safe_rewriting import rewriting_violations
-from livejoin.theory.static_dynamic import StaticDynamic, Tractability, static_dynamic
-from livejoin.theory.variable_order import order_violations
+from livejoin.theory.static.safe_rewriting import rewriting_violations
+from livejoin.theory.static.static_dynamic import StaticDynamic, Tractability, static_dynamic
+from livejoin.theory.static.variable_order import order_violations
 
 
 def classify(query: Query) -> StaticDynamic:

@@ -9,8 +9,13 @@ from itertools import combinations, permutations
 import networkx
 import pytest
 
-from livejoin.theory.potential_maximal_clique import components, greedy_cliques, members, potential_maximal_cliques
-from livejoin.theory.tree_decomposition import Cost, best_tree_decomposition
+from livejoin.theory.cyclic.potential_maximal_clique import (
+    components,
+    greedy_cliques,
+    members,
+    potential_maximal_cliques,
+)
+from livejoin.theory.cyclic.tree_decomposition import Cost, best_tree_decomposition
 
 Graph = list[int]
 

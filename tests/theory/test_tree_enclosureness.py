@@ -27,11 +27,11 @@ from lifespan_brute_force import (
 from theory_brute_force import general_trees
 
 from livejoin.errors import SchemaError
-from livejoin.theory.enclosureness import Enclosureness, enclosureness
-from livejoin.theory.join_tree import JoinTree, Shape, least_height_tree, to_join_tree
-from livejoin.theory.lifespans import AFTER, BEFORE, Lifespans, lifespans
-from livejoin.theory.sequence_class import first_in_first_out
-from livejoin.theory.tree_enclosureness import crossing_enclosureness, has_inner_branch, tree_enclosureness
+from livejoin.theory.logs.enclosureness import Enclosureness, enclosureness
+from livejoin.theory.logs.lifespans import AFTER, BEFORE, Lifespans, lifespans
+from livejoin.theory.logs.sequence_class import first_in_first_out
+from livejoin.theory.logs.tree_enclosureness import crossing_enclosureness, has_inner_branch, tree_enclosureness
+from livejoin.theory.trees.join_tree import JoinTree, Shape, least_height_tree, to_join_tree
 from strategies import FUZZ
 
 

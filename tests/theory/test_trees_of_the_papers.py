@@ -17,7 +17,7 @@ from livejoin.theory import (
     search_tree,
     violations,
 )
-from livejoin.theory.join_tree import Shape, to_join_tree
+from livejoin.theory.trees.join_tree import Shape, to_join_tree
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,18 @@ from static_dynamic_brute import (
 )
 from static_dynamic_queries import GUARDED_TRIANGLE, Q1_LIKE, Q2, TRIANGLE
 
-from livejoin.theory.gyo import is_acyclic
-from livejoin.theory.least_width_order import least_width_order
-from livejoin.theory.preprocessing_width import order_width
-from livejoin.theory.static_parts import StaticPart, construct_order, static_parts
-from livejoin.theory.variable_order import OrderNode, VariableOrder, dependencies, order_violations, variable_order
-from livejoin.theory.well_behaved import well_behaved
+from livejoin.theory.classes.gyo import is_acyclic
+from livejoin.theory.static.least_width_order import least_width_order
+from livejoin.theory.static.preprocessing_width import order_width
+from livejoin.theory.static.static_parts import StaticPart, construct_order, static_parts
+from livejoin.theory.static.variable_order import (
+    OrderNode,
+    VariableOrder,
+    dependencies,
+    order_violations,
+    variable_order,
+)
+from livejoin.theory.static.well_behaved import well_behaved
 
 
 def construct(query: Query) -> VariableOrder:

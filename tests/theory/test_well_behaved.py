@@ -8,7 +8,7 @@ import pytest
 from static_dynamic_brute import Query, q_hierarchical, query, random_query, unsafe_pairs
 from static_dynamic_queries import BODY_HARD, HEAD_HARD, Q1_LIKE, Q2, Q3, Q4, Q5, Q6, REDUCED_HARD
 
-from livejoin.theory.well_behaved import UnsafePath, WellBehaved, well_behaved
+from livejoin.theory.static.well_behaved import UnsafePath, WellBehaved, well_behaved
 
 
 def answer(query: Query) -> WellBehaved:

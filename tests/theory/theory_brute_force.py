@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from livejoin.theory.join_tree import Shape
+from livejoin.theory.trees.join_tree import Shape
 
 Edges = Sequence[frozenset[str]]
 

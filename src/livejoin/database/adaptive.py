@@ -25,11 +25,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livejoin.database.observe import observe_tables
-from livejoin.dataflow.events import TableEvents
-from livejoin.plan.operators import JoinPlan, Operator, digest, has_store
-from livejoin.plan.predicted_work import predicted_work, tree_lines
+from livejoin.families.events import TableEvents
+from livejoin.families.join_plan import JoinPlan
+from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
+from livejoin.plan.operators import Operator, digest, has_store
 from livejoin.plan.query_plan import plan_query
-from livejoin.plan.statistics import Figure, Statistics, TableStatistics
+from livejoin.search.statistics import Figure, Statistics, TableStatistics
 
 if TYPE_CHECKING:
     from livejoin.database.maintained import Maintained

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from livejoin.database.maintained import Maintained
 from livejoin.database.view import View
-from livejoin.dataflow.workers import Workers
+from livejoin.families.cells.workers import Workers
 from livejoin.schema import Catalog
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable

@@ -21,15 +21,15 @@ from livejoin.database.observe import observe_tables
 from livejoin.database.staging import Granularity, ranks_by_sequence
 from livejoin.database.transaction import OnConflict
 from livejoin.database.view import View
-from livejoin.dataflow.workers import Workers
 from livejoin.errors import ChangeFormatError, SchemaError
+from livejoin.families.cells.workers import Workers
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe_query
-from livejoin.plan.algorithm import Algorithm, check_algorithm
 from livejoin.plan.query_plan import plan_query
-from livejoin.plan.statistics import given
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
+from livejoin.search.algorithm import Algorithm, check_algorithm
+from livejoin.search.statistics import given
 from livejoin.sql import (
     CreateTable,
     CreateView,
@@ -44,7 +44,7 @@ from livejoin.state.table import BaseTable
 Words = npt.NDArray[np.int64]
 
 GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
-"""Statistics, or what `livejoin.plan.statistics.given` makes them of."""
+"""Statistics, or what `livejoin.search.statistics.given` makes them of."""
 
 _MAX_ATOMS = 62
 _MAX_THREADS = 1024
@@ -169,7 +169,7 @@ class Database:
             sql: The query, Spark SQL.
             deltas: Whether commits say what changed; without, the state is smaller and commits are cheaper.
             statistics: What is known of the tables, for the choice of the join tree: `livejoin.plan.Statistics`, or
-                plain values for `livejoin.plan.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes
+                plain values for `livejoin.search.statistics.given`, as ``{"G": {"changes": 10, "rows": 1000}}``. Sizes
                 and distinct keys that are not given are those of the rows that are there.
             algorithm: What maintains the joins: ``crown``, ``dyn`` (Dynamic Yannakakis), ``change-propagation``
                 (materialised binary joins), or ``auto`` for the planner's choice. All give the same answers;

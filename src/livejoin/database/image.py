@@ -9,7 +9,7 @@ from livejoin.database import snapshot
 from livejoin.database.contents import Contents
 from livejoin.database.maintained import Maintained
 from livejoin.database.view import View
-from livejoin.dataflow.workers import Workers
+from livejoin.families.cells.workers import Workers
 from livejoin.plan import Statistics
 from livejoin.plan.operators import digest
 from livejoin.plan.query_plan import plan_query

@@ -14,16 +14,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.database.adaptive import adaptive_plan
-from livejoin.dataflow.access import Access
-from livejoin.dataflow.events import TableEvents, view_events
 from livejoin.dataflow.flow import Flow
+from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.selection import Selection, Selector
-from livejoin.dataflow.workers import Workers
 from livejoin.errors import ReadError
+from livejoin.families.cells.workers import Workers
+from livejoin.families.events import TableEvents, view_events
 from livejoin.plan import Statistics
-from livejoin.plan.algorithm import Algorithm
 from livejoin.plan.operators import Operator, leaves
 from livejoin.query.relational import Query
+from livejoin.search.algorithm import Algorithm
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from livejoin.plan import Statistics
-from livejoin.plan.statistics import observe_rows
 from livejoin.query import ConjunctiveQuery
+from livejoin.search.statistics import observe_rows
 from livejoin.state.table import BaseTable
 
 

@@ -1,6 +1,7 @@
 """Reading a view without enumerating it: a given row, a row by its position, a sample.
 
-What each costs depends on what the view keeps (`livejoin.dataflow.access`); what nothing kept can tell is an error.
+What each costs depends on what the view keeps (`livejoin.dataflow.reading.access`); what nothing kept can tell is an
+error.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.access import Access
-from livejoin.dataflow.asked_rows import AskedRows
+from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.reading.asked_rows import AskedRows
 from livejoin.errors import ChangeValueError, ReadError
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import StateError
-from livejoin.plan.algorithm import Algorithm
 from livejoin.schema import Column, ForeignKey, SqlType, Table, WindowRange
+from livejoin.search.algorithm import Algorithm
 
 Words = npt.NDArray[np.int64]
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from livejoin.changes import ChangeBatch
 from livejoin.database.maintained import Maintained
-from livejoin.dataflow.events import TableEvents
 from livejoin.dataflow.selection import Selection
 from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError
+from livejoin.families.events import TableEvents
 from livejoin.schema import Table
 from livejoin.state.table import BaseTable, Conflict, Staged
 

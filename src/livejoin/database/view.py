@@ -11,10 +11,10 @@ import pyarrow as pa
 from livejoin.database import reading
 from livejoin.database.maintained import Maintained
 from livejoin.database.reading import Row
-from livejoin.dataflow.delta import delta_schema
+from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.errors import ReadError
 from livejoin.plan import Explanation, describe_query
-from livejoin.plan.algorithm import Algorithm
+from livejoin.search.algorithm import Algorithm
 
 _LARGEST_BATCH = 1 << 20
 

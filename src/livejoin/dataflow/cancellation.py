@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.dataflow.multiway import DeltaChunk
+from livejoin.families.crown.join import DeltaChunk
 
 Words = npt.NDArray[np.int64]
 

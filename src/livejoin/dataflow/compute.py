@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.dataflow.rows import Rows
+from livejoin.dataflow.batches import Rows
 from livejoin.plan.operators import Compute
 from livejoin.query.condition import holds
 from livejoin.query.expression import evaluate, select_true

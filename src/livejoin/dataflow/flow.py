@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.dataflow.access import Access
-from livejoin.dataflow.cells import CellJoin
-from livejoin.dataflow.delta import change_table, chunk_table, delta_table, is_injective, result_columns
-from livejoin.dataflow.join_access import RowIndexes
+from livejoin.dataflow.arrow_delta import change_table, chunk_table, delta_table, is_injective, result_columns
 from livejoin.dataflow.leaf import AnnotatedLeaf, AnyJoin, ScanLeaf, make_leaf
-from livejoin.dataflow.multiway import DeltaChunk
 from livejoin.dataflow.nodes import ComputeNode, LeafNode, Node, StoreNode, UnionNode
-from livejoin.dataflow.sizes import exactly
-from livejoin.dataflow.store import Store, make_store, used_words
-from livejoin.dataflow.workers import Workers
+from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.stores.store import Store, make_store, used_words
+from livejoin.families.cells.join import CellJoin
+from livejoin.families.cells.workers import Workers
+from livejoin.families.crown.join import DeltaChunk
+from livejoin.families.join_access import RowIndexes
+from livejoin.families.sizes import exactly
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec

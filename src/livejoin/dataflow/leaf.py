@@ -9,23 +9,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.dataflow.annotated import empty_group, group_rows, net_changes
-from livejoin.dataflow.bagged import BaggedJoin
-from livejoin.dataflow.batch_join import BatchJoin
-from livejoin.dataflow.cells import CellJoin
-from livejoin.dataflow.change_propagation import change_propagation
-from livejoin.dataflow.delta import result_columns
-from livejoin.dataflow.join_access import RowIndexes
-from livejoin.dataflow.leaf_access import AnnotatedAccess, ScanAccess, join_access
-from livejoin.dataflow.multiway import DeltaChunk, MultiwayJoin
-from livejoin.dataflow.rows import Delta, Rows, concatenate
-from livejoin.dataflow.tree_join import make_tree_join
-from livejoin.dataflow.wide import bigints
-from livejoin.dataflow.workers import Workers
-from livejoin.plan.bagged import BaggedPlan
-from livejoin.plan.chain_plan import ChainPlan
-from livejoin.plan.operators import Annotated, JoinPlan, Scan
+from livejoin.dataflow.annotated_groups import empty_group, group_rows, net_changes
+from livejoin.dataflow.arrow_delta import result_columns
+from livejoin.dataflow.batches import Delta, Rows, concatenate
+from livejoin.dataflow.reading.leaf_access import AnnotatedAccess, ScanAccess, join_access
+from livejoin.families.bags.join import BaggedJoin
+from livejoin.families.bags.plan import BaggedPlan
+from livejoin.families.batch_join import BatchJoin
+from livejoin.families.cells.join import CellJoin
+from livejoin.families.cells.workers import Workers
+from livejoin.families.chain.join import change_propagation
+from livejoin.families.chain.plan import ChainPlan
+from livejoin.families.crown.join import DeltaChunk, MultiwayJoin
+from livejoin.families.join_access import RowIndexes
+from livejoin.families.join_plan import JoinPlan
+from livejoin.families.tree_join import make_tree_join
+from livejoin.plan.operators import Annotated, Scan
 from livejoin.state.codec import Codec
+from livejoin.state.exact_aggregates import bigints
 
 Words = npt.NDArray[np.int64]
 AnyJoin: TypeAlias = MultiwayJoin | BaggedJoin | BatchJoin | CellJoin

@@ -11,14 +11,14 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.dataflow.access import Access, UnionAccess
+from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.compute import compute, kept_rows
-from livejoin.dataflow.compute_access import ComputeAccess
-from livejoin.dataflow.join_access import RowIndexes
 from livejoin.dataflow.leaf import AnnotatedLeaf, ScanLeaf
-from livejoin.dataflow.rows import Delta, Rows, concatenate
-from livejoin.dataflow.store import Store
-from livejoin.dataflow.store_access import store_access
+from livejoin.dataflow.reading.access import Access, UnionAccess
+from livejoin.dataflow.reading.compute_access import ComputeAccess
+from livejoin.dataflow.reading.store_access import store_access
+from livejoin.dataflow.stores.store import Store
+from livejoin.families.join_access import RowIndexes
 from livejoin.plan.operators import Compute
 from livejoin.state.codec import Codec
 

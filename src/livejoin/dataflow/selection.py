@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.plan.physical import TableUse
+from livejoin.families.crown.plan import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.condition import Measure, holds, table_columns
 from livejoin.query.expression import evaluate, select_each_true

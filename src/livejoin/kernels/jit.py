@@ -29,7 +29,7 @@ def cache_folder() -> Path:
     that cannot be written.
     """
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    for source in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(source.read_bytes())
     name = f"kernels-{digest.hexdigest()[:16]}"
     base = os.environ.get("NUMBA_CACHE_DIR")

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from livejoin.kernels.arena import words
 from livejoin.kernels.jit import inlined, kernel
-from livejoin.kernels.layout import EVENT_FIELDS, V_MASK, V_ROW, V_TABLE, V_WEIGHT
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import EVENT_FIELDS, V_MASK, V_ROW, V_TABLE, V_WEIGHT
 
 S_COUNT = 0
 S_ISSUED = 1

@@ -1,14 +1,14 @@
 """From a query to the plan that maintains it: the choice among all candidates, its layout, its explanation."""
 
-from livejoin.plan.choose import choose_tree
-from livejoin.plan.compile_tree import compile_plan
-from livejoin.plan.describe import describe
-from livejoin.plan.describe_query import describe_query
-from livejoin.plan.explanation import Explanation
-from livejoin.plan.guarantee import UpdateBound
-from livejoin.plan.physical import PhysicalPlan, TableUse
-from livejoin.plan.statistics import Statistics
-from livejoin.plan.strict import require
+from livejoin.families.crown.compile import compile_plan
+from livejoin.families.crown.plan import PhysicalPlan, TableUse
+from livejoin.plan.explain.describe import describe
+from livejoin.plan.explain.describe_query import describe_query
+from livejoin.plan.explain.explanation import Explanation
+from livejoin.plan.explain.strict import require
+from livejoin.search.choose import choose_tree
+from livejoin.search.guarantee import UpdateBound
+from livejoin.search.statistics import Statistics
 
 __all__ = [
     "Explanation",

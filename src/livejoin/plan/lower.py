@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from livejoin.families.join_plan import JoinPlan
 from livejoin.plan.operators import (
     Annotated,
     Combine,
     Compute,
     First,
     Group,
-    JoinPlan,
     Operator,
     Result,
     ResultKind,
@@ -26,8 +26,8 @@ from livejoin.plan.operators import (
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.query.relational import Aggregate, Call, Distinct, Join, Project, Relation, SetOperation, TopK
 from livejoin.schema import SqlType
-from livejoin.theory.decomposition import decompose
-from livejoin.theory.free_connex import check_free_connex
+from livejoin.theory.classes.free_connex import check_free_connex
+from livejoin.theory.cyclic.decomposition import decompose
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from livejoin.plan.bagged import BaggedPlan
-from livejoin.plan.chain_plan import ChainPlan
-from livejoin.plan.dyn_plan import DynPlan
-from livejoin.plan.partition import Partition
-from livejoin.plan.physical import PhysicalPlan
+from livejoin.families.cells.partition import Partition
+from livejoin.families.join_plan import JoinPlan
 from livejoin.query import Output
 from livejoin.query.condition import Condition
 from livejoin.query.relational import Call, SetKind, SortKey
 from livejoin.schema import SqlType
 
-JoinPlan: TypeAlias = PhysicalPlan | BaggedPlan | DynPlan | ChainPlan
 ResultKind = Literal["count", "sum", "avg", "var_pop", "var_samp"]
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from livejoin.plan.algorithm import Algorithm
-from livejoin.plan.bagged import compile_bagged
-from livejoin.plan.chain_plan import compile_chain
-from livejoin.plan.choose import choose
-from livejoin.plan.compile_tree import compile_plan
-from livejoin.plan.dyn_plan import DynPlan, compile_dyn
+from livejoin.families.bags.plan import compile_bagged
+from livejoin.families.cells.partition import partition, partition_variable
+from livejoin.families.chain.plan import compile_chain
+from livejoin.families.crown.compile import compile_plan
+from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.dyn.plan import DynPlan, compile_dyn
+from livejoin.families.join_plan import JoinPlan
 from livejoin.plan.lower import Compiler, free_connex_output, lower
-from livejoin.plan.operators import Annotated, JoinPlan, Operator, Scan, has_store, with_leaves
-from livejoin.plan.partition import partition, partition_variable
-from livejoin.plan.physical import PhysicalPlan
-from livejoin.plan.problem import problem_of
-from livejoin.plan.statistics import Statistics
+from livejoin.plan.operators import Annotated, Operator, Scan, has_store, with_leaves
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
+from livejoin.search.algorithm import Algorithm
+from livejoin.search.choose import choose
+from livejoin.search.problem import problem_of
+from livejoin.search.statistics import Statistics
 from livejoin.theory import is_acyclic
 
 

@@ -5,11 +5,11 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer 
 
 from livejoin.sql.bind import bind
 from livejoin.sql.bind_query import bind_query
-from livejoin.sql.declare import parse_columns, parse_create_table
-from livejoin.sql.schema_file import parse_schema
-from livejoin.sql.simple_condition import simple_measure
-from livejoin.sql.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
-from livejoin.sql.transpile import to_duckdb
+from livejoin.sql.tables.declare import parse_columns, parse_create_table
+from livejoin.sql.tables.schema_file import parse_schema
+from livejoin.sql.tables.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
+from livejoin.sql.to_duckdb.simple_condition import simple_measure
+from livejoin.sql.to_duckdb.transpile import to_duckdb
 
 __all__ = [
     "CreateTable",

@@ -11,13 +11,13 @@ from sqlglot import TokenType
 
 from livejoin.query.conjunctive import ConjunctiveQuery
 from livejoin.schema import Catalog
-from livejoin.sql.conditions import split_conditions
-from livejoin.sql.from_clause import bind_from
-from livejoin.sql.outputs import bind_outputs
-from livejoin.sql.parse import parse
-from livejoin.sql.refuse import the_select
-from livejoin.sql.scope import resolve
-from livejoin.sql.variables import make_atoms
+from livejoin.sql.lower.conditions import split_conditions
+from livejoin.sql.lower.variables import make_atoms
+from livejoin.sql.names.from_clause import bind_from
+from livejoin.sql.names.outputs import bind_outputs
+from livejoin.sql.names.scope import resolve
+from livejoin.sql.parse.parse import parse
+from livejoin.sql.parse.refuse import the_select
 
 
 def bind(sql: str, catalog: Catalog) -> ConjunctiveQuery:

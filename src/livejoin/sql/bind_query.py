@@ -17,18 +17,18 @@ from sqlglot import TokenType, exp
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import Distinct, Query, Relation
 from livejoin.schema import Catalog
-from livejoin.sql.aggregates import refuse_aggregates, refuse_windows
-from livejoin.sql.duckdb_text import REF
-from livejoin.sql.grouping import Grouping
-from livejoin.sql.joined import Joined
-from livejoin.sql.order import Order, SortBy, order_of, position_of
-from livejoin.sql.outputs import Item, distinct_names
-from livejoin.sql.parse import parse
-from livejoin.sql.project import column_at, first_rows, project, refuse_lists
-from livejoin.sql.query_tree import Block, Combined, QueryTree, Sorted, query_tree
-from livejoin.sql.select_block import SelectBlock, key_of, place_of, resolve_block
-from livejoin.sql.set_operation import combine
-from livejoin.sql.source import Source, offset_of, shown
+from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
+from livejoin.sql.lower.grouping import Grouping
+from livejoin.sql.lower.project import column_at, first_rows, project, refuse_lists
+from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
+from livejoin.sql.lower.select_join import Joined
+from livejoin.sql.lower.set_operation import combine
+from livejoin.sql.names.order import Order, SortBy, order_of, position_of
+from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.parse.parse import parse
+from livejoin.sql.parse.query_tree import Block, Combined, QueryTree, Sorted, query_tree
+from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.to_duckdb.scalar_text import REF
 
 
 def bind_query(sql: str, catalog: Catalog) -> Query:
@@ -137,7 +137,7 @@ def resolve_order(tree: Sorted, names: list[str]) -> Order:
 
     Raises:
         UnknownNameError: A name that is no column of the result.
-        UnsupportedQueryError: As `livejoin.sql.order.order_of`, or an aggregate.
+        UnsupportedQueryError: As `livejoin.sql.names.order.order_of`, or an aggregate.
     """
     order = order_of(tree.node, tree.source)
     assert order is not None, "a query is sorted by its ORDER BY"

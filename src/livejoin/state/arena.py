@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from livejoin.errors import CapacityError
-from livejoin.kernels import layout as k
+from livejoin.kernels.memory import layout as k
 
 
 class Arena:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.errors import CapacityError, ChangeValueError, StateError
-from livejoin.kernels.strings import FREE
+from livejoin.kernels.values.strings import FREE
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.dictionary import ByteDictionary, KnownStrings
 

@@ -1,7 +1,7 @@
 """A dictionary from byte strings to dense codes.
 
 Law: codes are equal iff the strings are equal, for as long as the string is retained. The strings lie in flat arrays
-(layout: ``livejoin.kernels.strings``), so a snapshot is three arrays and nothing lives on Python's heap.
+(layout: ``livejoin.kernels.values.strings``), so a snapshot is three arrays and nothing lives on Python's heap.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import CapacityError, StateError
-from livejoin.kernels.strings import (
+from livejoin.kernels.values.strings import (
     CODES,
     FREE,
     HEADER_WORDS,

@@ -1,12 +1,12 @@
-"""Slots of hash indexes over rows: allocated and enlarged here, read and written by `livejoin.kernels.rows`."""
+"""Slots of hash indexes over rows: allocated and enlarged here, used by `livejoin.kernels.relation.rows`."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.kernels import rows as kernel
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.relation import rows as kernel
 
 Words = npt.NDArray[np.int64]
 

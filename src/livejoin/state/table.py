@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import CapacityError, StateError
-from livejoin.kernels import layout as k
-from livejoin.kernels import look_up, range_window, settling, staging, window
-from livejoin.kernels import rows as kernel
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory import layout as k
+from livejoin.kernels.memory import look_up
+from livejoin.kernels.relation import range_window, settling, staging, window
+from livejoin.kernels.relation import rows as kernel
 from livejoin.schema import Table
 from livejoin.state.slots import empty_slots, roomy
 from livejoin.state.table_invariants import check_table
@@ -32,7 +33,7 @@ class Conflict(Exception):
     """A change that breaks a rule of its table; a signal to the caller, who knows the values and makes the error.
 
     Args:
-        status: ``ABSENT`` or ``DUPLICATE`` of `livejoin.kernels.rows`.
+        status: ``ABSENT`` or ``DUPLICATE`` of `livejoin.kernels.relation.rows`.
         change: Position of the change among those staged.
     """
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.kernels import layout as k
-from livejoin.kernels import range_window
-from livejoin.kernels import rows as kernel
+from livejoin.kernels.memory import layout as k
+from livejoin.kernels.relation import range_window
+from livejoin.kernels.relation import rows as kernel
 
 if TYPE_CHECKING:
     from livejoin.state.table import BaseTable

@@ -22,8 +22,21 @@ change logs made to order    `enclosing_sequence`, `enclosing_sequence_for`
 [b]{0, 1{2}}
 """
 
-from livejoin.theory.all_trees import TreeIterator, all_trees
-from livejoin.theory.assertion_key import (
+from livejoin.theory.classes.free_connex import FreeConnex, FreePath, check_free_connex, free_path, is_free_connex
+from livejoin.theory.classes.gyo import cycle, is_acyclic, reduce
+from livejoin.theory.classes.hierarchical import Hierarchical, check_hierarchical, check_q_hierarchical
+from livejoin.theory.classes.hypergraph import Hypergraph
+from livejoin.theory.cyclic.decomposition import Bag, Decomposition, decompose
+from livejoin.theory.cyclic.decomposition_laws import decomposition_violations
+from livejoin.theory.cyclic.edge_cover import (
+    FractionalCover,
+    IntegralCover,
+    SizeBound,
+    agm_bound,
+    fractional_edge_cover,
+    integral_edge_cover,
+)
+from livejoin.theory.keys.assertion_key import (
     AuxiliaryAttribute,
     AuxiliaryAttributes,
     Condition5,
@@ -34,22 +47,8 @@ from livejoin.theory.assertion_key import (
     condition_5,
     unconstrained_pairs,
 )
-from livejoin.theory.change_sequences import ChangeSequence, enclosing_sequence, enclosing_sequence_for
-from livejoin.theory.decomposition import Bag, Decomposition, decompose
-from livejoin.theory.decomposition_laws import decomposition_violations
-from livejoin.theory.digraph import Digraph
-from livejoin.theory.dyn_tree_laws import dyn_violations, guards, width_one_violations
-from livejoin.theory.dyn_trees import Compatible, Simple, check_compatible, check_simple, dyn_tree, simple_tree
-from livejoin.theory.edge_cover import (
-    FractionalCover,
-    IntegralCover,
-    SizeBound,
-    agm_bound,
-    fractional_edge_cover,
-    integral_edge_cover,
-)
-from livejoin.theory.enclosureness import Enclosureness, enclosureness
-from livejoin.theory.foreign_key import (
+from livejoin.theory.keys.digraph import Digraph
+from livejoin.theory.keys.foreign_key import (
     ForeignKeyAcyclic,
     ForeignKeyGraph,
     Reference,
@@ -59,11 +58,35 @@ from livejoin.theory.foreign_key import (
     foreign_key_graph_of,
     schema_graph,
 )
-from livejoin.theory.free_connex import FreeConnex, FreePath, check_free_connex, free_path, is_free_connex
-from livejoin.theory.gyo import cycle, is_acyclic, reduce
-from livejoin.theory.hierarchical import Hierarchical, check_hierarchical, check_q_hierarchical
-from livejoin.theory.hypergraph import Hypergraph
-from livejoin.theory.join_tree import (
+from livejoin.theory.logs.change_sequences import ChangeSequence, enclosing_sequence, enclosing_sequence_for
+from livejoin.theory.logs.enclosureness import Enclosureness, enclosureness
+from livejoin.theory.logs.lifespans import AFTER, BEFORE, Lifespans, lifespans
+from livejoin.theory.logs.sequence_class import (
+    SequenceClass,
+    deletion_only,
+    first_in_first_out,
+    first_in_last_out,
+    insertion_only,
+)
+from livejoin.theory.logs.tree_enclosureness import crossing_enclosureness, has_inner_branch, tree_enclosureness
+from livejoin.theory.static.least_width_order import LeastWidth, least_width_order
+from livejoin.theory.static.preprocessing_width import order_width
+from livejoin.theory.static.safe_rewriting import enumeration_views, rewriting_violations
+from livejoin.theory.static.static_dynamic import StaticDynamic, Tractability, static_dynamic
+from livejoin.theory.static.static_parts import construct_order
+from livejoin.theory.static.variable_order import (
+    OrderNode,
+    VariableOrder,
+    dependencies,
+    order_violations,
+    variable_order,
+)
+from livejoin.theory.static.view_tree import Rewriting, View, rewrite
+from livejoin.theory.static.well_behaved import UnsafePath, WellBehaved, well_behaved
+from livejoin.theory.trees.all_trees import TreeIterator, all_trees
+from livejoin.theory.trees.dyn_tree_laws import dyn_violations, guards, width_one_violations
+from livejoin.theory.trees.dyn_trees import Compatible, Simple, check_compatible, check_simple, dyn_tree, simple_tree
+from livejoin.theory.trees.join_tree import (
     JoinTree,
     Node,
     TreeSearch,
@@ -73,25 +96,8 @@ from livejoin.theory.join_tree import (
     search_tree,
     to_join_tree,
 )
-from livejoin.theory.join_tree_laws import is_valid, violations
-from livejoin.theory.least_width_order import LeastWidth, least_width_order
-from livejoin.theory.lifespans import AFTER, BEFORE, Lifespans, lifespans
-from livejoin.theory.preprocessing_width import order_width
-from livejoin.theory.safe_rewriting import enumeration_views, rewriting_violations
-from livejoin.theory.sequence_class import (
-    SequenceClass,
-    deletion_only,
-    first_in_first_out,
-    first_in_last_out,
-    insertion_only,
-)
-from livejoin.theory.shape import Shape
-from livejoin.theory.static_dynamic import StaticDynamic, Tractability, static_dynamic
-from livejoin.theory.static_parts import construct_order
-from livejoin.theory.tree_enclosureness import crossing_enclosureness, has_inner_branch, tree_enclosureness
-from livejoin.theory.variable_order import OrderNode, VariableOrder, dependencies, order_violations, variable_order
-from livejoin.theory.view_tree import Rewriting, View, rewrite
-from livejoin.theory.well_behaved import UnsafePath, WellBehaved, well_behaved
+from livejoin.theory.trees.join_tree_laws import is_valid, violations
+from livejoin.theory.trees.shape import Shape
 
 __all__ = [
     "AFTER",

@@ -1,0 +1,118 @@
+"""Aggregates as annotations: from the annotated results of a join tree to rows of groups (CROWN, section 7.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.plan.operators import Annotated, Result
+from livejoin.state.codec import Codec
+from livejoin.state.exact_aggregates import (
+    Integers,
+    average_double,
+    average_unscaled,
+    bigint_column,
+    bigints,
+    decimals,
+    integers,
+    variance,
+)
+
+Words = npt.NDArray[np.int64]
+
+
+def group_rows(plan: Annotated, codec: Codec, words: Words) -> Rows:
+    """The rows of groups.
+
+    Args:
+        plan: The plan.
+        codec: The database's codec.
+        words: int64 of shape (head columns and words of the annotation, groups).
+
+    Raises:
+        CapacityError: A sum or a count does not fit its type.
+    """
+    groups = len(plan.physical.query.head)
+    columns: list[Words | pa.Array] = [words[i] for i in range(groups)]
+    columns += [_column(result, plan, words[groups:]) for result in plan.results]
+    return Rows(codec, plan.types, columns, words.shape[1])
+
+
+def empty_group(plan: Annotated, codec: Codec) -> Rows:
+    """The one row of aggregates over no rows."""
+    nothing = np.zeros((plan.physical.columns, 1), np.int64)
+    return group_rows(plan, codec, nothing)
+
+
+def net_changes(plan: Annotated, codec: Codec, words: Words, signs: Words, versions: Words) -> Delta:
+    """The net change of every group in every version.
+
+    The results of one group alternate between what it was and what it became, so of each version the first counts if
+    it takes away and the last if it adds. A group's two rows stand next to each other, the old one first.
+
+    Args:
+        plan: The plan.
+        codec: The database's codec.
+        words: The emitted results in order, as in `group_rows`.
+        signs: +1 or -1 of each.
+        versions: The version of each, ascending.
+    """
+    groups = len(plan.physical.query.head)
+    order = np.lexsort((*words[:groups], versions))  # stable: equal groups stay in the order of emission
+    keys = np.vstack([versions, words[:groups]]).take(order, axis=1)
+    starts = np.ones(order.shape[0], bool)
+    starts[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    first, last = order[starts], order[np.append(starts[1:], True)[: order.shape[0]]]
+    pairs = np.stack([words.take(first, axis=1), words.take(last, axis=1)], axis=2)
+    there = np.stack([signs[first] < 0, signs[last] > 0], axis=1)
+    if plan.is_global:
+        pairs[:, ~there] = 0
+        there[:] = True
+    there[(pairs[:, :, 0] == pairs[:, :, 1]).all(axis=0) & there.all(axis=1)] = False
+    kept = there.ravel()
+    rows = pairs.reshape(words.shape[0], -1).compress(kept, axis=1)
+    weights = np.tile(np.array([-1, 1]), first.shape[0])[kept]
+    numbers = np.repeat(np.arange(first.shape[0]), 2)[kept]
+    return Delta(group_rows(plan, codec, rows), weights, np.repeat(versions[first], 2)[kept], numbers)
+
+
+def _column(result: Result, plan: Annotated, annotation: Words) -> Words | pa.Array:
+    """The values of one aggregate."""
+    kind, type_ = result.kind, result.type
+    if kind == "count":
+        return bigints(*_sum(plan, annotation, result.sums[0]), "a count")
+    present = integers(*_sum(plan, annotation, result.sums[0]))
+    low, high = _sum(plan, annotation, result.sums[1])
+    some = present != 0
+    if kind == "sum":
+        if type_.kind == "decimal":
+            return decimals(low, high, type_, some)
+        return bigint_column(low, high, some, "a sum")
+    total, number = integers(low, high), np.where(some, present, 1)
+    if kind == "avg":
+        return _average(total, number, some, result)
+    squares = integers(*_sum(plan, annotation, result.sums[2]))
+    sample = kind == "var_samp"
+    some = present > int(sample)
+    values = variance(total, squares, np.where(some, present, 2), result.scale, sample)
+    return pa.array(values, mask=~some)
+
+
+def _average(total: Integers, number: Integers, some: npt.NDArray[np.bool_], result: Result) -> pa.Array:
+    if result.type.kind != "decimal":
+        return pa.array(average_double(total, number, result.scale), mask=~some)
+    unscaled = average_unscaled(total, number, result.type.scale - result.scale)
+    low = np.array((unscaled & ((1 << 64) - 1)).tolist(), np.uint64).view(np.int64)
+    high = np.array((unscaled >> 64).tolist(), np.int64)
+    return decimals(low, high, result.type, some)
+
+
+def _sum(plan: Annotated, annotation: Words, component: int) -> tuple[Words, Words]:
+    """The two words of a component."""
+    at = int(plan.physical.components[component])
+    low = np.ascontiguousarray(annotation[at])
+    if plan.physical.query.sums[component].wide:
+        return low, np.ascontiguousarray(annotation[at + 1])
+    return low, low >> 63

@@ -1,0 +1,228 @@
+"""From head words to Arrow: results and deltas as a user sees them.
+
+A delta has the view's columns, then ``_change_type`` and ``_commit_version``; a row of multiplicity m stands there m
+times. The type is ``insert`` or ``delete``, and of a row that replaces another one with the same group
+``update_preimage`` and ``update_postimage``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows
+from livejoin.dataflow.reading.same_values import same_rows
+from livejoin.families.crown.join import DeltaChunk
+from livejoin.query import ConjunctiveQuery
+from livejoin.query.expression import evaluate
+from livejoin.query.session import session
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
+from livejoin.state.codec import Codec
+
+Words = npt.NDArray[np.int64]
+
+_FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
+_LEAST_CONSTANT = 1 << 12  # rows
+_KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
+
+
+def delta_schema(schema: pa.Schema) -> pa.Schema:
+    """The Arrow schema of the deltas of a view with a schema."""
+    schema = schema.append(pa.field(CHANGE_TYPE, pa.string(), nullable=False))
+    return schema.append(pa.field(COMMIT_VERSION, pa.int64(), nullable=False))
+
+
+def result_columns(query: ConjunctiveQuery, codec: Codec, words: Words) -> list[pa.Array | pa.ChunkedArray]:
+    """The output columns of enumerated rows.
+
+    Args:
+        query: The query.
+        codec: The database's codec.
+        words: int64 of shape (head columns, rows); not to be written to afterwards.
+
+    Raises:
+        ExpressionError: DuckDB cannot evaluate an output on some row.
+
+    Cost: O(rows) a column; columns that are plain 64-bit values are not copied.
+    """
+    head = []
+    for ref, line in zip(query.head, words, strict=True):
+        head.append(codec.decode(line, query.atoms[ref.atom].table.columns[ref.column].type))
+    expressions = [o.source for o in query.outputs if isinstance(o.source, str)]
+    if not expressions:
+        return [head[o.source] for o in query.outputs if isinstance(o.source, int)]
+    rows = pa.table(head, names=[f"c{i}" for i in range(len(head))]) if head else _rows_without_columns(words.shape[1])
+    computed = iter(evaluate(expressions, rows))
+    return [head[o.source] if isinstance(o.source, int) else next(computed) for o in query.outputs]
+
+
+def _rows_without_columns(rows: int) -> pa.Table:
+    """A table that only has a number of rows, for outputs that are constants."""
+    return pa.table({"_": pa.nulls(rows, pa.int8())})
+
+
+def chunk_table(query: ConjunctiveQuery, codec: Codec, chunk: DeltaChunk) -> pa.Table:
+    """A piece of a delta as a table; may run in any thread.
+
+    Args:
+        query: The query.
+        codec: The database's codec.
+        chunk: The piece.
+
+    Raises:
+        ExpressionError: DuckDB cannot evaluate an output on some row.
+    """
+    columns = [*result_columns(query, codec, chunk.words), _kinds(chunk), _versions(chunk)]
+    return pa.table(columns, schema=delta_schema(query.schema))
+
+
+def delta_table(
+    query: ConjunctiveQuery, codec: Codec, pieces: Sequence[tuple[DeltaChunk, pa.Table]], consolidate: bool
+) -> pa.Table:
+    """One table from the pieces of a delta.
+
+    Args:
+        query: The query.
+        codec: The database's codec.
+        pieces: The chunks in order, each with its table.
+        consolidate: Cancel rows that one version both deletes and inserts.
+
+    Raises:
+        ExpressionError: DuckDB cannot evaluate an output on some row.
+    """
+    if not pieces:
+        return delta_schema(query.schema).empty_table()
+    shown = [output.source for output in query.outputs if isinstance(output.source, int)]
+    chunks = [chunk for chunk, _ in pieces]
+    consolidate = consolidate and may_cancel(chunks)
+    if consolidate and len(shown) == len(query.outputs):
+        kept = net_chunks(chunks, shown)
+        if sum(chunk.rows for chunk in kept) < sum(chunk.rows for chunk in chunks):
+            tables = [chunk_table(query, codec, chunk) for chunk in kept]
+            return pa.concat_tables(tables) if tables else delta_schema(query.schema).empty_table()
+        consolidate = False
+    table = pa.concat_tables([table for _, table in pieces])
+    return cancel(table) if consolidate else table
+
+
+def _versions(chunk: DeltaChunk) -> pa.Array:
+    """The version of each row; in a commit all are one, and then the chunks of a large one share a constant."""
+    versions = chunk.versions
+    if chunk.rows > _LEAST_CONSTANT and np.all(versions == versions[0]):
+        return _number(int(versions[0]), _padded(chunk.rows)).slice(0, chunk.rows)
+    return pa.array(np.repeat(versions, chunk.lengths()))
+
+
+@lru_cache(maxsize=2)
+def _number(value: int, rows: int) -> pa.Array:
+    return pa.array(np.full(rows, value, np.int64))
+
+
+def _kinds(chunk: DeltaChunk) -> pa.Array | pa.ChunkedArray:
+    """The change type of each row; where it seldom changes, as slices of constants that all deltas share."""
+    signs = chunk.signs
+    borders = np.flatnonzero(signs[1:] != signs[:-1]) + 1
+    if borders.size >= _FEW_RUNS:
+        return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), chunk.lengths())))
+    ends = pairwise([0, *chunk.starts[borders].tolist(), chunk.rows])
+    first = int(signs[0] > 0)
+    runs = [_run((first + i) % 2, end - begin) for i, (begin, end) in enumerate(ends)]
+    return runs[0] if len(runs) == 1 else pa.chunked_array(runs, pa.string())
+
+
+def _run(kind: int, rows: int) -> pa.Array:
+    """A kind as often as there are rows."""
+    return _constant(kind, _padded(rows)).slice(0, rows)
+
+
+def _padded(rows: int) -> int:
+    """A power of two, so that few lengths of constants are made."""
+    return max(_LEAST_CONSTANT, 1 << (rows - 1).bit_length())
+
+
+@lru_cache(maxsize=8)
+def _constant(kind: int, rows: int) -> pa.Array:
+    return pa.repeat(_KINDS[kind], rows)
+
+
+def cancel(delta: pa.Table) -> pa.Table:
+    """Cancel equal rows that one version both deletes and inserts; versions stay in order, deletions first.
+
+    Cost: O(rows) expected, in DuckDB, whose equality decides.
+    """
+    plain = pa.table(delta.columns, names=[f"c{i}" for i in range(delta.num_columns)])
+    *values, kind, version = plain.column_names
+    keys = ", ".join([*values, version])
+    counted = f"{keys}, sum(if({kind} = 'insert', 1, -1))::BIGINT AS net"
+    net = session().from_arrow(plain).aggregate(counted, keys).to_arrow_table()
+    change = net["net"].to_numpy()
+    order = np.lexsort((change > 0, net[version].to_numpy()))
+    order = np.repeat(order, np.abs(change[order]))
+    kinds = _KINDS.take(pa.array((change[order] > 0).astype(np.int8)))
+    taken = net.take(pa.array(order))
+    return pa.table([*(taken[v] for v in values), kinds, taken[version]], names=delta.schema.names).cast(delta.schema)
+
+
+def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
+    """A delta as a table, net within each version.
+
+    Args:
+        delta: The delta.
+        schema: The schema of its rows.
+    """
+    if delta.pairs is not None:
+        return _replacements(delta, delta.pairs, schema)
+    copies = np.repeat(np.arange(delta.weights.shape[0]), np.abs(delta.weights))
+    rows, signs, versions = delta.rows.take(copies), np.sign(delta.weights)[copies], delta.versions[copies]
+    kinds = (signs > 0).astype(np.int8)
+    if not has_both_signs(versions, signs):
+        return _table(rows, kinds, versions, schema)
+    if (words := rows.words()) is None:
+        return cancel(_table(rows, kinds, versions, schema))
+    kept = np.flatnonzero(net_rows(words, signs, versions))
+    kept = kept[np.lexsort((signs[kept], versions[kept]))]
+    return _table(rows.take(kept), kinds[kept], versions[kept], schema)
+
+
+def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:
+    """Rows that replace others: those that stay as they were are left out."""
+    rows = pairs.shape[0]
+    joined = np.flatnonzero((pairs[1:] == pairs[:-1]) & (delta.versions[1:] == delta.versions[:-1]))
+    same = same_rows(delta.rows.take(joined), delta.rows.take(joined + 1))
+    kinds = (delta.weights > 0).astype(np.int8)
+    kinds[joined] = 2
+    kinds[joined + 1] = 3
+    kept = np.ones(rows, bool)
+    kept[joined[same]] = False
+    kept[joined[same] + 1] = False
+    if kept.all():
+        return _table(delta.rows, kinds, delta.versions, schema)
+    left = np.flatnonzero(kept)
+    return _table(delta.rows.take(left), kinds[left], delta.versions[left], schema)
+
+
+def _table(rows: Rows, kinds: npt.NDArray[np.int8], versions: Words, schema: pa.Schema) -> pa.Table:
+    """Changed rows with their kinds, positions in `_KINDS`, and versions."""
+    columns = [rows.arrow(i) for i in range(len(rows.types))]
+    return pa.table([*columns, _KINDS.take(pa.array(kinds)), pa.array(versions)], schema=delta_schema(schema))
+
+
+def is_injective(query: ConjunctiveQuery) -> bool:
+    """Whether a result row determines what it is made of, so that distinct ones never cancel."""
+    if query.free is not None:
+        return False
+    if any(isinstance(o.source, str) for o in query.outputs):
+        return False
+    kept = {query.atoms[r.atom].variables[query.atoms[r.atom].columns.index(r.column)] for r in query.head}
+    shown = {o.source for o in query.outputs}
+    return (
+        len(shown) == len(query.head)
+        and query.variables <= kept
+        and all(len(atom.columns) == len(atom.table.columns) for atom in query.atoms)
+    )

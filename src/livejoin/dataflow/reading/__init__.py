@@ -1,0 +1,1 @@
+"""Reading a result without enumerating it."""

@@ -1,0 +1,92 @@
+"""Reading a result without enumerating it: by rank, at random, and by asking for a row (DYN, Proposition 4.18).
+
+Every operator that keeps its result in some form gives an `Access` to it. Laws: ``at`` over all ranks from 0 up to
+``total()`` is what the operator's scan gives, in its order, a row of multiplicity m standing there m times; and
+``multiplicities`` of a row is how often it stands there. An access is valid until the state changes; what it has to
+count first, it counts when it is first asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.dataflow.batches import Rows, stack
+
+Words = npt.NDArray[np.int64]
+
+
+class Access(Protocol):
+    """The result of an operator as it is now."""
+
+    def total(self) -> int:
+        """Rows with multiplicities.
+
+        Raises:
+            CapacityError: They are beyond 64 bits.
+        """
+
+    def at(self, ranks: Words) -> Rows:
+        """The rows at some ranks, at least one, int64 from 0 up to the total, in any order."""
+
+    def multiplicities(self, rows: Rows) -> Words:
+        """How often each of given rows stands in the result.
+
+        Raises:
+            ReadError: The result has no index that tells; the message says why.
+        """
+
+
+@runtime_checkable
+class KeyedAccess(Access, Protocol):
+    """A result whose first columns are a key.
+
+    Attributes:
+        groups: Number of these columns.
+    """
+
+    groups: int
+
+    def rows_of(self, keys: Words) -> tuple[Rows, Words]:
+        """The rows with some keys.
+
+        Args:
+            keys: int64 of shape (groups, n): the words of the keys.
+
+        Returns:
+            The rows that are there, and for each the position of its key.
+        """
+
+
+class UnionAccess:
+    """Several results one after the other: UNION ALL.
+
+    Args:
+        inputs: At least one.
+    """
+
+    def __init__(self, inputs: Sequence[Access]) -> None:
+        self._inputs = inputs
+
+    def total(self) -> int:
+        return sum(one.total() for one in self._inputs)
+
+    def at(self, ranks: Words) -> Rows:
+        ends = np.cumsum([one.total() for one in self._inputs])
+        sides = np.searchsorted(ends, ranks, side="right")
+        begins = np.concatenate([[0], ends])
+        order = np.argsort(sides, kind="stable")
+        chosen = np.unique(sides)
+        parts = [self._inputs[side].at(ranks[sides == side] - begins[side]) for side in chosen]
+        places = np.empty_like(order)
+        places[order] = np.arange(order.shape[0])
+        return stack(parts).take(places)
+
+    def multiplicities(self, rows: Rows) -> Words:
+        times = np.zeros(rows.length, np.int64)
+        for one in self._inputs:
+            times += one.multiplicities(rows)
+        return times

@@ -1,0 +1,122 @@
+"""Access to expressions over rows, for those that a condition is true for.
+
+By values: a computed column is not inverted. The other columns must tell the row below, by its key where that has one;
+then the expressions of this row are compared with what is asked for. Without an index the rows of a result that is
+bounded by LIMIT are compared one by one. By rank: the ranks are those below; under a condition (HAVING) the rows for
+which it is true are listed first, in O(rows below) once after a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.compute import compute, kept_rows
+from livejoin.dataflow.reading.access import Access, KeyedAccess
+from livejoin.dataflow.reading.same_values import same_rows
+from livejoin.dataflow.reading.store_access import TopKAccess
+from livejoin.errors import ReadError
+from livejoin.plan.operators import Compute
+from livejoin.state.codec import Codec
+
+Words = npt.NDArray[np.int64]
+
+_BATCH = 1 << 16
+
+
+class ComputeAccess:
+    """The rows of a projection.
+
+    Args:
+        plan: The expressions and the condition.
+        codec: The database's codec.
+        below: The rows that they are computed from.
+        scan: Enumerates these rows with their multiplicities, in batches of at most so many rows.
+    """
+
+    def __init__(
+        self, plan: Compute, codec: Codec, below: Access, scan: Callable[[int], Iterator[tuple[Rows, Words]]]
+    ) -> None:
+        self._plan = plan
+        self._codec = codec
+        self._below = below
+        self._scan = scan
+
+    @cached_property
+    def _kept(self) -> tuple[Words, Words]:
+        """Of the rows that the condition is true for, the first rank below and the rows up to each."""
+        begins, times = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        before = 0
+        for rows, weights in self._scan(_BATCH):
+            kept = kept_rows(self._plan, rows)
+            ends = before + np.cumsum(weights)
+            begins.append((ends - weights)[kept])
+            times.append(weights[kept])
+            before = int(ends[-1]) if ends.size else before
+        return np.concatenate(begins), np.cumsum(np.concatenate(times))
+
+    def total(self) -> int:
+        if self._plan.predicate is None:
+            return self._below.total()
+        ends = self._kept[1]
+        return int(ends[-1]) if ends.size else 0
+
+    def at(self, ranks: Words) -> Rows:
+        if self._plan.predicate is not None:
+            begins, ends = self._kept
+            places = np.searchsorted(ends, ranks, side="right")
+            before = np.concatenate([[0], ends])[places]
+            ranks = begins[places] + ranks - before
+        return compute(self._plan, self._below.at(ranks))[0]
+
+    def multiplicities(self, rows: Rows) -> Words:
+        copies = {o.source: i for i, o in enumerate(self._plan.outputs) if isinstance(o.source, int)}
+        below = self._below
+        if isinstance(below, KeyedAccess) and copies.keys() >= set(range(below.groups)):
+            keys = rows.matrix([copies[column] for column in range(below.groups)])
+            found, there = below.rows_of(keys)
+            return self._compared(found, there, np.ones(there.shape[0], np.int64), rows)
+        types = self._plan.input.types
+        if copies.keys() >= set(range(len(types))):
+            given = rows.select([copies[column] for column in range(len(types))])
+            times = below.multiplicities(given)
+            there = np.flatnonzero(times)
+            plain = Rows(self._codec, types, [given.take(there).arrow(i) for i in range(len(types))], there.shape[0])
+            return self._compared(plain, there, times[there], rows)
+        if isinstance(below, TopKAccess):
+            return self._searched(rows)
+        names = [o.name for o in self._plan.outputs if isinstance(o.source, str)]
+        msg = (
+            f"{', '.join(map(repr, names)) or 'the result'} is computed from columns that a row does not show, and "
+            "expressions are not inverted; add these columns to SELECT"
+        )
+        raise ReadError(msg)
+
+    def _compared(self, found: Rows, there: Words, times: Words, rows: Rows) -> Words:
+        """How often rows stand in the result, from those below that they can come from.
+
+        Args:
+            found: Rows below.
+            there: For each the position of the row that it may give.
+            times: For each its multiplicity.
+            rows: The rows that are asked for.
+        """
+        computed, kept = compute(self._plan, found)
+        given = rows.take(there[kept])
+        total = np.zeros(rows.length, np.int64)
+        total[there[kept]] = np.where(same_rows(computed, given), times[kept], 0)
+        return total
+
+    def _searched(self, rows: Rows) -> Words:
+        """How often rows stand in the result, by comparing them with all of it."""
+        times = np.zeros(rows.length, np.int64)
+        for batch, weights in self._scan(_BATCH):
+            computed, kept = compute(self._plan, batch)
+            for i in range(rows.length):
+                given = rows.take(np.full(computed.length, i))
+                times[i] += int(weights[kept][same_rows(computed, given)].sum())
+        return times

@@ -1,0 +1,159 @@
+"""Access to the rows of the leaves of a view's operators: joins, and groups that are annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.dataflow.annotated_groups import empty_group, group_rows
+from livejoin.dataflow.arrow_delta import result_columns
+from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.reading.same_values import same_rows, same_values
+from livejoin.errors import ReadError
+from livejoin.families.bags.join import BaggedJoin
+from livejoin.families.batch_join import BatchJoin
+from livejoin.families.cells.access import CellAccess
+from livejoin.families.cells.join import CellJoin, Join
+from livejoin.families.chain.access import ChainAccess
+from livejoin.families.chain.plan import ChainPlan
+from livejoin.families.crown.access import TreeAccess
+from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.dyn.access import DynAccess
+from livejoin.families.join_access import JoinAccess, RowIndexes
+from livejoin.plan.operators import Annotated, Scan
+from livejoin.query import ColumnRef, ConjunctiveQuery
+from livejoin.state.codec import Codec
+
+Words = npt.NDArray[np.int64]
+
+
+def join_access(join: Join | CellJoin, tables: RowIndexes) -> JoinAccess:
+    """Access to the results of a join.
+
+    Args:
+        join: The join.
+        tables: The base tables.
+    """
+    match join:
+        case CellJoin():
+            return CellAccess([join_access(cell.join, cell.rows_of(tables)) for cell in join.cells])
+        case BaggedJoin():
+            return join_access(join.outer, {**tables, **join.tables})
+        case MultiwayJoin():
+            return TreeAccess(join.plan, join.arena.words, tables)
+        case _:
+            assert isinstance(join, BatchJoin)
+            return ChainAccess(join) if isinstance(join.plan, ChainPlan) else DynAccess(join, tables)
+
+
+class ScanAccess:
+    """The rows of a conjunctive query.
+
+    Args:
+        plan: Its plan, without a count that is the multiplicity.
+        codec: The database's codec.
+        join: Its results.
+        rows: Makes rows of results as the join's scan writes them.
+    """
+
+    def __init__(self, plan: Scan, codec: Codec, join: JoinAccess, rows: Callable[[Words], Rows]) -> None:
+        assert not plan.physical.query.sums
+        self._query = plan.physical.query
+        self._codec = codec
+        self._join = join
+        self._rows = rows
+
+    def total(self) -> int:
+        return self._join.total()
+
+    def at(self, ranks: Words) -> Rows:
+        return self._rows(self._join.results(ranks))
+
+    def multiplicities(self, rows: Rows) -> Words:
+        query = self._query
+        copies = [(i, o.source) for i, o in enumerate(query.outputs) if isinstance(o.source, int)]
+        shown = [query.head[source] for _, source in copies]
+        if hidden := self._join.needed - {query.variable(ref) for ref in shown}:
+            raise ReadError(_hidden(query, hidden))
+        values, same = _by_variable(query, shown, [rows.codes(i) for i, _ in copies], rows.length)
+        found, _ = self._join.find(values, rows.length)
+        times = np.where(same, found, 0)
+        there = np.flatnonzero(times)
+        computed = [i for i, o in enumerate(query.outputs) if isinstance(o.source, str)]
+        if not computed or not there.size:
+            return times
+        words = np.array([values[query.variable(ref)][there] for ref in query.head], np.int64)
+        columns = result_columns(query, self._codec, words.reshape(len(query.head), there.shape[0]))
+        given = rows.take(there)
+        result = Rows(self._codec, rows.types, columns, there.shape[0])
+        for i in computed:
+            times[there] *= same_values(result.arrow(i), given.arrow(i))
+        return times
+
+
+class AnnotatedAccess:
+    """The groups of a join with annotated results; a keyed access.
+
+    Args:
+        plan: Their plan.
+        codec: The database's codec.
+        join: Its results.
+    """
+
+    def __init__(self, plan: Annotated, codec: Codec, join: JoinAccess) -> None:
+        self._plan = plan
+        self._codec = codec
+        self._join = join
+        self.groups = len(plan.physical.query.head)
+
+    def total(self) -> int:
+        return max(self._join.total(), int(self._plan.is_global))
+
+    def at(self, ranks: Words) -> Rows:
+        if self._plan.is_global and self._join.total() == 0:
+            return empty_group(self._plan, self._codec).take(ranks)
+        return group_rows(self._plan, self._codec, self._join.results(ranks))
+
+    def rows_of(self, keys: Words) -> tuple[Rows, Words]:
+        query = self._plan.physical.query
+        length = keys.shape[1]
+        values, same = _by_variable(query, query.head, list(keys), length)
+        found, annotations = self._join.find(values, length)
+        annotations[:, found == 0] = 0  # the annotation of no rows, which a group of all rows has too
+        there = np.flatnonzero(same & ((found > 0) | self._plan.is_global))
+        words = np.concatenate([keys, annotations])[:, there]
+        return group_rows(self._plan, self._codec, np.ascontiguousarray(words)), there
+
+    def multiplicities(self, rows: Rows) -> Words:
+        keys = rows.matrix(range(self.groups))
+        found, there = self.rows_of(keys)
+        times = np.zeros(rows.length, np.int64)
+        times[there] = same_rows(found, rows.take(there))
+        return times
+
+
+def _by_variable(
+    query: ConjunctiveQuery, refs: Sequence[ColumnRef], lines: Sequence[Words], length: int
+) -> tuple[dict[str, Words], npt.NDArray[np.bool_]]:
+    """The words of each variable, and in which rows all columns of a variable agree."""
+    values: dict[str, Words] = {}
+    same = np.ones(length, bool)
+    for ref, line in zip(refs, lines, strict=True):
+        same &= values.setdefault(query.variable(ref), line) == line
+    return values, same
+
+
+def _hidden(query: ConjunctiveQuery, hidden: frozenset[str]) -> str:
+    """Why a row does not tell how often it stands in the result."""
+    names = []
+    for variable in sorted(hidden):
+        atom = next((a for a in query.atoms if variable in a.variables), None)
+        if atom is not None:
+            names.append(f"{atom.alias}.{atom.table.columns[atom.column_of(variable)].name}")
+    return (
+        f"a row does not show {', '.join(names)}, so that it may stand for many results, which no index counts; "
+        "allowed are rows that show every column that the query joins or computes with: add these to SELECT, or ask a "
+        "view with COUNT(*) and GROUP BY, or with SELECT DISTINCT"
+    )

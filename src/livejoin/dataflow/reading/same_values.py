@@ -1,0 +1,40 @@
+"""Which values are the same as SQL groups them: NULL is NULL and NaN is NaN."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from livejoin.dataflow.batches import Rows
+
+
+def same_values(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
+    """Whether the values of two arrays of one type and length are the same, one by one.
+
+    >>> same_values(pa.array([1.0, None, float("nan")]), pa.array([2.0, None, float("nan")])).tolist()
+    [False, True, True]
+    """
+    if pa.types.is_nested(left.type):
+        return np.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)], bool)
+    equal = pc.fill_null(pc.equal(left, right), False)
+    both = pc.and_(pc.is_null(left, nan_is_null=True), pc.is_null(right, nan_is_null=True))
+    there = pc.equal(pc.is_null(left), pc.is_null(right))
+    same: npt.NDArray[np.bool_] = pc.or_(equal, pc.and_(both, there)).to_numpy(zero_copy_only=False)
+    return same
+
+
+def same_rows(left: Rows, right: Rows) -> npt.NDArray[np.bool_]:
+    """Whether the rows of two batches of equal length are the same, one by one; O(values).
+
+    Words decide where both sides have them, which are equal iff the values are (`livejoin.state.codec`).
+    """
+    same = np.ones(left.length, bool)
+    for column in range(len(left.types)):
+        ours, theirs = left.column(column), right.column(column)
+        if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
+            same &= ours == theirs
+        else:
+            same &= same_values(left.arrow(column), right.arrow(column))
+    return same

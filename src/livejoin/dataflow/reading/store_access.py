@@ -1,0 +1,167 @@
+"""Access to the rows of stores: sets and multisets, groups, the first rows of an order."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.reading.same_values import same_rows
+from livejoin.dataflow.stores.groups import AggregateStore
+from livejoin.dataflow.stores.set_operation import SetOperator
+from livejoin.dataflow.stores.store import Store
+from livejoin.dataflow.stores.top_k import TopKOperator
+from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.groups import layout as g
+from livejoin.kernels.memory import layout as k
+from livejoin.kernels.memory import look_up
+from livejoin.kernels.ordered import ranks as rank_access
+from livejoin.kernels.relation import multiset
+from livejoin.kernels.values.row_order import O_OFFSET, O_WIDTH
+
+Words = npt.NDArray[np.int64]
+
+_BATCH = 1 << 16
+
+
+def store_access(store: Store) -> Access:
+    """Access to the rows of a store."""
+    match store:
+        case SetOperator():
+            return SetAccess(store)
+        case AggregateStore():
+            return GroupAccess(store)
+        case _:
+            assert isinstance(store, TopKOperator)
+            return TopKAccess(store)
+
+
+class SetAccess:
+    """The rows of a set operation. Cost: O(1) by values; by rank O(rows kept) once after a change.
+
+    Args:
+        store: The operation.
+    """
+
+    def __init__(self, store: SetOperator) -> None:
+        self._store = store
+        self._m = store.arena.words
+
+    @cached_property
+    def _index(self) -> tuple[Words, Words]:
+        """The entries of the result in the order of the scan, and for each the rows up to it."""
+        entries = _entries(self._m, multiset.M_DIRECTORY)
+        times = self._times(entries)
+        kept = times > 0
+        return entries[kept], np.cumsum(times[kept])
+
+    def total(self) -> int:
+        return self._store.count()
+
+    def at(self, ranks: Words) -> Rows:
+        entries, ends = self._index
+        chosen = entries[np.searchsorted(ends, ranks, side="right")]
+        store = self._store
+        columns = [self._m[chosen + store.sides + i] for i in range(len(store.types))]
+        return Rows(store.codec, store.types, columns, ranks.shape[0])
+
+    def multiplicities(self, rows: Rows) -> Words:
+        entries = np.empty(rows.length, np.int64)
+        values = rows.matrix(range(len(self._store.types)))
+        with wrapping():
+            look_up.find_entries(self._m, multiset.M_DIRECTORY, self._store.sides, values, entries)
+        return np.where(entries != 0, self._times(entries), 0)
+
+    def _times(self, entries: Words) -> Words:
+        """How often the rows of entries stand in the result, as `livejoin.kernels.relation.multiset.multiplicity`."""
+        left = self._m[entries + multiset.LEFT] >> 1
+        right = self._m[entries + multiset.RIGHT] if self._store.sides == 2 else left
+        times: Words
+        match self._store.kernel_kind:
+            case multiset.DISTINCT:
+                times = (left > 0).astype(np.int64)
+            case multiset.EXCEPT:
+                times = ((left > 0) & (right <= 0)).astype(np.int64)
+            case multiset.EXCEPT_ALL:
+                times = np.maximum(left - right, 0)
+            case multiset.INTERSECT:
+                times = ((left > 0) & (right > 0)).astype(np.int64)
+            case _:
+                times = np.maximum(np.minimum(left, right), 0)
+        return times
+
+
+class GroupAccess:
+    """The rows of groups; a keyed access. Cost: O(1) by values; by rank O(groups) once after a change.
+
+    Args:
+        store: The groups.
+    """
+
+    def __init__(self, store: AggregateStore) -> None:
+        self._store = store
+        self.groups = store.plan.groups
+
+    @cached_property
+    def _index(self) -> Words:
+        """The groups in the order of the scan."""
+        return _entries(self._store.arena.words, g.G_DIRECTORY)
+
+    def total(self) -> int:
+        return self._store.count()
+
+    def at(self, ranks: Words) -> Rows:
+        return self._store.rows_of(self._index[ranks])
+
+    def rows_of(self, keys: Words) -> tuple[Rows, Words]:
+        entries = np.empty(keys.shape[1], np.int64)
+        with wrapping():
+            key = int(self._store.plan.words[g.P_KEY])
+            look_up.find_entries(self._store.arena.words, g.G_DIRECTORY, key, np.ascontiguousarray(keys), entries)
+        there = np.flatnonzero(entries)
+        return self._store.rows_of(entries[there]), there
+
+    def multiplicities(self, rows: Rows) -> Words:
+        found, there = self.rows_of(rows.matrix(range(self.groups)))
+        times = np.zeros(rows.length, np.int64)
+        times[there] = same_rows(found, rows.take(there))
+        return times
+
+
+class TopKAccess:
+    """The first rows of an order, in this order. Cost: O(log n) by rank; by values O(rows of the result).
+
+    Args:
+        store: The ordered rows.
+    """
+
+    def __init__(self, store: TopKOperator) -> None:
+        self._store = store
+
+    def total(self) -> int:
+        return self._store.count()
+
+    def at(self, ranks: Words) -> Rows:
+        store = self._store
+        output = np.empty((int(store.plan[O_WIDTH]), ranks.shape[0]), np.int64)
+        rank_access.rows_at(store.arena.words, ranks + int(store.plan[O_OFFSET]), output)
+        return store.order.decode(output, store.codec)
+
+    def multiplicities(self, rows: Rows) -> Words:
+        times = np.zeros(rows.length, np.int64)
+        for found, weights in self._store.scan(_BATCH):
+            for i in range(rows.length):
+                given = rows.take(np.full(found.length, i))
+                times[i] += int(weights[same_rows(found, given)].sum())
+        return times
+
+
+def _entries(m: Words, directory: int) -> Words:
+    """All entries of a directory in the order of its slots."""
+    begin, log = int(m[directory + k.D_SLOTS]), int(m[directory + k.D_LOG])
+    slots = m[begin : begin + (1 << log)]
+    entries: Words = slots[slots != 0] & k.MASK32
+    return entries

@@ -1,0 +1,1 @@
+"""Stores of rows above joins: groups, set operations, first rows."""

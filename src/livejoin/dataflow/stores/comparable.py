@@ -1,0 +1,28 @@
+"""Which rows can be told apart and ordered: those whose columns are all codes or have codes."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from livejoin.dataflow.batches import Rows
+from livejoin.errors import UnsupportedQueryError
+
+
+def refuse_lists(rows: Rows, clause: str) -> None:
+    """Refuse rows with a column of lists, which have no codes.
+
+    Args:
+        rows: The rows that an operator takes in.
+        clause: What it does, in SQL's words.
+
+    Raises:
+        UnsupportedQueryError: There is such a column.
+    """
+    for position in range(len(rows.types)):
+        column = rows.column(position)
+        if isinstance(column, pa.Array) and pa.types.is_nested(column.type):
+            msg = (
+                f"{clause} over lists, which ARRAY_AGG makes in column {position + 1}: rows are compared by "
+                f"single values only; apply {clause} first and ARRAY_AGG to its result"
+            )
+            raise UnsupportedQueryError(msg, clause=clause)

@@ -1,0 +1,299 @@
+"""The plan of a store of groups: which accumulators its aggregates need, and where everything lies.
+
+Aggregates over one argument share accumulators: COUNT, SUM and AVG take a count and a sum, MIN, MAX and everything
+DISTINCT one ordered index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.errors import UnsupportedQueryError
+from livejoin.kernels.groups import exact_sum, ordered_index
+from livejoin.kernels.groups import layout as g
+from livejoin.kernels.values import value_order
+from livejoin.query.relational import Call
+from livejoin.schema import SqlType
+
+Words = npt.NDArray[np.int64]
+
+_WORD_DIGITS = 18  # decimals with more digits take two words
+_SIZES = {
+    g.COUNT: 1,
+    g.SUM: 2,
+    g.SUM_WIDE: 3,
+    g.SQUARES: 3,
+    g.SQUARES_WIDE: 5,
+    g.DOUBLE_SUM: 4,
+    g.DOUBLE_SQUARES: 1,
+    g.TRUE: 1,
+    g.INDEX: 1,
+}
+_RESERVES = {g.INDEX: ordered_index.WORST_CASE} | dict.fromkeys((g.DOUBLE_SUM, g.DOUBLE_SQUARES), exact_sum.WORST_CASE)
+_PAIRS = (g.SUM_WIDE, g.SQUARES_WIDE)
+_ORDERED = ("min", "max", "array_agg")
+_NUMBERS = ("integer", "decimal", "double")
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """What is kept for each group of an argument; ``distinct`` if each value counts once."""
+
+    argument: int
+    kind: int
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the values that the kernel reads.
+
+    Args:
+        column: The input's column.
+        is_pair: Whether its unscaled decimals are brought as two words; this line is the low one, the next the high.
+    """
+
+    column: int
+    is_pair: bool
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """A compiled aggregation; see `livejoin.kernels.groups.layout`.
+
+    Args:
+        words: The plan that the kernels read.
+        types: Types of the results' columns: the group's, then the calls'.
+        groups: Number of the group's columns.
+        calls: The aggregates.
+        is_global: Whether there is one row even over no rows.
+        lines: The lines of the values behind those of the group.
+        lists: Whether some call gives lists.
+        header_words: Words of the arena's header.
+        indexes: Offset in a group and type of the values of each index.
+    """
+
+    words: Words
+    types: tuple[SqlType, ...]
+    groups: int
+    calls: tuple[Call, ...]
+    is_global: bool
+    lines: tuple[Line, ...]
+    lists: bool
+    header_words: int
+    indexes: tuple[tuple[int, SqlType], ...]
+
+    @property
+    def width(self) -> int:
+        """Words of a group's key and its results."""
+        return self.groups + int(self.words[g.P_WORDS])
+
+
+def group_plan(types: Sequence[SqlType], groups: int, calls: Sequence[Call], is_global: bool) -> GroupPlan:
+    """The plan of an aggregation.
+
+    Args:
+        types: Types of the input's columns.
+        groups: How many of them, the first ones, are the group.
+        calls: The aggregates.
+        is_global: Whether there is no GROUP BY.
+
+    Raises:
+        UnsupportedQueryError: A function that is not defined for its argument's type.
+    """
+    for call in calls:
+        _check_type(call, types)
+    wanted = {need for call in calls for need in _needs(call, types)}
+    # An index stands before the accumulators that follow what enters and leaves it.
+    ordered = sorted(wanted, key=lambda a: (a.argument, a.kind != g.INDEX, not a.distinct, a.kind))
+    offsets: dict[Accumulator, int] = {}
+    at = g.RECORD
+    for need in ordered:
+        offsets[need] = at
+        at += _SIZES[need.kind]
+    lines = _lines(ordered)
+    accumulators = [_accumulator(need, offsets, lines, groups, calls, types) for need in ordered]
+    results = [_result(call, offsets, types) for call in calls]
+    result_words = int(sum(result[g.C_WIDTH] for result in results))
+    touch_class = (g.T_RESULTS + result_words - 1).bit_length()
+
+    header = np.zeros(g.PLAN, np.int64)
+    header[g.P_GROUPS] = groups
+    header[g.P_KEY] = at
+    header[g.P_RECORD] = at + groups
+    header[g.P_OFFSETS] = g.PLAN
+    header[g.P_ACCUMULATORS] = g.PLAN + groups
+    header[g.P_RESULTS] = header[g.P_ACCUMULATORS_END] = header[g.P_ACCUMULATORS] + g.ACCUMULATOR * len(accumulators)
+    header[g.P_RESULTS_END] = header[g.P_RESULTS] + g.RESULT * len(results)
+    header[g.P_WORDS] = result_words
+    header[g.P_RESERVE] = at + groups + (1 << touch_class) + sum(_RESERVES.get(need.kind, 0) for need in ordered)
+    header[g.P_TOUCH_CLASS] = touch_class
+    header[g.P_GLOBAL] = int(is_global)
+    header[g.P_LISTS] = sum(call.function == "array_agg" for call in calls)
+    header[g.P_ROW_KEY] = g.G_END
+    header[g.P_SCRATCH] = g.G_END + groups
+    parts = [header, np.arange(groups), *accumulators, *results]
+    return GroupPlan(
+        words=np.concatenate(parts).astype(np.int64),
+        types=(*types[:groups], *(call.type for call in calls)),
+        groups=groups,
+        calls=tuple(calls),
+        is_global=is_global,
+        lines=lines,
+        lists=any(call.function == "array_agg" for call in calls),
+        header_words=g.G_END + groups + result_words,
+        indexes=tuple((offset, types[need.argument]) for need, offset in offsets.items() if need.kind == g.INDEX),
+    )
+
+
+def _check_type(call: Call, types: Sequence[SqlType]) -> None:
+    if call.argument is None:
+        return
+    kind = types[call.argument].kind
+    allowed: tuple[str, ...] = (kind,)
+    if call.function in ("sum", "avg", "var_pop", "var_samp"):
+        allowed = _NUMBERS
+    elif call.function in ("bool_and", "bool_or"):
+        allowed = ("boolean",)
+    if kind not in allowed:
+        name = call.function.upper()
+        msg = (
+            f"{name} of a {types[call.argument]}: allowed are arguments of type {', '.join(allowed)}; cast the argument"
+        )
+        raise UnsupportedQueryError(msg, clause=name)
+
+
+def _is_wide(type_: SqlType) -> bool:
+    return type_.kind == "decimal" and type_.precision > _WORD_DIGITS
+
+
+def _is_distinct(call: Call) -> bool:
+    """Whether DISTINCT changes the result."""
+    return call.distinct and call.function not in ("min", "max", "bool_and", "bool_or")
+
+
+def _sum_kind(type_: SqlType) -> int:
+    if type_.kind == "double":
+        return g.DOUBLE_SUM
+    return g.SUM_WIDE if _is_wide(type_) else g.SUM
+
+
+def _square_kind(type_: SqlType) -> int:
+    if type_.kind == "double":
+        return g.DOUBLE_SQUARES
+    return g.SQUARES_WIDE if _is_wide(type_) else g.SQUARES
+
+
+def _needs(call: Call, types: Sequence[SqlType]) -> list[Accumulator]:
+    """The accumulators of a call."""
+    argument = call.argument
+    if argument is None:
+        return []
+    type_, distinct = types[argument], _is_distinct(call)
+    index = [Accumulator(argument, g.INDEX)]
+    count = Accumulator(argument, g.COUNT, distinct)
+    total = Accumulator(argument, _sum_kind(type_), distinct)
+    follow = index if distinct else []
+    match call.function:
+        case "count":
+            return [*follow, count]
+        case "sum" | "avg":
+            return [*follow, count, total]
+        case "var_pop" | "var_samp":
+            return [*follow, count, total, Accumulator(argument, _square_kind(type_), distinct)]
+        case "min" | "max":
+            return index
+        case "bool_and" | "bool_or":
+            return [count, Accumulator(argument, g.TRUE)]
+        case "array_agg":
+            return [*index, count, Accumulator(argument, g.COUNT)]
+
+
+def _lines(needs: Sequence[Accumulator]) -> tuple[Line, ...]:
+    found = dict.fromkeys(Line(need.argument, need.kind in _PAIRS) for need in needs)
+    return tuple(found)
+
+
+def _accumulator(
+    need: Accumulator,
+    offsets: dict[Accumulator, int],
+    lines: Sequence[Line],
+    groups: int,
+    calls: Sequence[Call],
+    types: Sequence[SqlType],
+) -> Words:
+    words = np.zeros(g.ACCUMULATOR, np.int64)
+    position = lines.index(Line(need.argument, need.kind in _PAIRS))
+    line = groups + position + sum(before.is_pair for before in lines[:position])
+    words[g.A_KIND] = need.kind
+    words[g.A_AT] = offsets[need]
+    words[g.A_LINE] = line
+    words[g.A_NULL] = line + lines[position].is_pair
+    words[g.A_DISTINCT] = int(need.distinct)
+    if need.kind == g.INDEX:
+        is_ordered = any(call.argument == need.argument and call.function in _ORDERED for call in calls)
+        words[g.A_DETAIL] = _order(types[need.argument]) if is_ordered else value_order.NUMBER
+    elif need.kind in (g.SUM_WIDE, g.SQUARES, g.SQUARES_WIDE):
+        words[g.A_DETAIL] = _SIZES[need.kind]
+    elif need.kind in (g.DOUBLE_SUM, g.DOUBLE_SQUARES):
+        words[g.A_DETAIL] = offsets[Accumulator(need.argument, g.COUNT, need.distinct)]
+    return words
+
+
+def _order(type_: SqlType) -> int:
+    if type_.kind == "double":
+        return value_order.DOUBLE
+    if type_.kind == "string":
+        return value_order.TEXT
+    return value_order.DECIMAL if _is_wide(type_) else value_order.NUMBER
+
+
+def _result(call: Call, offsets: dict[Accumulator, int], types: Sequence[SqlType]) -> Words:
+    words = np.zeros(g.RESULT, np.int64)
+    words[g.C_WIDTH] = 1
+    argument = call.argument
+    if argument is None:
+        words[g.C_KIND], words[g.C_COUNT] = g.GIVE_COUNT, g.R_ROWS
+        return words
+    type_, distinct = types[argument], _is_distinct(call)
+    is_double = type_.kind == "double"
+    total = Accumulator(argument, _sum_kind(type_), distinct)
+    index = offsets.get(Accumulator(argument, g.INDEX), 0)
+    words[g.C_COUNT] = offsets.get(Accumulator(argument, g.COUNT, distinct), 0)
+    words[g.C_FIRST] = offsets.get(total, 0)
+    words[g.C_FIRST_WORDS] = _SIZES[total.kind]
+    words[g.C_UNIT] = exact_sum.UNIT if is_double else 0
+    match call.function:
+        case "count":
+            words[g.C_KIND] = g.GIVE_COUNT
+        case "sum":
+            words[g.C_KIND] = g.GIVE_DOUBLE if is_double else g.GIVE_SUM
+            words[g.C_WIDTH] = 1 if is_double else 2
+        case "avg" if call.type.kind == "decimal":
+            words[g.C_KIND], words[g.C_WIDTH] = g.GIVE_AVERAGE, 2
+            words[g.C_DETAIL] = call.type.scale - type_.scale
+        case "avg":
+            words[g.C_KIND] = g.GIVE_QUOTIENT
+            words[g.C_DETAIL] = type_.scale
+        case "var_pop" | "var_samp":
+            squares = Accumulator(argument, _square_kind(type_), distinct)
+            words[g.C_KIND] = g.GIVE_VARIANCE
+            words[g.C_SECOND], words[g.C_SECOND_WORDS] = offsets[squares], _SIZES[squares.kind]
+            words[g.C_DETAIL] = type_.scale
+            words[g.C_SAMPLE] = int(call.function == "var_samp")
+        case "min" | "max":
+            # The link of an index is positive where there are values.
+            words[g.C_KIND] = g.GIVE_LEAST if call.function == "min" else g.GIVE_GREATEST
+            words[g.C_COUNT] = words[g.C_FIRST] = index
+        case "bool_and" | "bool_or":
+            words[g.C_KIND] = g.GIVE_ALL if call.function == "bool_and" else g.GIVE_ANY
+            words[g.C_FIRST] = offsets[Accumulator(argument, g.TRUE)]
+        case "array_agg":
+            words[g.C_KIND], words[g.C_WIDTH] = g.GIVE_LIST, 2
+            words[g.C_FIRST], words[g.C_SECOND] = index, offsets[Accumulator(argument, g.COUNT)]
+            words[g.C_DETAIL] = int(distinct)
+    return words

@@ -1,0 +1,72 @@
+"""From the words of groups and their results to rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.stores.group_plan import GroupPlan
+from livejoin.errors import CapacityError
+from livejoin.kernels.groups.layout import OVERFLOW
+from livejoin.query.relational import Call
+from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.state.exact_aggregates import bigint_column, decimals
+
+Words = npt.NDArray[np.int64]
+
+
+def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Rows:
+    """Rows of results.
+
+    Args:
+        plan: The plan.
+        codec: The database's codec.
+        words: int64 of shape (words of a group and its results, rows), see `livejoin.kernels.groups.layout`.
+        lists: The values of lists.
+
+    Raises:
+        CapacityError: A sum or an average does not fit its type.
+
+    Cost: O(rows) a column, O(values) a column of lists.
+    """
+    columns: list[Words | pa.Array] = list(words[: plan.groups])
+    at = plan.groups
+    for call in plan.calls:
+        match call.function:
+            case "array_agg":
+                columns.append(_lists(codec, call, words[at], words[at + 1], lists))
+                at += 2
+            case "sum" | "avg" if call.type.kind in ("integer", "decimal"):
+                columns.append(_numbers(call, words[at], words[at + 1]))
+                at += 2
+            case _:
+                columns.append(words[at])
+                at += 1
+    return Rows(codec, plan.types, columns, words.shape[1])
+
+
+def _numbers(call: Call, low: Words, high: Words) -> Words | pa.Array:
+    """Integers and decimals of two words."""
+    valid = high != NULL_CODE
+    what = f"{call.function.upper()} of a group"
+    if np.any(high == OVERFLOW):
+        msg = f"{what} needs more than 128 bits, which {call.type} cannot hold; cast the argument to DOUBLE"
+        raise CapacityError(msg)
+    if call.type.kind == "decimal":
+        return decimals(low, high, call.type, valid)
+    return bigint_column(low, high, valid, what)
+
+
+def _lists(codec: Codec, call: Call, lengths: Words, starts: Words, values: Words) -> pa.Array:
+    offsets = np.zeros(lengths.shape[0] + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    if offsets[-1] >= 1 << 31:
+        msg = (
+            f"ARRAY_AGG gives {offsets[-1]:,} values at once; an Arrow array of lists holds 2**31 - 1: read fewer rows"
+        )
+        raise CapacityError(msg)
+    decoded = codec.decode(values[places], call.type)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), decoded)

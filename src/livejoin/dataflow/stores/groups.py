@@ -1,0 +1,213 @@
+"""The aggregate operator: groups and their results, maintained under changes of their rows (AJU, section 5).
+
+Law: after every version, what `scan` gives is one row for each group of the rows given so far, with the results that
+SQL defines for them, and the deltas of `maintain` add up to it. NULLs group together; NULL arguments do not count, but
+in ARRAY_AGG, whose lists are sorted, NULLs first, so that they are determined.
+
+Results do not depend on how the rows came and went: sums of doubles and variances are those of exact arithmetic,
+rounded once. ARRAY_AGG is for small groups: a version that touches a group costs the length of its list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.stores.group_checks import check
+from livejoin.dataflow.stores.group_plan import GroupPlan
+from livejoin.dataflow.stores.group_rows import result_rows
+from livejoin.errors import StateError
+from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.groups import layout as g
+from livejoin.kernels.groups import look_up as group_access
+from livejoin.kernels.groups import maintain as kernel
+from livejoin.kernels.memory.layout import D_COUNT, DONE, H_BUMP, H_END, NEED_SPACE
+from livejoin.schema import Kind
+from livejoin.state.arena import Arena
+from livejoin.state.codec import NULL_CODE, Codec
+
+Words = npt.NDArray[np.int64]
+
+OUTPUT_GROUPS = 1 << 15  # touched groups a call of the kernel, and words of their lists
+_WEIGHT, _VERSION, _PAIR = -3, -2, -1  # lines of the kernel's output
+
+
+class AggregateStore:
+    """The groups of an aggregation; mutable.
+
+    Args:
+        plan: The plan.
+        codec: The database's codec.
+        capacity: Touched groups whose changes are written at a time.
+    """
+
+    def __init__(self, plan: GroupPlan, codec: Codec, capacity: int = OUTPUT_GROUPS) -> None:
+        self.plan = plan
+        self._codec = codec
+        self._capacity = capacity
+        self.arena = Arena(plan.header_words, (g.G_DIRECTORY,))
+        # A global result stands there without rows; no row at all compiles the kernel now and not in a commit.
+        nothing = np.zeros((self._lines(), int(plan.is_global)), np.int64)
+        weights = np.zeros(nothing.shape[1], np.int64)
+        self._run(nothing, weights, weights, emit=False)
+
+    def maintain(self, inputs: Sequence[Delta]) -> Delta:
+        """Apply the changes of the one input; which rows of results go and come, net within each version.
+
+        Raises:
+            CapacityError: A sum does not fit its type; the state is that after the changes.
+            ChangeValueError: A group or an argument is the one value that stands for NULL.
+
+        Cost: expected O(1) a row and aggregate, O(log(distinct values of the group)) for MIN, MAX and DISTINCT.
+        """
+        (delta,) = inputs
+        words, lists = self._run(self._values(delta.rows), delta.weights, delta.versions, emit=True)
+        rows = result_rows(self.plan, self._codec, words[:_WEIGHT], lists)
+        return Delta(rows, words[_WEIGHT], words[_VERSION], words[_PAIR])
+
+    def load(self, side: int, delta: Delta) -> None:
+        """Apply changes of the input, which is side 0, without asking what changed."""
+        assert side == 0
+        self._run(self._values(delta.rows), delta.weights, delta.versions, emit=False)
+
+    def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
+        """The rows of results, which all have the multiplicity 1, in batches of at most ``capacity`` rows."""
+        slot = 0
+        output = np.empty((self.plan.width, capacity), np.int64)
+        lists = np.empty(capacity if self.plan.lists else 0, np.int64)
+        while slot >= 0:
+            with wrapping():
+                slot = kernel.scan(self.arena.words, self.plan.words, slot, output, lists)
+            rows = int(self.arena.words[g.G_OUT])
+            if rows:
+                results = result_rows(self.plan, self._codec, output[:, :rows].copy(), lists)
+                yield results, np.ones(rows, np.int64)
+            lists = self._enough(lists)
+
+    def rows_of(self, groups: Words) -> Rows:
+        """The rows of given groups, references of entries of the directory; O(1) a group and aggregate."""
+        output = np.empty((self.plan.width, groups.shape[0]), np.int64)
+        lists = np.empty(groups.shape[0] if self.plan.lists else 0, np.int64)
+        parts, items = [output[:, :0]], [lists[:0]]
+        begin = listed = 0
+        while begin < groups.shape[0]:
+            with wrapping():
+                begin = group_access.write_groups(self.arena.words, self.plan.words, groups, begin, output, lists)
+            parts.append(self._shifted(output[:, : self.arena.words[g.G_OUT]].copy(), listed))
+            items.append(lists[: self.arena.words[g.G_LISTED]].copy())
+            listed += items[-1].shape[0]
+            lists = self._enough(lists)
+        return result_rows(self.plan, self._codec, np.concatenate(parts, axis=1), np.concatenate(items))
+
+    def count(self) -> int:
+        """Number of groups with rows; of a global aggregation 1."""
+        return int(self.arena.words[g.G_DIRECTORY + D_COUNT])
+
+    def used_words(self, kind: Kind) -> Words:
+        """The words of values of a kind that the state holds, which the codec must keep; in any order.
+
+        Cost: O(state).
+        """
+        found = [np.empty(0, np.int64)]
+        kept = [i for i in range(self.plan.groups) if self.plan.types[i].kind == kind]
+        output = np.empty((self.plan.width, 1 << 12), np.int64)
+        lists, slot = np.empty(0, np.int64), 0
+        while slot >= 0 and kept:
+            with wrapping():
+                slot = kernel.scan(self.arena.words, self.plan.words, slot, output, lists)
+            found.append(output[kept, : self.arena.words[g.G_OUT]].ravel())
+            lists = self._enough(lists)
+        for offset, type_ in self.plan.indexes:
+            slot = 0 if type_.kind == kind else -1
+            out = np.empty(1 << 12, np.int64)
+            while slot >= 0:
+                slot = kernel.index_words(self.arena.words, self.plan.words, slot, offset, out)
+                found.append(out[: self.arena.words[g.G_OUT]].copy())
+                out = self._enough(out)
+        return np.concatenate(found)
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+        return {"arena": self.arena.words}
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of a store with the same plan.
+
+        Raises:
+            StateError: The arrays are not those of a store.
+        """
+        words = arrays.get("arena", np.empty(0, np.int64))
+        if words.shape[0] <= self.plan.header_words or not self.plan.header_words < words[H_BUMP] <= words[H_END]:
+            msg = "the snapshot of an aggregation has no groups in its arena; it is damaged or of another version"
+            raise StateError(msg)
+        self.arena.words = words
+
+    def _lines(self) -> int:
+        return self.plan.groups + sum(1 + line.is_pair for line in self.plan.lines)
+
+    def _values(self, rows: Rows) -> Words:
+        """The lines of words that the kernel reads."""
+        values = np.empty((self._lines(), rows.length), np.int64)
+        for i in range(self.plan.groups):
+            values[i] = rows.codes(i)
+        at = self.plan.groups
+        for line in self.plan.lines:
+            if not line.is_pair:
+                values[at] = rows.codes(line.column)
+                at += 1
+                continue
+            array = rows.arrow(line.column)
+            pairs = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)
+            values[at : at + 2] = pairs[array.offset : array.offset + rows.length].T
+            if array.null_count:
+                values[at + 1][array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
+            at += 2
+        return values
+
+    def _run(self, values: Words, weights: Words, versions: Words, emit: bool) -> tuple[Words, Words]:
+        """Apply rows; the words of the rows of results that went and came, and those of their lists."""
+        pairs = min(self._capacity, max(1, versions.shape[0])) if emit else 1
+        output = np.empty((self.plan.width + 3, 2 * pairs), np.int64)
+        lists = np.empty(pairs if self.plan.lists else 0, np.int64)
+        rows = [output[:, :0]]
+        items = [lists[:0]]
+        dictionaries = self._codec.arrays()
+        names = ("strings.heap", "strings.starts", "strings.lengths", "decimals.heap", "decimals.starts")
+        texts = tuple(dictionaries[name] for name in names)
+        weights, versions = np.ascontiguousarray(weights), np.ascontiguousarray(versions)
+        self.arena.words[[g.G_ROW, g.G_PHASE, g.G_PAIR]] = 0
+        status = NEED_SPACE
+        while status != DONE:
+            plan, state = self.plan.words, self.arena.words
+            with wrapping():
+                status = kernel.maintain(state, plan, values, weights, versions, texts, emit, output, lists)
+            if state[g.G_OUT]:
+                rows.append(self._shifted(output[:, : state[g.G_OUT]].copy(), sum(part.shape[0] for part in items)))
+                items.append(lists[: state[g.G_LISTED]].copy())
+            if status == NEED_SPACE:
+                self.arena.grow()
+            lists = self._enough(lists)
+        return np.concatenate(rows, axis=1), np.concatenate(items)
+
+    def _enough(self, lists: Words) -> Words:
+        """A buffer that holds what the next group needs."""
+        needed = int(self.arena.words[g.G_NEED])
+        self.arena.words[g.G_NEED] = 0
+        return lists if lists.shape[0] >= needed else np.empty(2 * needed, np.int64)
+
+    def _shifted(self, output: Words, begin: int) -> Words:
+        """Rows whose lists begin after those of the calls before."""
+        at = self.plan.groups
+        for call in range(len(self.plan.calls)):
+            result = int(self.plan.words[g.P_RESULTS]) + call * g.RESULT
+            if self.plan.words[result + g.C_KIND] == g.GIVE_LIST:
+                output[at + 1] += begin
+            at += int(self.plan.words[result + g.C_WIDTH])
+        return output
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        check(self.plan, self.arena.words)

@@ -1,0 +1,69 @@
+"""The stores that operators above the joins keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.stores.group_plan import group_plan
+from livejoin.dataflow.stores.groups import AggregateStore
+from livejoin.dataflow.stores.set_operation import SetOperator
+from livejoin.dataflow.stores.top_k import TopKOperator
+from livejoin.plan.operators import Combine, First, Group
+from livejoin.schema import Kind
+from livejoin.state.codec import Codec
+
+Words = npt.NDArray[np.int64]
+
+
+class Store(Protocol):
+    """State that changes by deltas and gives its own."""
+
+    def maintain(self, inputs: Sequence[Delta]) -> Delta:
+        """Apply the changes of all inputs; what changed, net within each version."""
+
+    def load(self, side: int, delta: Delta) -> None:
+        """Apply rows of one input without asking what changed."""
+
+    def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
+        """The rows with their multiplicities, in batches of at most ``capacity`` rows."""
+
+    def count(self) -> int:
+        """Rows with multiplicities."""
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over a state."""
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+
+
+def make_store(plan: Combine | Group | First, codec: Codec) -> Store:
+    """The store of an operator.
+
+    Raises:
+        UnsupportedQueryError: A column of lists is to be compared, or an aggregate is not defined for its argument.
+    """
+    match plan:
+        case Combine():
+            return SetOperator(plan.kind, plan.all, codec, plan.types)
+        case Group():
+            return AggregateStore(group_plan(plan.input.types, plan.groups, plan.calls, plan.is_global), codec)
+        case First():
+            return TopKOperator(plan.keys, plan.limit, plan.offset, codec, plan.types)
+
+
+def used_words(store: Store, kind: Kind) -> Words:
+    """The words of all values of a kind that a store keeps, which the codec must not forget; O(state)."""
+    if isinstance(store, AggregateStore):
+        return store.used_words(kind)
+    assert isinstance(store, (SetOperator, TopKOperator))
+    columns = [i for i, type_ in enumerate(store.types) if type_.kind == kind]
+    return np.concatenate([np.empty(0, np.int64), *(store.column_words(column) for column in columns)])

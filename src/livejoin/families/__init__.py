@@ -1,0 +1,1 @@
+"""Join families: each is one way to maintain a join, from plan to state."""

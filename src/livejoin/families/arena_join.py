@@ -1,0 +1,162 @@
+"""What all joins have in common whose state lies in one arena, behind the records of the base rows.
+
+A join brings rows into its records before the events that name them, and its whole state is the arena: a snapshot is
+that one array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.families.crown.plan import TableUse
+from livejoin.families.sizes import MAX_COUNT, exactly
+from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory import layout as k
+from livejoin.kernels.memory import records
+from livejoin.state.arena import Arena
+
+Words = npt.NDArray[np.int64]
+
+
+class ArenaPlan(Protocol):
+    """What the state needs to know of a plan."""
+
+    @property
+    def words(self) -> Words:
+        """The plan as the kernels read it."""
+
+    @property
+    def header_words(self) -> int:
+        """Words of the arena's header."""
+
+    @property
+    def directories(self) -> tuple[int, ...]:
+        """Where the directories stand in the header."""
+
+    @property
+    def tables(self) -> Sequence[TableUse]:
+        """The tables that it uses."""
+
+
+P = TypeVar("P", bound=ArenaPlan)
+
+
+class ArenaState(Generic[P]):
+    """The records and the state of a join in one arena; mutable.
+
+    Args:
+        plan: The plan.
+    """
+
+    def __init__(self, plan: P) -> None:
+        self.plan = plan
+        first = int(plan.words[k.P_FIRST_TABLE])
+        headers = [int(plan.words[first + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
+        self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
+
+    def load(
+        self,
+        table: int,
+        rows: Words,
+        words: Words,
+        stride: int,
+        first: int,
+        factors: Words | None = None,
+        sources: Words | None = None,
+    ) -> None:
+        """Bring base rows' values into their records, before the events that name them.
+
+        Args:
+            table: Position of the table in the plan.
+            rows: Row ids.
+            words: The base table's rows, flat.
+            stride: Words a base row.
+            first: Offset of a base row's first value.
+            factors: int64 of shape (factors, rows): the values of the table's factors, if it has any.
+            sources: Where each row stands in ``words``, if not under its id.
+        """
+        at = rows if sources is None else sources
+        while records.load(self.arena.words, self.plan.words, table, rows, at, words[first:], stride) == k.NEED_SPACE:
+            self.arena.grow()
+        if factors is not None and factors.shape[0]:
+            records.load_factors(self.arena.words, self.plan.words, table, rows, factors)
+
+    @property
+    def registered(self) -> int:
+        """Atom rows in the state."""
+        return int(self.arena.words[k.H_REGISTERED])
+
+    @property
+    def probes(self) -> int:
+        """Look-ups of keys so far."""
+        return int(self.arena.words[k.H_PROBES])
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+        return {"arena": self.arena.words}
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of a join with the same plan."""
+        self.arena.words = arrays["arena"]
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out and bytes allocated."""
+        return self.arena.used_bytes, self.arena.capacity_bytes
+
+
+class CountKernel(Protocol):
+    """Counts the results in an arena: modulo 2**64, and about as a float."""
+
+    def __call__(self, arena: Words, plan: Words, /) -> tuple[int, float]: ...
+
+
+class ArenaJoin(ArenaState[P]):
+    """A join of which the arena has the result.
+
+    Args:
+        plan: The plan.
+        count: The kernel that counts the results.
+    """
+
+    def __init__(self, plan: P, count: CountKernel) -> None:
+        super().__init__(plan)
+        self._count = count
+
+    def count(self) -> int:
+        """Size of the result with multiplicities, without enumeration.
+
+        Raises:
+            CapacityError: It is beyond 64 bits.
+        """
+        return exactly(self.size())
+
+    def size(self) -> int | float:
+        """As `count`, but about and as a float where the size is beyond 64 bits."""
+        with wrapping():
+            exact, rough = self._count(self.arena.words, self.plan.words)
+        return float(rough) if rough > MAX_COUNT else int(exact)
+
+    @property
+    def weighed(self) -> int:
+        """Changes so far of a multiplicity that stayed positive; only these let one version cancel a result row."""
+        return int(self.arena.words[k.H_WEIGHED])
+
+    def counters(self) -> dict[str, int]:
+        """Work done so far.
+
+        Returns:
+            ``propagated``: rows that entered or left a semi-join view, or tuples that a change reached where there are
+            no such views; ``stopped``: those of them that change nothing further up; ``touched``: counters,
+            annotations and multiplicities that were changed by propagation; ``probes``: look-ups of keys.
+        """
+        header = self.arena.words
+        return {
+            "propagated": int(header[k.H_PROPAGATED]),
+            "stopped": int(header[k.H_STOPPED]),
+            "touched": int(header[k.H_TOUCHED]),
+            "probes": self.probes,
+        }

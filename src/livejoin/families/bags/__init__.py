@@ -1,0 +1,1 @@
+"""Cyclic queries: joins inside bags, a join tree over them."""

@@ -1,0 +1,85 @@
+"""The join of a bag's relations under changes, by change propagation without materialised intermediate results.
+
+Law: after every event, what `maintain` has given adds up to the join of the relations over the rows given so far,
+projected to the attributes that the bag keeps; relations that only filter count once. Cost of an event: O(N^x), where x
+is the fractional edge cover number of the attributes that the changed row does not have; of the state: O(rows).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.families.arena_join import ArenaState
+from livejoin.families.bags.bag_plan import BagJoinPlan
+from livejoin.families.bags.checks import check
+from livejoin.kernels.bag import layout as b
+from livejoin.kernels.bag import maintain as kernel
+from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory import layout as k
+from livejoin.state.derived_table import too_large
+
+Words = npt.NDArray[np.int64]
+
+_OUTPUT_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class BagDelta:
+    """What a bag gains and loses; equal rows may stand several times.
+
+    Args:
+        values: int64 of shape (attributes, n).
+        weights: Changes of the rows' multiplicities.
+        versions: The version of each, ascending.
+    """
+
+    values: Words
+    weights: Words
+    versions: Words
+
+
+class BagJoin(ArenaState[BagJoinPlan]):
+    """State and operations of the join inside a bag; mutable.
+
+    Args:
+        plan: Its plan.
+        name: What messages call it.
+    """
+
+    def __init__(self, plan: BagJoinPlan, name: str) -> None:
+        super().__init__(plan)
+        self._name = name
+
+    def maintain(self, events: Words, capacity: int | None = None) -> BagDelta:
+        """Apply events in order; what the bag gains and loses.
+
+        Args:
+            events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.memory.layout`.
+            capacity: Rows of an output buffer; by default as many as fill a few MB.
+
+        Raises:
+            CapacityError: A multiplicity or the state becomes too large; the state is of no use any more.
+        """
+        lines = self.plan.columns + b.OUTPUT_FIELDS
+        output = np.empty((lines, capacity or max(1024, _OUTPUT_BYTES // (8 * lines))), np.int64)
+        parts = [np.empty((lines, 0), np.int64)]
+        status = k.NEED_SPACE
+        while status != k.DONE:
+            with wrapping():
+                status = kernel.maintain(self.arena.words, self.plan.words, events, output)
+            if status == b.TOO_LARGE:
+                raise too_large(self._name)
+            if status == k.NEED_SPACE:
+                self.arena.grow()
+            if rows := int(self.arena.words[k.H_OUT]):
+                parts.append(output[:, :rows].copy())
+        whole = np.concatenate(parts, axis=1)
+        behind = self.plan.columns
+        return BagDelta(whole[:behind], whole[behind + b.O_WEIGHT], whole[behind + b.O_VERSION])
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        check(self.plan, self.arena.words)

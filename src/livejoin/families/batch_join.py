@@ -1,0 +1,105 @@
+"""A conjunctive query kept by kernels that apply a version as one batch: Dynamic Yannakakis and change propagation.
+
+To its callers it is what `livejoin.families.crown.join.MultiwayJoin` is. The delta of a batch lies in words of its own,
+which are not part of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.families.arena_join import ArenaJoin
+from livejoin.families.chain.plan import ChainPlan
+from livejoin.families.crown.join import OUTPUT_BYTES, SEGMENTS, DeltaChunk
+from livejoin.families.dyn.plan import DynPlan
+from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory import batch_delta as b
+from livejoin.kernels.memory import layout as k
+
+Words = npt.NDArray[np.int64]
+
+_LEAST_DELTA = 1 << 12  # words besides the lists
+_MOST_DELTA = 1 << 20  # words that are kept between two calls
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The kernels of an algorithm.
+
+    Args:
+        maintain: Applies events.
+        scan: Writes the result.
+        count: Counts it.
+        check: Asserts all invariants of a state.
+    """
+
+    maintain: Callable[..., int]
+    scan: Callable[..., tuple[bool, int]]
+    count: Callable[..., tuple[int, float]]
+    check: Callable[[Any, Words], None]
+
+
+class BatchJoin(ArenaJoin[DynPlan | ChainPlan]):
+    """State and operations of one maintained join; mutable.
+
+    Args:
+        plan: The plan.
+        kernels: The kernels that read it.
+    """
+
+    def __init__(self, plan: DynPlan | ChainPlan, kernels: Kernels) -> None:
+        super().__init__(plan, kernels.count)
+        self._kernels = kernels
+        self._cursor = np.zeros(plan.cursor_words, np.int64)
+        self._delta = np.zeros(b.D_LISTS + int(plan.words[b.P_LISTS]) + _LEAST_DELTA, np.int64)
+
+    def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
+        """Apply events, those of one version as a batch; the delta comes in chunks, each a buffer of its own.
+
+        The iterator must be run to its end; until then the state is inside of a version.
+
+        Args:
+            events: int64 of shape (EVENT_FIELDS, n), by version, deletions before insertions within a version.
+            emit: Whether to write the delta.
+            capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
+        """
+        rows_at_most = capacity or max(1024, OUTPUT_BYTES // (8 * max(1, self.plan.columns)))
+        segments = capacity or SEGMENTS
+        if not emit:
+            rows_at_most = segments = 1
+        output = np.empty((self.plan.columns, rows_at_most), np.int64)
+        runs = np.empty((k.RUN_FIELDS, segments), np.int64)
+        status = k.NEED_SPACE
+        while status != k.DONE:
+            with wrapping():
+                arguments = (self.plan.words, events, self._cursor, emit, output, runs)
+                status = self._kernels.maintain(self.arena.words, self._delta, *arguments)
+            if status == k.NEED_SPACE:
+                self.arena.grow()
+            elif status == b.NEED_DELTA:
+                self._delta = np.concatenate([self._delta, np.zeros_like(self._delta)])
+            rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
+            if rows:
+                yield DeltaChunk(output[:, :rows].copy(), *runs[:, :used].copy())
+        if self._delta.shape[0] > _MOST_DELTA:
+            self._delta = np.zeros(_MOST_DELTA, np.int64)
+
+    def scan(self, capacity: int) -> Iterator[Words]:
+        """The result, in buffers of shape (`columns`, up to ``capacity`` rows)."""
+        cursor = np.zeros(self.plan.cursor_words, np.int64)
+        done = False
+        while not done:
+            output = np.empty((self.plan.columns, capacity), np.int64)
+            with wrapping():
+                done, rows = self._kernels.scan(self.arena.words, self.plan.words, cursor, output)
+            if rows:
+                yield output[:, :rows]
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        self._kernels.check(self.plan, self.arena.words)

@@ -1,0 +1,1 @@
+"""A join in cells that are maintained side by side."""

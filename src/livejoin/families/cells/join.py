@@ -1,0 +1,341 @@
+"""A join in cells that are maintained side by side (see `livejoin.families.cells.partition`).
+
+    events -> route -> cell 0: join -> delta \\
+           -> route -> cell 1: join -> delta --> merged delta
+
+To its callers it is what `livejoin.families.crown.join.MultiwayJoin` is. Every cell is a whole join over the rows that
+concern it, with an arena of its own in which it numbers these rows by itself; a cell routes, loads and maintains in one
+task, so that nothing but the merging of segments is left to one thread. Law: the cells' results add up to the result of
+the same join in one piece, and so do their deltas, version by version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.families.cells.merge import halve, merged, sorted_pieces
+from livejoin.families.cells.partition import Partition, TableSplit
+from livejoin.families.cells.rows import CellRows
+from livejoin.families.cells.workers import Workers
+from livejoin.families.crown.join import DeltaChunk
+from livejoin.families.join_access import RowIndexes
+from livejoin.families.join_plan import JoinPlan
+from livejoin.families.sizes import MAX_COUNT
+from livejoin.kernels import route as kernel
+from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory import layout as k
+from livejoin.state.table import BaseTable
+
+Words = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+
+T = TypeVar("T")
+
+LEAST_WORK = 256
+"""With fewer events, or rows to count, all cells run in the caller's thread.
+
+Handing over tasks takes 30 microseconds, as long as 90 events without output, of which another thread saves the half.
+"""
+
+
+class Join(Protocol):
+    """What a cell and its callers need of a join; see `MultiwayJoin`."""
+
+    @property
+    def plan(self) -> JoinPlan: ...
+    def load(
+        self,
+        table: int,
+        rows: Words,
+        words: Words,
+        stride: int,
+        first: int,
+        factors: Words | None = None,
+        sources: Words | None = None,
+    ) -> None: ...
+    def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]: ...
+    def scan(self, capacity: int) -> Iterator[Words]: ...
+    def size(self) -> int | float: ...
+    @property
+    def weighed(self) -> int: ...
+    @property
+    def registered(self) -> int: ...
+    def counters(self) -> dict[str, int]: ...
+    def arrays(self) -> dict[str, Words]: ...
+    def restore(self, arrays: Mapping[str, Words]) -> None: ...
+    def sizes(self) -> tuple[int, int]: ...
+    def _check(self) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Load:
+    """Base rows whose values are to be loaded before the next events; as `MultiwayJoin.load` takes them."""
+
+    rows: Words
+    words: Words
+    stride: int
+    first: int
+    factors: Words | None
+
+
+class CellJoin:
+    """State and operations of one join maintained in cells; mutable. The same interface as `MultiwayJoin`.
+
+    Args:
+        plan: The plan of each cell.
+        partition: How it is split.
+        make: Makes an empty join for a plan.
+        workers: The threads.
+
+    Attributes:
+        cells: The cells.
+    """
+
+    def __init__(
+        self, plan: JoinPlan, partition: Partition, make: Callable[[JoinPlan], Join], workers: Workers
+    ) -> None:
+        self.plan = plan
+        self.cells = [Cell(number, partition, make(plan)) for number in range(partition.cells)]
+        self._workers = workers
+        self._waiting: dict[int, _Load] = {}
+
+    def load(
+        self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words | None = None
+    ) -> None:
+        """Take note of base rows' values, which the cells load with the next events; as `MultiwayJoin.load`."""
+        self._waiting[table] = _Load(rows, words, stride, first, factors)
+
+    def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
+        """Apply events in order; as `MultiwayJoin.maintain`.
+
+        The chunks are in the order of versions; within a version what goes stands before what comes, but for results
+        with annotations. All of them are there before the first is given.
+
+        Raises:
+            CapacityError: A cell becomes too large; the state is of no use any more.
+        """
+        loads = self._loads()
+        tasks = [partial(cell.maintain, loads, events, emit, capacity) for cell in self.cells]
+        parts = self._run(tasks, events.shape[1])
+        yield from merged(parts, bool(self.plan.query.sums))
+
+    def changes(self, events: Words, finish: Callable[[DeltaChunk], T]) -> list[T]:
+        """Apply events of results without annotations; the delta's chunks in order, each made into something else.
+
+        For events of one version the thread of the cell does this, chunk by chunk, while the words are in its cache.
+
+        Args:
+            events: As for `maintain`.
+            finish: What each chunk is made into.
+
+        Raises:
+            CapacityError: As for `maintain`. Also what ``finish`` raises; the state is of no use any more.
+        """
+        loads = self._loads()
+        versions = events[k.V_VERSION]
+        if versions.size and versions[0] != versions[-1]:  # they are ascending
+            tasks = [partial(cell.maintain, loads, events, True, None) for cell in self.cells]
+            pieces = sorted_pieces(self._run(tasks, events.shape[1]), len(self.cells))
+            return self._run([partial(_finished, piece, finish) for piece in pieces], events.shape[1])
+        parts = self._run([partial(cell.changes, loads, events, finish) for cell in self.cells], events.shape[1])
+        return [one for side in (0, 1) for part in parts for one in part[side]]
+
+    def scan(self, capacity: int) -> Iterator[Words]:
+        """Full enumeration with constant delay, a buffer of each cell at a time; as `MultiwayJoin.scan`."""
+        left = [cell.join.scan(capacity) for cell in self.cells]
+        while left:
+            found = self._run([partial(next, one, None) for one in left], self.registered)
+            left = [one for one, words in zip(left, found, strict=True) if words is not None]
+            yield from (words for words in found if words is not None)
+
+    def size(self) -> int | float:
+        """Size of the result with multiplicities; about, as a float, beyond 64 bits. Cost: O(rows)."""
+        total = sum(self._run([cell.join.size for cell in self.cells], self.registered))
+        return float(total) if total > MAX_COUNT else total
+
+    @property
+    def weighed(self) -> int:
+        """As `MultiwayJoin.weighed`."""
+        return sum(cell.join.weighed for cell in self.cells)
+
+    @property
+    def registered(self) -> int:
+        """Atom rows in the state; those of replicated atoms count in every cell."""
+        return sum(cell.join.registered for cell in self.cells)
+
+    def counters(self) -> dict[str, int]:
+        """Work done so far in all cells, as `MultiwayJoin.counters`."""
+        total: dict[str, int] = {}
+        for cell in self.cells:
+            for name, value in cell.join.counters().items():
+                total[name] = total.get(name, 0) + value
+        return total
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+        return {f"cell{cell.number}.{name}": words for cell in self.cells for name, words in cell.arrays().items()}
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of a join with the same plan and partition."""
+        for cell in self.cells:
+            prefix = f"cell{cell.number}."
+            cell.restore({n.removeprefix(prefix): words for n, words in arrays.items() if n.startswith(prefix)})
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out and bytes allocated."""
+        sizes = [cell.sizes() for cell in self.cells]
+        return sum(used for used, _ in sizes), sum(capacity for _, capacity in sizes)
+
+    def _loads(self) -> Mapping[int, _Load]:
+        """The rows that wait to be loaded, once."""
+        loads, self._waiting = self._waiting, {}
+        return loads
+
+    def _run(self, tasks: Sequence[Callable[[], T]], work: int) -> list[T]:
+        """Run a task of each cell, side by side if there is enough work."""
+        return self._workers.run(tasks) if work >= LEAST_WORK else [task() for task in tasks]
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        for cell in self.cells:
+            cell.check()
+
+
+class Cell:
+    """One cell: its join, and for each table the numbers that base rows have in it; see `livejoin.kernels.route`."""
+
+    def __init__(self, number: int, partition: Partition, join: Join) -> None:
+        self.number = number
+        self.join = join
+        self._count = partition.cells
+        self._tables = partition.tables
+        self._homes: list[Numbers] = [np.zeros(0, np.int32) for _ in partition.tables]
+        self._spare: list[Numbers] = [np.zeros(kernel.S_STACK, np.int32) for _ in partition.tables]
+
+    def maintain(
+        self, loads: Mapping[int, _Load], events: Words, emit: bool, capacity: int | None
+    ) -> Sequence[DeltaChunk]:
+        """Apply those of the events that concern the cell; the delta."""
+        chosen = self._take(loads, events)
+        return list(self.join.maintain(chosen, emit, capacity)) if chosen.shape[1] else []
+
+    def changes(
+        self, loads: Mapping[int, _Load], events: Words, finish: Callable[[DeltaChunk], T]
+    ) -> tuple[list[T], list[T]]:
+        """Apply those of the events, of one version, that concern the cell; what goes and what comes."""
+        chosen = self._take(loads, events)
+        sides: tuple[list[T], list[T]] = ([], [])
+        for chunk in self.join.maintain(chosen, emit=True) if chosen.shape[1] else ():
+            for side, half in zip(sides, halve(chunk), strict=True):
+                if half.rows:
+                    side.append(finish(half))
+        return sides
+
+    def rows_of(self, tables: RowIndexes) -> RowIndexes:
+        """The tables as the cell numbers their rows.
+
+        Args:
+            tables: The base tables of the join, and perhaps others.
+        """
+        found: dict[str, CellRows] = {}
+        for use, homes in zip(self.join.plan.tables, self._homes, strict=True):
+            base = tables[use.name.lower()]
+            assert isinstance(base, BaseTable)
+            found[use.name.lower()] = CellRows(base, homes)
+        return found
+
+    def _take(self, loads: Mapping[int, _Load], events: Words) -> Words:
+        """Bring rows into the cell; the events that concern it."""
+        chosen = self._routed(loads, events)
+        for table, load in loads.items():
+            self._load(table, load)
+        return chosen
+
+    def _routed(self, loads: Mapping[int, _Load], events: Words) -> Words:
+        """The events that concern the cell, as its join calls rows and atoms."""
+        rows = np.empty(events.shape[1], np.int64)
+        masks = np.empty(events.shape[1], np.int64)
+        kept = 0
+        for table, load in loads.items():
+            split = self._tables[table]
+            self._make_space(table, load.words.shape[0] // load.stride, events.shape[1])
+            with wrapping():
+                kept += kernel.route(
+                    events,
+                    table,
+                    *_as_words(split),
+                    self.number,
+                    self._count,
+                    load.words[load.first :],
+                    load.stride,
+                    self._homes[table],
+                    self._spare[table],
+                    rows,
+                    masks,
+                )
+        chosen = np.empty((k.EVENT_FIELDS, kept), np.int64)
+        kernel.gather(events, rows, masks, chosen)
+        return chosen
+
+    def _make_space(self, table: int, rows: int, events: int) -> None:
+        """Let the table's base have so many rows, and so many of them leave the cell.
+
+        No more numbers become free than were given out before: all events of a row have the same values and the same
+        atoms, so that no row comes and leaves at once.
+        """
+        homes, spare = self._homes[table], self._spare[table]
+        if homes.shape[0] < rows:
+            self._homes[table] = np.concatenate([homes, np.zeros(rows - homes.shape[0], np.int32)])
+        needed = kernel.S_STACK + min(int(spare[kernel.S_COUNT]) + events, int(spare[kernel.S_ISSUED]))
+        if spare.shape[0] < needed:
+            self._spare[table] = np.concatenate([spare, np.zeros(2 * needed - spare.shape[0], np.int32)])
+
+    def _load(self, table: int, load: _Load) -> None:
+        """Load the values of those rows that concern the cell."""
+        numbers, sources, positions = np.empty((3, load.rows.shape[0]), np.int64)
+        kept = kernel.place(load.rows, self._homes[table], numbers, sources, positions)
+        factors = None if load.factors is None else load.factors.take(positions[:kept], axis=1)
+        self.join.load(table, numbers[:kept], load.words, load.stride, load.first, factors, sources[:kept])
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+        arrays = {f"join.{name}": words for name, words in self.join.arrays().items()}
+        for table, (homes, spare) in enumerate(zip(self._homes, self._spare, strict=True)):
+            arrays[f"homes{table}"] = homes.astype(np.int64)
+            arrays[f"spare{table}"] = spare[: kernel.S_STACK + int(spare[kernel.S_COUNT])].astype(np.int64)
+        return arrays
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of the same cell."""
+        self.join.restore({n.removeprefix("join."): words for n, words in arrays.items() if n.startswith("join.")})
+        self._homes = [arrays[f"homes{table}"].astype(np.int32) for table in range(len(self._tables))]
+        self._spare = [arrays[f"spare{table}"].astype(np.int32) for table in range(len(self._tables))]
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out and bytes allocated."""
+        used, capacity = self.join.sizes()
+        numbers = sum(part.nbytes for part in (*self._homes, *self._spare))
+        return used + numbers, capacity + numbers
+
+    def check(self) -> None:
+        """Assert all invariants; for tests."""
+        self.join._check()
+        for homes, spare in zip(self._homes, self._spare, strict=True):
+            free = spare[kernel.S_STACK : kernel.S_STACK + int(spare[kernel.S_COUNT])]
+            known = np.sort(np.concatenate([homes[homes != 0], free]))
+            assert np.array_equal(known, 1 + np.arange(spare[kernel.S_ISSUED])), "every number is one row's, or free"
+
+
+def _finished(piece: Callable[[], DeltaChunk], finish: Callable[[DeltaChunk], T]) -> T:
+    return finish(piece())
+
+
+def _as_words(split: TableSplit) -> tuple[Words, Words, int]:
+    """How the kernel takes a table's split."""
+    return np.array(split.columns, np.int64), np.array(split.atoms, np.int64), split.replicated

@@ -1,0 +1,134 @@
+"""How a join is split into cells, each maintained by a thread: the rows of one variable's values come to one cell.
+
+This is HyperCube with a single share (Afrati and Ullman, EDBT 2010; Beame, Koutris and Suciu, PODS 2013): atoms with
+the variable are split by its values, the others are replicated in every cell. A combination of rows that join agrees on
+the variable, so it is found in the cell of its value and nowhere else. Law: results with multiplicities are the
+multiset union of the cells' results, for every variable; distinct and annotated results are their disjoint union if the
+variable is an output variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from livejoin.families.crown.plan import TableUse
+from livejoin.query import ConjunctiveQuery
+from livejoin.search.problem import expected_changes
+from livejoin.search.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class TableSplit:
+    """Where the rows of a table go.
+
+    Args:
+        columns: Positions of its columns that carry the partition variable.
+        atoms: For each of them, a word with the bit of every atom that carries the variable there.
+        replicated: A word with the bits of the atoms that do not have the variable, whose rows go to all cells.
+    """
+
+    columns: tuple[int, ...]
+    atoms: tuple[int, ...]
+    replicated: int
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A join in cells.
+
+    Args:
+        cells: Their number, at least 2.
+        variable: The variable whose values split it.
+        replicated: Positions of the atoms that do not have it.
+        tables: How each table of the plan is split, in the plan's order.
+    """
+
+    cells: int
+    variable: str
+    replicated: tuple[int, ...]
+    tables: tuple[TableSplit, ...]
+
+
+def partition(
+    query: ConjunctiveQuery, tables: Sequence[TableUse], cells: int, statistics: Statistics
+) -> Partition | None:
+    """Split a join into cells, by `partition_variable`.
+
+    Args:
+        query: The query.
+        tables: The tables of its plan.
+        cells: How many cells, at least 2.
+        statistics: What is known of the tables.
+
+    Returns:
+        The partition; None if there is no variable by which the cells' results may be put together.
+    """
+    variable = partition_variable(query, cells, statistics)
+    if variable is None:
+        return None
+    replicated = tuple(i for i, atom in enumerate(query.atoms) if variable not in atom.variables)
+    return Partition(cells, variable, replicated, tuple(_split(query, use, variable) for use in tables))
+
+
+def partition_variable(query: ConjunctiveQuery, cells: int, statistics: Statistics) -> str | None:
+    """The variable that leaves the least work in the busiest cell; None if none is allowed.
+
+    The work of an atom is its expected changes: all of them where it is replicated, else the share of a cell, which is
+    no less than that of one value. Enumeration is split by every variable. Among equals fewer replicated rows decide,
+    then the order of the variables in the query. Cost: O(variables * atoms).
+
+    """
+    variables = list(dict.fromkeys(v for atom in query.atoms for v in atom.variables))
+    allowed = [v for v in variables if query.free is None or v in query.free]
+    if not allowed:
+        return None
+    changes = expected_changes(query, statistics)
+    rows = [statistics.of(atom.table.name).rows.value or 1.0 for atom in query.atoms]
+
+    def cost(variable: str) -> tuple[float, float]:
+        share = max(1 / cells, 1 / _values(query, variable, statistics))
+        left = [share if variable in atom.variables else 1.0 for atom in query.atoms]
+        work = sum(c * s for c, s in zip(changes, left, strict=True))
+        return work, sum(r * s for r, s in zip(rows, left, strict=True))
+
+    return min(allowed, key=cost)
+
+
+def whole_because(query: ConjunctiveQuery) -> str:
+    """Why `partition` gives None for a query."""
+    if any(atom.variables for atom in query.atoms):
+        return "the output has no variable by which the results of cells could be told apart"
+    return "the query uses no column by which rows could be split"
+
+
+def _values(query: ConjunctiveQuery, variable: str, statistics: Statistics) -> float:
+    """The most distinct values that some atom is known to have in a variable; many if nothing is known."""
+    found = []
+    for atom in query.atoms:
+        if variable in atom.variables:
+            column = atom.column_of(variable)
+            if atom.table.columns[column].type.kind == "boolean":
+                return 2.0
+            known = statistics.of(atom.table.name).distinct_of((column,)).value
+            if known is not None:
+                found.append(known)
+    return max(1.0, *found) if found else float("inf")
+
+
+def _split(query: ConjunctiveQuery, use: TableUse, variable: str) -> TableSplit:
+    """Where the rows of a table go if a variable splits the join."""
+    by_column: dict[int, int] = {}
+    replicated = 0
+    for position, atom in _atoms_over(query, use.name):
+        if variable in query.atoms[position].variables:
+            column = query.atoms[position].column_of(variable)
+            by_column[column] = by_column.get(column, 0) | atom
+        else:
+            replicated |= atom
+    return TableSplit(tuple(by_column), tuple(by_column.values()), replicated)
+
+
+def _atoms_over(query: ConjunctiveQuery, table: str) -> Iterator[tuple[int, int]]:
+    """The atoms over a table: their positions and their bits."""
+    return ((i, 1 << i) for i, atom in enumerate(query.atoms) if atom.table.name == table)

@@ -1,0 +1,1 @@
+"""Change propagation: a chain of binary joins whose results are kept."""

@@ -1,0 +1,21 @@
+"""Standard change propagation as an operator: binary joins whose results are all kept, as an honest baseline.
+
+Law: after every version each store of the chain is the join of its atoms, projected to what is needed, and the last one
+is the query's result. Cost of a change: that of the rows that it makes in all stores; of reading: the result's rows; of
+the state: all rows of all stores, which may be polynomially more than the base rows. CROWN and DYN are measured against
+this (CROWN, section 1; DYN, section 5).
+"""
+
+from __future__ import annotations
+
+from livejoin.families.batch_join import BatchJoin, Kernels
+from livejoin.families.chain.checks import check
+from livejoin.families.chain.plan import ChainPlan
+from livejoin.kernels.chain import maintain as binary_join
+
+_KERNELS = Kernels(binary_join.maintain, binary_join.scan, binary_join.count, check)
+
+
+def change_propagation(plan: ChainPlan) -> BatchJoin:
+    """An empty chain of joins."""
+    return BatchJoin(plan, _KERNELS)

@@ -1,0 +1,1 @@
+"""CROWN: change propagation over a generalized join tree."""

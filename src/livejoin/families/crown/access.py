@@ -1,0 +1,265 @@
+"""Access to the results of the join-tree plan.
+
+By rank as `livejoin.families.ranks`. By values: these determine the row of every connex node, and the values are a
+result if and only if each of these rows is in its semi-join view. A row of an atom is found in the index of its base
+table, one probe an atom, if the query uses all columns of the table or its primary key; a derived row in its directory.
+Of other atoms, which stand for several base rows, those are added up that agree in the columns of the query, among the
+rows with the widest key that a tree edge has: O(rows with this key).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.errors import CapacityError, ReadError
+from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.join_access import RowIndexes, Values
+from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
+from livejoin.kernels.crown import ranks as kernel
+from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory import layout as k
+from livejoin.kernels.memory import look_up
+from livejoin.state.derived_table import BagTable
+
+Words = npt.NDArray[np.int64]
+
+_KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
+_MAX_MULTIPLICITY = 9.0e18
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A tree edge at which the rows of an atom are grouped by a key.
+
+    Args:
+        variables: The key.
+        directory: Its directory, 0 for the one group of the root.
+        key: Offset of the key in an entry.
+        block: From an entry to the reference of the rows' block.
+        length: From an entry to the word that has their number in its upper half.
+        only: Whether all rows of the block are in the semi-join view.
+    """
+
+    variables: tuple[str, ...]
+    directory: int
+    key: int
+    block: int
+    length: int
+    only: bool
+
+
+class TreeAccess:
+    """The results of a join tree as they are now.
+
+    Args:
+        plan: The plan.
+        arena: The arena's words.
+        tables: The tables of its atoms.
+    """
+
+    def __init__(self, plan: PhysicalPlan, arena: Words, tables: RowIndexes) -> None:
+        self._plan = plan
+        self._arena = arena
+        self._tables = tables
+        self._ranks = Ranks(_rank_plan(plan), arena, _KERNELS)
+        self.needed = plan.query.variables if plan.query.free is None else plan.query.free
+
+    def total(self) -> int:
+        return self._ranks.total
+
+    def results(self, ranks: Words) -> Words:
+        return self._ranks.results(ranks)
+
+    def find(self, values: Values, length: int) -> tuple[Words, Words]:
+        plan = self._plan
+        bag = plan.query.free is None
+        times = np.ones(length, np.int64)
+        rough = np.ones(length)
+        rows: dict[int, Words] = {}
+        for position, node in enumerate(plan.nodes):
+            if not node.connex or (bag and node.atom is None):
+                continue
+            if node.atom is None:
+                found, rows[position] = self._derived(position, values, length)
+            elif plan.query.is_distinct(node.atom):
+                found, rows[position] = self._row(position, node.atom, values, length)
+            else:
+                found = self._group(position, node.atom, values, length)
+            times *= found if bag else found > 0
+            rough *= found if bag else 1
+        if rough.max(initial=0) > _MAX_MULTIPLICITY:
+            msg = f"a row stands about {rough.max():.3g} times in the result, more than 64 bits count"
+            raise CapacityError(msg)
+        if not plan.query.sums:
+            return times, no_annotations(length)
+        there = np.flatnonzero(times)
+        annotations = np.zeros((int(plan.words[k.P_WORDS]), length), np.int64)
+        annotations[:, there] = self._ranks.annotations(np.array([rows[step][there] for step in _order(plan)]))
+        return times, annotations
+
+    def _derived(self, position: int, values: Values, length: int) -> tuple[Words, Words]:
+        """Whether the derived rows with some values are in ``V_s``, and the rows."""
+        at = self._plan.node_offsets[position]
+        directory, key = self._plan.words[[at + k.N_ROWS_DIRECTORY, at + k.N_ROWS_KEY]].tolist()
+        rows = self._entries(directory, key, self._plan.nodes[position].variables, values, length)
+        there = np.flatnonzero(rows)
+        found = np.zeros(length, np.int64)
+        found[there] = self._is_whole(position, rows[there])
+        return found, rows
+
+    def _row(self, position: int, atom: int, values: Values, length: int) -> tuple[Words, Words]:
+        """The multiplicities of an atom's rows with some values, of which there is one at most, and the rows."""
+        m = self._arena
+        place = _place(self._plan, position)
+        index = self._tables[self._plan.query.atoms[atom].table.name.lower()]
+        if place.key is None:
+            ids = index.find(_matrix(place.variables, values, length))
+        else:
+            assert not isinstance(index, BagTable)  # whose rows are found by all columns
+            ids = index.find_key(_matrix(place.key, values, length))
+        there = np.flatnonzero(ids >= 0)
+        ids = ids[there]
+        found = m[m[place.header + k.T_CHUNKS] + (ids >> k.CHUNK_BITS)] + (ids & (k.CHUNK_ROWS - 1)) * place.stride
+        rows, times = np.zeros((2, length), np.int64)
+        rows[there] = found
+        times[there] = (m[found + place.state] >> k.COUNTER_BITS) * self._is_whole(position, found)
+        if place.key is not None:
+            for offset, variable in zip(place.offsets, place.variables, strict=True):
+                times *= (rows != 0) & (m[rows + offset] == values[variable])
+        return times, rows
+
+    def _group(self, position: int, atom: int, values: Values, length: int) -> Words:
+        """How often an atom has rows with some values, of which there may be several."""
+        plan, m = self._plan, self._arena
+        used = plan.query.atoms[atom]
+        edge = _widest_edge(plan, position)
+        others = [v for v in used.variables if v not in edge.variables]
+        if others and not edge.variables:
+            msg = (
+                f"the query does not use all columns of {used.table.name!r}, which has no primary key among those that "
+                f"it uses, and nothing is joined to {used.alias!r} by which its rows could be found; use all columns "
+                "or declare a primary key, or ask a view with COUNT(*) and GROUP BY these columns"
+            )
+            raise ReadError(msg)
+        entries = np.full(length, k.H_ROOT)
+        if edge.directory:
+            entries = self._entries(edge.directory, edge.key, edge.variables, values, length)
+        there = np.flatnonzero(entries)
+        blocks = m[entries[there] + edge.block] & k.REF_MASK
+        lengths = m[entries[there] + edge.length] >> 32
+        found = np.zeros(length, np.int64)
+        if not others and edge.only and m[k.H_DUPLICATES] == 0:
+            found[there] = lengths
+            return found
+        table = next(use for use in plan.tables if atom in use.atoms)
+        offsets = np.array([table.columns.index(used.column_of(v)) for v in others], np.int64)
+        sums = np.empty(there.shape[0], np.int64)
+        given = np.ascontiguousarray(_matrix(others, values, length)[:, there])
+        with wrapping():
+            node = plan.node_offsets[position]
+            look_up.sum_block(m, plan.words, node, blocks, lengths, offsets, given, sums)
+        found[there] = sums
+        return found
+
+    def _entries(self, directory: int, key: int, variables: tuple[str, ...], values: Values, length: int) -> Words:
+        """The entries of keys in a directory, 0 where there is none."""
+        entries = np.empty(length, np.int64)
+        with wrapping():
+            look_up.find_entries(self._arena, directory, key, _matrix(variables, values, length), entries)
+        return entries
+
+    def _is_whole(self, position: int, rows: Words) -> npt.NDArray[np.bool_]:
+        """Whether rows have a partner in every child, and so are in ``V_s``."""
+        at = self._plan.node_offsets[position]
+        counters = self._arena[rows + int(self._plan.words[at + k.N_STATE])] & k.COUNTER_MASK
+        whole: npt.NDArray[np.bool_] = counters == len(self._plan.nodes[position].children)
+        return whole
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the rows of an atom are.
+
+    Args:
+        header: Reference of the header of its table's records.
+        stride: Words a record.
+        state: Offset of the word STATE in it.
+        variables: The atom's variables.
+        offsets: The offset of each of them in a record.
+        key: The variables of the table's primary key, if that is what rows are found by; None if it is all columns.
+    """
+
+    header: int
+    stride: int
+    state: int
+    variables: tuple[str, ...]
+    offsets: tuple[int, ...]
+    key: tuple[str, ...] | None
+
+
+@lru_cache(maxsize=256)
+def _place(plan: PhysicalPlan, position: int) -> _Place:
+    atom = plan.nodes[position].atom
+    assert atom is not None
+    used = plan.query.atoms[atom]
+    table = next(i for i, use in enumerate(plan.tables) if atom in use.atoms)
+    at = int(plan.words[k.P_FIRST_TABLE]) + table * k.PLAN_TABLE
+    header, stride = plan.words[[at + k.PT_HEADER, at + k.PT_STRIDE]].tolist()
+    key = None
+    if len(used.columns) < len(used.table.columns):
+        key = tuple(used.variables[used.columns.index(column)] for column in used.table.primary_key)
+    return _Place(
+        header,
+        stride,
+        int(plan.words[plan.node_offsets[position] + k.N_STATE]),
+        used.variables,
+        tuple(plan.tables[table].columns.index(column) for column in used.columns),
+        key,
+    )
+
+
+def _matrix(variables: tuple[str, ...] | list[str], values: Values, length: int) -> Words:
+    """The words of variables, of shape (variables, length), C order."""
+    return np.array([values[v] for v in variables], np.int64).reshape(len(variables), length)
+
+
+@lru_cache(maxsize=256)
+def _rank_plan(plan: PhysicalPlan) -> RankPlan:
+    program = int(plan.words[k.P_FULL])
+    steps = int(plan.words[program + k.G_DEPTHS]) - 1
+    annotation = int(plan.words[k.P_WORDS])
+    outputs = program_outputs(plan.words, program + k.G_OUTER, 1, steps - 1)
+    return RankPlan(plan.words, steps, outputs, annotation, 2 * annotation)
+
+
+@lru_cache(maxsize=256)
+def _order(plan: PhysicalPlan) -> tuple[int, ...]:
+    """The nodes in the order of the steps of the full enumeration."""
+    at = int(plan.words[plan.words[k.P_FULL] + k.G_STEPS])
+    steps = plan.words[at : at + _rank_plan(plan).steps * k.STEP].reshape(-1, k.STEP)
+    return tuple(plan.node_offsets.index(int(node)) for node in steps[:, k.STEP_NODE])
+
+
+@lru_cache(maxsize=256)
+def _widest_edge(plan: PhysicalPlan, position: int) -> _Edge:
+    """The tree edge of an atom's node whose key has most variables."""
+    words, node, at = plan.words, plan.nodes[position], plan.node_offsets[position]
+    if node.parent is None:
+        edges = [_Edge((), 0, 0, k.S_BLOCK, k.S_LEN, True)]
+    elif words[at + k.N_LINKED]:
+        directory, key = words[[at + k.N_DIRECTORY, at + k.N_ENTRY_KEY]].tolist()
+        edges = [_Edge(node.key, directory, key, k.S_BLOCK, k.S_LEN, True)]
+    else:
+        above = plan.node_offsets[node.parent]
+        directory, key = words[[above + k.N_ROWS_DIRECTORY, above + k.N_ROWS_KEY]].tolist()
+        slot = k.SLOT * int(words[at + k.N_INDEX])
+        edges = [_Edge(node.key, directory, key, slot + k.S_BLOCK, slot + k.S_LEN, True)]
+    for child in node.children:
+        below = plan.node_offsets[child]
+        directory, key = words[[below + k.N_DIRECTORY, below + k.N_ENTRY_KEY]].tolist()
+        edges.append(_Edge(plan.nodes[child].key, directory, key, k.E_PARENT_BLOCK, k.E_PARENTS, False))
+    return max(edges, key=lambda edge: len(edge.variables))

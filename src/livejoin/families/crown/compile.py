@@ -1,0 +1,245 @@
+"""From a query and a join tree to a physical plan: where everything lies, as one array of words for the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from livejoin.families.crown.enumeration import enumeration_steps
+from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.crown.structure import PlanNode, plan_nodes
+from livejoin.families.plan_words import PlanWords, place_directories
+from livejoin.families.record_layout import factor_triples, lay_out_records
+from livejoin.kernels.memory import layout as k
+from livejoin.query import ColumnRef, ConjunctiveQuery
+from livejoin.theory.trees.join_tree import JoinTree
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Offsets of one node's words in its rows."""
+
+    state: int
+    up: int
+    link: int
+    touch: int
+    key: int = 0
+
+
+def compile_plan(query: ConjunctiveQuery, tree: JoinTree, live: bool) -> PhysicalPlan:
+    """Lay out a plan. Cost: O(nodes squared) words.
+
+    Args:
+        query: The query.
+        tree: A generalized join tree over the query's atoms, free-connex for the query's output variables.
+        live: Whether the view keeps live views.
+    """
+    nodes = plan_nodes(tree, query.free, [query.is_distinct(a) for a in range(len(query.atoms))])
+    return _Compiler(query, tree, live, nodes).compile()
+
+
+class _Compiler:
+    """Lays out one plan; the parts of the arena's header are handed out as it goes."""
+
+    def __init__(self, query: ConjunctiveQuery, tree: JoinTree, live: bool, nodes: tuple[PlanNode, ...]) -> None:
+        self.query, self.tree, self.live, self.nodes = query, tree, live, nodes
+        self.widths = [2 if product.wide else 1 for product in query.sums]
+        self.annotation = sum(self.widths)
+        self.frame = k.FRAME + self.annotation
+        self.out = PlanWords(k.PLAN_HEADER)
+        self.node_at = [self.out.put([0] * k.PLAN_NODE) for _ in nodes]
+        self.node_of_atom = {node.atom: i for i, node in enumerate(nodes) if node.atom is not None}
+        self.records = lay_out_records(query, [self._own(self.node_of_atom[a]) for a in range(len(query.atoms))])
+        self.tables, self.table_of_atom = self.records.tables, self.records.table_of
+        self.layouts = [
+            self._lay_out_derived(i) if node.atom is None else self._lay_out_atom(i, self.records.own[node.atom])
+            for i, node in enumerate(nodes)
+        ]
+        arena = k.H_STACK + self.frame * (len(nodes) + 1)
+        self.table_headers = [arena + t * k.TABLE for t in range(len(self.tables))]
+        arena += k.TABLE * len(self.tables)
+        self.directory_of, self.header_words = place_directories([(n.children, n.inline) for n in nodes], arena)
+
+    def compile(self) -> PhysicalPlan:
+        """The finished plan."""
+        out, nodes = self.out, self.nodes
+        for i in range(len(nodes)):
+            out.words[self.node_at[i] : self.node_at[i] + k.PLAN_NODE] = self._descriptor(i)
+        table_words: list[int] = []
+        for use, header in zip(self.tables, self.table_headers, strict=True):
+            atoms = out.put([self.node_at[self.node_of_atom[a]] for a in use.atoms])
+            values = out.put(list(use.columns))
+            table_words += [header, use.stride, len(use.atoms), atoms, len(use.columns), values]
+        connex = [self.node_at[i] for i in range(len(nodes)) if nodes[i].connex]
+        out.words[k.P_NODES] = len(nodes)
+        out.words[k.P_FIRST_NODE] = self.node_at[0]
+        out.words[k.P_TABLES] = len(self.tables)
+        out.words[k.P_FIRST_TABLE] = out.put(table_words)
+        out.words[k.P_HEAD] = len(self.query.head)
+        out.words[k.P_LIVE] = int(self.live)
+        out.words[k.P_FULL] = self._program(None)
+        out.words[k.P_CONNEX] = len(connex)
+        out.words[k.P_POSTORDER] = out.put(connex[::-1])
+        out.words[k.P_MODE] = k.BAG if self.query.free is None else k.RING if self.query.sums else k.SET
+        out.words[k.P_WORDS] = self.annotation
+        out.words[k.P_COMPONENTS] = len(self.widths)
+        out.words[k.P_WIDTHS] = out.put(self.widths)
+        out.words[k.P_FRAME] = self.frame
+        out.words[k.P_LEVEL] = k.LEVEL - 1 + max(1, self.annotation)
+        return PhysicalPlan(
+            query=self.query,
+            tree=self.tree,
+            live=self.live,
+            words=np.array(out.words, dtype=np.int64),
+            nodes=nodes,
+            tables=self.tables,
+            header_words=self.header_words,
+            directories=tuple(dict.fromkeys(self.directory_of.values())),
+            node_offsets=tuple(self.node_at),
+        )
+
+    def _own(self, i: int) -> int:
+        """Words of an atom in the records of its table: state, way up, links to its children, and touch."""
+        return 2 + len(self.nodes[i].children) + self._has_touch(i)
+
+    def _lay_out_atom(self, i: int, own: int) -> _Layout:
+        return _Layout(own, own + 1, own + 2, own + 2 + len(self.nodes[i].children))
+
+    def _has_touch(self, i: int) -> bool:
+        """Whether the annotation of a node's rows can change while they have results."""
+        node = self.nodes[i]
+        outside = any(not self.nodes[c].connex for c in node.children)
+        return bool(self.query.sums) and self.live and node.connex and (outside or node.atom is not None)
+
+    def _lay_out_derived(self, i: int) -> _Layout:
+        node = self.nodes[i]
+        state = k.SLOT * node.inline
+        links = state + 2
+        touch = links + len(node.children) - node.inline
+        return _Layout(state, state + 1, links - node.inline, touch, touch + self._has_touch(i))
+
+    def _key_of(self, i: int) -> int:
+        """Offset of the variables in the rows of a derived node."""
+        return self.layouts[i].key
+
+    def _offset(self, node: int, variable: str) -> int:
+        """Where a node's rows hold the value of a variable."""
+        atom = self.nodes[node].atom
+        if atom is None:
+            return self._key_of(node) + self.nodes[node].variables.index(variable)
+        return self.tables[self.table_of_atom[atom]].columns.index(self.query.atoms[atom].column_of(variable))
+
+    def _weights(self, i: int) -> int:
+        """From a node's slot to its annotation; a connex node has none."""
+        node = self.nodes[i]
+        if self.annotation <= 1 or node.connex or node.parent is None:
+            return k.S_WEIGHT
+        parent = self.nodes[node.parent]
+        index = parent.children.index(i)
+        if index >= parent.inline:
+            return k.E_KEY + len(node.key)
+        behind = self._key_of(node.parent) + len(parent.variables)
+        outside = sum(not self.nodes[c].connex for c in parent.children[:index])
+        return behind + outside * self.annotation - k.SLOT * index
+
+    def _descriptor(self, i: int) -> list[int]:
+        node, layout, out = self.nodes[i], self.layouts[i], self.out
+        words = [0] * k.PLAN_NODE
+        words[k.N_ATOM] = int(node.atom is not None)
+        words[k.N_PARENT] = -1 if node.parent is None else self.node_at[node.parent]
+        words[k.N_CHILDREN] = len(node.children)
+        words[k.N_CHILD_LIST] = out.put([self.node_at[c] for c in node.children])
+        words[k.N_STATE], words[k.N_UP], words[k.N_LINK] = layout.state, layout.up, layout.link
+        words[k.N_INLINE] = node.inline
+        words[k.N_CONNEX] = int(node.connex)
+        words[k.N_TOUCH] = layout.touch if self._has_touch(i) else -1
+        words[k.N_WEIGHT] = self._weights(i)
+        if node.atom is None:
+            annotated = sum(not self.nodes[c].connex for c in node.children[: node.inline])
+            extra = annotated * self.annotation if self.annotation > 1 else 0
+            words[k.N_ROWS_DIRECTORY] = self.directory_of[node.children[0]]
+            words[k.N_ROWS_KEY] = self._key_of(i)
+            words[k.N_ROWS_WIDTH] = len(node.variables)
+            words[k.N_ROWS_ENTRY] = self._key_of(i) + len(node.variables) + extra
+        else:
+            words[k.N_TABLE] = self.table_of_atom[node.atom]
+            words[k.N_BIT] = node.atom
+            triples = factor_triples(self.query, self.records, node.atom)
+            words[k.N_FACTORS] = len(triples)
+            words[k.N_FACTOR_LIST] = out.put([word for triple in triples for word in triple])
+            chain = self._chain(i)
+            pairs = [(self.node_at[a], out.put([self._offset(i, v) for v in self.nodes[a].variables])) for a in chain]
+            words[k.N_CHAIN] = len(chain)
+            words[k.N_CHAIN_LIST] = out.put([w for pair in pairs for w in pair])
+        if node.parent is not None:
+            parent = self.nodes[node.parent]
+            words[k.N_INDEX] = parent.children.index(i)
+            words[k.N_DIRECTORY] = self.directory_of[i]
+            words[k.N_KEY_WIDTH] = len(node.key)
+            words[k.N_KEY] = out.put([self._offset(i, v) for v in node.key])
+            if words[k.N_INDEX] >= parent.inline:
+                words[k.N_LINKED] = 1
+                extra = self.annotation if self.annotation > 1 and not node.connex else 0
+                words[k.N_ENTRY_KEY] = k.E_KEY
+                words[k.N_ENTRY] = k.E_KEY + len(node.key) + extra
+                words[k.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.key])
+        words[k.N_PROGRAM] = self._program(i) if node.connex else 0
+        return words
+
+    def _chain(self, i: int) -> list[int]:
+        """The derived nodes above an atom over inline edges, from the top."""
+        chain: list[int] = []
+        parent = self.nodes[i].parent
+        while parent is not None and self.nodes[parent].children.index(i) < self.nodes[parent].inline:
+            chain.append(parent)
+            i, parent = parent, self.nodes[parent].parent
+        return chain[::-1]
+
+    def _program(self, begin: int | None) -> int:
+        """The enumeration program from a node, or of the full enumeration for None."""
+        order, steps = enumeration_steps(self.query, self.nodes, begin)
+        depth_of = {node: depth for depth, node in enumerate(order) if node is not None}
+        words: list[int] = []
+        for kind, node, source in steps:
+            from_node = order[source]
+            where, shift = 0, 0
+            if kind in (k.STEP_UP_LINKED, k.STEP_UP_INLINE):
+                assert from_node is not None
+                where = self.layouts[from_node].up
+                shift = k.SLOT * self.nodes[node].children.index(from_node)
+            elif kind == k.STEP_DOWN_LINKED:
+                assert from_node is not None
+                where = self.layouts[from_node].link + self.nodes[from_node].children.index(node)
+            elif kind == k.STEP_DOWN_INLINE:
+                assert from_node is not None
+                where = k.SLOT * self.nodes[from_node].children.index(node)
+            counts = self.query.free is None and self.nodes[node].atom is not None
+            state = self.layouts[node].state if counts else -1
+            words += [kind, source, where, state, shift, self.node_at[node]]
+        outer: list[int] = []
+        inner: list[int] = []
+        for column, ref in enumerate(self.query.head):
+            depth, where = self._source(ref, depth_of)
+            if depth == len(order) - 1 and depth > 0:
+                inner += [column, where]
+            else:
+                outer += [column, depth, where]
+        out = self.out
+        at = out.put([0] * k.PROGRAM)
+        out.words[at + k.G_DEPTHS] = len(order)
+        out.words[at + k.G_STEPS] = out.put(words)
+        out.words[at + k.G_OUTER] = len(outer) // 3
+        out.words[at + k.G_OUTER_LIST] = out.put(outer)
+        out.words[at + k.G_INNER] = len(inner) // 2
+        out.words[at + k.G_INNER_LIST] = out.put(inner)
+        return at
+
+    def _source(self, ref: ColumnRef, depth_of: dict[int, int]) -> tuple[int, int]:
+        """Depth of the node that gives a head column, and the offset in its rows."""
+        node = self.node_of_atom[ref.atom]
+        if self.nodes[node].connex:
+            return depth_of[node], self.tables[self.table_of_atom[ref.atom]].columns.index(ref.column)
+        variable = self.query.variable(ref)
+        node = min((n for n in depth_of if variable in self.nodes[n].variables), key=lambda n: depth_of[n])
+        return depth_of[node], self._offset(node, variable)

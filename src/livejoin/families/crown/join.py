@@ -1,0 +1,129 @@
+"""The multiway join operator: a conjunctive query maintained by the join-tree plan (CROWN, sections 4, 5 and 7.3).
+
+The query is full with multiplicities, or free-connex with distinct results, or that with annotated results. Law: after
+every event, what `scan` enumerates is the query's result over the rows given so far, and the deltas of
+`maintain` add up to it. Cost of an event: O(enclosureness of the change sequence with respect to the tree), amortised
+(Theorem 6.6); of a result row: O(1); of the state: O(rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.families.arena_join import ArenaJoin
+from livejoin.families.crown.checks import check
+from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.kernels.crown import count as counting
+from livejoin.kernels.crown import maintain as kernel
+from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory import layout as k
+
+Words = npt.NDArray[np.int64]
+
+OUTPUT_BYTES = 4 << 20
+SEGMENTS = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class DeltaChunk:
+    """A piece of a delta.
+
+    Args:
+        words: int64 of shape (head columns and words of an annotation, rows): the base columns in the query's head, a
+            row as often as its multiplicity.
+        starts: First row of each segment; a segment's rows have one version and one sign.
+        versions: Version of each segment.
+        signs: +1 or -1 of each segment.
+    """
+
+    words: Words
+    starts: Words
+    versions: Words
+    signs: Words
+
+    @property
+    def rows(self) -> int:
+        """Rows of the chunk."""
+        return int(self.words.shape[1])
+
+    def lengths(self) -> Words:
+        """Rows of each segment."""
+        lengths = np.empty_like(self.starts)
+        np.subtract(self.starts[1:], self.starts[:-1], out=lengths[:-1])
+        lengths[-1:] = self.rows - self.starts[-1:]
+        return lengths
+
+
+class MultiwayJoin(ArenaJoin[PhysicalPlan]):
+    """State and operations of one maintained join; mutable.
+
+    Args:
+        plan: The physical plan.
+    """
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        super().__init__(plan, counting.count)
+        self._cursor = np.zeros(plan.cursor_words, np.int64)
+        self._output = np.empty((plan.columns, 0), np.int64)
+        self._runs = np.empty((k.RUN_FIELDS, 0), np.int64)
+
+    def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
+        """Apply events in order; the delta comes in chunks, each a buffer of its own.
+
+        The iterator must be run to its end; until then the state is between two events.
+
+        Args:
+            events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.memory.layout`.
+            emit: Whether to enumerate the delta; needs live views.
+            capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
+        """
+        rows_at_most = capacity or max(1024, OUTPUT_BYTES // (8 * max(1, self.plan.columns)))
+        segments = capacity or SEGMENTS
+        if not emit:
+            rows_at_most = segments = 1
+        status = k.NEED_SPACE
+        while status != k.DONE:
+            output, runs = self._buffers(rows_at_most, segments)
+            with wrapping():
+                arguments = (self.arena.words, self.plan.words, events, self._cursor, emit, output, runs)
+                status = kernel.maintain(*arguments)
+            if status == k.NEED_SPACE:
+                self.arena.grow()
+            rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
+            if rows:
+                words = output[:, :rows].copy() if 2 * rows < rows_at_most else self._hand_over(rows)
+                yield DeltaChunk(words, *runs[:, :used].copy())
+
+    def _buffers(self, rows: int, segments: int) -> tuple[Words, Words]:
+        """The output buffers of the last run if they have this size, else new ones."""
+        if self._output.shape[1] != rows:
+            self._output = np.empty((self.plan.columns, rows), np.int64)
+        if self._runs.shape[1] != segments:
+            self._runs = np.empty((k.RUN_FIELDS, segments), np.int64)
+        return self._output, self._runs
+
+    def _hand_over(self, rows: int) -> Words:
+        """The output buffer, which now belongs to the caller."""
+        words = self._output[:, :rows]
+        self._output = np.empty((self.plan.columns, 0), np.int64)
+        return words
+
+    def scan(self, capacity: int) -> Iterator[Words]:
+        """Full enumeration with constant delay, in buffers of shape (`columns`, up to ``capacity`` rows)."""
+        cursor = np.zeros(self.plan.cursor_words, np.int64)
+        cursor[k.CURSOR_HEADER + k.C_WEIGHT + self.plan.components] = 1
+        done = False
+        while not done:
+            output = np.empty((self.plan.columns, capacity), np.int64)
+            with wrapping():
+                done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
+            if rows:
+                yield output[:, :rows]
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        check(self.plan, self.arena.words)

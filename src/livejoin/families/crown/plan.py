@@ -1,0 +1,89 @@
+"""Physical plans: where everything lies, as one array of 64-bit words for the kernels.
+
+The plan is derived from the query and the tree alone, so it is never stored with the state: the same query gives the
+same plan again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from livejoin.families.crown.structure import PlanNode
+from livejoin.kernels.memory import layout as k
+from livejoin.query import ConjunctiveQuery
+from livejoin.theory.trees.join_tree import JoinTree
+
+
+@dataclass(frozen=True)
+class TableUse:
+    """How a view uses a base table.
+
+    Args:
+        name: The table.
+        columns: Positions of the base columns that the view's records hold, in record order.
+        atoms: Positions of the query's atoms over the table.
+        stride: Words a record.
+        factors: DuckDB expressions over the table's columns whose values follow the columns in the record.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    atoms: tuple[int, ...]
+    stride: int
+    factors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class PhysicalPlan:
+    """A query, its tree and the words that the kernels read.
+
+    Args:
+        query: The query.
+        tree: A generalized join tree of it.
+        live: Whether live views are kept, which delta enumeration needs.
+        words: The plan, int64; see `livejoin.kernels.memory.layout`.
+        nodes: The nodes that are kept: the tree's and projections.
+        tables: The base tables in the order of the plan's table descriptors.
+        header_words: Words of the arena's header, directories and tables included.
+        directories: References of the directory headers in the arena.
+        node_offsets: Offset of each node's descriptor in ``words``.
+    """
+
+    query: ConjunctiveQuery
+    tree: JoinTree
+    live: bool
+    words: np.ndarray
+    nodes: tuple[PlanNode, ...]
+    tables: tuple[TableUse, ...]
+    header_words: int
+    directories: tuple[int, ...]
+    node_offsets: tuple[int, ...]
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
+        return hashlib.sha256(self.words.tobytes() + bytes([k.STATE_FORMAT])).hexdigest()[:16]
+
+    @property
+    def height(self) -> int:
+        """Height of the tree."""
+        return self.tree.height
+
+    @property
+    def cursor_words(self) -> int:
+        """Words of an enumeration's cursor."""
+        return k.CURSOR_HEADER + (len(self.nodes) + 1) * int(self.words[k.P_LEVEL])
+
+    @property
+    def components(self) -> np.ndarray:
+        """First word of each component of an annotation; the first word of all if there is no annotation."""
+        ends = np.cumsum([0, *(2 if product.wide else 1 for product in self.query.sums)])
+        return ends[:-1] if ends.size > 1 else np.zeros(1, np.int64)
+
+    @property
+    def columns(self) -> int:
+        """Columns that enumeration writes: the head's, then the words of the annotation."""
+        return len(self.query.head) + int(self.words[k.P_WORDS])

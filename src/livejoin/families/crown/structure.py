@@ -1,0 +1,104 @@
+"""The nodes that a plan keeps: a join tree with projections above the connex nodes that have bound variables.
+
+Enumeration needs ``V_a(e) = pi_{e & y} V_s(e)`` for every connex node e (CROWN, section 7.3). Where e has bound
+variables, or rows that agree on all its variables, a *projection* node with the variables ``e & y`` takes e's place
+and gets e as a child, which is not connex any more; e keeps its children outside of the connex subtree. So inside the
+connex subtree everything is a full join over distinct rows. Generalized relations and projections are *derived* nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from livejoin.theory.trees.join_tree import JoinTree
+
+
+@dataclass(frozen=True)
+class PlanNode:
+    """A node of a plan.
+
+    Args:
+        variables: Its variables, sorted.
+        atom: Position of the atom, None for a derived node.
+        parent: Position of the parent, None for the root.
+        children: Positions of the children, inline ones first.
+        key: ``key(e)``, sorted.
+        inline: Number of the children whose key is all of this derived node's variables.
+        connex: Whether the node belongs to the connex subtree.
+    """
+
+    variables: tuple[str, ...]
+    atom: int | None
+    parent: int | None
+    children: tuple[int, ...]
+    key: tuple[str, ...]
+    inline: int
+    connex: bool
+
+
+@dataclass(frozen=True)
+class _Shape:
+    variables: tuple[str, ...]
+    atom: int | None
+    connex: bool
+    children: tuple[_Shape, ...] = ()
+
+
+def plan_nodes(tree: JoinTree, free: frozenset[str] | None, distinct: Sequence[bool]) -> tuple[PlanNode, ...]:
+    """The nodes of a plan in preorder.
+
+    Args:
+        tree: A join tree of the query, free-connex for ``free``.
+        free: The output variables, None for all variables under bag semantics.
+        distinct: For each atom, whether its rows are known to differ in its variables.
+
+    Returns:
+        The nodes; the root is the first one.
+    """
+    connex = frozenset(range(len(tree.nodes))) if free is None else _least_connex(tree, free)
+
+    def shape(position: int) -> _Shape:
+        node = tree.nodes[position]
+        if free is None or position not in connex:
+            below = tuple(shape(child) for child in node.children)
+            return _Shape(node.variables, node.atom, free is None, below)
+        kept = tuple(v for v in node.variables if v in free)
+        inside = tuple(shape(child) for child in node.children if child in connex)
+        outside = tuple(shape(child) for child in node.children if child not in connex)
+        if kept == node.variables and (node.atom is None or distinct[node.atom]):
+            return _Shape(node.variables, node.atom, True, outside + inside)
+        return _Shape(kept, None, True, (_Shape(node.variables, node.atom, False, outside), *inside))
+
+    return _numbered(shape(0))
+
+
+def _least_connex(tree: JoinTree, free: frozenset[str]) -> frozenset[int]:
+    """The tree's connex subtree without leaves that add no output variable."""
+    left = set(tree.connex)
+    for position in sorted(left, reverse=True):
+        node = tree.nodes[position]
+        above = set() if node.parent is None else set(tree.nodes[node.parent].variables)
+        if position and not left.intersection(node.children) and free.intersection(node.variables) <= above:
+            left.remove(position)
+    return frozenset(left)
+
+
+def _numbered(root: _Shape) -> tuple[PlanNode, ...]:
+    nodes: list[PlanNode] = []
+
+    def is_inline(shape: _Shape, child: _Shape) -> bool:
+        return shape.atom is None and set(shape.variables) <= set(child.variables)
+
+    def add(shape: _Shape, parent: int | None, above: frozenset[str]) -> int:
+        position = len(nodes)
+        key = tuple(v for v in shape.variables if v in above)
+        nodes.append(PlanNode(shape.variables, shape.atom, parent, (), key, 0, shape.connex))
+        ordered = sorted(shape.children, key=lambda child: not is_inline(shape, child))
+        children = tuple(add(child, position, frozenset(shape.variables)) for child in ordered)
+        inline = sum(is_inline(shape, child) for child in ordered)
+        nodes[position] = replace(nodes[position], children=children, inline=inline)
+        return position
+
+    add(root, None, frozenset())
+    return tuple(nodes)

@@ -1,0 +1,66 @@
+"""Access to the results of a T-representation: by rank, and by values (DYN, Proposition 4.18)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.families.batch_join import BatchJoin
+from livejoin.families.dyn.join import multiplicities
+from livejoin.families.dyn.plan import DynPlan
+from livejoin.families.join_access import RowIndexes, Values
+from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
+from livejoin.kernels.dyn import layout as y
+from livejoin.kernels.dyn import ranks as kernel
+from livejoin.kernels.memory import layout as k
+
+Words = npt.NDArray[np.int64]
+
+_KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
+_SAFE = 9.0e18  # no row of a table has more copies than there are besides one of each row
+
+
+class DynAccess:
+    """The results of a T-representation as they are now.
+
+    Args:
+        join: The join.
+        tables: The tables of its atoms.
+    """
+
+    def __init__(self, join: BatchJoin, tables: RowIndexes) -> None:
+        assert isinstance(join.plan, DynPlan)
+        self._plan = join.plan
+        self._join = join
+        self._tables = tables
+        self._ranks = Ranks(_rank_plan(join.plan), join.arena.words, _KERNELS)
+        self.needed = frozenset(join.plan.output)
+
+    def total(self) -> int:
+        return self._ranks.total
+
+    def results(self, ranks: Words) -> Words:
+        return self._ranks.results(ranks)
+
+    def find(self, values: Values, length: int) -> tuple[Words, Words]:
+        query = self._plan.query
+        head = np.array([values[query.variable(ref)] for ref in query.head], np.int64).reshape(len(query.head), length)
+        found = multiplicities(self._join, head)
+        tables = [self._tables[atom.table.name.lower()] for atom in query.atoms]
+        if query.free is None and prod(1.0 + table.total - table.rows for table in tables) > _SAFE:
+            self._join.count()  # refuses results that 64 bits do not count, and no multiplicity is larger than these
+        if query.free is None or not query.sums:
+            return found[0], no_annotations(length)
+        there: Words = np.any(found, axis=0).astype(np.int64)
+        return there, found
+
+
+@lru_cache(maxsize=256)
+def _rank_plan(plan: DynPlan) -> RankPlan:
+    program = int(plan.words[k.P_FULL])
+    steps = int(plan.words[program + y.G_STEPS])
+    outputs = program_outputs(plan.words, program + y.G_OUTER, 0, steps - 1)
+    return RankPlan(plan.words, steps, outputs, plan.annotation if plan.query.sums else 0, plan.cursor_words)

@@ -1,0 +1,65 @@
+"""Events: changes of the multiplicity of base rows, in the order in which a view applies them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.kernels.memory import layout as k
+
+Words = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TableEvents:
+    """The events of one table for one view.
+
+    Args:
+        table: The table's name.
+        rows: Row ids.
+        weights: Changes of the rows' multiplicities.
+        masks: The atoms that each row takes part in.
+        versions: The version that each event belongs to.
+        factors: int64 of shape (factors, events): what annotates the rows; None without annotation.
+    """
+
+    table: str
+    rows: Words
+    weights: Words
+    masks: Words
+    versions: Words
+    factors: Words | None = None
+
+
+def view_events(parts: Sequence[tuple[int, TableEvents]]) -> Words:
+    """The events of several tables as one matrix: by version, deletions before insertions within a version.
+
+    With deletions first a result row that a version deletes is not inserted by it again, so a delta is net but for
+    multiplicities and projections.
+
+    Args:
+        parts: Position of the table in the view's plan, and its events in order.
+
+    Returns:
+        int64 of shape (EVENT_FIELDS, n).
+    """
+    matrix = np.zeros((k.EVENT_FIELDS, sum(part.rows.shape[0] for _, part in parts)), np.int64)
+    begin = 0
+    for position, part in parts:
+        block = matrix[:, begin : begin + part.rows.shape[0]]
+        block[k.V_TABLE] = position
+        block[k.V_ROW] = part.rows
+        block[k.V_WEIGHT] = part.weights
+        block[k.V_MASK] = part.masks
+        block[k.V_VERSION] = part.versions
+        begin += part.rows.shape[0]
+    return in_order(matrix)
+
+
+def in_order(events: Words) -> Words:
+    """Events by version, deletions before insertions within a version, otherwise in the order given."""
+    order = np.argsort(2 * events[k.V_VERSION] + (events[k.V_WEIGHT] > 0), kind="stable")
+    return events.take(order, axis=1)

@@ -1,0 +1,51 @@
+"""Access to the results of a join, by rank and by the values of variables; what it is for every plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.families.cells.rows import CellRows
+from livejoin.state.derived_table import BagTable
+from livejoin.state.table import BaseTable
+
+Words = npt.NDArray[np.int64]
+Values = Mapping[str, Words]
+"""The words of variables, one a row."""
+
+RowIndexes = Mapping[str, BaseTable | BagTable | CellRows]
+"""Tables by their names in lower case."""
+
+
+class JoinAccess(Protocol):
+    """The results of a join as they are now.
+
+    Attributes:
+        needed: The variables whose values name a result.
+    """
+
+    needed: frozenset[str]
+
+    def total(self) -> int:
+        """Results, with multiplicities under bag semantics."""
+
+    def results(self, ranks: Words) -> Words:
+        """The results at some ranks, as the join's scan writes them, of shape (columns, n)."""
+
+    def find(self, values: Values, length: int) -> tuple[Words, Words]:
+        """Look results up.
+
+        Args:
+            values: The words of the needed variables, and perhaps of others.
+            length: Number of results that are asked for.
+
+        Returns:
+            Their multiplicities, of distinct and annotated results 0 or 1; and int64 of shape (words of an annotation,
+            length), which means nothing where there is no such result.
+
+        Raises:
+            ReadError: The state has no index for it.
+        """

@@ -1,0 +1,1 @@
+"""Kernels of the joins inside the bags of a cyclic query."""

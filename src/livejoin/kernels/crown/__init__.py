@@ -1,0 +1,1 @@
+"""Kernels of the join tree (CROWN): semi-join views, propagation, enumeration."""

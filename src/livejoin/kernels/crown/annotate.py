@@ -1,0 +1,203 @@
+"""Annotations of the views and their maintenance (CROWN, section 7.3, formulas 10 to 14).
+
+The annotation of a key in V_p is the sum of those of the rows with this key, and that of a row the product of its own
+weight with the annotations of its children outside of the connex subtree. A row without a partner in some child has a
+factor zero there, so the sum may run over all registered rows, in V_s or not, and annotations do not depend on the
+counters: an insertion changes the annotations first and the views then, a deletion the other way round. So every
+result that is enumerated carries its final annotation.
+
+The pass starts at a change outside of the connex subtree and carries the difference of one slot upwards, depth first,
+to all parent rows with its key. Where the parent is connex, its row is *touched*: the results that contain a live
+touched row are enumerated with their old annotation before the first difference reaches it, and with the new one at
+the end. The law: between two changes, the rows emitted with sign +1 minus those with sign -1 are the annotated result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.crown.annotation import annotation, multiplicity
+from livejoin.kernels.crown.live_views import slot_is_live
+from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
+from livejoin.kernels.jit import helper
+from livejoin.kernels.memory.layout import (
+    COUNTER_BITS,
+    COUNTER_MASK,
+    E_PARENT_BLOCK,
+    E_PARENTS,
+    F_INDEX,
+    F_NODE,
+    F_ROW,
+    F_WEIGHT,
+    FLUSH,
+    H_SP,
+    H_STACK,
+    H_STEP,
+    H_TOUCHED,
+    H_TOUCHED_NODE,
+    H_TOUCHED_ROWS,
+    MASK32,
+    N_CHILDREN,
+    N_CONNEX,
+    N_INDEX,
+    N_LINKED,
+    N_PARENT,
+    N_STATE,
+    N_TOUCH,
+    N_UP,
+    N_WEIGHT,
+    P_FRAME,
+    P_LIVE,
+    REF_MASK,
+    RESTORING,
+    SLOT,
+    TOUCH_END,
+    TOUCH_SELF,
+    WALK,
+    WITHDRAWING,
+)
+from livejoin.kernels.numbers import ring
+
+
+@helper
+def _push(m: Any, p: Any, node: int, row: int) -> None:
+    """Put a frame for the slot of a row on the stack; its difference is written already."""
+    frame = H_STACK + m[H_SP] * p[P_FRAME]
+    m[frame + F_NODE] = node
+    m[frame + F_ROW] = (m[row + p[node + N_UP]] >> 32) & MASK32
+    m[frame + F_INDEX] = 0
+    m[H_SP] += 1
+
+
+@helper
+def begin_annotation(m: Any, p: Any, node: int, row: int, times: int) -> None:
+    """Start the pass for a row outside of the connex subtree whose multiplicity changes by ``times``."""
+    m[H_TOUCHED_ROWS] = TOUCH_END
+    m[H_STEP] = WALK
+    frame = H_STACK + m[H_SP] * p[P_FRAME]
+    annotation(m, p, node, row, times, -1, m, frame + F_WEIGHT)
+    if not ring.is_zero(m, p, frame + F_WEIGHT):
+        _push(m, p, node, row)
+
+
+@helper
+def has_results(m: Any, p: Any, node: int, row: int) -> bool:
+    """Whether a row of a connex node takes part in results: it is in V_s and live."""
+    if m[row + p[node + N_STATE]] & COUNTER_MASK != p[node + N_CHILDREN]:
+        return False
+    return bool(slot_is_live(m, p, node, (m[row + p[node + N_UP]] >> 32) & MASK32))
+
+
+@helper
+def touch(m: Any, p: Any, node: int, row: int) -> bool:
+    """Put a row into the list of touched rows; whether its old results are to be enumerated now."""
+    at = row + p[node + N_TOUCH]
+    if m[at] != 0 or not has_results(m, p, node, row):
+        return False
+    m[at] = m[H_TOUCHED_ROWS]
+    m[H_TOUCHED_ROWS] = row
+    m[H_TOUCHED_NODE] = node
+    return True
+
+
+@helper
+def walk(m: Any, p: Any, emit: bool) -> bool:
+    """Carry differences upwards until a row is touched whose old results are due, or nothing is left (False)."""
+    emit = emit and p[P_LIVE] == 1
+    while m[H_SP] > 0:
+        frame = H_STACK + (m[H_SP] - 1) * p[P_FRAME]
+        node = m[frame + F_NODE]
+        slot = m[frame + F_ROW]
+        index = m[frame + F_INDEX]
+        parent = p[node + N_PARENT]
+        block = 0
+        count = 1
+        if p[node + N_LINKED] == 1:
+            block = m[slot + E_PARENT_BLOCK] & REF_MASK
+            count = m[slot + E_PARENTS] >> 32
+        if p[parent + N_CONNEX] == 1:
+            while emit and index < count:
+                above = m[block + index] if block != 0 else slot - SLOT * p[node + N_INDEX]
+                index += 1
+                if touch(m, p, parent, above):
+                    m[frame + F_INDEX] = index
+                    return True
+            ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
+            m[H_SP] -= 1
+            continue
+        if index == 0:
+            ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
+        following = frame + p[P_FRAME]
+        pushed = False
+        while index < count and not pushed:
+            above = m[block + index] if block != 0 else slot - SLOT * p[node + N_INDEX]
+            index += 1
+            m[H_TOUCHED] += 1
+            times = multiplicity(m, p, parent, above)
+            annotation(m, p, parent, above, times, p[node + N_INDEX], m, following + F_WEIGHT)
+            ring.multiply(m, p, following + F_WEIGHT, m, frame + F_WEIGHT)
+            if not ring.is_zero(m, p, following + F_WEIGHT):
+                _push(m, p, parent, above)
+                pushed = True
+        m[frame + F_INDEX] = index
+        if not pushed:
+            m[H_SP] -= 1
+    return False
+
+
+@helper
+def annotate(
+    m: Any, p: Any, node: int, row: int, weight: int, cursor: Any, emit: bool, out: Any, capacity: int, runs: Any
+) -> bool:
+    """Carry on with an annotation pass; False if the output buffer is full.
+
+    Args:
+        m: The arena.
+        p: The plan.
+        node: The node of the atom whose row changes.
+        row: The row.
+        weight: The change of its multiplicity; used where the row is touched itself.
+        cursor: The cursor of an enumeration.
+        emit: Whether results are enumerated.
+        out: The output buffer.
+        capacity: Its rows.
+        runs: Its segments.
+    """
+    while True:
+        step = m[H_STEP]
+        if step == WALK:
+            m[H_STEP] = FLUSH
+            if walk(m, p, emit):
+                begin_witness(m, p, m[H_TOUCHED_NODE], m[H_TOUCHED_ROWS], cursor)
+                m[H_STEP] = WITHDRAWING
+        elif step == WITHDRAWING:
+            if not enumerate_witness(m, p, m[H_TOUCHED_NODE], -1, cursor, out, capacity, runs):
+                return False
+            m[H_STEP] = WALK if m[H_SP] > 0 else TOUCH_SELF
+        elif step == TOUCH_SELF:
+            m[row + p[node + N_STATE]] += weight << COUNTER_BITS
+            m[H_STEP] = FLUSH
+        elif step == FLUSH:
+            touched = m[H_TOUCHED_ROWS]
+            if touched == TOUCH_END:
+                return True
+            begin_witness(m, p, m[H_TOUCHED_NODE], touched, cursor)
+            m[H_STEP] = RESTORING
+        else:
+            if not enumerate_witness(m, p, m[H_TOUCHED_NODE], 1, cursor, out, capacity, runs):
+                return False
+            touched = m[H_TOUCHED_ROWS]
+            at = touched + p[m[H_TOUCHED_NODE] + N_TOUCH]
+            m[H_TOUCHED_ROWS] = m[at]
+            m[at] = 0
+            m[H_STEP] = FLUSH
+
+
+@helper
+def begin_self(m: Any, p: Any, node: int, row: int, cursor: Any, emit: bool) -> None:
+    """Start the pass for a row of a connex atom whose multiplicity changes."""
+    m[H_TOUCHED_ROWS] = TOUCH_END
+    m[H_STEP] = TOUCH_SELF
+    if emit and p[P_LIVE] == 1 and touch(m, p, node, row):
+        begin_witness(m, p, node, row, cursor)
+        m[H_STEP] = WITHDRAWING

@@ -1,0 +1,66 @@
+"""The annotation of one row (CROWN, section 7.3, formulas 10 and 12)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.jit import helper
+from livejoin.kernels.memory.layout import (
+    COUNTER_BITS,
+    MASK32,
+    N_ATOM,
+    N_CHILD_LIST,
+    N_CHILDREN,
+    N_CONNEX,
+    N_FACTOR_LIST,
+    N_FACTORS,
+    N_LINK,
+    N_LINKED,
+    N_STATE,
+    N_WEIGHT,
+    SLOT,
+)
+from livejoin.kernels.numbers import ring
+
+
+@helper
+def annotation(m: Any, p: Any, node: int, row: int, times: int, without: int, out: Any, at: int) -> None:
+    """Write ``times`` the annotation of a row with multiplicity one to ``out[at]`` on.
+
+    Args:
+        m: The arena.
+        p: The plan.
+        node: The row's node.
+        row: The row.
+        times: Its multiplicity, 1 for a derived row.
+        without: Position of a child to be left out, -1 for none.
+        out: An arena or a cursor.
+        at: Index of the first word there.
+    """
+    ring.set_one(out, p, at)
+    ring.scale(out, p, at, times)
+    factors = p[node + N_FACTOR_LIST]
+    for i in range(p[node + N_FACTORS]):
+        value = m[row + p[factors + 3 * i + 2]]
+        target = at + p[factors + 3 * i]
+        if p[factors + 3 * i + 1] == 1:
+            out[target] *= value
+        else:
+            ring.multiply_wide(out, target, value, value >> 63)
+    children = p[node + N_CHILD_LIST]
+    for c in range(p[node + N_CHILDREN]):
+        child = p[children + c]
+        if c != without and p[child + N_CONNEX] == 0:
+            slot = row + SLOT * c
+            if p[child + N_LINKED] == 1:
+                slot = (m[row + p[node + N_LINK] + c] >> 32) & MASK32
+            ring.multiply(out, p, at, m, slot + p[child + N_WEIGHT])
+
+
+@helper
+def multiplicity(m: Any, p: Any, node: int, row: int) -> int:
+    """The multiplicity of a row; that of a derived row is one."""
+    if p[node + N_ATOM] == 0:
+        return 1
+    times: int = m[row + p[node + N_STATE]] >> COUNTER_BITS
+    return times

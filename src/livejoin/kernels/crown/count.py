@@ -1,0 +1,120 @@
+"""The size of a result without enumeration: weights summed bottom-up over the tree, each slot annotated once.
+
+A node is *flat* if one result lies below each of its rows; the weight of its slots is their length, so that only the
+inner nodes of a tree over distinct rows are visited.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import (
+    BAG,
+    COUNTER_BITS,
+    D_LOG,
+    D_SLOTS,
+    H_DUPLICATES,
+    H_ROOT,
+    MASK32,
+    N_ATOM,
+    N_CHILD_LIST,
+    N_CHILDREN,
+    N_CONNEX,
+    N_DIRECTORY,
+    N_INDEX,
+    N_LINK,
+    N_LINKED,
+    N_PARENT,
+    N_STATE,
+    P_CONNEX,
+    P_MODE,
+    P_POSTORDER,
+    REF_MASK,
+    S_BLOCK,
+    S_LEN,
+    S_WEIGHT,
+    SLOT,
+)
+
+
+@helper
+def is_flat(m: Any, p: Any, node: int) -> bool:
+    """Whether every row of a connex node stands for one result of its subtree."""
+    if p[P_MODE] == BAG and p[node + N_ATOM] == 1 and m[H_DUPLICATES] != 0:
+        return False
+    children = p[node + N_CHILD_LIST]
+    for c in range(p[node + N_CHILDREN]):
+        if p[p[children + c] + N_CONNEX] == 1:
+            return False
+    return True
+
+
+@helper
+def _weight_of(m: Any, p: Any, node: int, row: int) -> tuple[int, float]:
+    """Results of the subtree below a row, as an integer that may wrap and as a float that cannot."""
+    exact = 1
+    rough = 1.0
+    if p[P_MODE] == BAG and p[node + N_ATOM] == 1:
+        exact = m[row + p[node + N_STATE]] >> COUNTER_BITS
+        rough = float(exact)
+    children = p[node + N_CHILD_LIST]
+    for c in range(p[node + N_CHILDREN]):
+        child = p[children + c]
+        if p[child + N_CONNEX] == 0:
+            continue
+        slot = row + SLOT * c
+        if p[child + N_LINKED] == 1:
+            slot = (m[row + p[node + N_LINK] + c] >> 32) & MASK32
+        weight = m[slot + S_LEN] >> 32 if is_flat(m, p, child) else m[slot + S_WEIGHT]
+        exact *= weight
+        rough *= float(weight)
+    return exact, rough
+
+
+@helper
+def _weigh_slot(m: Any, p: Any, node: int, slot: int) -> float:
+    """Set a slot's annotation to the sum of its rows' weights."""
+    exact = 0
+    rough = 0.0
+    block = m[slot + S_BLOCK] & REF_MASK
+    for i in range(m[slot + S_LEN] >> 32):
+        one, about = _weight_of(m, p, node, m[block + i])
+        exact += one
+        rough += about
+    m[slot + S_WEIGHT] = exact
+    return rough
+
+
+@kernel
+def count(arena: Any, plan: Any) -> tuple[int, float]:
+    """Size of the result with multiplicities, bottom-up over the tree in O(|D|); nothing is enumerated.
+
+    Returns:
+        The size modulo 2**64, and the largest intermediate size as a float, which tells whether the first is exact.
+    """
+    m = words(arena)
+    p = words(plan)
+    largest = 0.0
+    for i in range(p[P_CONNEX]):
+        node = p[p[P_POSTORDER] + i]
+        parent = p[node + N_PARENT]
+        if is_flat(m, p, node):
+            if parent < 0:
+                return np.int64(m[H_ROOT + S_LEN] >> 32), 0.0  # type: ignore[return-value]
+            continue
+        if parent < 0:
+            largest = max(largest, _weigh_slot(m, p, node, H_ROOT))
+            continue
+        directory = p[node + N_DIRECTORY]
+        shift = 0
+        if p[node + N_LINKED] == 0:
+            shift = SLOT * p[node + N_INDEX]
+        for k in range(1 << m[directory + D_LOG]):
+            entry = m[m[directory + D_SLOTS] + k] & MASK32
+            if entry != 0:
+                largest = max(largest, _weigh_slot(m, p, node, entry + shift))
+    return np.int64(m[H_ROOT + S_WEIGHT]), largest  # type: ignore[return-value]

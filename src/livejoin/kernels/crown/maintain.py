@@ -1,0 +1,229 @@
+"""The kernels that Python calls: apply changes to a view, and scan its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.crown.annotate import annotate, begin_annotation, begin_self
+from livejoin.kernels.crown.live_views import slot_is_live
+from livejoin.kernels.crown.odometer import advance, advance_annotated, start
+from livejoin.kernels.crown.propagate import enter, leave
+from livejoin.kernels.crown.register import enroll, prepare, withdraw
+from livejoin.kernels.crown.witness import enumerate_witness
+from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import (
+    ANNOTATE,
+    BAG,
+    COUNTER_BITS,
+    COUNTER_MASK,
+    DONE,
+    ENTER,
+    FLUSH,
+    FRESH,
+    H_ATOM,
+    H_DUPLICATES,
+    H_EVENT,
+    H_NEXT,
+    H_NODE,
+    H_OUT,
+    H_PHASE,
+    H_ROW,
+    H_RUNS,
+    H_SEGMENTS,
+    H_STEP,
+    H_TOUCHED_ROWS,
+    H_VERSION,
+    H_WEIGHED,
+    LEAVE,
+    LEAVE_NEXT,
+    MASK32,
+    N_BIT,
+    N_CHILDREN,
+    N_CONNEX,
+    N_STATE,
+    N_UP,
+    NEED_SPACE,
+    OUTPUT_FULL,
+    P_FIRST_TABLE,
+    P_FULL,
+    P_LIVE,
+    P_MODE,
+    PLAN_TABLE,
+    PT_ATOM_LIST,
+    PT_ATOMS,
+    RING,
+    SET,
+    THEN_DONE,
+    THEN_ENTER,
+    THEN_WITHDRAW,
+    TOUCH_END,
+    V_MASK,
+    V_ROW,
+    V_TABLE,
+    V_VERSION,
+    V_WEIGHT,
+    WEIGH,
+)
+from livejoin.kernels.memory.records import record_of
+
+
+@helper
+def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: Any, emit: bool) -> int:
+    """First step of a change at one atom; returns NEED_SPACE before anything changed, else DONE with a phase set."""
+    state = row + p[node + N_STATE]
+    before = m[state] >> COUNTER_BITS
+    annotated = p[P_MODE] == RING and p[node + N_CONNEX] == 0
+    if weight > 0 and before == 0:
+        if (mask >> p[node + N_BIT]) & 1 == 0:
+            return DONE
+        if not prepare(m, p, node, row):
+            return NEED_SPACE
+        if weight > 1:
+            m[H_DUPLICATES] += 1
+        if enroll(m, p, node, row, weight):
+            m[H_NODE] = node
+            m[H_ROW] = row
+            m[H_PHASE] = ENTER
+            if annotated:
+                begin_annotation(m, p, node, row, weight)
+                m[H_NEXT] = THEN_ENTER
+                m[H_PHASE] = ANNOTATE
+        return DONE
+    if before == 0:
+        return DONE
+    in_view = m[state] & COUNTER_MASK == p[node + N_CHILDREN]
+    if before + weight == 0:
+        if in_view:
+            m[H_NODE] = node
+            m[H_ROW] = row
+            m[H_PHASE] = LEAVE
+        else:
+            if before > 1:
+                m[H_DUPLICATES] -= 1
+            withdraw(m, p, node, row)
+        return DONE
+    m[H_WEIGHED] += 1
+    slot = (m[row + p[node + N_UP]] >> 32) & MASK32
+    if p[P_MODE] == BAG and in_view and p[P_LIVE] == 1 and slot_is_live(m, p, node, slot):
+        start(cursor, row, abs(weight))
+        m[H_NODE] = node
+        m[H_PHASE] = WEIGH
+    if before == 1:
+        m[H_DUPLICATES] += 1
+    elif before + weight == 1 and m[H_PHASE] != WEIGH:
+        m[H_DUPLICATES] -= 1
+    if p[P_MODE] == RING and in_view:
+        m[H_PHASE] = ANNOTATE
+        m[H_NEXT] = THEN_DONE
+        if not annotated:
+            begin_self(m, p, node, row, cursor, emit)
+            return DONE
+        begin_annotation(m, p, node, row, weight)
+    m[state] += weight << COUNTER_BITS
+    return DONE
+
+
+@helper
+def _carry_on(
+    m: Any, p: Any, node: int, row: int, weight: int, cursor: Any, emit: bool, out: Any, capacity: int, runs: Any
+) -> bool:
+    """Go on with a change that has begun; False if the output buffer is full."""
+    if m[H_PHASE] == WEIGH:
+        if emit and not enumerate_witness(m, p, node, 1 if weight > 0 else -1, cursor, out, capacity, runs):
+            return False
+        if weight < 0 and m[row + p[node + N_STATE]] >> COUNTER_BITS == 1:
+            m[H_DUPLICATES] -= 1
+        m[H_PHASE] = FRESH
+        return True
+    if m[H_PHASE] == LEAVE or (LEAVE < m[H_PHASE] <= LEAVE_NEXT):
+        if not leave(m, p, cursor, emit, out, capacity, runs):
+            return False
+        m[H_NEXT] = THEN_WITHDRAW
+        m[H_PHASE] = ANNOTATE
+        m[H_STEP] = FLUSH
+        m[H_TOUCHED_ROWS] = TOUCH_END
+        if p[P_MODE] == RING and p[node + N_CONNEX] == 0:
+            begin_annotation(m, p, node, row, -(m[row + p[node + N_STATE]] >> COUNTER_BITS))
+    if m[H_PHASE] == ANNOTATE:
+        if not annotate(m, p, node, row, weight, cursor, emit, out, capacity, runs):
+            return False
+        m[H_PHASE] = ENTER if m[H_NEXT] == THEN_ENTER else FRESH
+        if m[H_NEXT] == THEN_WITHDRAW:
+            if m[row + p[node + N_STATE]] >> COUNTER_BITS > 1:
+                m[H_DUPLICATES] -= 1
+            withdraw(m, p, node, row)
+    if m[H_PHASE] != FRESH:
+        return enter(m, p, cursor, emit, out, capacity, runs)
+    return True
+
+
+@kernel
+def maintain(arena: Any, plan: Any, events: Any, cursor_words: Any, emit: bool, output: Any, segments: Any) -> int:
+    """Apply events to a view in order, writing the delta of each to the output.
+
+    Args:
+        arena: The view's arena; changed. The cursor of an interrupted call is in its header.
+        plan: Its plan.
+        events: int64 of shape (EVENT_FIELDS, n): table, row id, weight, mask of atoms, version. A weight is the
+            change of the row's multiplicity, which stays non-negative.
+        cursor_words: int64, the cursor of an enumeration; see `PhysicalPlan.cursor_words`.
+        emit: Whether deltas are enumerated; live views are kept either way if the plan says so.
+        output: int64 of shape (head columns and words of an annotation, capacity): the delta's rows.
+        segments: int64 of shape (RUN_FIELDS, n): first output row, version and sign (+1 or -1) of each segment of
+            equal version and sign.
+
+    Returns:
+        DONE; NEED_SPACE: grow the arena and call again; OUTPUT_FULL: take the output's first ``H_OUT`` rows and
+        ``H_SEGMENTS`` segments and call again. A caller starts with H_EVENT, H_ATOM, H_PHASE at 0.
+    """
+    m = words(arena)
+    p = words(plan)
+    cursor = words(cursor_words)
+    out = words(output)
+    runs = words(segments)
+    capacity = output.shape[1]
+    m[H_RUNS] = segments.shape[1]
+    m[H_OUT] = 0
+    m[H_SEGMENTS] = 0
+    event = m[H_EVENT]
+    while event < events.shape[1]:
+        table = p[P_FIRST_TABLE] + events[V_TABLE, event] * PLAN_TABLE
+        row = record_of(m, p, events[V_TABLE, event], events[V_ROW, event])
+        weight = events[V_WEIGHT, event]
+        m[H_VERSION] = events[V_VERSION, event]
+        atoms = p[table + PT_ATOM_LIST]
+        atom = m[H_ATOM]
+        while atom < p[table + PT_ATOMS]:
+            node = p[atoms + atom]
+            if (
+                m[H_PHASE] == FRESH
+                and _begin(m, p, node, row, weight, events[V_MASK, event], cursor, emit) == NEED_SPACE
+            ):
+                m[H_EVENT] = event
+                m[H_ATOM] = atom
+                return NEED_SPACE
+            if m[H_PHASE] != FRESH and not _carry_on(m, p, node, row, weight, cursor, emit, out, capacity, runs):
+                m[H_EVENT] = event
+                m[H_ATOM] = atom
+                return OUTPUT_FULL
+            atom += 1
+        m[H_ATOM] = 0
+        event += 1
+    m[H_EVENT] = 0
+    return DONE
+
+
+@kernel
+def scan(arena: Any, plan: Any, cursor_words: Any, output: Any) -> tuple[bool, int]:
+    """Full enumeration (CROWN, Algorithm 5) into a buffer of shape (head columns and words of an annotation, capacity).
+
+    The cursor starts at zero with a start row's weight of 1, in every component; returns whether it is finished and the
+    rows written.
+    """
+    m = words(arena)
+    p = words(plan)
+    if p[P_MODE] == RING:
+        return advance_annotated(m, p, p[P_FULL], words(cursor_words), words(output), output.shape[1], 0)
+    plain = p[P_MODE] == SET or m[H_DUPLICATES] == 0
+    return advance(m, p, p[P_FULL], words(cursor_words), plain, words(output), output.shape[1], 0)

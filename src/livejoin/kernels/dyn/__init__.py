@@ -1,0 +1,1 @@
+"""Kernels of Dynamic Yannakakis: T-representations, their deltas and enumeration."""

@@ -1,0 +1,1 @@
+"""Kernels of groups: accumulators, ordered indexes, results."""

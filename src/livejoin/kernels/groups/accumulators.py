@@ -1,0 +1,115 @@
+"""What the aggregates of a group are computed from, exact under insertions and deletions.
+
+Law: the accumulators of a group are a function of the multiset of its rows, whatever came and went before: sums of
+integers, decimals and doubles, and of their squares, have no rounding and wrap modulo a power of two beyond what any
+number of rows below 2**63 can sum up to (decimals of 38 digits: 192 bits); a value counts among the distinct ones while
+its multiplicity is positive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livejoin.kernels.groups import layout as g
+from livejoin.kernels.groups.exact_sum import add_double, forget, is_finite
+from livejoin.kernels.groups.ordered_index import change
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.numbers.big_integer import add, negate, square, subtract, times
+from livejoin.kernels.numbers.ring import add_wide, high_product
+
+
+@inlined
+def _add_product(m: Any, at: int, word: int, weight: int) -> None:
+    """Add the product of two signed words to a two-word integer."""
+    high = high_product(word, weight) - ((word >> 63) & weight) - ((weight >> 63) & word)
+    add_wide(m, at, word * weight, high)
+
+
+@helper
+def _add_wide(m: Any, at: int, words: int, low: int, high: int, squared: bool, weight: int) -> None:
+    """Add a two-word integer, or its square, ``weight`` times to an integer of some words."""
+    m[g.G_LEFT] = low
+    m[g.G_LEFT + 1] = high
+    if high < 0:
+        negate(m, g.G_LEFT, 2)
+    term, length = g.G_LEFT, 2
+    negative = weight < 0
+    if squared:
+        square(m, g.G_LEFT, 2, g.G_TERM)
+        term, length = g.G_TERM, 4
+    elif high < 0:
+        negative = not negative
+    times(m, term, length, abs(weight))
+    if negative:
+        subtract(m, at, words, term, length + 1)
+    else:
+        add(m, at, words, term, length + 1)
+
+
+@helper
+def _add_special(m: Any, at: int, word: int, weight: int) -> None:
+    """Count an infinite double or NaN."""
+    if word & ((1 << 52) - 1) != 0:
+        m[at + 1] += weight
+    elif word > 0:
+        m[at + 2] += weight
+    else:
+        m[at + 3] += weight
+
+
+@helper
+def accumulate(m: Any, p: Any, group: int, values: Any, line: int, row: int, weight: int, texts: Any) -> None:
+    """Add a row to a group, or take it away; the arena must have the space that the plan's RESERVE says.
+
+    Args:
+        m: The arena.
+        p: The plan.
+        group: Reference of the group.
+        values: The rows' values, a line for each word.
+        line: Distance of the lines.
+        row: Position of the row.
+        weight: The change of its multiplicity, not 0.
+        texts: The dictionaries, see `livejoin.kernels.values.dictionary_view`.
+
+    Cost: O(1) an accumulator, O(log(distinct values of the group)) an index.
+    """
+    m[group + g.R_ROWS] += weight
+    entered: Any = np.int64(0)  # unlike Python's integers it wraps where nothing is compiled
+    for a in range(p[g.P_ACCUMULATORS], p[g.P_ACCUMULATORS_END], g.ACCUMULATOR):
+        if values[p[a + g.A_NULL] * line + row] == g.NULL:
+            continue
+        by = entered if p[a + g.A_DISTINCT] == 1 else weight
+        if by == 0:
+            continue
+        kind = p[a + g.A_KIND]
+        at = group + p[a + g.A_AT]
+        place = p[a + g.A_LINE] * line + row
+        word = values[place]
+        if kind == g.COUNT:
+            m[at] += by
+        elif kind == g.SUM:
+            _add_product(m, at, word, by)
+        elif kind == g.INDEX:
+            entered = np.int64(change(m, at, word, by, p[a + g.A_DETAIL], texts, g.G_PATH))
+        elif kind == g.DOUBLE_SUM or kind == g.DOUBLE_SQUARES:
+            if is_finite(word):
+                add_double(m, at, word, kind == g.DOUBLE_SQUARES, by, g.G_TERM)
+            elif kind == g.DOUBLE_SUM:
+                _add_special(m, at, word, by)
+        elif kind == g.TRUE:
+            if word == 1:
+                m[at] += by
+        else:
+            high = word >> 63 if kind == g.SQUARES else values[place + line]
+            _add_wide(m, at, p[a + g.A_DETAIL], word, high, kind != g.SUM_WIDE, by)
+
+
+@helper
+def settle(m: Any, p: Any, group: int) -> None:
+    """Give back the words of sums that have no arguments left."""
+    for a in range(p[g.P_ACCUMULATORS], p[g.P_ACCUMULATORS_END], g.ACCUMULATOR):
+        kind = p[a + g.A_KIND]
+        if (kind == g.DOUBLE_SUM or kind == g.DOUBLE_SQUARES) and m[group + p[a + g.A_DETAIL]] == 0:
+            forget(m, group + p[a + g.A_AT])

@@ -1,0 +1,148 @@
+"""Exact sums of doubles and of their squares, whatever is added and taken away again.
+
+A finite double is an integer times a power of two, so a sum of doubles is one too. It is held as a two's complement
+integer in a *window* of words of the long fixed-point number that all doubles fit in (Kulisch, "Computer Arithmetic and
+Validity", 2008, chapter 8): the words that are not zero or sign. The sum does not depend on the order of the terms, and
+what is taken away leaves no trace; rounding happens once, when a result is asked for. Infinities and NaN are counted.
+
+    link    reference | first word of the window, from bit FIRST_SHIFT on | size class of the block | 0: the sum is zero
+
+Word ``i`` of the fixed-point number has the weight ``2 ** (64 * i - UNIT)`` in a sum, ``2 ** (64 * i - 2 * UNIT)`` in a
+sum of squares. Values within 2**64 of each other take a window of four words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.memory.arena import allocate, release
+from livejoin.kernels.memory.layout import MASK32
+from livejoin.kernels.numbers.big_integer import add, subtract, times
+from livejoin.kernels.numbers.ring import high_product
+
+UNIT = 1074
+FIRST_SHIFT = 32
+FIELD = 0xFF
+SIZE_SHIFT = 40
+SMALLEST = 2
+WORST_CASE = 64 + 128  # words that a term can take: a window of a sum, and of a sum of squares
+
+_FRACTION = (1 << 52) - 1
+_EXPONENT = 0x7FF
+_ONE = 1 << 52
+
+
+@inlined
+def is_finite(word: int) -> bool:
+    """Whether the double with these bits is neither infinite nor NaN."""
+    return (word >> 52) & _EXPONENT != _EXPONENT
+
+
+@inlined
+def window_of(link: int) -> int:
+    """Reference of a window's words."""
+    return link & MASK32
+
+
+@inlined
+def first_of(link: int) -> int:
+    """The place of a window in the fixed-point number."""
+    return (link >> FIRST_SHIFT) & FIELD
+
+
+@inlined
+def class_of(link: int) -> int:
+    """Size class of a window; all of its words count."""
+    return (link >> SIZE_SHIFT) & FIELD
+
+
+@helper
+def _widen(m: Any, at: int, begin: int, end: int) -> None:
+    """Move a sum to a window that covers some words too; low words are zeros, high ones repeat the sign."""
+    link = m[at]
+    old, first, words = window_of(link), first_of(link), 1 << class_of(link)
+    begin, end = min(begin, first), max(end, first + words)
+    size_class = SMALLEST
+    while 1 << size_class < end - begin:
+        size_class += 1
+    start = max(0, begin - (((1 << size_class) - (end - begin)) >> 1))
+    block = allocate(m, size_class)
+    sign = m[old + words - 1] >> 63
+    for i in range(1 << size_class):
+        place = start + i - first
+        m[block + i] = 0 if place < 0 else (m[old + place] if place < words else sign)
+    release(m, old, class_of(link))
+    m[at] = block | (start << FIRST_SHIFT) | (size_class << SIZE_SHIFT)
+
+
+@helper
+def _accumulate(m: Any, at: int, place: int, term: int, negative: bool) -> None:
+    """Add a magnitude of four words, or take it away, at a word of the fixed-point number."""
+    words = 4
+    while words > 0 and m[term + words - 1] == 0:
+        words -= 1
+    if words == 0:
+        return
+    if m[at] == 0:
+        start = max(0, place - 1)
+        block = allocate(m, SMALLEST)
+        for i in range(1 << SMALLEST):
+            m[block + i] = 0
+        m[at] = block | (start << FIRST_SHIFT) | (SMALLEST << SIZE_SHIFT)
+    # A term lies below the window's last word, so that only 2**62 of them could overflow it.
+    link = m[at]
+    if place < first_of(link) or place + words + 1 > first_of(link) + (1 << class_of(link)):
+        _widen(m, at, place, place + words + 1)
+        link = m[at]
+    block, skipped = window_of(link), place - first_of(link)
+    length = (1 << class_of(link)) - skipped
+    if negative:
+        subtract(m, block + skipped, length, term, words)
+    else:
+        add(m, block + skipped, length, term, words)
+
+
+@helper
+def add_double(m: Any, at: int, word: int, squared: bool, weight: int, term: int) -> None:
+    """Add a finite double, or its square, ``weight`` times to the sum whose link is at ``at``.
+
+    Args:
+        m: The arena, with `WORST_CASE` words of space.
+        at: Where the link is.
+        word: The double's bits.
+        squared: Whether its square is added.
+        weight: How often; negative takes away.
+        term: Reference of four words of scratch.
+    """
+    exponent = (word >> 52) & _EXPONENT
+    mantissa = word & _FRACTION
+    if exponent > 0:
+        mantissa |= _ONE
+        exponent -= 1
+    low, high = np.uint64(mantissa), np.uint64(0)
+    negative = word < 0
+    if squared:
+        low, high = np.uint64(mantissa * mantissa), np.uint64(high_product(mantissa, mantissa))
+        exponent *= 2
+        negative = False
+    shift = np.uint64(exponent & 63)
+    m[term] = np.int64(low << shift)
+    m[term + 1] = np.int64(high << shift)
+    m[term + 2] = 0
+    if exponent & 63 != 0:
+        back = np.uint64(64) - shift
+        m[term + 1] |= np.int64(low >> back)
+        m[term + 2] = np.int64(high >> back)
+    times(m, term, 3, abs(weight))
+    _accumulate(m, at, exponent >> 6, term, negative != (weight < 0))
+
+
+@helper
+def forget(m: Any, at: int) -> None:
+    """Give the words of a sum back; it is zero then."""
+    if m[at] != 0:
+        release(m, window_of(m[at]), class_of(m[at]))
+        m[at] = 0

@@ -1,0 +1,111 @@
+"""Where things lie in the arena and in the plan of a store of groups: named offsets, all in 64-bit words.
+
+group        ROWS, TOUCH, the accumulators, the group's words: an entry of the one directory
+touch block  group, next touched group, whether it had a row, the words of that row's results
+accumulators COUNT, TRUE 1 word; SUM, SQUARES a two's complement integer of 2, 3 or 5 words, the low one first;
+             DOUBLE_SUM the link of a window (`livejoin.kernels.groups.exact_sum`), then how many NaN, inf and -inf;
+             DOUBLE_SQUARES the link of a window; INDEX the link of a tree (`livejoin.kernels.groups.ordered_index`)
+results      one word, which is the value's word; of integer sums and decimals two, the low one first, where the
+             high one is `NULL` for NULL and `OVERFLOW` for what 128 bits cannot hold; of lists two, the length and
+             where the values are
+"""
+
+from __future__ import annotations
+
+from livejoin.kernels.memory.layout import DIRECTORY, H_STACK
+
+NULL = 0x7FF94E554C4C0001  # the word of NULL, see `livejoin.state.codec`
+OVERFLOW = -(1 << 63)
+
+# Arena header behind the fixed one
+G_DIRECTORY = H_STACK
+G_ROW = G_DIRECTORY + DIRECTORY  # cursor of an interrupted `maintain`: row, phase
+G_PHASE = G_ROW + 1
+G_TOUCHED = G_PHASE + 1  # first and last touch block of the version
+G_LAST = G_TOUCHED + 1
+G_PAIR = G_LAST + 1  # touched groups given out by the current `maintain`
+G_OUT = G_PAIR + 1  # rows and words of lists written by the current call
+G_LISTED = G_OUT + 1
+G_NEED = G_LISTED + 1  # words of the lists that the next touched group has
+G_PATH = G_NEED + 1  # scratch: a path in a tree
+G_TERM = G_PATH + 32  # scratch: what a row adds
+G_LEFT = G_TERM + 8  # scratch: magnitudes
+G_RIGHT = G_LEFT + 72
+G_NUMERATOR = G_RIGHT + 136
+G_END = G_NUMERATOR + 216  # then the key of the current row and the results of a group
+
+APPLY = 0
+EMIT = 1
+
+# Group
+R_ROWS = 0
+R_TOUCH = 1
+RECORD = 2
+
+# Touch block
+T_GROUP = 0
+T_NEXT = 1
+T_EXISTED = 2
+T_RESULTS = 3
+
+# Plan header
+P_GROUPS = 0  # words of a group's key
+P_RECORD = 1  # words of a group
+P_KEY = 2  # offset of the key in it
+P_OFFSETS = 3  # list of 0, 1, ..., the offsets of the key's words where it is looked up
+P_ACCUMULATORS = 4  # begin and end of the list
+P_ACCUMULATORS_END = 5
+P_RESULTS = 6
+P_RESULTS_END = 7
+P_WORDS = 8  # words of all results
+P_RESERVE = 9  # words that one row can take from the arena at most, growth of the directory and lists apart
+P_TOUCH_CLASS = 10
+P_GLOBAL = 11  # 1: the one group has a row even if it is empty
+P_LISTS = 12  # number of results that are lists
+P_ROW_KEY = 13  # where in the arena the current row's key is
+P_SCRATCH = 14  # where in the arena a group's results are
+PLAN = 15
+
+# Plan: accumulator
+A_KIND = 0
+A_AT = 1  # offset in the group
+A_LINE = 2  # line of the values; a wide decimal is in two
+A_NULL = 3  # line whose word is NULL where the argument is
+A_DISTINCT = 4  # 1: follows the values that enter and leave the INDEX before it
+A_DETAIL = 5  # order of an INDEX; words of SUM_WIDE and SQUARES; where the COUNT of DOUBLE_... is
+ACCUMULATOR = 6
+
+COUNT = 0
+SUM = 1  # of arguments of one word
+SUM_WIDE = 2  # of arguments of two words
+SQUARES = 3
+SQUARES_WIDE = 4
+DOUBLE_SUM = 5
+DOUBLE_SQUARES = 6
+TRUE = 7
+INDEX = 8
+
+# Plan: result
+C_KIND = 0
+C_COUNT = 1  # offset of the number of arguments that are not NULL, distinct ones if the call says so
+C_FIRST = 2  # offset of the accumulator
+C_FIRST_WORDS = 3
+C_SECOND = 4  # offset of the sum of squares; of a list, of the number of arguments that are not NULL
+C_SECOND_WORDS = 5
+C_DETAIL = 6  # digits: those that an average gains, or those of the argument; 1 for a list of distinct values
+C_SAMPLE = 7  # 1: divides by n - 1
+C_WIDTH = 8  # words of the result
+C_UNIT = 9  # of sums in windows: binary digits of an argument behind the point; else 0
+RESULT = 10
+
+GIVE_COUNT = 0
+GIVE_SUM = 1  # two words
+GIVE_AVERAGE = 2  # two words
+GIVE_DOUBLE = 3  # the sum
+GIVE_QUOTIENT = 4  # the average
+GIVE_VARIANCE = 5
+GIVE_ALL = 6
+GIVE_ANY = 7
+GIVE_LEAST = 8
+GIVE_GREATEST = 9
+GIVE_LIST = 10

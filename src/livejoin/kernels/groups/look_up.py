@@ -1,0 +1,45 @@
+"""Rows of given groups of an aggregation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.groups import layout as g
+from livejoin.kernels.groups.lists import words_of_lists
+from livejoin.kernels.groups.output import write_results
+from livejoin.kernels.groups.results import render
+from livejoin.kernels.jit import kernel
+from livejoin.kernels.memory.arena import words
+
+
+@kernel
+def write_groups(arena: Any, plan: Any, groups: Any, begin: int, output: Any, lists: Any) -> int:
+    """Write the rows of groups, one for each place of the output.
+
+    Args:
+        arena: The store's arena; only its scratch is changed.
+        plan: Its plan.
+        groups: int64, references of groups.
+        begin: The first one to be written.
+        output: int64 of shape (words of a group and its results, capacity).
+        lists: int64: the values of lists, one list after the other.
+
+    Returns:
+        The first group that was not written; ``G_OUT`` and ``G_LISTED`` say how much was, ``G_NEED`` what that group's
+        lists need.
+    """
+    m = words(arena)
+    p = words(plan)
+    listed = words(lists)
+    m[g.G_OUT] = 0
+    m[g.G_LISTED] = 0
+    for i in range(begin, groups.shape[0]):
+        if m[g.G_OUT] == output.shape[1]:
+            return i
+        render(m, p, groups[i], p[g.P_SCRATCH])
+        if p[g.P_LISTS] > 0:
+            m[g.G_NEED] = words_of_lists(m, p, p[g.P_SCRATCH])
+            if m[g.G_LISTED] + m[g.G_NEED] > lists.shape[0]:
+                return i
+        write_results(m, p, groups[i], p[g.P_SCRATCH], output, False, listed)
+    return int(groups.shape[0])

@@ -1,0 +1,218 @@
+"""Maintained groups: changes of rows in, rows of results that go and come out.
+
+The changes come in order of their versions. The first change of a version that touches a group keeps the results that
+the group had in a touch block; when the version ends, each touched group gives the row that it had and the row that it
+has, unless they are equal, and groups without rows are removed. Nothing is ever half applied: a row is applied when all
+the words that it can need are there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.groups import layout as g
+from livejoin.kernels.groups.accumulators import accumulate, settle
+from livejoin.kernels.groups.lists import class_for, keep_lists, release_lists, words_of_lists
+from livejoin.kernels.groups.ordered_index import words_of, write
+from livejoin.kernels.groups.output import emit_group, write_results
+from livejoin.kernels.groups.results import render
+from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.memory.arena import allocate, release, words
+from livejoin.kernels.memory.directory import create, find, hash_key, remove
+from livejoin.kernels.memory.layout import D_COUNT, D_LOG, D_SLOTS, DONE, H_BUMP, H_END, MASK32, NEED_SPACE, OUTPUT_FULL
+from livejoin.kernels.values.dictionary_view import pointers
+
+
+@helper
+def _has_space(m: Any, p: Any, group: int) -> bool:
+    """Whether the arena has all the words that a row of a group, 0 if it is not there, can need."""
+    needed = p[g.P_RESERVE]
+    if group == 0:
+        log = m[g.G_DIRECTORY + D_LOG]
+        if (m[g.G_DIRECTORY + D_COUNT] + 1) * 4 > 3 << log:
+            needed += 2 << log
+    elif p[g.P_LISTS] > 0 and m[group + g.R_TOUCH] == 0:
+        needed += p[g.P_LISTS] << class_for(m[group + g.R_ROWS])
+    enough: bool = m[H_BUMP] + needed <= m[H_END]
+    return enough
+
+
+@helper
+def _touch(m: Any, p: Any, group: int, emit: bool) -> None:
+    """Remember that the version touches a group, and the results that it had."""
+    block = allocate(m, p[g.P_TOUCH_CLASS])
+    existed = m[group + g.R_ROWS] > 0 or p[g.P_GLOBAL] == 1
+    m[block + g.T_GROUP] = group
+    m[block + g.T_NEXT] = 0
+    m[block + g.T_EXISTED] = 1 if existed else 0
+    m[group + g.R_TOUCH] = block
+    if m[g.G_TOUCHED] == 0:
+        m[g.G_TOUCHED] = block
+    else:
+        m[m[g.G_LAST] + g.T_NEXT] = block
+    m[g.G_LAST] = block
+    if not (emit and existed):
+        return
+    to = block + g.T_RESULTS
+    render(m, p, group, to)
+    if p[g.P_LISTS] > 0:
+        keep_lists(m, p, group, to)
+
+
+@helper
+def _untouch(m: Any, p: Any, block: int, emit: bool) -> None:
+    """Forget that a group was touched, and the group if it has no rows left."""
+    group = m[block + g.T_GROUP]
+    if emit and p[g.P_LISTS] > 0 and m[block + g.T_EXISTED] == 1:
+        release_lists(m, p, block + g.T_RESULTS)
+    release(m, block, p[g.P_TOUCH_CLASS])
+    m[group + g.R_TOUCH] = 0
+    settle(m, p, group)
+    if m[group + g.R_ROWS] == 0 and p[g.P_GLOBAL] == 0:
+        remove(m, g.G_DIRECTORY, group, p[g.P_KEY], p[g.P_GROUPS])
+
+
+@helper
+def _end_version(m: Any, p: Any, version: int, emit: bool, output: Any, lists: Any, list_capacity: int) -> bool:
+    """Emit all touched groups; False if the output has no space for the next one."""
+    block = m[g.G_TOUCHED]
+    while block != 0:
+        if emit and not emit_group(m, p, block, version, output, lists, list_capacity):
+            return False
+        following = m[block + g.T_NEXT]
+        m[g.G_TOUCHED] = following
+        _untouch(m, p, block, emit)
+        block = following
+    return True
+
+
+@kernel
+def maintain(
+    arena: Any,
+    plan: Any,
+    values: Any,
+    weights: Any,
+    versions: Any,
+    texts: Any,
+    emit: bool,
+    output: Any,
+    lists: Any,
+) -> int:
+    """Apply changes of rows to a store of groups.
+
+    Args:
+        arena: The store's arena; changed. The cursor of an interrupted call is in its header.
+        plan: Its plan.
+        values: int64 of shape (lines, rows): the groups' words, then those of the arguments.
+        weights: int64, the change of each row's multiplicity.
+        versions: int64, ascending.
+        texts: The dictionaries, see `livejoin.kernels.values.dictionary_view`.
+        emit: Whether to write what changed.
+        output: int64 of shape (words of a group and its results + 3, capacity of at least 2): the rows that went and
+            came, with their weight (-1 or 1), their version, and a number that the two rows of a group share.
+        lists: int64: the values of lists, one list after the other; a list's second word says where it begins.
+
+    Returns:
+        DONE; NEED_SPACE: grow the arena and call again; OUTPUT_FULL: take the output's first ``G_OUT`` rows and call
+        again, with at least ``G_NEED`` words of lists. A caller starts with G_ROW, G_PHASE and G_PAIR at 0.
+
+    Cost: expected O(1) a row and aggregate, O(log(distinct values of the group)) where values are ordered or distinct;
+    O(values of the group) a version and list.
+    """
+    m = words(arena)
+    p = words(plan)
+    flat = words(values)
+    listed = words(lists)
+    read = pointers(texts)
+    m[g.G_OUT] = 0
+    m[g.G_LISTED] = 0
+    rows = versions.shape[0]
+    line = values.shape[1]
+    key = p[g.P_ROW_KEY]
+    row = m[g.G_ROW]
+    while True:
+        if m[g.G_PHASE] == g.EMIT:
+            if not _end_version(m, p, versions[row - 1], emit, output, listed, lists.shape[0]):
+                return OUTPUT_FULL
+            m[g.G_PHASE] = g.APPLY
+        if row == rows:
+            return DONE
+        version = versions[row]
+        while row < rows and versions[row] == version:
+            for i in range(p[g.P_GROUPS]):
+                m[key + i] = flat[i * line + row]
+            h = hash_key(m, p, key, p[g.P_GROUPS], p[g.P_OFFSETS])
+            group = find(m, p, g.G_DIRECTORY, p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
+            if not _has_space(m, p, group):
+                m[g.G_ROW] = row
+                return NEED_SPACE
+            if group == 0:
+                group = create(m, p, g.G_DIRECTORY, p[g.P_RECORD], p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
+            if m[group + g.R_TOUCH] == 0:
+                _touch(m, p, group, emit)
+            if weights[row] != 0:
+                accumulate(m, p, group, flat, line, row, weights[row], read)
+            row += 1
+        m[g.G_ROW] = row
+        m[g.G_PHASE] = g.EMIT
+
+
+@kernel
+def scan(arena: Any, plan: Any, slot: int, output: Any, lists: Any) -> int:
+    """Write the rows of groups.
+
+    Args:
+        arena: The store's arena; only its scratch is changed.
+        plan: Its plan.
+        slot: Where to start, first 0.
+        output: int64 of shape (words of a group and its results, capacity); ``G_OUT`` says how many rows were written.
+        lists: As for `maintain`; ``G_NEED`` says what the next group needs.
+
+    Returns:
+        Where to go on, -1 if all groups were written.
+    """
+    m = words(arena)
+    p = words(plan)
+    listed = words(lists)
+    m[g.G_OUT] = 0
+    m[g.G_LISTED] = 0
+    slots = m[g.G_DIRECTORY + D_SLOTS]
+    for i in range(slot, 1 << m[g.G_DIRECTORY + D_LOG]):
+        if m[slots + i] != 0:
+            group = m[slots + i] & MASK32
+            if m[g.G_OUT] == output.shape[1]:
+                return i
+            render(m, p, group, p[g.P_SCRATCH])
+            if p[g.P_LISTS] > 0:
+                m[g.G_NEED] = words_of_lists(m, p, p[g.P_SCRATCH])
+                if m[g.G_LISTED] + m[g.G_NEED] > lists.shape[0]:
+                    return i
+            write_results(m, p, group, p[g.P_SCRATCH], output, False, listed)
+    return -1
+
+
+@kernel
+def index_words(arena: Any, plan: Any, slot: int, offset: int, out: Any) -> int:
+    """Write the words that the indexes at an offset of all groups hold.
+
+    Args:
+        arena: The store's arena; only its scratch is changed.
+        plan: Its plan.
+        slot: Where to start, first 0.
+        offset: Where the index is in a group.
+        out: Where to; ``G_OUT`` says how many were written, ``G_NEED`` what the next group needs.
+
+    Returns:
+        Where to go on, -1 if all were written.
+    """
+    m = words(arena)
+    m[g.G_OUT] = 0
+    slots = m[g.G_DIRECTORY + D_SLOTS]
+    for i in range(slot, 1 << m[g.G_DIRECTORY + D_LOG]):
+        if m[slots + i] != 0:
+            root = m[(m[slots + i] & MASK32) + offset]
+            m[g.G_NEED] = words_of(m, root, g.G_PATH)
+            if m[g.G_OUT] + m[g.G_NEED] > out.shape[0]:
+                return i
+            m[g.G_OUT] = write(m, root, True, True, g.G_PATH, words(out), m[g.G_OUT])
+    return -1

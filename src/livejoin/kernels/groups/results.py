@@ -1,0 +1,208 @@
+"""The results of a group from its accumulators: exact, rounded once at the end.
+
+Averages of decimals are rounded half away from zero, as in Spark; doubles are the nearest ones, ties to even. Results
+are words such that equal results have equal words (layout: `livejoin.kernels.groups.layout`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livejoin.kernels.groups import layout as g
+from livejoin.kernels.groups.exact_sum import class_of, first_of, window_of
+from livejoin.kernels.groups.ordered_index import greatest, least
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.numbers.big_integer import (
+    add,
+    clear,
+    divide,
+    divide_by_power,
+    magnitude,
+    negate,
+    square,
+    subtract,
+    times,
+    to_double,
+)
+
+CANONICAL_NAN = 0x7FF8000000000000
+_INFINITY = 0x7FF << 52
+_MINUS_INFINITY = -(1 << 52)
+_LARGEST_HIGH = 10**38 >> 64  # of decimals of 38 digits
+_EXACT = 1 << 53
+_WORD_DIGITS = 16  # decimal digits that a word surely holds
+_SPARE = 8  # words: 3 for two counts, 5 for twice 38 digits
+
+
+@helper
+def _give_wide(m: Any, to: int, at: int, words: int) -> None:
+    """An integer as a result of two words."""
+    high = m[at + 1]
+    fits = -_LARGEST_HIGH - 1 <= high <= _LARGEST_HIGH
+    for i in range(2, words):
+        if m[at + i] != high >> 63:
+            fits = False
+    m[to] = m[at] if fits else 0
+    m[to + 1] = high if fits else g.OVERFLOW
+
+
+@helper
+def _give_average(m: Any, to: int, at: int, words: int, count: int, digits: int) -> None:
+    """``sum * 10**digits / count`` as a result of two words."""
+    work = g.G_NUMERATOR
+    negative = magnitude(m, at, words, work)
+    factor = 2
+    for _ in range(digits):
+        factor *= 10
+    times(m, work, words, factor)
+    m[g.G_TERM] = count
+    add(m, work, words + 1, g.G_TERM, 1)
+    divide(m, work, words + 1, 2 * count)
+    m[work + words + 1] = 0
+    if negative:
+        negate(m, work, words + 2)
+    _give_wide(m, to, work, words + 2)
+
+
+@helper
+def _is_plain(m: Any, p: Any, c: int, at: int, count: int) -> bool:
+    """Whether an average is that of a sum and a count that are doubles without rounding."""
+    if p[c + g.C_KIND] != g.GIVE_QUOTIENT or p[c + g.C_FIRST_WORDS] != 2 or p[c + g.C_DETAIL] != 0:
+        return False
+    plain: bool = m[at + 1] == m[at] >> 63 and -_EXACT < m[at] < _EXACT and count < _EXACT
+    return plain
+
+
+@inlined
+def _special(m: Any, at: int) -> int:
+    """The sum of doubles among which some are not finite; 0 if all are."""
+    if m[at + 1] > 0 or (m[at + 2] > 0 and m[at + 3] > 0):
+        return CANONICAL_NAN
+    if m[at + 2] > 0:
+        return _INFINITY
+    if m[at + 3] > 0:
+        return _MINUS_INFINITY
+    return 0
+
+
+@helper
+def _deviations(m: Any, sums: int, words: int, first: int, squares: int, more: int, second: int, count: int) -> int:
+    """Write ``n * sum(x*x) - sum(x)**2`` as a magnitude.
+
+    Args:
+        m: The arena.
+        sums, words, first: Magnitude of the sum, and the place of its first word in a fixed-point number.
+        squares, more, second: The sum of squares, likewise.
+        count: The number of values n.
+
+    Returns:
+        The place of its first word; it is written from ``G_NUMERATOR`` on, behind `_SPARE` words of space, and ends at
+        ``G_END``.
+    """
+    while words > 0 and m[sums + words - 1] == 0:
+        words -= 1
+    while words > 0 and m[sums] == 0:
+        sums += 1
+        first += 1
+        words -= 1
+    while more > 0 and m[squares + more - 1] == 0:
+        more -= 1
+    base = min(2 * first, second) if words > 0 else second
+    at = g.G_NUMERATOR + _SPARE
+    clear(m, at, g.G_END - at)
+    start = at + second - base
+    for i in range(more):
+        m[start + i] = m[squares + i]
+    times(m, start, more, count)
+    square(m, sums, words, g.G_RIGHT)
+    start = at + 2 * first - base
+    subtract(m, start, g.G_END - start, g.G_RIGHT, 2 * words)
+    return base
+
+
+@helper
+def _double(m: Any, p: Any, c: int, group: int, count: int) -> int:
+    """The sum, average or variance as the nearest double."""
+    kind, digits, unit = p[c + g.C_KIND], p[c + g.C_DETAIL], p[c + g.C_UNIT]
+    at = group + p[c + g.C_FIRST]
+    if _is_plain(m, p, c, at, count):
+        return np.float64(np.float64(m[at]) / np.float64(count)).view(np.int64)  # type: ignore[return-value]
+    sums, words, first = at, p[c + g.C_FIRST_WORDS], 0
+    squares, more, second = group + p[c + g.C_SECOND], p[c + g.C_SECOND_WORDS], 0
+    if unit > 0:
+        special = _special(m, at)
+        if special != 0:
+            return CANONICAL_NAN if kind == g.GIVE_VARIANCE else special
+        if m[at] == 0:
+            return 0
+        sums, words, first = window_of(m[at]), 1 << class_of(m[at]), first_of(m[at])
+        if kind == g.GIVE_VARIANCE:
+            link = m[squares]
+            squares, more, second = window_of(link), 1 << class_of(link), first_of(link)
+    negative = magnitude(m, sums, words, g.G_LEFT)
+    # The spare words below take in what division leaves of the magnitude, so that 65 bits or more are there to round.
+    work = g.G_NUMERATOR
+    if kind == g.GIVE_VARIANCE:
+        first = _deviations(m, g.G_LEFT, words, first, squares, more, second, count)
+        words = g.G_END - work - _SPARE
+        digits *= 2
+        unit *= 2
+        negative = False
+    else:
+        for i in range(words):
+            m[work + _SPARE + i] = m[g.G_LEFT + i]
+    while words > 1 and m[work + _SPARE + words - 1] == 0:
+        words -= 1
+    below = 3 + (digits + _WORD_DIGITS - 1) // _WORD_DIGITS
+    work += _SPARE - below
+    clear(m, work, below)
+    rest = False
+    if kind != g.GIVE_DOUBLE:
+        rest = divide(m, work, below + words, count)
+    if kind == g.GIVE_VARIANCE and divide(m, work, below + words, count - p[c + g.C_SAMPLE]):
+        rest = True
+    if divide_by_power(m, work, below + words, digits):
+        rest = True
+    return to_double(m, work, below + words, 64 * (first - below) - unit, rest, negative)
+
+
+@helper
+def render(m: Any, p: Any, group: int, to: int) -> None:
+    """Write the words of a group's results, of lists their lengths only.
+
+    Args:
+        m: The arena.
+        p: The plan.
+        group: Reference of the group.
+        to: Reference of the plan's WORDS words.
+    """
+    for c in range(p[g.P_RESULTS], p[g.P_RESULTS_END], g.RESULT):
+        kind = p[c + g.C_KIND]
+        count = m[group + p[c + g.C_COUNT]]
+        at = group + p[c + g.C_FIRST]
+        if kind == g.GIVE_COUNT:
+            m[to] = count
+        elif kind == g.GIVE_LIST:
+            nulls = m[group + g.R_ROWS] - m[group + p[c + g.C_SECOND]]
+            m[to] = count + (min(nulls, 1) if p[c + g.C_DETAIL] == 1 else nulls)
+            m[to + 1] = 0
+        elif count <= p[c + g.C_SAMPLE]:
+            m[to] = 0
+            m[to + p[c + g.C_WIDTH] - 1] = g.NULL
+        elif kind == g.GIVE_SUM:
+            _give_wide(m, to, at, p[c + g.C_FIRST_WORDS])
+        elif kind == g.GIVE_AVERAGE:
+            _give_average(m, to, at, p[c + g.C_FIRST_WORDS], count, p[c + g.C_DETAIL])
+        elif kind == g.GIVE_ALL:
+            m[to] = 1 if m[at] == count else 0
+        elif kind == g.GIVE_ANY:
+            m[to] = 1 if m[at] > 0 else 0
+        elif kind == g.GIVE_LEAST:
+            m[to] = least(m, m[at])
+        elif kind == g.GIVE_GREATEST:
+            m[to] = greatest(m, m[at])
+        else:
+            m[to] = _double(m, p, c, group, count)
+        to += p[c + g.C_WIDTH]

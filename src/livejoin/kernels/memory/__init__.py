@@ -1,0 +1,1 @@
+"""The arena that all kernels of joins share: blocks, directories, records."""

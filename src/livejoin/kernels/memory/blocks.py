@@ -1,0 +1,59 @@
+"""Contiguous blocks of row references: the V_s rows of a slot and the parent rows of an edge entry.
+
+A block's capacity is a power of two and always holds all *registered* rows, so that propagation itself never needs
+space: only the registration of a row does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.jit import inlined
+from livejoin.kernels.memory.arena import allocate, release
+from livejoin.kernels.memory.layout import CLASS_SHIFT, REF_MASK
+
+
+@inlined
+def reserve(m: Any, holder: int, used: int, needed: int) -> bool:
+    """Make the block that word ``holder`` refers to hold ``needed`` rows, keeping ``used``; False if no space."""
+    word = m[holder]
+    old = word & REF_MASK
+    size_class = word >> CLASS_SHIFT
+    if old != 0 and needed <= 1 << size_class:
+        return True
+    larger = size_class + 1 if old != 0 else 0
+    block = allocate(m, larger)
+    if block == 0:
+        return False
+    for i in range(used):
+        m[block + i] = m[old + i]
+    if old != 0:
+        release(m, old, size_class)
+    m[holder] = block | (larger << CLASS_SHIFT)
+    return True
+
+
+@inlined
+def shrink(m: Any, holder: int, used: int, needed: int) -> None:
+    """Halve a block of which at most a quarter is needed; without space for the smaller one it stays."""
+    word = m[holder]
+    old = word & REF_MASK
+    size_class = word >> CLASS_SHIFT
+    if size_class < 3 or needed << 2 > 1 << size_class:
+        return
+    block = allocate(m, size_class - 1)
+    if block == 0:
+        return
+    for i in range(used):
+        m[block + i] = m[old + i]
+    release(m, old, size_class)
+    m[holder] = block | ((size_class - 1) << CLASS_SHIFT)
+
+
+@inlined
+def drop(m: Any, holder: int) -> None:
+    """Give a block back."""
+    word = m[holder]
+    if word != 0:
+        release(m, word & REF_MASK, word >> CLASS_SHIFT)
+        m[holder] = 0

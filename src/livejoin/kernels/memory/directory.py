@@ -1,0 +1,160 @@
+"""Edge directories: open addressing with linear probing from keys to entries in the arena.
+
+A hash slot holds the key's 32-bit hash above the entry's 32-bit reference. The home of a key is given by the top bits
+of the hash, so that growing and the backward shift of a deletion never look at keys. Expected cost of a probe: O(1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.memory.arena import allocate, allocate_raw, release
+from livejoin.kernels.memory.layout import D_COUNT, D_FREE, D_LOG, D_SLOTS, MASK32
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_FOLD = np.uint64(32)
+_SEED = np.uint64(0x2545F4914F6CDD1D)
+
+
+@inlined
+def mix(h: Any, word: int) -> Any:
+    """Absorb one word into a 64-bit hash."""
+    z = h ^ np.uint64(word)
+    z = (z ^ (z >> _FOLD)) * _MULTIPLIER
+    return z ^ (z >> _FOLD)
+
+
+@inlined
+def seed() -> Any:
+    """The hash of the empty key."""
+    return _SEED
+
+
+@inlined
+def finish(h: Any) -> int:
+    """Fold a 64-bit hash into 32 bits; the top bits are the best mixed."""
+    return np.int64((h * _MULTIPLIER) >> _FOLD)  # type: ignore[return-value]
+
+
+@inlined
+def hash_key(m: Any, p: Any, row: int, width: int, offsets: int) -> int:
+    """Hash of the ``width`` words of a row whose offsets the plan lists at ``offsets``."""
+    h = seed()
+    for i in range(width):
+        h = mix(h, m[row + p[offsets + i]])
+    return finish(h)
+
+
+@inlined
+def same_key(m: Any, p: Any, key: int, row: int, width: int, offsets: int) -> bool:
+    """Whether the words at ``key`` equal the row's words at the listed offsets."""
+    for i in range(width):
+        if m[key + i] != m[row + p[offsets + i]]:
+            return False
+    return True
+
+
+@helper
+def find(m: Any, p: Any, directory: int, entry_key: int, row: int, width: int, offsets: int, h: int) -> int:
+    """The entry of a row's key, 0 if there is none."""
+    log = m[directory + D_LOG]
+    slots = m[directory + D_SLOTS]
+    mask = (1 << log) - 1
+    i = h >> (32 - log)
+    while True:
+        word = m[slots + i]
+        if word == 0:
+            return 0
+        if (word >> 32) & MASK32 == h:
+            entry: int = word & MASK32
+            if same_key(m, p, entry + entry_key, row, width, offsets):
+                return entry
+        i = (i + 1) & mask
+
+
+@inlined
+def place(m: Any, slots: int, log: int, word: int) -> None:
+    """Put a slot word into the first free place from its home on."""
+    mask = (1 << log) - 1
+    i = ((word >> 32) & MASK32) >> (32 - log)
+    while m[slots + i] != 0:
+        i = (i + 1) & mask
+    m[slots + i] = word
+
+
+@helper
+def grow(m: Any, directory: int) -> bool:
+    """Double a directory's hash slots; False if there is no space. Cost: linear, amortised O(1) an insertion."""
+    log = m[directory + D_LOG]
+    old = m[directory + D_SLOTS]
+    slots = allocate(m, log + 1)
+    if slots == 0:
+        return False
+    for i in range(2 << log):
+        m[slots + i] = 0
+    for i in range(1 << log):
+        word = m[old + i]
+        if word != 0:
+            place(m, slots, log + 1, word)
+    release(m, old, log)
+    m[directory + D_SLOTS] = slots
+    m[directory + D_LOG] = log + 1
+    return True
+
+
+@helper
+def create(
+    m: Any, p: Any, directory: int, size: int, entry_key: int, row: int, width: int, offsets: int, h: int
+) -> int:
+    """Insert an entry for a row's key, which must not be there; words before the key are 0. Returns 0 if no space."""
+    log = m[directory + D_LOG]
+    if (m[directory + D_COUNT] + 1) * 4 > 3 << log:
+        if not grow(m, directory):
+            return 0
+        log += 1
+    entry: int = m[directory + D_FREE]
+    if entry != 0:
+        m[directory + D_FREE] = m[entry]
+    else:
+        entry = allocate_raw(m, size)
+        if entry == 0:
+            return 0
+    for i in range(entry_key):
+        m[entry + i] = 0
+    for i in range(width):
+        m[entry + entry_key + i] = m[row + p[offsets + i]]
+    place(m, m[directory + D_SLOTS], log, (h << 32) | entry)
+    m[directory + D_COUNT] += 1
+    return entry
+
+
+@helper
+def remove(m: Any, directory: int, entry: int, entry_key: int, width: int) -> None:
+    """Remove an entry and give its words back; the entries behind it in the cluster shift back."""
+    state = seed()
+    for k in range(width):
+        state = mix(state, m[entry + entry_key + k])
+    h = finish(state)
+    log = m[directory + D_LOG]
+    slots = m[directory + D_SLOTS]
+    mask = (1 << log) - 1
+    hole = h >> (32 - log)
+    while m[slots + hole] & MASK32 != entry:
+        hole = (hole + 1) & mask
+    j = hole
+    while True:
+        j = (j + 1) & mask
+        word = m[slots + j]
+        if word == 0:
+            break
+        home = ((word >> 32) & MASK32) >> (32 - log)
+        if (j - home) & mask >= (j - hole) & mask:
+            m[slots + hole] = word
+            hole = j
+    m[slots + hole] = 0
+    m[directory + D_COUNT] -= 1
+    m[entry] = m[directory + D_FREE]
+    m[directory + D_FREE] = entry

@@ -1,0 +1,1 @@
+"""Arithmetic beyond 64 bits: rings of annotations, big integers."""

@@ -1,0 +1,1 @@
+"""Kernels of ordered multisets: trees of rows, the first rows of an order."""

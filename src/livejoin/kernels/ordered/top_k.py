@@ -1,0 +1,294 @@
+"""The rows at ranks [offset, offset + limit) of an ordered multiset, kept up to date.
+
+The multiset is the tree of `livejoin.kernels.ordered.order_tree`. A row of multiplicity m takes m ranks, so the
+*window* is a run of entries of which the first, LOW, and the last, HIGH, may stand in it with some of their copies
+only; HIGH is 0 while rows are fewer than offset + limit, LOW is 0 while the window is empty. Every entry knows its
+copies there.
+
+A version that changes nothing up to HIGH leaves the window alone. After any other one, two descents find the new LOW
+and HIGH, and only these entries can stand there more or less often than before: those that the version touched, those
+between the old and the new LOW, and those between the old and the new HIGH. The ranks between are not more than the
+version's weights, so that a version costs O(log n) a change and O(1) for each such rank.
+
+Law: the changes written for a version are the window after it minus the window before it, as multisets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import DONE, NEED_SPACE, OUTPUT_FULL
+from livejoin.kernels.ordered.order_nodes import (
+    COUNT,
+    FIRST,
+    LEAF,
+    NEXT,
+    T_END,
+    T_ENTRIES,
+    T_LEAF,
+    T_PLACE,
+    T_TOTAL,
+    free_entry,
+    has_space,
+    new_entry,
+)
+from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, plant, remove, select, weigh
+from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O_OFFSET, O_WIDTH, compare
+
+# Arena header behind the tree's
+K_LOW = T_END
+K_HIGH = T_END + 1
+K_LOW_COPIES = T_END + 2  # copies of LOW and of HIGH in the window
+K_HIGH_COPIES = T_END + 3
+K_CHANGE = T_END + 4  # cursor of an interrupted `maintain`: change, entries touched in its version
+K_TOUCHED = T_END + 5
+K_MOVED = T_END + 6  # sum of the version's weights, without signs
+K_CONCERNED = T_END + 7  # 1: the version changes something up to HIGH
+K_MADE = T_END + 8  # changes written by the current call
+K_NEEDED = T_END + 9  # OUTPUT_FULL: places that the version may need
+K_HEADER = T_END + 10
+
+# Changes of the window: lines of the output, then the row's words
+C_WEIGHT = 0
+C_VERSION = 1
+CHANGE_FIELDS = 2
+
+
+@helper
+def _find_window(m: Any, p: Any) -> None:
+    """Set LOW and HIGH."""
+    begin = p[O_OFFSET]
+    end = begin + p[O_LIMIT]
+    m[K_LOW] = 0
+    m[K_HIGH] = 0
+    if m[T_TOTAL] <= begin or begin == end:
+        return
+    low, before = select(m, begin)
+    m[K_LOW] = low
+    m[K_LOW_COPIES] = min(before + (m[low + E_COUNT] >> 1), end) - begin
+    if m[T_TOTAL] >= end:
+        high, before = select(m, end - 1)
+        m[K_HIGH] = high
+        m[K_HIGH_COPIES] = end - max(before, begin)
+
+
+@helper
+def _copies(m: Any, p: Any, entry: int, text: Any) -> int:
+    """How often an entry stands in the window."""
+    low = m[K_LOW]
+    high = m[K_HIGH]
+    if entry == low:
+        return int(m[K_LOW_COPIES])
+    if low == 0 or compare(m, p, entry, low, text) < 0:
+        return 0
+    if high != 0:
+        if entry == high:
+            return int(m[K_HIGH_COPIES])
+        if compare(m, p, entry, high, text) > 0:
+            return 0
+    return int(m[entry + E_COUNT] >> 1)
+
+
+@helper
+def _settle(m: Any, p: Any, entry: int, version: int, text: Any, out: Any) -> None:
+    """Write how much more often than before an entry stands in the window."""
+    copies = _copies(m, p, entry, text)
+    gained = copies - m[entry + E_IN]
+    if gained != 0:
+        made = m[K_MADE]
+        out[C_WEIGHT, made] = gained
+        out[C_VERSION, made] = version
+        for i in range(p[O_WIDTH]):
+            out[CHANGE_FIELDS + i, made] = m[entry + E_WORDS + i]
+        m[K_MADE] = made + 1
+        m[entry + E_IN] = copies
+
+
+@helper
+def _settle_between(m: Any, p: Any, one: int, other: int, version: int, text: Any, out: Any) -> None:
+    """Settle two entries and all between them; 0 stands behind the last."""
+    if one == 0 and other == 0:
+        return
+    first = one
+    last = other
+    if one == 0 or (other != 0 and compare(m, p, other, one, text) < 0):
+        first = other
+        last = one
+    descend(m, p, first, text)
+    leaf = m[T_LEAF]
+    place = m[T_PLACE] - 1
+    while leaf != 0:
+        for i in range(place, m[leaf + COUNT]):
+            entry = m[leaf + FIRST + LEAF + i]
+            _settle(m, p, entry, version, text, out)
+            if entry == last:
+                return
+        leaf = m[leaf + NEXT]
+        place = 0
+
+
+@helper
+def _apply(m: Any, p: Any, values: Any, change: int, weight: int, touched: Any, text: Any) -> None:
+    """Change the multiplicity of a row."""
+    row = new_entry(m, p)
+    for i in range(p[O_WIDTH]):
+        m[row + E_WORDS + i] = values[i, change]
+    entry = descend(m, p, row, text)
+    weigh(m, weight)
+    if entry == 0:
+        entry = row
+        m[entry + E_COUNT] = weight << 1
+        m[entry + E_IN] = 0
+        insert(m, entry)
+    else:
+        free_entry(m, row)
+        m[entry + E_COUNT] += weight << 1
+    m[K_MOVED] += abs(weight)
+    if m[entry + E_COUNT] & 1 == 0:
+        m[entry + E_COUNT] |= 1
+        touched[m[K_TOUCHED]] = entry
+        m[K_TOUCHED] += 1
+        if m[K_CONCERNED] == 0 and (m[K_HIGH] == 0 or compare(m, p, entry, m[K_HIGH], text) <= 0):
+            m[K_CONCERNED] = 1
+
+
+@helper
+def _end_version(m: Any, p: Any, version: int, touched: Any, text: Any, out: Any) -> None:
+    """Write what a version did to the window, and take out rows that are gone."""
+    if m[K_CONCERNED] == 1:
+        low = m[K_LOW]
+        high = m[K_HIGH]
+        _find_window(m, p)
+        for i in range(m[K_TOUCHED]):
+            _settle(m, p, touched[i], version, text, out)
+        _settle_between(m, p, low, m[K_LOW], version, text, out)
+        _settle_between(m, p, high, m[K_HIGH], version, text, out)
+    for i in range(m[K_TOUCHED]):
+        entry = touched[i]
+        m[entry + E_COUNT] ^= 1
+        if m[entry + E_COUNT] == 0:
+            remove(m, p, entry, text)
+    m[K_TOUCHED] = 0
+    m[K_MOVED] = 0
+    m[K_CONCERNED] = 0
+
+
+@kernel
+def prepare(arena: Any) -> None:
+    """Make the empty state in a fresh arena."""
+    plant(words(arena))
+
+
+@kernel
+def maintain(
+    arena: Any,
+    plan: Any,
+    values: Any,
+    weights: Any,
+    versions: Any,
+    heap: Any,
+    starts: Any,
+    lengths: Any,
+    touched: Any,
+    out: Any,
+) -> int:
+    """Apply changes of multiplicities and write what the window gains and loses, net within each version.
+
+    Args:
+        arena: The state; changed. A caller starts with K_CHANGE, K_TOUCHED, K_MOVED and K_CONCERNED at 0.
+        plan: int64, see O_WIDTH and the constants beside it.
+        values: int64 of shape (words of a row, n): the rows as order words.
+        weights: int64, what each change adds to its row's multiplicity.
+        versions: int64, ascending.
+        heap, starts, lengths: The dictionary of strings, if there are any in the rows.
+        touched: int64 of n places, scratch.
+        out: int64 of shape (CHANGE_FIELDS + words of a row, capacity): the changes of the window, K_MADE of them.
+
+    Returns:
+        DONE; NEED_SPACE in front of a change that has not begun: take the changes written, grow the arena and call
+        again; OUTPUT_FULL in front of the end of a version: take them and call again with at least K_NEEDED places.
+
+    Cost: O(log n) a change, and O(1) for each rank by which an end of the window moves.
+    """
+    m = words(arena)
+    p = words(plan)
+    text = (heap, starts, lengths)
+    m[K_MADE] = 0
+    change = m[K_CHANGE]
+    while True:
+        ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
+        if ended and m[K_TOUCHED] > 0:
+            # A row that changes its place in the window was touched, or stands at a rank that an end moved over.
+            needed = min(m[K_TOUCHED] + 2 * m[K_MOVED], 2 * p[O_LIMIT], m[T_ENTRIES])
+            if m[K_CONCERNED] == 1 and needed > out.shape[1] - m[K_MADE]:
+                m[K_NEEDED] = needed
+                m[K_CHANGE] = change
+                return OUTPUT_FULL
+            _end_version(m, p, versions[change - 1], touched, text, out)
+        if change == weights.shape[0]:
+            return DONE
+        if not has_space(m, p):
+            m[K_CHANGE] = change
+            return NEED_SPACE
+        _apply(m, p, values, change, weights[change], touched, text)
+        change += 1
+
+
+@kernel
+def scan(arena: Any, plan: Any, heap: Any, starts: Any, lengths: Any, cursor: Any, output: Any) -> int:
+    """Write the window's rows in order.
+
+    Args:
+        arena, plan, heap, starts, lengths: As for `maintain`.
+        cursor: int64[2], a leaf and a place in it: (-1, 0) to begin, (0, ...) at the end; changed.
+        output: int64 of shape (words of a row + 1, capacity): the rows' words, then their copies in the window.
+
+    Returns:
+        The number of rows written.
+    """
+    m = words(arena)
+    p = words(plan)
+    made = 0
+    if cursor[0] == -1:
+        if m[K_LOW] == 0:
+            cursor[0] = 0
+            return 0
+        descend(m, p, m[K_LOW], (heap, starts, lengths))
+        cursor[0] = m[T_LEAF]
+        cursor[1] = m[T_PLACE] - 1
+    leaf = cursor[0]
+    place = cursor[1]
+    while leaf != 0:
+        while place < m[leaf + COUNT]:
+            if made == output.shape[1]:
+                cursor[0] = leaf
+                cursor[1] = place
+                return made
+            entry = m[leaf + FIRST + LEAF + place]
+            for i in range(p[O_WIDTH]):
+                output[i, made] = m[entry + E_WORDS + i]
+            output[p[O_WIDTH], made] = m[entry + E_IN]
+            made += 1
+            if entry == m[K_HIGH]:
+                cursor[0] = 0
+                return made
+            place += 1
+        leaf = m[leaf + NEXT]
+        place = 0
+    cursor[0] = 0
+    return made
+
+
+@kernel
+def column_words(arena: Any, offset: int, out: Any) -> None:
+    """Write one order word of every entry, in order; ``out`` has a place for each entry."""
+    m = words(arena)
+    leaf = first_leaf(m)
+    made = 0
+    while leaf != 0:
+        for i in range(m[leaf + COUNT]):
+            out[made] = m[m[leaf + FIRST + LEAF + i] + E_WORDS + offset]
+            made += 1
+        leaf = m[leaf + NEXT]

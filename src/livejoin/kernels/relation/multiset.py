@@ -1,0 +1,202 @@
+"""A counted multiset of rows with one or two sides: the state of DISTINCT and the set operations (CROWN, section 7.2).
+
+An entry of the arena's one directory holds, for each side, how often its row stands there, then the row's words. The
+multiplicity of a row in the result is a function f of its counts l and r:
+
+    DISTINCT, UNION   [l > 0], both sides counted together in l
+    EXCEPT            [l > 0 and r = 0]        EXCEPT ALL      max(l - r, 0)
+    INTERSECT         [l > 0 and r > 0]        INTERSECT ALL   min(l, r)
+
+Law: the changes written for a version are f after it minus f before it, for every row where they differ.
+
+Inside a version counts may pass through anything, also below zero, because only its net effect counts. The first
+change of a row in a version *touches* it: what f was is noted beside the entry, which is settled when the version ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.directory import create, find, finish, mix, remove, seed
+from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, DIRECTORY, DONE, H_STACK, MASK32, NEED_SPACE
+
+# Arena header behind the fixed one
+M_DIRECTORY = H_STACK
+M_TOTAL = M_DIRECTORY + DIRECTORY  # rows of the result with multiplicities
+M_CHANGE = M_TOTAL + 1  # cursor of an interrupted `apply`: change, rows touched in its version, changes written
+M_TOUCHED = M_TOTAL + 2
+M_MADE = M_TOTAL + 3
+M_ROW = M_TOTAL + 4  # the row that is looked up
+
+# Entry: the left count above the touched bit, the right count if there are two sides, the row's words
+LEFT = 0
+RIGHT = 1
+
+# Touched rows: (entry, position of the change that touched it, multiplicity in the result before)
+TOUCHED_FIELDS = 3
+
+DISTINCT = 0
+EXCEPT = 1
+EXCEPT_ALL = 2
+INTERSECT = 3
+INTERSECT_ALL = 4
+
+
+@inlined
+def multiplicity(m: Any, kind: int, entry: int) -> int:
+    """How often an entry's row stands in the result."""
+    left = m[entry + LEFT] >> 1
+    if kind == DISTINCT:
+        return 1 if left > 0 else 0
+    right = m[entry + RIGHT]
+    if kind == EXCEPT:
+        return 1 if left > 0 and right <= 0 else 0
+    if kind == EXCEPT_ALL:
+        return int(max(left - right, 0))
+    if kind == INTERSECT:
+        return 1 if left > 0 and right > 0 else 0
+    return int(max(min(left, right), 0))
+
+
+@helper
+def _entry_of(m: Any, p: Any, sides: int, width: int, values: Any, change: int) -> int:
+    """The entry of a change's row, made if there is none; 0 if there is no space."""
+    h = seed()
+    for i in range(width):
+        word = values[i, change]
+        m[M_ROW + i] = word
+        h = mix(h, word)
+    hash32 = finish(h)
+    entry: int = find(m, p, M_DIRECTORY, sides, M_ROW, width, 0, hash32)
+    if entry == 0:
+        entry = create(m, p, M_DIRECTORY, sides + width, sides, M_ROW, width, 0, hash32)
+    return entry
+
+
+@helper
+def _settle(m: Any, kind: int, sides: int, width: int, touched: Any, out: Any) -> None:
+    """End a version: write what changed and take out rows that stand on no side."""
+    made = m[M_MADE]
+    for i in range(m[M_TOUCHED]):
+        entry = touched[i, 0]
+        m[entry + LEFT] ^= 1
+        gained = multiplicity(m, kind, entry) - touched[i, 2]
+        if gained != 0:
+            out[0, made] = touched[i, 1]
+            out[1, made] = gained
+            made += 1
+            m[M_TOTAL] += gained
+        if m[entry + LEFT] == 0 and (sides == 1 or m[entry + RIGHT] == 0):
+            remove(m, M_DIRECTORY, entry, sides, width)
+    m[M_MADE] = made
+    m[M_TOUCHED] = 0
+
+
+@kernel
+def apply(
+    arena: Any,
+    plan: Any,
+    kind: int,
+    sides: int,
+    values: Any,
+    weights: Any,
+    versions: Any,
+    on: Any,
+    touched: Any,
+    out: Any,
+) -> int:
+    """Apply changes of the sides' multiplicities and write the net change of the result in each version.
+
+    Args:
+        arena: The state; changed. A caller starts with M_CHANGE, M_TOUCHED and M_MADE at 0.
+        plan: The numbers from 0 to the width of a row.
+        kind: The operation.
+        sides: Counts of an entry, 1 or 2.
+        values: int64 of shape (width, n): the rows.
+        weights: int64, what each change adds to its row's multiplicity.
+        versions: int64, ascending.
+        on: int64, the side of each change, 0 or 1.
+        touched: int64 of shape (n, TOUCHED_FIELDS), scratch.
+        out: int64 of shape (2, n): of each change of the result the position of a change with its row and version,
+            and what the row's multiplicity gains; M_MADE of them. It never needs more places than there are changes.
+
+    Returns:
+        DONE, or NEED_SPACE in front of a change that has not begun: grow the arena and call again.
+
+    Cost: one probe a change, expected O(1).
+    """
+    m = words(arena)
+    p = words(plan)
+    width = values.shape[0]
+    change = m[M_CHANGE]
+    while change < weights.shape[0]:
+        if m[M_TOUCHED] > 0 and versions[change] != versions[change - 1]:
+            _settle(m, kind, sides, width, touched, out)
+        entry = _entry_of(m, p, sides, width, values, change)
+        if entry == 0:
+            m[M_CHANGE] = change
+            return NEED_SPACE
+        if m[entry + LEFT] & 1 == 0:
+            count = m[M_TOUCHED]
+            touched[count, 0] = entry
+            touched[count, 1] = change
+            touched[count, 2] = multiplicity(m, kind, entry)
+            m[M_TOUCHED] = count + 1
+            m[entry + LEFT] |= 1
+        if on[change] == 0:
+            m[entry + LEFT] += weights[change] << 1
+        else:
+            m[entry + RIGHT] += weights[change]
+        change += 1
+    _settle(m, kind, sides, width, touched, out)
+    m[M_CHANGE] = 0
+    return DONE
+
+
+@kernel
+def scan(arena: Any, kind: int, sides: int, begin: int, output: Any) -> tuple[int, int]:
+    """Write the rows of the result, each once.
+
+    Args:
+        arena: The state, unchanged since the scan began.
+        kind: The operation.
+        sides: Counts of an entry.
+        begin: 0, or where the last call stopped.
+        output: int64 of shape (width + 1, capacity): the rows' words, then their multiplicities.
+
+    Returns:
+        Where to go on, -1 at the end, and the number of rows written.
+    """
+    m = words(arena)
+    width = output.shape[0] - 1
+    slots = m[M_DIRECTORY + D_SLOTS]
+    made = 0
+    for at in range(begin, 1 << m[M_DIRECTORY + D_LOG]):
+        entry = m[slots + at] & MASK32
+        if entry == 0:
+            continue
+        times = multiplicity(m, kind, entry)
+        if times == 0:
+            continue
+        if made == output.shape[1]:
+            return at, made
+        for i in range(width):
+            output[i, made] = m[entry + sides + i]
+        output[width, made] = times
+        made += 1
+    return -1, made
+
+
+@kernel
+def column_words(arena: Any, offset: int, out: Any) -> None:
+    """Write one word of every entry, in no particular order; ``out`` has a place for each entry."""
+    m = words(arena)
+    slots = m[M_DIRECTORY + D_SLOTS]
+    made = 0
+    for at in range(1 << m[M_DIRECTORY + D_LOG]):
+        entry = m[slots + at] & MASK32
+        if entry != 0:
+            out[made] = m[entry + offset]
+            made += 1

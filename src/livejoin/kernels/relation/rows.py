@@ -1,0 +1,192 @@
+"""Base tables: a hash multiset of rows of 64-bit words, with an optional unique key and an optional window.
+
+A row is ``[mult << 1 | touched, (dead,) words...]``. Rows keep their id as long as they are there. Staging a commit
+changes multiplicities at once and notes the first-touch value of every touched row, so that it can be undone; ids of
+rows that are gone are given back only when the commit is finished, because deltas still refer to them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.memory.directory import finish, mix, seed
+from livejoin.kernels.memory.layout import MASK32
+
+# Header
+R_NEXT = 0  # ids given out so far
+R_FREE = 1  # first free id plus one
+R_ROWS = 2  # rows with a positive multiplicity
+R_TOTAL = 3  # sum of multiplicities
+R_HEAD = 4  # window queue: position of the oldest entry, position behind the newest
+R_TAIL = 5
+R_USED = 6  # rows in the hash index
+R_IGNORED = 7  # conflicts skipped by the last staging
+ROWS_HEADER = 8
+
+# Touched rows: (row id, multiplicity before, dead before, a change that named the row or -1)
+TOUCHED = 4
+
+OK = 0
+ABSENT = 1
+DUPLICATE = 2
+
+
+@inlined
+def hash_words(words: Any, at: int, count: int) -> int:
+    h = seed()
+    for i in range(count):
+        h = mix(h, words[at + i])
+    return finish(h)
+
+
+@inlined
+def hash_change(values: Any, change: int, count: int) -> int:
+    h = seed()
+    for i in range(count):
+        h = mix(h, values[i, change])
+    return finish(h)
+
+
+@inlined
+def hash_key(words: Any, at: int, key: Any) -> int:
+    h = seed()
+    for i in range(key.shape[0]):
+        h = mix(h, words[at + key[i]])
+    return finish(h)
+
+
+@helper
+def find_row(words: Any, stride: int, first: int, slots: Any, values: Any, change: int, h: int) -> int:
+    """Id of the row that a change names, -1 if there is none; zero-multiplicity rows count."""
+    count = stride - first
+    log = slots[0]
+    mask = (1 << log) - 1
+    i = h >> (32 - log)
+    while True:
+        word = slots[1 + i]
+        if word == 0:
+            return -1
+        if (word >> 32) & MASK32 == h:
+            row: int = (word & MASK32) - 1
+            at = row * stride + first
+            same = True
+            for k in range(count):
+                if words[at + k] != values[k, change]:
+                    same = False
+                    break
+            if same:
+                return row
+        i = (i + 1) & mask
+
+
+@helper
+def insert_slot(slots: Any, h: int, row: int) -> None:
+    log = slots[0]
+    mask = (1 << log) - 1
+    i = h >> (32 - log)
+    while slots[1 + i] != 0:
+        i = (i + 1) & mask
+    slots[1 + i] = (h << 32) | (row + 1)
+
+
+@helper
+def remove_slot(slots: Any, h: int, row: int) -> None:
+    """Remove a row's slot; the cluster behind it shifts back."""
+    log = slots[0]
+    mask = (1 << log) - 1
+    hole = h >> (32 - log)
+    while slots[1 + hole] & MASK32 != row + 1:
+        hole = (hole + 1) & mask
+    j = hole
+    while True:
+        j = (j + 1) & mask
+        word = slots[1 + j]
+        if word == 0:
+            break
+        home = ((word >> 32) & MASK32) >> (32 - log)
+        if (j - home) & mask >= (j - hole) & mask:
+            slots[1 + hole] = word
+            hole = j
+    slots[1 + hole] = 0
+
+
+@kernel
+def rehash(slots: Any, larger: Any) -> None:
+    """Move all slots into a larger, cleared table whose first word is its log2 size."""
+    log = larger[0]
+    mask = (1 << log) - 1
+    for k in range(1 << slots[0]):
+        word = slots[1 + k]
+        if word != 0:
+            i = ((word >> 32) & MASK32) >> (32 - log)
+            while larger[1 + i] != 0:
+                i = (i + 1) & mask
+            larger[1 + i] = word
+
+
+@helper
+def find_or_create(header: Any, words: Any, stride: int, first: int, slots: Any, values: Any, change: int) -> int:
+    h = hash_change(values, change, stride - first)
+    row: int = find_row(words, stride, first, slots, values, change, h)
+    if row >= 0:
+        return row
+    if header[R_FREE] != 0:
+        row = header[R_FREE] - 1
+        header[R_FREE] = words[row * stride + 1]
+    else:
+        row = header[R_NEXT]
+        header[R_NEXT] = row + 1
+    at = row * stride
+    words[at] = 0
+    words[at + 1] = 0
+    for k in range(stride - first):
+        words[at + first + k] = values[k, change]
+    insert_slot(slots, h, row)
+    header[R_USED] += 1
+    return row
+
+
+@helper
+def holder(words: Any, stride: int, slots: Any, key: Any, row: int, h: int) -> int:
+    """Id of the row that holds the unique key of ``row``, -1 if none does."""
+    log = slots[0]
+    mask = (1 << log) - 1
+    i = h >> (32 - log)
+    while True:
+        word = slots[1 + i]
+        if word == 0:
+            return -1
+        if (word >> 32) & MASK32 == h:
+            other: int = (word & MASK32) - 1
+            same = True
+            for k in range(key.shape[0]):
+                if words[other * stride + key[k]] != words[row * stride + key[k]]:
+                    same = False
+                    break
+            if same:
+                return other
+        i = (i + 1) & mask
+
+
+@helper
+def give_back(header: Any, words: Any, stride: int, first: int, slots: Any, row: int) -> None:
+    """Free the id of a row that is gone."""
+    at = row * stride
+    remove_slot(slots, hash_words(words, at + first, stride - first), row)
+    header[R_USED] -= 1
+    words[at + 1] = header[R_FREE]
+    header[R_FREE] = row + 1
+
+
+@kernel
+def live_rows(header: Any, words: Any, stride: int, rows: Any, weights: Any) -> int:
+    """List all rows with a positive multiplicity and their multiplicities; returns how many."""
+    made = 0
+    for row in range(header[R_NEXT]):
+        mult = words[row * stride] >> 1
+        if words[row * stride] & 1 == 0 and mult > 0:
+            rows[made] = row
+            weights[made] = mult
+            made += 1
+    return made

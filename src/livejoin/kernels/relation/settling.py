@@ -1,0 +1,98 @@
+"""The end of a staging in a base table: its net events, and to undo it or finish it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.jit import kernel
+from livejoin.kernels.relation.range_window import RANGE_REACH, RANGE_ROWS, W_BEGIN, push
+from livejoin.kernels.relation.rows import (
+    R_HEAD,
+    R_ROWS,
+    R_TAIL,
+    R_TOTAL,
+    give_back,
+    hash_key,
+    holder,
+    insert_slot,
+    remove_slot,
+)
+
+
+@kernel
+def undo(
+    header: Any,
+    words: Any,
+    stride: int,
+    first: int,
+    key_slots: Any,
+    key: Any,
+    queue: Any,
+    window: Any,
+    touched: Any,
+    count: int,
+    head: int,
+    tail: int,
+) -> None:
+    """Restore multiplicities, the key index and the window to what they were before the staging.
+
+    The heap of a window by range may keep entries of rows that the staging brought, as dead ones.
+    """
+    if key.shape[0] > 0:
+        for t in range(count):
+            row = touched[t, 0]
+            at = row * stride
+            h = hash_key(words, at, key)
+            if touched[t, 1] == 0 and holder(words, stride, key_slots, key, row, h) == row:
+                remove_slot(key_slots, h, row)
+        for t in range(count):
+            row = touched[t, 0]
+            at = row * stride
+            h = hash_key(words, at, key)
+            if touched[t, 1] > 0 and holder(words, stride, key_slots, key, row, h) != row:
+                insert_slot(key_slots, h, row)
+    for t in range(count):
+        at = touched[t, 0] * stride
+        now = words[at] >> 1
+        before = touched[t, 1]
+        header[R_TOTAL] += before - now
+        header[R_ROWS] += (1 if before > 0 else 0) - (1 if now > 0 else 0)
+        words[at] = (before << 1) | 1
+        if window[RANGE_ROWS] > 0:
+            words[at + 1] = touched[t, 2]
+        elif window[RANGE_REACH] >= 0 and touched[t, 2] > 0:
+            push(words, stride, queue, window, touched[t, 0])
+    if window[RANGE_REACH] >= 0:
+        queue[W_BEGIN] = head
+    else:
+        header[R_HEAD] = head
+        header[R_TAIL] = tail
+
+
+@kernel
+def finish_commit(header: Any, words: Any, stride: int, first: int, slots: Any, touched: Any, count: int) -> None:
+    """End a commit, staged or undone: clear the marks and give back the ids of rows that are gone.
+
+    A row of a window that is gone but still stands in the queue keeps its id until its last entry leaves.
+    """
+    for t in range(count):
+        row = touched[t, 0]
+        at = row * stride
+        words[at] &= -2
+        if words[at] == 0 and (first == 1 or words[at + 1] == 0):
+            give_back(header, words, stride, first, slots, row)
+
+
+@kernel
+def net_events(words: Any, stride: int, touched: Any, count: int, events: Any) -> int:
+    """Net changes of multiplicity as (row id, weight, change), deletions first; returns how many."""
+    made = 0
+    for sign in (-1, 1):
+        for t in range(count):
+            weight = (words[touched[t, 0] * stride] >> 1) - touched[t, 1]
+            if weight * sign > 0:
+                events[made, 0] = touched[t, 0]
+                events[made, 1] = weight
+                events[made, 2] = touched[t, 3]
+                made += 1
+    return made

@@ -1,0 +1,84 @@
+"""Multiplicities of rows inside a commit, and the window that rows enter and leave in the order of arrival.
+
+The queue has one entry an occurrence. A row that is deleted explicitly leaves its oldest entry there as a *dead* one,
+which is dropped when it reaches the head, or when dead entries are most of the queue.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.relation.rows import R_HEAD, R_ROWS, R_TAIL, R_TOTAL, give_back
+
+
+@helper
+def touch(header: Any, words: Any, at: int, row: int, first: int, touched: Any, count: int, change: int) -> int:
+    """Note a row's state before its first change in this commit; returns the number of touched rows."""
+    word = words[at]
+    if word & 1:
+        return count
+    touched[count, 0] = row
+    touched[count, 1] = word >> 1
+    touched[count, 2] = words[at + 1] if first == 2 else 0
+    touched[count, 3] = change
+    words[at] = word | 1
+    return count + 1
+
+
+@helper
+def add(header: Any, words: Any, at: int) -> None:
+    if words[at] >> 1 == 0:
+        header[R_ROWS] += 1
+    words[at] += 2
+    header[R_TOTAL] += 1
+
+
+@helper
+def subtract(header: Any, words: Any, at: int) -> None:
+    words[at] -= 2
+    header[R_TOTAL] -= 1
+    if words[at] >> 1 == 0:
+        header[R_ROWS] -= 1
+
+
+@helper
+def oldest(header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int) -> tuple[int, int]:
+    """Drop dead entries from the head of the window; returns the id of the oldest row and the number touched."""
+    mask = queue.shape[0] - 1
+    while True:
+        row = queue[header[R_HEAD] & mask]
+        at = row * stride
+        if words[at + 1] == 0:
+            return row, count
+        count = touch(header, words, at, row, 2, touched, count, -1)
+        words[at + 1] -= 1
+        header[R_HEAD] += 1
+
+
+@helper
+def evict(header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int) -> int:
+    """Take the oldest row out of the window; returns the number of touched rows."""
+    row, count = oldest(header, words, stride, queue, touched, count)
+    count = touch(header, words, row * stride, row, 2, touched, count, -1)
+    header[R_HEAD] += 1
+    subtract(header, words, row * stride)
+    return count
+
+
+@kernel
+def compact_window(header: Any, words: Any, stride: int, slots: Any, queue: Any) -> None:
+    """Drop all dead entries from a window's queue, between two commits; O(entries)."""
+    mask = queue.shape[0] - 1
+    end = header[R_HEAD]
+    for position in range(header[R_HEAD], header[R_TAIL]):
+        row = queue[position & mask]
+        at = row * stride
+        if words[at + 1] > 0:
+            words[at + 1] -= 1
+            if words[at] == 0 and words[at + 1] == 0:
+                give_back(header, words, stride, 2, slots, row)
+        else:
+            queue[end & mask] = row
+            end += 1
+    header[R_TAIL] = end

@@ -1,0 +1,1 @@
+"""Kernels of values: strings, their order, the order of rows."""

@@ -1,0 +1,1 @@
+"""Drawings of plans: text, SVG, Graphviz."""

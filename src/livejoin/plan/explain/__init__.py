@@ -1,0 +1,1 @@
+"""What a plan costs and why, for people and programs."""

@@ -1,0 +1,377 @@
+"""What there is to say about a query and its plan, as frozen plain values for whatever shows it.
+
+Nothing here computes; `livejoin.plan` fills an `Explanation`, which can show itself as text, JSON, SVG and HTML. All
+atoms are named by their aliases, all columns by the query's variables.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from livejoin.plan.explain import json_record as record
+from livejoin.plan.explain import picture, text
+from livejoin.search.guarantee import Guarantee
+from livejoin.search.statistics import Known
+
+QueryClassName = Literal["q-hierarchical", "free-connex", "acyclic", "cyclic"]
+PlanKind = Literal["join tree", "foreign keys", "bags", "view trees", "T-representation", "chain of joins"]
+SuggestionKind = Literal["output column", "all columns", "primary key", "foreign key", "static table", "shape"]
+
+
+@dataclass(frozen=True)
+class AtomOutline:
+    """An atom of the query.
+
+    Args:
+        alias: Its name in the query.
+        table: Its table.
+        variables: Its variables.
+        predicate: What its rows must satisfy, None for all rows.
+        static: Whether its table never changes.
+    """
+
+    alias: str
+    table: str
+    variables: tuple[str, ...]
+    predicate: str | None
+    static: bool = False
+
+    @property
+    def name(self) -> str:
+        """Table and alias as in FROM."""
+        return self.alias if self.alias == self.table else f"{self.table} {self.alias}"
+
+
+@dataclass(frozen=True)
+class Property:
+    """Whether a query is in a class, and what shows it.
+
+    Args:
+        name: The class, for example ``free-connex``.
+        holds: Whether the query is in it.
+        because: The witness in one plain sentence.
+        atoms: Aliases of the witness's atoms.
+        variables: The witness's variables.
+    """
+
+    name: str
+    holds: bool
+    because: str
+    atoms: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class QueryClass:
+    """The class of a query.
+
+    Args:
+        name: The smallest of the classes q-hierarchical < free-connex < acyclic < cyclic that it is in.
+        properties: All classes that were tested, each with its witness: acyclic, free-connex, hierarchical and
+            q-hierarchical; with foreign keys also foreign-key acyclic; with static tables also well-behaved.
+        width: Fractional hypertree width of the best decomposition found, as text such as ``3/2``; ``1`` if acyclic.
+    """
+
+    name: QueryClassName
+    properties: tuple[Property, ...]
+    width: str = "1"
+
+    def __getitem__(self, name: str) -> Property:
+        return next(p for p in self.properties if p.name == name)
+
+
+@dataclass(frozen=True)
+class NodeOutline:
+    """A node of a plan.
+
+    Args:
+        label: What stands there: the atom as in FROM, ``[x, y]`` for a generalized relation, ``bag 1 (A, B, C)``, or a
+            view's name.
+        variables: Its variables.
+        atoms: Aliases of its atoms: one for an atom, none for a generalized relation, several for a bag.
+        key: ``key(e)``: the variables that it shares with its parent; of the first parent where it has several.
+        connex: Whether it is in the connex subtree, over which results are enumerated.
+        views: The views kept there, of ``V_s``, ``V_p``, ``V_l``; for other plans what is kept, in words.
+        indexes: The indexes kept there, each in words such as ``by (x), for the parent``.
+        predicate: What its rows must satisfy.
+        depth: Atoms above it, generalized relations not counted.
+        changes: Expected share of the changes that reach it; None where nothing is known of any table.
+    """
+
+    label: str
+    variables: tuple[str, ...]
+    atoms: tuple[str, ...]
+    key: tuple[str, ...]
+    connex: bool
+    views: tuple[str, ...]
+    indexes: tuple[str, ...]
+    predicate: str | None
+    depth: int
+    changes: float | None = None
+
+
+@dataclass(frozen=True)
+class EdgeOutline:
+    """An edge of a plan.
+
+    Args:
+        parent: Position of the parent among the plan's nodes.
+        child: Position of the child.
+        key: The variables that both have.
+        unique: Whether ``key`` identifies at most one row of the parent, so that a change of the child reaches no
+            more than one.
+    """
+
+    parent: int
+    child: int
+    key: tuple[str, ...]
+    unique: bool
+
+
+@dataclass(frozen=True)
+class PlanOutline:
+    """A plan to be drawn: a rooted tree, several for view trees, an acyclic graph with one root for foreign keys.
+
+    Args:
+        kind: How the query is maintained.
+        title: The same in words, for example ``join tree of height 2, change propagation without joins (CROWN)``.
+        nodes: In preorder; where a node has several parents, it stands below the first.
+        edges: From parents to children.
+        height: Largest number of atoms (or bags, or views) from a leaf to a root.
+    """
+
+    kind: PlanKind
+    title: str
+    nodes: tuple[NodeOutline, ...]
+    edges: tuple[EdgeOutline, ...]
+    height: int
+
+    def children(self, node: int) -> tuple[int, ...]:
+        """Children of a node."""
+        return tuple(edge.child for edge in self.edges if edge.parent == node)
+
+    def parents(self, node: int) -> tuple[int, ...]:
+        """Parents of a node."""
+        return tuple(edge.parent for edge in self.edges if edge.child == node)
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """Nodes without parents."""
+        below = {edge.child for edge in self.edges}
+        return tuple(node for node in range(len(self.nodes)) if node not in below)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan that was compared with the others, the chosen one included.
+
+    Args:
+        title: What it is.
+        tree: It on one line, for example ``[b]{A, B{C}}``.
+        guarantee: What it promises.
+        cost: Sum over the nodes of depth times expected changes.
+        height: Its height.
+        propagation: Predicted rows touched a change.
+        executable: Whether this version runs it.
+        obstacle: Why not; empty if it does.
+        chosen: Whether it is the plan.
+    """
+
+    title: str
+    tree: str
+    guarantee: Guarantee
+    cost: float
+    height: int
+    propagation: float
+    executable: bool
+    obstacle: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Something that would make the guarantee better, found by trying it.
+
+    Args:
+        kind: Which sort of change it is.
+        text: What to do, in one plain sentence.
+        sql: A clause to add or to change, where there is one; else empty.
+        guarantee: The guarantee that the best plan would have.
+        executable: Whether this version would run that plan.
+    """
+
+    kind: SuggestionKind
+    text: str
+    sql: str
+    guarantee: Guarantee
+    executable: bool
+
+
+@dataclass(frozen=True)
+class TableOutline:
+    """What is known of a table and what the plan keeps of it.
+
+    Args:
+        name: The table.
+        columns: The columns kept.
+        aliases: The atoms over it.
+        row_bytes: Bytes of a row's record.
+        index_bytes: Predicted bytes of its share of the indexes.
+        changes: Expected changes of the table relative to the others.
+        changes_known: Where this is from.
+        rows: Its rows, None if unknown.
+        rows_known: Where this is from.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    aliases: tuple[str, ...]
+    row_bytes: int
+    index_bytes: float
+    changes: float | None
+    changes_known: Known
+    rows: float | None
+    rows_known: Known
+
+
+@dataclass(frozen=True)
+class SearchOutline:
+    """How far the search for a plan went.
+
+    Args:
+        trees: Join trees that were compared.
+        steps: Steps of the search.
+        complete: Whether nothing was left out; if not, a better tree may exist.
+        note: The same in one sentence.
+    """
+
+    trees: int
+    steps: int
+    complete: bool
+    note: str
+
+
+@dataclass(frozen=True)
+class LogOutline:
+    """What a change log says about the plan.
+
+    Args:
+        changes: Changes in the log.
+        lifespans: Rows that it lets live, each time they are inserted counted.
+        pattern: ``insertion-only``, ``deletion-only``, ``first-in-first-out``, ``first-in-last-out`` or ``mixed``.
+        enclosure: lambda(S), the average enclosureness (CROWN, Definition 6.1).
+        largest: The largest enclosureness of a row.
+        tree_enclosure: lambda_T(S) with respect to the plan's tree (CROWN, Definition 6.4), None without a tree.
+        tree_largest: The largest for a row, None without a tree.
+        crossing_enclosure: The same with crossing lifespans, which bounds the work on trees where an atom below another
+            one has two children (docs/decisions/0007); None for other trees.
+        crossing_largest: The largest for a row, None for other trees.
+    """
+
+    changes: int
+    lifespans: int
+    pattern: str
+    enclosure: float
+    largest: int
+    tree_enclosure: float | None
+    tree_largest: int | None
+    crossing_enclosure: float | None = None
+    crossing_largest: int | None = None
+
+
+@dataclass(frozen=True)
+class CellsOutline:
+    """How a join is split among threads.
+
+    Args:
+        number: Cells; 1 if it cannot be split.
+        variable: The variable whose values split it, None if it is not split.
+        replicated: Aliases of the atoms whose rows are in every cell.
+        replicated_bytes: Predicted bytes of these in each cell after the first, at most; None if unknown.
+        note: The same in one sentence, and why it is not split.
+    """
+
+    number: int
+    variable: str | None
+    replicated: tuple[str, ...]
+    replicated_bytes: float | None
+    note: str
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Everything to be shown about a query and its plan; ``print`` shows it as text, a notebook as a page.
+
+    Args:
+        sql: The query's text.
+        atoms: Its atoms.
+        output: Its free variables.
+        query_class: Its class with witnesses.
+        plan: The plan: the best one that this version runs, else the best one.
+        guarantee: What the plan promises.
+        executable: Whether this version runs it.
+        obstacle: Why not; empty if it does.
+        reason: Why this plan, in one or two sentences.
+        alternatives: The best plan of each kind and the next best trees, best first.
+        search: How far the search went.
+        suggestions: What would give a better bound, best first; empty if nothing was found.
+        tables: What is known and kept of each table.
+        deltas: Whether the view would say what changed.
+        digest: The physical plan's fingerprint; empty if the plan is not executable.
+        log: What a change log says, None without one.
+        operators: What stands above the join, from the join upwards.
+        others: Explanations of the query's other joins.
+        cells: How the join is split, None with one thread.
+    """
+
+    sql: str
+    atoms: tuple[AtomOutline, ...]
+    output: tuple[str, ...]
+    query_class: QueryClass
+    plan: PlanOutline
+    guarantee: Guarantee
+    executable: bool
+    obstacle: str
+    reason: str
+    alternatives: tuple[Alternative, ...]
+    search: SearchOutline
+    suggestions: tuple[Suggestion, ...]
+    tables: tuple[TableOutline, ...]
+    deltas: bool
+    digest: str
+    log: LogOutline | None = None
+    operators: tuple[str, ...] = ()
+    others: tuple[Explanation, ...] = ()
+    cells: CellsOutline | None = None
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {self.query_class.name}, {self.guarantee.bound.formula} a change; print() shows it all>"
+
+    def text(self, width: int = text.WIDTH) -> str:
+        """All of it as plain text, in lines of about ``width`` characters."""
+        return text.text(self, width)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON values, with the keys that ``docs/explain.md`` lists."""
+        return record.record(self)
+
+    def json(self) -> str:
+        """All of it as a JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def svg(self) -> str:
+        """A picture of the plan, as an SVG element that is also a file."""
+        return picture.picture(self)
+
+    def html(self) -> str:
+        """All of it as a whole HTML document."""
+        return picture.document(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return picture.page(self)

@@ -1,0 +1,72 @@
+"""Predicted bytes of state a base row, from the layout of a plan.
+
+A base row has one record for all atoms over its table, whose words the plan fixes. For each atom it stands in one
+block of the directory of each edge at the atom, among the rows with the same key. A directory has an entry and some
+hash slots a key; each of its two sides (or each child of a generalized relation) is counted with an equal share of
+them. Blocks are powers of two (`livejoin.kernels.memory.blocks`), slots are kept between three eighths and three
+quarters full (`livejoin.kernels.memory.directory`); means are taken for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.kernels.memory import layout as k
+from livejoin.search.problem import Problem
+from livejoin.theory.trees.join_tree import JoinTree
+
+_SLOTS = 1.8  # hash slots an entry: between 4/3 and 8/3
+_SPARE = 4 / 3  # words of a block a row, where several rows share a key: between 1 and 2
+_WORD = 8
+
+
+def record_bytes(plan: PhysicalPlan) -> dict[str, int]:
+    """Bytes of a row's record, for each table."""
+    return {use.name: use.stride * _WORD for use in plan.tables}
+
+
+def index_bytes(plan: PhysicalPlan, problem: Problem, passing: Sequence[float]) -> dict[str, float]:
+    """Predicted bytes of a row's share of the directories, for each table. Cost: O(nodes).
+
+    Args:
+        plan: The plan.
+        problem: What is known of the atoms' join keys.
+        passing: The share of the rows that take part in each atom; the others have no place in its directories.
+    """
+    found = dict.fromkeys((use.name for use in plan.tables), 0.0)
+    for position, node in enumerate(plan.tree.nodes):
+        if node.atom is not None:
+            words = _words(plan.tree, position, problem)
+            found[plan.query.atoms[node.atom].table.name] += _WORD * passing[node.atom] * words
+    return found
+
+
+def _words(tree: JoinTree, position: int, problem: Problem) -> float:
+    """Words that a row of an atom's node has in directories."""
+    node = tree.nodes[position]
+    assert node.atom is not None
+    total = 1.0 if node.parent is None else 0.0  # a root stands in one block of all rows
+    if node.parent is not None:
+        sharing = problem.fanout(node.atom, frozenset(node.key))
+        total += _in_block(sharing) + _entry(tree, position) / sharing
+    for child in node.children:
+        sharing = problem.fanout(node.atom, frozenset(tree.nodes[child].key))
+        total += _in_block(sharing) + _entry(tree, child) / sharing
+    return total
+
+
+def _entry(tree: JoinTree, child: int) -> float:
+    """Words of an entry of the directory above a node, and its hash slots, for one side of the edge."""
+    parent = tree.nodes[child].parent
+    assert parent is not None
+    above = tree.nodes[parent]
+    width = len(tree.nodes[child].key)
+    if above.atom is not None:
+        return (k.E_KEY + width + _SLOTS) / 2
+    # The entry is a row of the generalized relation, which has a place in the block above it.
+    return (k.SLOT * len(above.children) + 2 + width + _SLOTS + _SPARE) / len(above.children)
+
+
+def _in_block(sharing: float) -> float:
+    return 1.0 if sharing <= 1 else _SPARE

@@ -1,0 +1,177 @@
+"""An explanation as JSON values.
+
+The keys are a promise to programs that read them: they are listed in ``docs/explain.md``, a key is never renamed or
+given another meaning without a new `VERSION`, and keys may be added. They are written out here, apart from the names of
+the fields that they are taken from.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, PlanOutline, TableOutline
+    from livejoin.search.guarantee import Guarantee
+
+VERSION = 1
+
+Record = dict[str, Any]
+
+
+def record(explanation: Explanation) -> Record:
+    """The explanation as dicts, lists, strings, numbers, booleans and None; ``json.dumps`` takes it."""
+    found, search = explanation.query_class, explanation.search
+    return {
+        "livejoin_explanation": VERSION,
+        "sql": explanation.sql,
+        "maintained": explanation.executable,
+        "refusal": explanation.obstacle or None,
+        "deltas": explanation.deltas,
+        "atoms": [
+            {
+                "alias": atom.alias,
+                "table": atom.table,
+                "variables": list(atom.variables),
+                "predicate": atom.predicate,
+                "static": atom.static,
+            }
+            for atom in explanation.atoms
+        ],
+        "output": list(explanation.output),
+        "class": {
+            "name": found.name,
+            "width": found.width,
+            "properties": [
+                {
+                    "name": part.name,
+                    "holds": part.holds,
+                    "because": part.because,
+                    "atoms": list(part.atoms),
+                    "variables": list(part.variables),
+                }
+                for part in found.properties
+            ],
+        },
+        "guarantee": _guarantee(explanation.guarantee),
+        "plan": _plan(explanation.plan),
+        "reason": explanation.reason,
+        "search": {
+            "trees": search.trees,
+            "steps": search.steps,
+            "complete": search.complete,
+            "note": search.note,
+        },
+        "suggestions": [
+            {
+                "kind": suggestion.kind,
+                "text": suggestion.text,
+                "sql": suggestion.sql or None,
+                "guarantee": _guarantee(suggestion.guarantee),
+                "maintained": suggestion.executable,
+            }
+            for suggestion in explanation.suggestions
+        ],
+        "alternatives": [
+            {
+                "title": plan.title,
+                "tree": plan.tree,
+                "guarantee": _guarantee(plan.guarantee),
+                "cost": _number(plan.cost),
+                "height": plan.height,
+                "propagation": _number(plan.propagation),
+                "maintained": plan.executable,
+                "refusal": plan.obstacle or None,
+                "chosen": plan.chosen,
+            }
+            for plan in explanation.alternatives
+        ],
+        "tables": [_table(table) for table in explanation.tables],
+        "log": None if explanation.log is None else _log(explanation.log),
+        "operators": list(explanation.operators),
+        "others": [record(other) for other in explanation.others],
+        "cells": None if explanation.cells is None else _cells(explanation.cells),
+        "digest": explanation.digest or None,
+    }
+
+
+def _guarantee(guarantee: Guarantee) -> Record:
+    return {
+        "bound": str(guarantee.bound),
+        "formula": guarantee.bound.formula,
+        "update": guarantee.update,
+        "delay": guarantee.delay,
+        "space": guarantee.space,
+        "preprocessing": guarantee.preprocessing,
+        "source": guarantee.source,
+    }
+
+
+def _plan(plan: PlanOutline) -> Record:
+    return {
+        "kind": plan.kind,
+        "title": plan.title,
+        "height": plan.height,
+        "nodes": [
+            {
+                "label": node.label,
+                "variables": list(node.variables),
+                "atoms": list(node.atoms),
+                "key": list(node.key),
+                "connex": node.connex,
+                "views": list(node.views),
+                "indexes": list(node.indexes),
+                "predicate": node.predicate,
+                "depth": node.depth,
+                "changes": _number(node.changes),
+            }
+            for node in plan.nodes
+        ],
+        "edges": [
+            {"parent": edge.parent, "child": edge.child, "key": list(edge.key), "unique": edge.unique}
+            for edge in plan.edges
+        ],
+    }
+
+
+def _table(table: TableOutline) -> Record:
+    return {
+        "name": table.name,
+        "columns": list(table.columns),
+        "aliases": list(table.aliases),
+        "row_bytes": table.row_bytes,
+        "index_bytes": _number(table.index_bytes),
+        "changes": _number(table.changes),
+        "changes_known": table.changes_known,
+        "rows": _number(table.rows),
+        "rows_known": table.rows_known,
+    }
+
+
+def _cells(cells: CellsOutline) -> Record:
+    return {
+        "number": cells.number,
+        "variable": cells.variable,
+        "replicated": list(cells.replicated),
+        "replicated_bytes": _number(cells.replicated_bytes),
+        "note": cells.note,
+    }
+
+
+def _log(log: LogOutline) -> Record:
+    return {
+        "changes": log.changes,
+        "lifespans": log.lifespans,
+        "pattern": log.pattern,
+        "lambda": _number(log.enclosure),
+        "lambda_largest": log.largest,
+        "lambda_tree": _number(log.tree_enclosure),
+        "lambda_tree_largest": log.tree_largest,
+        "lambda_crossing": _number(log.crossing_enclosure),
+        "lambda_crossing_largest": log.crossing_largest,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    """JSON has no infinities."""
+    return None if value is None or not math.isfinite(value) else float(value)

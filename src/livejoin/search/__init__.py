@@ -1,0 +1,1 @@
+"""The search for the best join plan: statistics, guarantees, costs, the cheapest tree."""

@@ -1,0 +1,237 @@
+"""What is known of the tables before a plan is chosen: changes, sizes, distinct keys, shares that pass a predicate.
+
+Every figure is given by the user, observed, or unknown. Observed figures come from the first buffered changes (CROWN,
+end of section 6: "If N(e) is unavailable, we can estimate it by observing (and buffering) the first few updates") or
+from rows that are there already; the latter say nothing about changes, because a table that was loaded once may never
+change again. Statistics are plain values that can be stored, so that a plan is a function of query and statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from livejoin.changes import ChangeBatch
+from livejoin.errors import SchemaError
+from livejoin.query import ConjunctiveQuery
+from livejoin.schema import Catalog, Table
+
+Words = npt.NDArray[np.int64]
+Known = Literal["given", "observed", "unknown"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number and where it is from.
+
+    Args:
+        value: The number, at least 0; None if it is unknown.
+        known: Where it is from.
+    """
+
+    value: float | None = None
+    known: Known = "unknown"
+
+
+UNKNOWN = Figure()
+
+
+@dataclass(frozen=True)
+class TableStatistics:
+    """What is known of one table.
+
+    Args:
+        table: Its name.
+        changes: Changes in some span of time, the same for all tables.
+        rows: Rows, with their multiplicities.
+        distinct: For sets of columns, positions ascending, how many distinct keys the rows have.
+        passing: For predicates as in `livejoin.query.Atom`, the share of the changes that they let through.
+    """
+
+    table: str
+    changes: Figure = UNKNOWN
+    rows: Figure = UNKNOWN
+    distinct: tuple[tuple[tuple[int, ...], Figure], ...] = ()
+    passing: tuple[tuple[str, Figure], ...] = ()
+
+    def distinct_of(self, columns: Sequence[int]) -> Figure:
+        """Distinct keys in a set of columns."""
+        return dict(self.distinct).get(tuple(sorted(columns)), UNKNOWN)
+
+    def passing_of(self, predicate: str) -> Figure:
+        """Share of the changes for which a predicate is true."""
+        return dict(self.passing).get(predicate, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is known of the tables; nothing of those that are not named.
+
+    >>> Statistics().of("G").rows
+    Figure(value=None, known='unknown')
+    """
+
+    tables: tuple[TableStatistics, ...] = ()
+
+    def of(self, table: str) -> TableStatistics:
+        """What is known of a table."""
+        wanted = table.lower()
+        return next((t for t in self.tables if t.table.lower() == wanted), TableStatistics(table))
+
+    def over(self, other: Statistics) -> Statistics:
+        """These figures, and those of ``other`` where these are unknown."""
+        names = {t.table.lower(): t.table for t in (*other.tables, *self.tables)}
+        return Statistics(tuple(_over(self.of(name), other.of(name)) for name in names.values()))
+
+    def plain(self) -> list[dict[str, Any]]:
+        """The same as JSON values; `from_plain` reads them."""
+        return [asdict(table) for table in self.tables]
+
+    @staticmethod
+    def from_plain(values: Iterable[Mapping[str, Any]]) -> Statistics:
+        """Statistics from the JSON values that `plain` made.
+
+        >>> some = given(Catalog(), {})
+        >>> Statistics.from_plain(some.plain()) == some
+        True
+        """
+        return Statistics(
+            tuple(
+                TableStatistics(
+                    value["table"],
+                    Figure(**value["changes"]),
+                    Figure(**value["rows"]),
+                    tuple((tuple(columns), Figure(**figure)) for columns, figure in value["distinct"]),
+                    tuple((predicate, Figure(**figure)) for predicate, figure in value["passing"]),
+                )
+                for value in values
+            )
+        )
+
+
+def given(catalog: Catalog, tables: Mapping[str, Mapping[str, Any]]) -> Statistics:
+    """Statistics that a user writes down.
+
+    Args:
+        catalog: The tables.
+        tables: For each table a mapping with any of ``changes``, ``rows`` (numbers), ``distinct`` (from column names,
+            separated by commas, to numbers) and ``passing`` (from predicates to shares between 0 and 1).
+
+    Raises:
+        SchemaError: A table, column or figure that is not there or not possible.
+
+    >>> from livejoin.sql import parse_columns
+    >>> catalog = Catalog()
+    >>> catalog.add(parse_columns("G", "src BIGINT, dst BIGINT"))
+    >>> given(catalog, {"G": {"rows": 100, "distinct": {"src": 20}}}).of("g").distinct_of([0])
+    Figure(value=20, known='given')
+    """
+    result = []
+    for name, figures in tables.items():
+        table = catalog[name]
+        unknown = set(figures) - {"changes", "rows", "distinct", "passing"}
+        if unknown:
+            allowed = "changes, rows, distinct and passing"
+            msg = f"statistics of table {name!r} have {', '.join(map(repr, sorted(unknown)))}; allowed are {allowed}"
+            raise SchemaError(msg)
+        distinct = []
+        for columns, count in figures.get("distinct", {}).items():
+            positions = sorted(table.position(column.strip()) for column in columns.split(","))
+            distinct.append((tuple(positions), _given(table, f"distinct {columns!r}", count)))
+        passing = [(p, _given(table, f"share of {p!r}", share, 1)) for p, share in figures.get("passing", {}).items()]
+        changes, rows = (
+            _given(table, part, figures[part]) if part in figures else UNKNOWN for part in ("changes", "rows")
+        )
+        result.append(TableStatistics(table.name, changes, rows, tuple(distinct), tuple(passing)))
+    return Statistics(tuple(result))
+
+
+def observe(batches: Iterable[ChangeBatch], query: ConjunctiveQuery) -> Statistics:
+    """Statistics from the first buffered changes: changes a table, rows and distinct keys that they leave.
+
+    Cost: O(changes), in Arrow.
+    """
+    of_table: dict[str, list[ChangeBatch]] = {}
+    for batch in batches:
+        of_table.setdefault(batch.table.name, []).append(batch)
+    result = []
+    for name, mine in of_table.items():
+        changes = sum(batch.weights.shape[0] for batch in mine)
+        inserted = pa.concat_tables([batch.rows.filter(pa.array(batch.weights > 0)) for batch in mine])
+        net = max(0, int(sum(np.sum(batch.weights) for batch in mine)))
+        seen = _observed(mine[0].table, inserted, net, query)
+        result.append(TableStatistics(name, Figure(changes, "observed"), seen.rows, seen.distinct))
+    return Statistics(tuple(result))
+
+
+def observe_rows(tables: Iterable[tuple[Table, Words, int]], query: ConjunctiveQuery) -> Statistics:
+    """Statistics from the rows that tables have now: sizes and distinct keys, nothing about changes.
+
+    Cost: O(rows log rows).
+
+    Args:
+        tables: Each table with its distinct rows, words of shape (columns, n) that are equal where values are, and the
+            number of its rows with their multiplicities.
+        query: The query, whose join keys are counted.
+    """
+    result = []
+    for table, words, total in tables:
+        distinct = []
+        for columns in key_columns(query, table.name):
+            keys = words[columns[0]]
+            for column in columns[1:]:
+                _, numbers = np.unique(keys, return_inverse=True)
+                _, others = np.unique(words[column], return_inverse=True)
+                keys = numbers * (others.max(initial=0) + 1) + others
+            distinct.append((columns, Figure(int(np.unique(keys).shape[0]), "observed")))
+        result.append(TableStatistics(table.name, UNKNOWN, Figure(total, "observed"), tuple(distinct)))
+    return Statistics(tuple(result))
+
+
+def key_columns(query: ConjunctiveQuery, table: str) -> tuple[tuple[int, ...], ...]:
+    """Sets of a table's columns on which the query may join: what its atoms share with one other atom each."""
+    sets = {
+        tuple(sorted(atom.column_of(v) for v in query.edges[i] & query.edges[j]))
+        for i, atom in enumerate(query.atoms)
+        for j in range(len(query.atoms))
+        if i != j and atom.table.name == table
+    }
+    return tuple(sorted(s for s in sets if s))
+
+
+def _observed(table: Table, rows: pa.Table, total: int, query: ConjunctiveQuery) -> TableStatistics:
+    distinct = []
+    for columns in key_columns(query, table.name):
+        # Rows with NULL in a join column join nothing.
+        keys = pa.table([rows.column(c) for c in columns], names=[str(c) for c in columns]).drop_null()
+        count = pc.count_distinct(keys.column(0)).as_py() if len(columns) == 1 else _groups(keys)
+        distinct.append((columns, Figure(count, "observed")))
+    return TableStatistics(table.name, UNKNOWN, Figure(total, "observed"), tuple(distinct))
+
+
+def _groups(keys: pa.Table) -> int:
+    return int(keys.group_by(keys.column_names).aggregate([]).num_rows)
+
+
+def _given(table: Table, what: str, value: object, most: float = float("inf")) -> Figure:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
+        allowed = "a share between 0 and 1" if most == 1 else "a number that is not negative"
+        msg = f"statistics of table {table.name!r}: {what} is {value!r}; allowed is {allowed}"
+        raise SchemaError(msg)
+    return Figure(value, "given")
+
+
+def _over(first: TableStatistics, second: TableStatistics) -> TableStatistics:
+    return TableStatistics(
+        first.table,
+        first.changes if first.changes.value is not None else second.changes,
+        first.rows if first.rows.value is not None else second.rows,
+        tuple(sorted({**dict(second.distinct), **dict(first.distinct)}.items())),
+        tuple(sorted({**dict(second.passing), **dict(first.passing)}.items())),
+    )

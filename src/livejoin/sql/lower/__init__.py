@@ -1,0 +1,1 @@
+"""From the syntax of a query to relations."""

@@ -1,0 +1,212 @@
+"""Aggregate functions where they are written: their names in Spark, DISTINCT, and FILTER (WHERE ...).
+
+A call is recognised by its node; `aggregate_call` reads it, and refuses the forms that are not maintained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import TokenType, exp
+
+from livejoin.errors import UnsupportedQueryError
+from livejoin.sql.parse.source import Source, offset_of
+
+Name = Literal[
+    "count",
+    "count_if",
+    "sum",
+    "avg",
+    "var_pop",
+    "var_samp",
+    "stddev_pop",
+    "stddev_samp",
+    "min",
+    "max",
+    "bool_and",
+    "bool_or",
+    "array_agg",
+    "array_unique",
+]
+
+_NODES: dict[type[exp.Expr], Name] = {
+    exp.Count: "count",
+    exp.CountIf: "count_if",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.VariancePop: "var_pop",
+    exp.Variance: "var_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.StddevSamp: "stddev_samp",
+    exp.Stddev: "stddev_samp",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+    exp.ArrayAgg: "array_agg",
+    exp.ArrayUniqueAgg: "array_unique",
+}
+# Names of Spark's that sqlglot leaves as they are.
+_NAMES: dict[str, Name] = {"mean": "avg", "std": "stddev_samp", "some": "bool_or", "every": "bool_and"}
+
+_IGNORES_DUPLICATES = frozenset({"min", "max", "bool_and", "bool_or", "array_unique"})
+
+
+_OPTIONS: dict[type[exp.Expr], str] = {
+    exp.IgnoreNulls: "IGNORE NULLS",
+    exp.RespectNulls: "RESPECT NULLS",
+    exp.WithinGroup: "WITHIN GROUP",
+}
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """An aggregate as it is written.
+
+    Args:
+        name: What it computes.
+        written: Its name in the text, for messages.
+        arguments: Its arguments, resolved; none for COUNT(*). Only COUNT may have several.
+        distinct: Whether equal arguments count once; False where that changes nothing.
+        condition: The condition of its FILTER clause, resolved.
+        offset: Where it is written.
+    """
+
+    name: Name
+    written: str
+    arguments: tuple[exp.Expr, ...]
+    distinct: bool
+    condition: exp.Expr | None
+    offset: int
+
+
+def find_aggregate(node: exp.Expr) -> exp.Expr | None:
+    """The first aggregate call in an expression, itself included."""
+    return next((part for part in node.walk() if _name(part) is not None), None)
+
+
+def is_within_aggregate(node: exp.Expr) -> bool:
+    """Whether an aggregate call, or its FILTER clause, has a node in it."""
+    above = node.parent
+    while above is not None:
+        if _name(above) is not None or isinstance(above, exp.Filter):
+            return True
+        above = above.parent
+    return False
+
+
+def aggregate_call(node: exp.Expr, source: Source, default: int) -> AggregateCall | None:
+    """The aggregate call that a node is, FILTER clause included; None if it is none.
+
+    Args:
+        node: A resolved expression.
+        source: The SQL text.
+        default: The offset of a call that does not know its own.
+
+    Raises:
+        UnsupportedQueryError: An aggregate within this one, or a form that is not maintained.
+    """
+    condition: exp.Expr | None = None
+    inner = node
+    if isinstance(node, exp.Filter) and _name(node.this) is not None:
+        inner, condition = node.this, node.expression.this
+    if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)) and _name(node.this) is not None:
+        at = call_offset(node.this, source, default)
+        msg = f"{written_name(node.this, source, at)} with {_OPTIONS[type(node)]} is not supported; leave that out"
+        raise source.unsupported(_OPTIONS[type(node)], msg, at)
+    name = _name(inner)
+    if name is None:
+        return None
+    at = call_offset(inner, source, default)
+    written = written_name(inner, source, at)
+    arguments, distinct = _arguments(inner, written, source, at)
+    for part in (*arguments, *([condition] if condition is not None else [])):
+        if nested := find_aggregate(part):
+            below = call_offset(nested, source, at)
+            msg = (
+                f"{written_name(nested, source, below)} stands within {written}: an aggregate is over rows, and not "
+                "over aggregates; take the one that is wanted"
+            )
+            raise source.unsupported(written_name(nested, source, below), msg, below)
+    return AggregateCall(name, written, arguments, distinct and name not in _IGNORES_DUPLICATES, condition, at)
+
+
+def refuse_aggregates(node: exp.Expr, clause: str, remedy: str, source: Source, default: int) -> None:
+    """Refuse aggregates where rows are chosen before they are grouped.
+
+    Raises:
+        UnsupportedQueryError: There is one.
+    """
+    if found := find_aggregate(node):
+        raise refuse_aggregate(found, clause, remedy, source, call_offset(found, source, default))
+
+
+def refuse_aggregate(call: exp.Expr, clause: str, remedy: str, source: Source, offset: int) -> UnsupportedQueryError:
+    """The refusal of an aggregate at an offset."""
+    name = written_name(call, source, call_offset(call, source, offset))
+    msg = f"{name} is an aggregate, and {clause} is decided for each row before aggregates; {remedy}"
+    return source.unsupported(name, msg, offset)
+
+
+def refuse_windows(node: exp.Expr, source: Source, default: int) -> None:
+    """Refuse OVER.
+
+    Raises:
+        UnsupportedQueryError: There is a window function.
+    """
+    for window in node.find_all(exp.Window):
+        at = offset_of(window, default)
+        name = written_name(window.this, source, at)
+        msg = f"{name} OVER is a window function: window functions come later; allowed are aggregates with GROUP BY"
+        raise source.unsupported(name, msg, at)
+
+
+def call_offset(node: exp.Expr, source: Source, default: int) -> int:
+    """Where a call is written; ANY does not know it."""
+    at = offset_of(node, default)
+    return source.find_back({TokenType.ANY}, at, at) if isinstance(node, exp.Any) else at
+
+
+def written_name(node: exp.Expr, source: Source, offset: int) -> str:
+    """The name of a call as the text has it, in upper case."""
+    written = source.text_at(offset)
+    if not written.isidentifier():
+        written = (
+            node.name if isinstance(node, exp.Anonymous) else node.sql_name() if isinstance(node, exp.Func) else ""
+        )
+    return (written or node.key).upper()
+
+
+def _name(node: exp.Expr) -> Name | None:
+    match node:
+        case exp.Any():
+            compared = isinstance(node.parent, exp.Binary) or isinstance(node.this, (exp.Tuple, exp.Query))
+            return None if compared else "bool_or"
+        case exp.Anonymous():
+            return _NAMES.get(node.name.lower())
+        case _:
+            return _NODES.get(type(node))
+
+
+def _arguments(node: exp.Expr, written: str, source: Source, offset: int) -> tuple[tuple[exp.Expr, ...], bool]:
+    """The arguments of a call, and whether they are DISTINCT."""
+    first = node.expressions[:1] if isinstance(node, exp.Anonymous) else [node.this]
+    rest = node.expressions[1:] if isinstance(node, exp.Anonymous) else node.expressions
+    parts = [part for part in (*first, *rest) if part is not None]
+    distinct = len(parts) == 1 and isinstance(parts[0], exp.Distinct)
+    if distinct:
+        parts = parts[0].expressions
+    if isinstance(node, exp.Count) and not distinct and len(parts) == 1 and isinstance(parts[0], exp.Star):
+        return (), False
+    star = next((part for part in parts if isinstance(part, exp.Star)), None)
+    if star is not None:
+        msg = f"{written} over * is not supported; name the columns"
+        raise source.unsupported("*", msg, source.find({TokenType.STAR}, offset, offset))
+    if any(isinstance(part, (exp.Order, exp.Limit)) for part in parts):
+        msg = f"ORDER BY within {written} is not supported: its values come in ascending order; leave it out"
+        raise source.unsupported("ORDER BY", msg, source.find({TokenType.ORDER_BY}, offset, offset))
+    if not parts or (len(parts) > 1 and not isinstance(node, exp.Count)):
+        msg = f"{written} has {len(parts)} arguments; allowed is one"
+        raise source.unsupported(written, msg, offset)
+    return tuple(part.unnest() for part in parts), distinct

@@ -1,0 +1,145 @@
+"""Split conditions into equalities that join, and predicates of single atoms.
+
+A conjunction is true if and only if each conjunct is. An equality of two columns of different atoms joins them. Every
+other conjunct is a predicate of the atom whose columns it uses, or of one that has columns equal to these by the joins
+(see `substitute`); one that no atom can decide is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import TokenType, exp
+
+from livejoin.errors import SqlTypeError, UnsupportedQueryError
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.lower.join_types import can_join, cannot_join
+from livejoin.sql.lower.substitute import onto_one_atom
+from livejoin.sql.lower.variables import classes
+from livejoin.sql.names.from_clause import Equality
+from livejoin.sql.names.scope import Relation, Scope
+from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.to_duckdb.scalar_text import REF, check_scalar, expression_text, refs_of
+
+_BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.Between: "BETWEEN",
+}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The classes of equal columns, and for each atom the DuckDB texts of its predicates."""
+
+    equal: tuple[tuple[ColumnRef, ...], ...]
+    predicates: dict[int, tuple[str, ...]]
+
+
+def split_conditions(
+    conditions: Iterable[exp.Expr], merged: Sequence[Equality], scope: Scope, source: Source, offset: int
+) -> Conditions:
+    """Split resolved conditions.
+
+    Args:
+        conditions: ON and WHERE conditions whose columns are resolved.
+        merged: The columns that USING and NATURAL make equal.
+        scope: All occurrences of tables.
+        source: The SQL text.
+        offset: A position for conjuncts without one.
+
+    Raises:
+        SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or two columns cannot be joined.
+        UnsupportedQueryError: A conjunct that is neither an equality of columns nor a predicate of an atom.
+    """
+    for using in merged:
+        if not can_join(using, scope):
+            raise cannot_join(using, scope, source)
+    joined = list(merged)
+    others: list[tuple[exp.Expr, int]] = []
+    for conjunct in (part for condition in conditions for part in conjuncts(condition)):
+        at = source.behind(_BOUNDARIES, offset_of(conjunct, offset))
+        equality = _column_equality(conjunct, at)
+        if equality is not None and can_join(equality, scope):
+            joined.append(equality)
+            if equality.left.atom != equality.right.atom:
+                continue
+        others.append((conjunct, at))
+    equal = classes(joined)
+    predicates: dict[int, tuple[str, ...]] = {}
+    for conjunct, at in others:
+        placed = onto_one_atom(conjunct, equal, scope)
+        if placed is None:
+            equality = _column_equality(conjunct, at)
+            raise cannot_join(equality, scope, source) if equality else _refusal(conjunct, scope, source, at)
+        atom, predicate = placed
+        if not _is_true(predicate):
+            text = _text(conjunct, predicate, scope.relations[atom], source, at)
+            predicates[atom] = (*predicates.get(atom, ()), text)
+    return Conditions(equal, predicates)
+
+
+def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The conjuncts of a condition, without parentheses around them."""
+    node = node.unnest()
+    if isinstance(node, exp.And):
+        yield from conjuncts(node.this)
+        yield from conjuncts(node.expression)
+        return
+    yield node
+
+
+def _column_equality(node: exp.Expr, offset: int) -> Equality | None:
+    if not isinstance(node, exp.EQ):
+        return None
+    left, right = node.this.unnest(), node.expression.unnest()
+    if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
+        return None
+    return Equality(left.meta[REF], right.meta[REF], offset)
+
+
+def _is_true(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Boolean) and bool(node.this)
+
+
+def _text(written: exp.Expr, predicate: exp.Expr, relation: Relation, source: Source, offset: int) -> str:
+    """A predicate of an atom as DuckDB text; errors show the condition as it was written."""
+    if isinstance(predicate, exp.Null):
+        return "CAST(NULL AS BOOLEAN)"
+    text = expression_text(predicate, lambda ref: relation.table.columns[ref.column].name, source, offset)
+    found = check_scalar(written, text, relation.table.arrow, source, offset)
+    if found != pa.bool_():
+        msg = f"the condition {shown(written)} has the type {found}; a condition is BOOLEAN"
+        raise source.error(SqlTypeError, msg, offset)
+    return text
+
+
+def _refusal(node: exp.Expr, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
+    atoms = sorted({ref.atom for ref in refs_of(node)})
+    aliases = " and ".join(repr(scope.relations[atom].alias) for atom in atoms)
+    name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
+    clause = _COMPARISONS.get(type(node), name)
+    match node:
+        case exp.EQ(this=exp.Tuple()):
+            remedy = "write a = c AND b = d for (a, b) = (c, d)"
+        case exp.EQ():
+            remedy = "store the value that is computed in a column of its table and join on that column"
+        case exp.Or():
+            remedy = "create a view of each alternative, and when you read one leave out what satisfies an earlier one"
+        case exp.NullSafeEQ():
+            remedy = "write =, which joins no NULLs"
+        case _:
+            remedy = "leave it out, return its columns, and filter what you read"
+    msg = (
+        f"the condition {shown(node)} is over {aliases}, and by the joins no single table has columns equal to all of "
+        f"its columns. Allowed across tables is column = column; {remedy}"
+    )
+    return source.unsupported(clause, msg, offset)

@@ -1,0 +1,140 @@
+"""Expressions over the columns of a relation: SELECT lists over groups, HAVING, and what ORDER BY needs beside them.
+
+An expression here names column i of the relation below as the `ColumnRef` (0, i), as if that were the only atom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from livejoin.errors import SqlTypeError, UnsupportedQueryError
+from livejoin.query.conjunctive import ColumnRef, Output
+from livejoin.query.relational import Project, Relation, SortKey, TopK
+from livejoin.schema import SqlType
+from livejoin.sql.names.order import Order, SortBy
+from livejoin.sql.names.outputs import Item, no_column_type
+from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.to_duckdb.result_types import column_type
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, check_scalar, expression_text
+from livejoin.sql.to_duckdb.simple_condition import simple_condition
+
+
+def project(
+    relation: Relation,
+    items: Sequence[tuple[Item, exp.Expr]],
+    condition: tuple[exp.Expr, exp.Expr] | None,
+    source: Source,
+) -> Project:
+    """Expressions over a relation.
+
+    Args:
+        relation: The relation below.
+        items: Each output as it is written, and its expression over the relation's columns.
+        condition: The condition of HAVING as it is written, and over the relation's columns.
+        source: The SQL text.
+
+    Raises:
+        SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column or a condition.
+        UnsupportedQueryError: An expression that is no function of its row.
+    """
+    schema = columns_of(relation)
+    outputs, types = [], []
+    for item, value in items:
+        output, kind = _output(item, value, relation, schema, source)
+        outputs.append(output)
+        types.append(kind)
+    predicate = None
+    if condition is not None:
+        written, value = condition
+        at = source.word("HAVING", 0, 0)
+        predicate = _text(value, source, at)
+        found = check_scalar(written, predicate, schema, source, at)
+        if found != pa.bool_():
+            msg = f"the condition {shown(written)} has the type {found}; a condition is BOOLEAN"
+            raise source.error(SqlTypeError, msg, at)
+    simple = simple_condition(predicate, schema) if predicate else None
+    return Project(relation, tuple(outputs), tuple(types), predicate, simple)
+
+
+def first_rows(
+    relation: Relation, keys: Sequence[tuple[SortBy, exp.Expr]], order: Order, visible: int, source: Source
+) -> Relation:
+    """The first rows of a relation in an order, without the columns that only the order needs.
+
+    Args:
+        relation: The relation below.
+        keys: Each key as it is written, and over the relation's columns; one that is no column becomes another column.
+        order: The numbers behind LIMIT and OFFSET.
+        visible: How many of the relation's columns are the result's.
+        source: The SQL text.
+
+    Raises:
+        SqlTypeError: A key whose type is not one of a column.
+        UnsupportedQueryError: A column is a list, which has no order.
+    """
+    refuse_lists(relation, "ORDER BY", source, keys[0][0].offset)
+    copies = [(Item(field.name, column_at(i), 0), column_at(i)) for i, field in enumerate(relation.schema)]
+    extra = [
+        (Item(shown(key.value), key.value, key.offset, "the key of ORDER BY"), value)
+        for key, value in keys
+        if not isinstance(value, exp.Column)
+    ]
+    wide = project(relation, [*copies, *extra], None, source) if extra else relation
+    sort, added = [], len(copies)
+    for key, value in keys:
+        if isinstance(value, exp.Column):
+            column = value.meta[REF].column
+        else:
+            column, added = added, added + 1
+        sort.append(SortKey(column, key.descending, key.nulls_first))
+    top = TopK(wide, tuple(sort), order.limit, order.offset)
+    return top if added == visible else project(top, copies[:visible], None, source)
+
+
+def columns_of(relation: Relation) -> pa.Schema:
+    """The columns of a relation as expressions over it name them."""
+    return pa.schema([(f"c{i}", found) for i, found in enumerate(relation.schema.types)])
+
+
+def refuse_lists(relation: Relation, clause: str, source: Source, offset: int) -> None:
+    """Refuse a relation with lists, which are not compared.
+
+    Raises:
+        UnsupportedQueryError: A column is the result of ARRAY_AGG.
+    """
+    lists = [field.name for field in relation.schema if pa.types.is_list(field.type)]
+    if lists:
+        raise _no_order(lists[0], clause, source, offset)
+
+
+def _no_order(name: str, clause: str, source: Source, offset: int) -> UnsupportedQueryError:
+    msg = f"the column {name!r} is a list, and {clause} would compare lists; leave the list out"
+    return source.unsupported(clause, msg, offset)
+
+
+def _output(
+    item: Item, value: exp.Expr, relation: Relation, schema: pa.Schema, source: Source
+) -> tuple[Output, SqlType]:
+    if isinstance(value, exp.Column):
+        position = value.meta[REF].column
+        return Output(item.name, schema.field(position).type, position), relation.types[position]
+    text = _text(value, source, item.offset)
+    found = check_scalar(item.value, text, schema, source, item.offset)
+    # A list has the type of its elements, like the result of ARRAY_AGG.
+    element = found.value_type if pa.types.is_list(found) else found
+    kind = column_type(element)
+    if kind is None:
+        raise no_column_type(item, found, source)
+    return Output(item.name, pa.list_(element) if pa.types.is_list(found) else found, text), kind
+
+
+def _text(value: exp.Expr, source: Source, offset: int) -> str:
+    return expression_text(value, lambda ref: f"c{ref.column}", source, offset)
+
+
+def column_at(position: int) -> exp.Column:
+    """A column of the relation below as an expression."""
+    return bound_column(ColumnRef(0, position), f"c{position}")

@@ -1,0 +1,212 @@
+"""A SELECT with its names resolved: what each of its clauses says, before it is lowered.
+
+Where a bare name may stand for a column of FROM and for an output too, Spark decides by the clause: GROUP BY takes the
+column, HAVING the column if it is grouped, ORDER BY the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import ErrorLevel, TokenType, exp
+
+from livejoin.schema import Catalog
+from livejoin.sql.lower.aggregates import (
+    call_offset,
+    find_aggregate,
+    is_within_aggregate,
+    refuse_aggregate,
+    refuse_aggregates,
+    refuse_windows,
+)
+from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.names.from_clause import Equality, bind_from
+from livejoin.sql.names.order import Order, SortBy, order_of, position_of
+from livejoin.sql.names.outputs import Item, select_items
+from livejoin.sql.names.scope import Scope, resolve
+from livejoin.sql.parse.query_tree import Block
+from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.to_duckdb.scalar_text import REF
+
+_GROUPING_SETS = (exp.Cube, exp.Rollup, exp.GroupingSets)
+
+
+@dataclass(frozen=True)
+class SelectBlock:
+    """A SELECT whose expressions are resolved.
+
+    Args:
+        scope: The tables in FROM.
+        equalities: The columns that USING and NATURAL make equal.
+        conditions: ON and WHERE conditions.
+        items: The SELECT list.
+        groups: The expressions of GROUP BY, each once; None if there is neither GROUP BY nor an aggregate nor HAVING.
+        is_global: Whether rows are aggregated without GROUP BY.
+        having: The condition of HAVING.
+        distinct: Whether it is SELECT DISTINCT.
+        order: ORDER BY with LIMIT.
+        source: Its text.
+        start: Where its conditions begin, for those that do not know it.
+    """
+
+    scope: Scope
+    equalities: tuple[Equality, ...]
+    conditions: tuple[exp.Expr, ...]
+    items: tuple[Item, ...]
+    groups: tuple[exp.Expr, ...] | None
+    is_global: bool
+    having: exp.Expr | None
+    distinct: bool
+    order: Order | None
+    source: Source
+    start: int
+
+
+def resolve_block(block: Block, catalog: Catalog) -> SelectBlock:
+    """Resolve a SELECT.
+
+    Raises:
+        SqlError: A name that stands for nothing, or a clause outside, with its position.
+    """
+    select, source = block.select, block.source
+    order = order_of(select, source)
+    clause = bind_from(select, catalog, source)
+    conditions, start = list(clause.conditions), source.find({TokenType.FROM})
+    for condition in conditions:
+        refuse_aggregates(condition, "ON", "write a condition on groups as HAVING", source, start)
+    if where := select.args.get("where"):
+        start = source.find_outermost({TokenType.WHERE})
+        conditions.append(resolve(where.this, clause.scope, source))
+        for part in conjuncts(conditions[-1]):
+            refuse_aggregates(part, "WHERE", "write HAVING behind GROUP BY", source, start)
+    for node in select.expressions:
+        refuse_windows(node, source, source.find({TokenType.SELECT}))
+    _refuse_distinct_on(select, source)
+    names = _Names(clause.scope, select_items(select, clause.scope, source), source)
+    groups = names.groups(select.args.get("group"))
+    having = select.args.get("having")
+    kept = None if having is None else names.having(having.this, groups or ())
+    if order is not None:
+        order = Order(tuple(names.order(key) for key in order.keys), order.limit, order.offset)
+    sorted_by = [key.value for key in order.keys] if order else []
+    aggregates = any(find_aggregate(value) for value in [*(item.value for item in names.items), *sorted_by])
+    is_global = groups is None and (aggregates or kept is not None)
+    return SelectBlock(
+        scope=clause.scope,
+        equalities=clause.equalities,
+        conditions=tuple(conditions),
+        items=names.items,
+        groups=() if is_global else groups,
+        is_global=is_global,
+        having=kept,
+        distinct=bool(select.args.get("distinct")),
+        order=order,
+        source=source,
+        start=start,
+    )
+
+
+def key_of(node: exp.Expr) -> str:
+    """A text that is the same for expressions that are written alike over the same columns.
+
+    >>> from livejoin.query.conjunctive import ColumnRef
+    >>> from livejoin.sql.to_duckdb.scalar_text import bound_column
+    >>> a, b = (exp.Upper(this=bound_column(ColumnRef(0, 1), name)) for name in "ab")
+    >>> key_of(a) == key_of(b), key_of(a) == key_of(exp.Lower(this=bound_column(ColumnRef(0, 1), "a")))
+    (True, False)
+    """
+
+    def named(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column):
+            ref = part.meta[REF]
+            return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
+        return part
+
+    return node.unnest().copy().transform(named).sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
+
+
+def place_of(part: exp.Expr, places: Mapping[str, int]) -> int | None:
+    """The place of an expression by its `key_of`, None if it has none or the node is no expression."""
+    return places.get(key_of(part)) if isinstance(part, (exp.Condition, exp.Filter)) else None
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What the names behind the SELECT list stand for."""
+
+    scope: Scope
+    items: tuple[Item, ...]
+    source: Source
+
+    def groups(self, group: exp.Group | None) -> tuple[exp.Expr, ...] | None:
+        """The expressions of a GROUP BY, each once."""
+        if group is None:
+            return None
+        start = self.source.find_outermost({TokenType.GROUP_BY})
+        odd = next((name for name, value in group.args.items() if value and name != "expressions"), None)
+        sets = next((node for node in group.expressions if isinstance(node, _GROUPING_SETS)), None)
+        if odd is not None or sets is not None or not group.expressions:
+            form = (odd or (sets.key if sets else "all")).upper().replace("GROUPINGSETS", "GROUPING_SETS")
+            msg = f"GROUP BY with {form.replace('_', ' ')} is not supported; name the columns of one grouping"
+            raise self.source.unsupported("GROUP BY", msg, start)
+        found = [self._group(node, start) for node in group.expressions]
+        return tuple({key_of(node): node for node in found}.values())
+
+    def _group(self, node: exp.Expr, start: int) -> exp.Expr:
+        at = offset_of(node, start)
+        position = position_of(node, len(self.items), "GROUP BY", self.source, at)
+        item = None if position is None else self.items[position]
+        if _is_bare(node) and not self.scope.named(node.name):
+            item = self._output(node.name)
+        value = resolve(node.unnest(), self.scope, self.source) if item is None else item.value
+        if found := find_aggregate(value):
+            at = at if item is not None else call_offset(found, self.source, at)
+            raise refuse_aggregate(found, "GROUP BY", "group by columns or expressions over them", self.source, at)
+        return value
+
+    def having(self, node: exp.Expr, groups: Sequence[exp.Expr]) -> exp.Expr:
+        """The condition of HAVING."""
+        grouped = {value.meta[REF] for value in groups if isinstance(value, exp.Column)}
+        names = {shown.name.lower() for shown in self.scope.shown if shown.ref in grouped}
+        return self._resolved(node, lambda name: name.lower() not in names)
+
+    def order(self, key: SortBy) -> SortBy:
+        """A key of ORDER BY."""
+        position = position_of(key.value, len(self.items), "ORDER BY", self.source, key.offset)
+        if position is not None:
+            value = self.items[position].value
+        else:
+            refuse_windows(key.value, self.source, key.offset)
+            value = self._resolved(key.value, lambda _: True)
+        return SortBy(value, key.descending, key.nulls_first, key.offset)
+
+    def _resolved(self, node: exp.Expr, may_be_output: Callable[[str], bool]) -> exp.Expr:
+        """An expression in which bare names outside of aggregates stand for outputs first."""
+
+        def exchanged(part: exp.Expr) -> exp.Expr:
+            if not isinstance(part, exp.Column) or REF in part.meta or not _is_bare(part):
+                return part
+            item = self._output(part.name) if may_be_output(part.name) and not is_within_aggregate(part) else None
+            if item is None:
+                return part
+            plain = isinstance(item.value, (exp.Column, exp.Literal, exp.Func))
+            return item.value.copy() if plain else exp.paren(item.value)
+
+        return resolve(node.copy().transform(exchanged).unnest(), self.scope, self.source)
+
+    def _output(self, name: str) -> Item | None:
+        return next((item for item in self.items if item.name.lower() == name.lower()), None)
+
+
+def _is_bare(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and len(node.parts) == 1 and not isinstance(node.this, exp.Star)
+
+
+def _refuse_distinct_on(select: exp.Select, source: Source) -> None:
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        msg = (
+            f"DISTINCT ON is not supported: {shown(distinct.args['on'])}; group by these and take MIN or MAX of others"
+        )
+        raise source.unsupported("DISTINCT", msg, source.find({TokenType.DISTINCT}))

@@ -1,0 +1,178 @@
+"""Arguments of aggregates as products of one factor an atom, so that an annotated join tree can sum them.
+
+Let an argument be x = f_1 * ... * f_k with every f_i over the columns of one atom a_i. Over the results of the join
+
+    sum(x) = sum over the results of f_1(t[a_1]) * ... * f_k(t[a_k]),
+
+a sum of products in the ring Z of unscaled integers (CROWN, section 7.3). A condition c_1 AND ... AND c_m with every
+c_j over one atom is the product of [c_j]. x is NULL if one factor is; a row that a FILTER leaves out has a NULL factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import Factor, Product
+from livejoin.query.expression import infer_types
+from livejoin.schema import SqlType
+from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.select_join import Joined
+from livejoin.sql.lower.substitute import onto_one_atom
+from livejoin.sql.to_duckdb.result_types import column_type
+from livejoin.sql.to_duckdb.scalar_text import NARROW_DIGITS, expression_text, refs_of, unscaled
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """An argument as factors to multiply and conditions under which it is not NULL."""
+
+    factors: tuple[exp.Expr, ...]
+    conditions: tuple[exp.Expr, ...] = ()
+
+
+def product_of(
+    value: exp.Expr, condition: exp.Expr | None, kind: SqlType, joined: Joined, offset: int
+) -> Product | None:
+    """An argument of SUM, AVG or VARIANCE as a product; None if it is none, or its factors are not narrow numbers.
+
+    Args:
+        value: The argument, resolved.
+        condition: The condition of its FILTER clause, resolved.
+        kind: The argument's type, whose scale is that of the product.
+        joined: The join.
+        offset: Where the argument is written.
+    """
+    if kind.kind not in ("integer", "decimal"):
+        return None
+    parts = _parts(value, joined)
+    conditions = (*parts.conditions, *(conjuncts(condition) if condition is not None else ()))
+    values = _by_atom(parts.factors, joined)
+    guards = _by_atom(conditions, joined)
+    if values is None or guards is None:
+        return None
+    factors, scale, decimal = [], 0, False
+    for atom in sorted({*values, *guards}):
+        node = _multiplied(values.get(atom, []))
+        if atom in guards:
+            node = exp.Case(ifs=[exp.If(this=exp.and_(*guards[atom]), true=node)])
+        found = _narrow(node, atom, joined, offset)
+        if found is None:
+            return None
+        text, own = found
+        factors.append(Factor(atom, text))
+        scale, decimal = scale + own.scale, decimal or own.kind == "decimal"
+    fits = scale == kind.scale and decimal == (kind.kind == "decimal")
+    return Product(tuple(factors)) if fits else None
+
+
+def count_of(present: Sequence[exp.Expr], condition: exp.Expr | None, joined: Joined, offset: int) -> Product | None:
+    """The product of [x IS NOT NULL] for each argument of a COUNT and of its FILTER's condition; None if it is none."""
+    conditions: list[exp.Expr] = [exp.Not(this=exp.Is(this=exp.paren(x), expression=exp.null())) for x in present]
+    guards = _by_atom([*conditions, *(conjuncts(condition) if condition is not None else ())], joined)
+    if guards is None:
+        return None
+    return Product(
+        tuple(Factor(atom, _text(_indicator(exp.and_(*guards[atom])), atom, joined, offset)) for atom in sorted(guards))
+    )
+
+
+def never_null(node: exp.Expr, joined: Joined) -> bool:
+    """Whether an expression is made of columns that are declared NOT NULL, of numbers, and of + - * alone."""
+    match node:
+        case exp.Column():
+            return all(not joined.scope.declared(ref).nullable for ref in refs_of(node))
+        case exp.Literal() | exp.Boolean():
+            return True
+        case exp.Mul() | exp.Add() | exp.Sub():
+            return never_null(node.left, joined) and never_null(node.right, joined)
+        case exp.Neg() | exp.Paren():
+            return never_null(node.this, joined)
+        case _:
+            return False
+
+
+def _parts(value: exp.Expr, joined: Joined) -> _Parts:
+    node = value.unnest()
+    if onto_one_atom(node, joined.conditions.equal, joined.scope) is not None:
+        return _Parts((node,))
+    match node:
+        case exp.Mul():
+            left, right = _parts(node.left, joined), _parts(node.right, joined)
+            return _Parts(left.factors + right.factors, left.conditions + right.conditions)
+        case exp.Neg():
+            inner = _parts(node.this, joined)
+            return _Parts((exp.Literal.number(-1), *inner.factors), inner.conditions)
+        case exp.Case() if node.this is None and len(node.args["ifs"]) == 1:
+            only = node.args["ifs"][0]
+            return _guarded(node, only.this, only.args["true"], node.args.get("default"), joined)
+        case exp.If():
+            return _guarded(node, node.this, node.args["true"], node.args.get("false"), joined)
+        case _:
+            return _Parts((node,))
+
+
+def _guarded(
+    node: exp.Expr, condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None, joined: Joined
+) -> _Parts:
+    """``CASE WHEN condition THEN value [ELSE otherwise] END``."""
+    inner = _parts(value, joined)
+    if otherwise is None or isinstance(otherwise.unnest(), exp.Null):
+        return _Parts(inner.factors, (*inner.conditions, *conjuncts(condition)))
+    # The product must not be NULL where the condition is false, so that its value must never be.
+    if _is_zero(otherwise.unnest()) and never_null(value, joined):
+        return _Parts((*inner.factors, *(_indicator(part) for part in conjuncts(condition))), inner.conditions)
+    return _Parts((node,))
+
+
+def _indicator(condition: exp.Expr) -> exp.Expr:
+    one, zero = exp.Literal.number(1), exp.Literal.number(0)
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=one)], default=zero)
+
+
+def _is_zero(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and not node.name.strip("0.")
+
+
+def _by_atom(nodes: Sequence[exp.Expr], joined: Joined) -> dict[int, list[exp.Expr]] | None:
+    """The atom that each expression is over, constants beside the first other one; None if some has no single atom."""
+    found: dict[int, list[exp.Expr]] = {}
+    for node in sorted(nodes, key=lambda node: not refs_of(node)):
+        placed = onto_one_atom(node, joined.conditions.equal, joined.scope)
+        if placed is None:
+            return None
+        atom = placed[0] if refs_of(node) or not found else min(found)
+        found.setdefault(atom, []).append(placed[1])
+    return found
+
+
+def _multiplied(nodes: Sequence[exp.Expr]) -> exp.Expr:
+    if not nodes:
+        return exp.Literal.number(1)
+    product, *rest = nodes
+    for node in rest:
+        product = exp.Mul(this=exp.paren(product), expression=exp.paren(node))
+    return product
+
+
+def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> tuple[str, SqlType] | None:
+    """The unscaled value of a factor as DuckDB text, and the factor's type; None if BIGINT does not hold it."""
+    text = _text(node, atom, joined, offset)
+    kind = column_type(infer_types([text], joined.scope.relations[atom].table.arrow)[0])
+    if kind is None or kind.kind not in ("integer", "decimal") or kind.precision > NARROW_DIGITS:
+        return None
+    if kind.kind == "integer":
+        return text, kind
+    return unscaled(text, kind.scale), kind
+
+
+def _text(node: exp.Expr, atom: int, joined: Joined, offset: int) -> str:
+    """A factor as DuckDB text, which must not fail for rows that the atom's predicates keep out."""
+    columns = joined.scope.relations[atom].table.columns
+    text = expression_text(node, lambda ref: columns[ref.column].name, joined.source, offset)
+    predicates = joined.conditions.predicates.get(atom, ())
+    if not predicates or isinstance(node, (exp.Column, exp.Literal)):
+        return text
+    return f"CASE WHEN {' AND '.join(f'({predicate})' for predicate in predicates)} THEN {text} END"

@@ -1,0 +1,107 @@
+"""Give every column that the query uses a variable, so that equal columns share one.
+
+Equalities are closed under transitivity. The columns of one class get the class's variable, one column for each atom;
+where an atom has several, a predicate keeps them equal, and the others get variables of their own if they are returned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from livejoin.query.conjunctive import Atom, ColumnRef
+from livejoin.sql.names.from_clause import Equality
+from livejoin.sql.names.scope import Relation, Scope
+from livejoin.sql.to_duckdb.simple_condition import simple_condition
+
+
+def classes(equalities: Iterable[Equality]) -> tuple[tuple[ColumnRef, ...], ...]:
+    """The classes of columns that are equal, each sorted; columns without an equality are in none."""
+    parent: dict[ColumnRef, ColumnRef] = {}
+
+    def root(ref: ColumnRef) -> ColumnRef:
+        while parent.setdefault(ref, ref) != ref:
+            ref = parent[ref]
+        return ref
+
+    for equality in equalities:
+        first, second = sorted((root(equality.left), root(equality.right)))
+        parent[second] = first
+    members: dict[ColumnRef, list[ColumnRef]] = {}
+    for ref in sorted(parent):
+        members.setdefault(root(ref), []).append(ref)
+    return tuple(tuple(members[first]) for first in sorted(members))
+
+
+def make_atoms(
+    scope: Scope,
+    equal: tuple[tuple[ColumnRef, ...], ...],
+    predicates: dict[int, tuple[str, ...]],
+    head: tuple[ColumnRef, ...],
+) -> tuple[Atom, ...]:
+    """The atoms of the query, with readable variables.
+
+    A variable is called after the first column of its class, with that column's alias if another variable has the name.
+    """
+    variable_of = _assign(scope, equal, head)
+    return tuple(
+        _atom(relation, variable_of, (*predicates.get(relation.atom, ()), *_inner_equalities(relation, equal)))
+        for relation in scope.relations
+    )
+
+
+def _assign(
+    scope: Scope, equal: tuple[tuple[ColumnRef, ...], ...], head: tuple[ColumnRef, ...]
+) -> dict[ColumnRef, str]:
+    groups: list[tuple[ColumnRef, list[ColumnRef]]] = []
+    for members in equal:
+        if len({ref.atom for ref in members}) > 1:
+            chosen: dict[int, ColumnRef] = {}
+            for ref in sorted(members, key=lambda ref: (ref not in head, ref)):
+                chosen.setdefault(ref.atom, ref)
+            groups.append((members[0], sorted(chosen.values())))
+    joined = {ref for _, members in groups for ref in members}
+    groups += [(ref, [ref]) for ref in head if ref not in joined]
+    names = _names([first for first, _ in groups], scope)
+    return {ref: name for (_, members), name in zip(groups, names, strict=True) for ref in members}
+
+
+def _names(firsts: list[ColumnRef], scope: Scope) -> list[str]:
+    short = [scope.declared(ref).name for ref in firsts]
+    uses = Counter(name.lower() for name in short)
+    taken: set[str] = set()
+    names: list[str] = []
+    for name, ref in zip(short, firsts, strict=True):
+        wanted = name if uses[name.lower()] == 1 else scope.qualified(ref)
+        unique, number = wanted, 1
+        while unique.lower() in taken:
+            number += 1
+            unique = f"{wanted}#{number}"
+        taken.add(unique.lower())
+        names.append(unique)
+    return names
+
+
+def _inner_equalities(relation: Relation, equal: tuple[tuple[ColumnRef, ...], ...]) -> tuple[str, ...]:
+    """Predicates that keep the columns of a class within one atom equal."""
+
+    def quoted(ref: ColumnRef) -> str:
+        name = relation.table.columns[ref.column].name.replace('"', '""')
+        return f'"{name}"'
+
+    own = ([ref for ref in members if ref.atom == relation.atom] for members in equal)
+    return tuple(f"{quoted(refs[0])} = {quoted(other)}" for refs in own for other in refs[1:])
+
+
+def _atom(relation: Relation, variable_of: dict[ColumnRef, str], predicates: tuple[str, ...]) -> Atom:
+    refs = sorted(ref for ref in variable_of if ref.atom == relation.atom)
+    distinct = tuple(dict.fromkeys(predicates))
+    predicate = distinct[0] if len(distinct) == 1 else " AND ".join(f"({p})" for p in distinct) or None
+    return Atom(
+        alias=relation.alias,
+        table=relation.table,
+        columns=tuple(ref.column for ref in refs),
+        variables=tuple(variable_of[ref] for ref in refs),
+        predicate=predicate,
+        condition=simple_condition(predicate, relation.table.arrow) if predicate else None,
+    )

@@ -1,0 +1,102 @@
+"""ORDER BY with LIMIT: the first rows in an order.
+
+NULLs come first in ascending and last in descending order, as in Spark, unless NULLS FIRST or NULLS LAST is written.
+Rows that the keys do not tell apart are ordered by all columns (see `livejoin.query.relational.TopK`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import TokenType, exp
+
+from livejoin.errors import UnknownNameError
+from livejoin.sql.parse.refuse import clause_refusal
+from livejoin.sql.parse.source import Source, offset_of, shown
+
+
+@dataclass(frozen=True)
+class SortBy:
+    """A key as it is written: an expression, and the offset of it."""
+
+    value: exp.Expr
+    descending: bool
+    nulls_first: bool
+    offset: int
+
+
+@dataclass(frozen=True)
+class Order:
+    """The keys of ORDER BY, at least one, and the numbers behind LIMIT and OFFSET."""
+
+    keys: tuple[SortBy, ...]
+    limit: int
+    offset: int
+
+
+def order_of(node: exp.Expr, source: Source) -> Order | None:
+    """The ORDER BY and LIMIT of a SELECT, of a query in parentheses or of a set operation; its names are not resolved.
+
+    Raises:
+        UnsupportedQueryError: One of ORDER BY and LIMIT without the other, or a LIMIT that is no number.
+    """
+    order, limit, offset = (node.args.get(name) for name in ("order", "limit", "offset"))
+    end = len(source.sql)
+    if order is None and limit is None and offset is None:
+        return None
+    if order is None:
+        first = offset if limit is None else limit
+        assert first is not None, "one of the two is there"
+        clause, kinds = (
+            ("OFFSET", {TokenType.OFFSET}) if limit is None else ("LIMIT", {TokenType.LIMIT, TokenType.FETCH})
+        )
+        msg = (
+            f"{clause} without ORDER BY is not supported: which rows it takes is not determined; write ORDER BY before "
+            "it, or take the first rows of what you read"
+        )
+        raise source.unsupported(clause, msg, source.find_back(kinds, offset_of(first, end), source.tokens[0].start))
+    at = source.find_back({TokenType.ORDER_BY}, offset_of(order, end), source.tokens[0].start)
+    if limit is None or (isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Var)):
+        raise clause_refusal("order", source, at)
+    if not isinstance(limit, exp.Limit):
+        msg = "FETCH is not supported; write LIMIT number"
+        raise source.unsupported("FETCH", msg, source.find_back({TokenType.FETCH}, end, at))
+    keys = tuple(_key(part, source, at) for part in order.expressions)
+    skipped = 0 if offset is None else _number(offset.expression, "OFFSET", source, at)
+    return Order(keys, _number(limit.expression, "LIMIT", source, at), skipped)
+
+
+def position_of(node: exp.Expr, columns: int, clause: str, source: Source, offset: int) -> int | None:
+    """The column that a number in ORDER BY or GROUP BY stands for; None if the node is no whole number.
+
+    Raises:
+        UnknownNameError: There is no such column.
+    """
+    inner = node.unnest()
+    negative = isinstance(inner, exp.Neg)
+    inner = inner.this if negative else inner
+    if not isinstance(inner, exp.Literal) or inner.is_string or not inner.name.isdigit():
+        return None
+    position = int(inner.name)
+    if negative or not 1 <= position <= columns:
+        msg = (
+            f"{clause} {shown(node)}: there is no such column in the SELECT list; allowed are positions 1 to {columns}"
+        )
+        raise source.error(UnknownNameError, msg, offset)
+    return position - 1
+
+
+def _key(node: exp.Expr, source: Source, default: int) -> SortBy:
+    if not isinstance(node, exp.Ordered) or isinstance(node.this, exp.Var) or node.args.get("with_fill"):
+        msg = f"ORDER BY {shown(node)} is not supported; name the columns"
+        raise source.unsupported("ORDER BY", msg, default)
+    return SortBy(node.this, bool(node.args.get("desc")), bool(node.args.get("nulls_first")), offset_of(node, default))
+
+
+def _number(node: exp.Expr, clause: str, source: Source, default: int) -> int:
+    if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdigit():
+        msg = f"{clause} {shown(node)} is not supported; allowed is a whole number that is not negative"
+        raise source.unsupported(
+            clause, msg, source.find_back({TokenType.LIMIT, TokenType.OFFSET}, offset_of(node, default), default)
+        )
+    return int(node.name)

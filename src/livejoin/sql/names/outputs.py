@@ -1,0 +1,165 @@
+"""The SELECT list: output columns, and the base columns that they need.
+
+An item that is a column copies it; every other one is a DuckDB expression over the head. Names that occur twice get
+``_1``, ``_2``, ... as DuckDB gives them to the columns of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from sqlglot import TokenType, exp
+
+from livejoin.errors import SqlSyntaxError, SqlTypeError
+from livejoin.query.conjunctive import ColumnRef, Output
+from livejoin.schema import CHANGE_COLUMNS
+from livejoin.sql.names.scope import Scope, relation_named, resolve
+from livejoin.sql.parse.source import Source
+from livejoin.sql.to_duckdb.result_types import column_type
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, check_scalar, expression_text, refs_of
+
+# What ends a SELECT list; the text may begin with FROM.
+_ENDS = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.SEMICOLON)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One output column before its type is known.
+
+    Args:
+        name: Its name, or for messages the text of its expression.
+        value: Its expression, resolved.
+        offset: Where it is written.
+        role: What it is, for messages.
+    """
+
+    name: str
+    value: exp.Expr
+    offset: int
+    role: str = "output column"
+
+
+def bind_outputs(select: exp.Select, scope: Scope, source: Source) -> tuple[tuple[ColumnRef, ...], tuple[Output, ...]]:
+    """The head and the outputs of a SELECT.
+
+    Raises:
+        UnknownNameError: A name stands for nothing or for several columns.
+        SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column.
+        UnsupportedQueryError: An expression or a name outside.
+    """
+    return compute(select_items(select, scope, source), scope, source)
+
+
+def select_items(select: exp.Select, scope: Scope, source: Source) -> tuple[Item, ...]:
+    """The items of a SELECT list, resolved, with distinct names; errors as for `bind_outputs`."""
+    items = [item for node, text, at in _split(select, source) for item in _items(node, text, at, scope, source)]
+    names = distinct_names([item.name for item in items])
+    for name, item in zip(names, items, strict=True):
+        if name.lower() in CHANGE_COLUMNS:
+            msg = f"output column {name!r} is reserved for change streams; give it another name with AS"
+            raise source.unsupported("AS", msg, item.offset)
+    return tuple(replace(item, name=name) for name, item in zip(names, items, strict=True))
+
+
+def compute(items: Sequence[Item], scope: Scope, source: Source) -> tuple[tuple[ColumnRef, ...], tuple[Output, ...]]:
+    """The head that some resolved items need, and an output for each; errors as for `bind_outputs`."""
+    head = tuple(dict.fromkeys(ref for item in items for ref in refs_of(item.value)))
+    schema = pa.schema([(f"c{i}", scope.declared(ref).type.arrow) for i, ref in enumerate(head)])
+    return head, tuple(_output(item, head, schema, source) for item in items)
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Names made distinct without regard to case, in DuckDB's way.
+
+    >>> distinct_names(["a", "a", "A", "a_1", "a", "a_1"])
+    ['a', 'a_1', 'A_2', 'a_1_1', 'a_3', 'a_1_2']
+    """
+    uses: dict[str, int] = {}
+    distinct: list[str] = []
+    for name in names:
+        found = name
+        while found.lower() in uses:
+            found = f"{name}_{uses[name.lower()]}"
+            uses[name.lower()] += 1
+        uses[found.lower()] = 1
+        distinct.append(found)
+    return distinct
+
+
+def _split(select: exp.Select, source: Source) -> Iterator[tuple[exp.Expr, str, int]]:
+    """The items of the SELECT list with their texts and offsets, by the commas outside of parentheses."""
+    opening = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+    closing = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+    start = source.find({TokenType.SELECT})
+    groups: list[list[int]] = [[]]
+    depth, before = 0, TokenType.SELECT
+    for token in (t for t in source.tokens if t.start > start):
+        kind = token.token_type
+        depth += (kind in opening) - (kind in closing)
+        is_end = kind in _ENDS and not (kind == TokenType.FROM and before == TokenType.DISTINCT and groups[-1])
+        if depth < 0 or (depth == 0 and is_end):
+            break
+        if depth == 0 and kind == TokenType.COMMA:
+            groups.append([])
+        elif groups[-1] or kind not in (TokenType.ALL, TokenType.DISTINCT):
+            groups[-1] += [token.start, token.end + 1]
+        before = kind
+    if not all(groups) or len(groups) != len(select.expressions):
+        msg = "the SELECT list is empty or has an empty item; write columns or expressions, with commas between them"
+        raise source.error(SqlSyntaxError, msg, start)
+    for node, group in zip(select.expressions, groups, strict=True):
+        yield node, " ".join(source.sql[group[0] : group[-1]].split()), group[0]
+
+
+def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source) -> Iterator[Item]:
+    if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+        star = node if isinstance(node, exp.Star) else node.this
+        if any(star.args.values()):
+            msg = "* with EXCEPT, REPLACE or RENAME is not supported; name the columns"
+            raise source.unsupported("*", msg, offset)
+        yield from _star(node, offset, scope, source)
+        return
+    node = node.unnest()
+    name, value = text, node
+    if isinstance(node, exp.Alias):
+        name, value = node.alias, node.this
+    elif isinstance(node, exp.Column):
+        name = node.name
+    bare = any(not isinstance(star.parent, exp.Column) for star in value.find_all(exp.Star))
+    if bare and not value.find(exp.AggFunc):
+        msg = "* within an expression is not supported; name the columns"
+        raise source.unsupported("*", msg, offset)
+    value = resolve(value.unnest(), scope, source)
+    if isinstance(value, exp.Column) and name is not text and not isinstance(node, exp.Alias):
+        name = scope.declared(value.meta[REF]).name
+    yield Item(name, value, offset)
+
+
+def _star(node: exp.Expr, offset: int, scope: Scope, source: Source) -> Iterable[Item]:
+    if isinstance(node, exp.Star):
+        return [Item(shown.name, bound_column(shown.ref, shown.name), offset) for shown in scope.shown]
+    relation = relation_named(node.args["table"], scope, source)
+    columns = enumerate(relation.table.columns)
+    return [Item(c.name, bound_column(relation.column(i), c.name), offset) for i, c in columns]
+
+
+def _output(item: Item, head: tuple[ColumnRef, ...], schema: pa.Schema, source: Source) -> Output:
+    if isinstance(item.value, exp.Column):
+        position = head.index(item.value.meta[REF])
+        return Output(item.name, schema.field(position).type, position)
+    text = expression_text(item.value, lambda ref: f"c{head.index(ref)}", source, item.offset)
+    found = check_scalar(item.value, text, schema, source, item.offset)
+    if column_type(found) is None:
+        raise no_column_type(item, found, source)
+    return Output(item.name, found, text)
+
+
+def no_column_type(item: Item, found: pa.DataType, source: Source) -> SqlTypeError:
+    """The refusal of an item whose type is not one of a column."""
+    msg = (
+        f"{item.role} {item.name!r} has the type {found}; CAST it to one of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, "
+        "DOUBLE, DECIMAL, DATE, TIMESTAMP and STRING"
+    )
+    return source.error(SqlTypeError, msg, item.offset)

@@ -1,0 +1,67 @@
+"""The types that a column may be declared with, and how a type stands in the text.
+
+sqlglot gives some types other names than their writer did, and reads TIMESTAMP and TIMESTAMPTZ as one type. Messages
+name the type as it was written, and a type with a time zone is known by its words.
+"""
+
+from __future__ import annotations
+
+from sqlglot import TokenType, exp
+
+from livejoin.schema import SqlType
+from livejoin.sql.parse.source import Source
+
+TYPES: dict[exp.DType, SqlType] = {
+    exp.DType.BOOLEAN: SqlType("boolean"),
+    exp.DType.TINYINT: SqlType.integer(8),
+    exp.DType.SMALLINT: SqlType.integer(16),
+    exp.DType.INT: SqlType.integer(32),
+    exp.DType.BIGINT: SqlType.integer(64),
+    exp.DType.DOUBLE: SqlType("double"),
+    exp.DType.DATE: SqlType("date"),
+    exp.DType.TIMESTAMP: SqlType("timestamp"),
+    exp.DType.TIMESTAMPNTZ: SqlType("timestamp"),
+    exp.DType.TIMESTAMPTZ: SqlType("timestamp"),
+    exp.DType.TEXT: SqlType("string"),
+    exp.DType.VARCHAR: SqlType("string"),
+}
+ALLOWED_TYPES = "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING"
+
+_ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMETZ)
+_WITHOUT_ZONE = ("TIMESTAMP", "TIMESTAMP WITHOUT TIME ZONE")
+_OPENING = (TokenType.L_PAREN, TokenType.LT, TokenType.L_BRACKET)
+_CLOSING = (TokenType.R_PAREN, TokenType.GT, TokenType.R_BRACKET)
+_ENDS = (TokenType.COMMA, TokenType.NOT, TokenType.NULL, TokenType.PRIMARY_KEY, TokenType.CONSTRAINT)
+
+
+def written_type(name_offset: int, source: Source) -> str:
+    """The type behind the column name at an offset, as it was written.
+
+    >>> from livejoin.sql.parse.parse import parse
+    >>> written_type(16, parse("CREATE TABLE R (a Map<INT,INT> NOT NULL)")[1])
+    'Map<INT,INT>'
+    """
+    depth, start, end = 0, 0, 0
+    for token in (t for t in source.tokens if t.start > name_offset):
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth < 0 or (depth == 0 and token.token_type in _ENDS):
+            break
+        start, end = start or token.start, token.end + 1
+    return " ".join(source.sql[start:end].lstrip(": ").split())
+
+
+def has_zone(kind: exp.DataType, written: str) -> bool:
+    """Whether a type has a time zone; ``written`` is its text."""
+    return kind.this in _ZONED and written.partition("(")[0].strip().upper() not in _WITHOUT_ZONE
+
+
+def unknown_type(offset: int, source: Source) -> str | None:
+    """What is wrong if the token at an offset stands where CREATE TABLE needs a column's type; None elsewhere."""
+    before = [token for token in source.tokens if token.start < offset]
+    kinds = [token.token_type for token in before]
+    depth = kinds.count(TokenType.L_PAREN) - kinds.count(TokenType.R_PAREN)
+    behind_name = kinds[-2:-1] in ([TokenType.L_PAREN], [TokenType.COMMA])
+    found = source.text_at(offset)
+    if TokenType.TABLE not in kinds[:2] or depth != 1 or not behind_name or not found.isidentifier():
+        return None
+    return f"{found!r}, behind the column name {before[-1].text!r}, is not a known type; allowed are {ALLOWED_TYPES}"

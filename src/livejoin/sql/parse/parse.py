@@ -1,0 +1,111 @@
+"""Parse one statement of the Spark dialect.
+
+The parser is sqlglot's for Spark, with two defaults that Spark 4 changed: CAST fails for a value that it cannot convert
+(TRY_CAST gives NULL), and a doubled quote in a string stands for one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from sqlglot import TokenType, exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+
+from livejoin.errors import SqlSyntaxError
+from livejoin.sql.parse.column_types import unknown_type
+from livejoin.sql.parse.gaps import refuse_gaps
+from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
+from livejoin.sql.parse.source import Source
+
+_STATEMENTS = "allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
+
+# sqlglot names the operators that lack an operand by their classes.
+_OPERATORS = {
+    "EQ": "=",
+    "NEQ": "<>",
+    "NullSafeEQ": "<=>",
+    "LT": "<",
+    "LTE": "<=",
+    "GT": ">",
+    "GTE": ">=",
+    "Add": "+",
+    "Sub": "-",
+    "Mul": "*",
+    "Div": "/",
+    "Mod": "%",
+    "DPipe": "||",
+}
+
+
+class SparkAnsi(Spark):
+    """Spark SQL with ANSI casts and doubled quotes."""
+
+    class Tokenizer(Spark.Tokenizer):
+        """Spark's tokens."""
+
+        STRING_ESCAPES: ClassVar = ["\\", "'", '"']
+
+    class Parser(SparkParser):
+        """Spark's grammar."""
+
+        STRICT_CAST = True
+
+
+def parse(sql: str) -> tuple[exp.Expr, Source]:
+    """The syntax tree of one statement, with its source.
+
+    Raises:
+        SqlSyntaxError: The text does not parse, is empty, or qualifies a name with a string.
+        UnsupportedQueryError: There is more than one statement, or one that livejoin does not have.
+    """
+    if not isinstance(sql, str):
+        msg = f"a query is a text; found {sql!r:.80}"
+        raise SqlSyntaxError(msg, "")
+    dialect = SparkAnsi()
+    try:
+        tokens = dialect.tokenize(sql)
+    except TokenError as error:
+        msg = "the SQL text ends within a string, a quoted name or a comment; close it"
+        raise Source(sql, ()).error(SqlSyntaxError, msg, len(sql)) from error
+    source = Source(sql, tuple(tokens))
+    if tokens and tokens[0].token_type in dialect.tokenizer_class.COMMANDS:
+        clause = tokens[0].text.upper()
+        msg = f"{clause} is not supported; {_STATEMENTS}"
+        raise source.unsupported(clause, msg, tokens[0].start)
+    refuse_gaps(source)
+    refuse_quoted_qualifiers(source)
+    try:
+        statements = [tree for tree in dialect.parser().parse(tokens, sql) if isinstance(tree, exp.Expr)]
+    except ParseError as error:
+        raise _syntax_error(error, source) from error
+    statements = [tree for tree in statements if not isinstance(tree, exp.Semicolon)]
+    if not statements:
+        msg = "the SQL text is empty; allowed is one statement"
+        raise SqlSyntaxError(msg, sql)
+    if len(statements) > 1:
+        msg = f"found {len(statements)} statements; allowed is one: pass them one at a time"
+        raise source.unsupported(";", msg, source.find({TokenType.SEMICOLON}))
+    return statements[0], source
+
+
+def _syntax_error(error: ParseError, source: Source) -> SqlSyntaxError:
+    """sqlglot gives the line and the last column of the token that it stumbled over."""
+    start = source.tokens[0]
+    if start.token_type == TokenType.VAR:
+        msg = f"no statement begins with {start.text!r}; {_STATEMENTS}"
+        return source.error(SqlSyntaxError, msg, start.start)
+    first = error.errors[0]
+    at = (first["line"], first["col"])
+    offset = next((t.start for t in source.tokens if (t.line, t.col) == at), len(source.sql))
+    if unknown := unknown_type(offset, source):
+        return source.error(SqlSyntaxError, unknown, offset)
+    description = str(first["description"]).partition(" but got <Token")[0].rstrip(".")
+    if missing := re.search(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>", description):
+        description = f"{_OPERATORS.get(missing[1], missing[1].upper())} lacks an operand"
+    description = description.replace("Invalid expression / Unexpected token", "this is not expected here")
+    found = f" at {first['highlight']!r}" if first["highlight"] else ""
+    msg = f"the SQL text does not parse{found}: {description}; the dialect is Spark SQL"
+    return source.error(SqlSyntaxError, msg, offset)

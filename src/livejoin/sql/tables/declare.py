@@ -1,0 +1,168 @@
+"""Table declarations: CREATE TABLE and lists of columns.
+
+A declaration says names, types, NOT NULL, PRIMARY KEY, FOREIGN KEY and a few table properties. Everything else is
+refused, because a constraint or a length that is read but not kept would be a promise broken.
+"""
+
+from __future__ import annotations
+
+from sqlglot import TokenType, exp
+
+from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
+from livejoin.schema import Column, SqlType, Table
+from livejoin.sql.parse.column_types import ALLOWED_TYPES, TYPES, has_zone, written_type
+from livejoin.sql.parse.parse import parse
+from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign
+from livejoin.sql.tables.table_properties import is_table_property, table_properties
+from livejoin.sql.tables.window_range import Span
+from livejoin.sql.tables.window_range import window_range as find_range
+
+
+def parse_create_table(sql: str) -> Table:
+    """The table that a CREATE TABLE declares.
+
+    Raises:
+        SqlSyntaxError: The text does not parse.
+        SqlTypeError: A type that livejoin does not have.
+        UnsupportedQueryError: Another statement, or a clause outside.
+        SchemaError: Names that cannot stand.
+
+    >>> str(parse_create_table("CREATE TABLE G (src BIGINT, price DECIMAL(10, 2) NOT NULL)").columns[1])
+    'price DECIMAL(10, 2) NOT NULL'
+    """
+    return declare(*_create_table(sql))
+
+
+def _create_table(sql: str) -> tuple[exp.Create, Source]:
+    tree, source = parse(sql)
+    if not isinstance(tree, exp.Create) or tree.kind != "TABLE":
+        clause = source.tokens[0].text.upper()
+        msg = f"found {clause}; allowed is CREATE TABLE name (column type, ...)"
+        raise source.unsupported(clause, msg, source.tokens[0].start)
+    return tree, source
+
+
+def parse_columns(
+    name: str,
+    columns: str,
+    window_rows: int | None = None,
+    static: bool = False,
+    window_range: tuple[str, Span] | None = None,
+) -> Table:
+    """The table with a name and a list of columns, for example ``"src BIGINT, dst BIGINT"``.
+
+    Positions in errors are those in ``columns``. Raises as `parse_create_table`.
+
+    >>> parse_columns("G", "src BIGINT PRIMARY KEY, dst BIGINT", window_rows=10).primary_key
+    (0,)
+    """
+    try:
+        return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, window_rows, static, window_range)
+    except UnsupportedQueryError as error:
+        raise UnsupportedQueryError(error.message, columns, error.line - 1, error.column, error.clause) from error
+    except SqlError as error:
+        raise type(error)(error.message, columns, error.line - 1, error.column) from error
+
+
+def declare(
+    create: exp.Create,
+    source: Source,
+    name: str | None = None,
+    window_rows: int | None = None,
+    static: bool = False,
+    window_range: tuple[str, Span] | None = None,
+) -> Table:
+    """The table that a parsed CREATE TABLE declares, under another name if one is given.
+
+    Raises as `parse_create_table`.
+    """
+    start = source.tokens[0].start
+    schema = create.this
+    if create.args.get("expression") is not None or not isinstance(schema, exp.Schema) or not schema.expressions:
+        msg = "CREATE TABLE needs a list of columns: CREATE TABLE name (column type, ...)"
+        raise source.unsupported("CREATE TABLE", msg, source.find({TokenType.ALIAS}, default=start))
+    _refuse_options(create, source)
+    properties = table_properties(create, source)
+    columns = [_column(part, source) for part in schema.expressions if isinstance(part, exp.ColumnDef)]
+    keys = declared_keys(schema.expressions, columns, source)
+    table = name or table_name(schema.this, source)
+    written = properties.window_range if window_range is None else window_range
+    window = None if written is None else find_range(table, columns, written)
+    required = {*keys.primary, *(() if window is None else (window.column,))}
+    nullable = [column.nullable and i not in required for i, column in enumerate(columns)]
+    return Table(
+        table,
+        tuple(Column(c.name, c.type, n) for c, n in zip(columns, nullable, strict=True)),
+        keys.primary,
+        properties.window_rows if window_rows is None else window_rows,
+        keys.foreign,
+        properties.static or static,
+        window,
+    )
+
+
+def table_name(table: exp.Expr, source: Source) -> str:
+    """The plain name of a table or view.
+
+    Raises:
+        UnknownNameError: It is qualified.
+    """
+    if not isinstance(table, exp.Table) or len(table.parts) != 1:
+        msg = f"{shown(table)}: a name with a database is not known here; allowed is a plain name"
+        raise source.error(UnknownNameError, msg, offset_of(table, source.tokens[0].start))
+    return table.name
+
+
+def _refuse_options(create: exp.Create, source: Source) -> None:
+    properties = create.args.get("properties")
+    parts = [part for part in (properties.expressions if properties else ()) if not is_table_property(part)]
+    known = {"this", "kind", "exists", "properties"}
+    options = (name.strip("_").upper() for name, value in create.args.items() if value and name not in known)
+    for clause in (*(shown(part).strip() for part in parts), *options):
+        msg = (
+            f"{clause} is not supported; allowed is "
+            "CREATE TABLE [IF NOT EXISTS] name (column type, ...) [TBLPROPERTIES (...)]"
+        )
+        raise source.unsupported(clause, msg, source.clause(clause, source.tokens[0].start))
+
+
+def _column(definition: exp.ColumnDef, source: Source) -> Column:
+    offset = offset_of(definition, 0)
+    if not isinstance(definition.this, exp.Identifier):
+        msg = f"column name {definition.name!r} is a string; names are quoted with backticks: `{definition.name}`"
+        raise source.unsupported("column name", msg, offset)
+    for constraint in definition.args.get("constraints") or ():
+        kind = constraint.args["kind"]
+        if not isinstance(kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint)) and not is_foreign(kind):
+            clause = shown(kind)
+            at = source.clause(clause, offset)
+            raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {ALLOWED}", at)
+    not_null = _constraint(definition, exp.NotNullColumnConstraint)
+    nullable = not_null is None or bool(not_null.args.get("allow_null"))
+    return Column(definition.name, _type(definition, source, offset), nullable)
+
+
+def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | None:
+    found = (constraint.args["kind"] for constraint in definition.args.get("constraints") or ())
+    return next((constraint for constraint in found if isinstance(constraint, kind)), None)
+
+
+def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
+    kind = definition.args.get("kind")
+    parameters = [int(p.name) for p in kind.expressions if p.name.isdigit()] if kind is not None else []
+    if kind is not None and kind.this == exp.DType.DECIMAL and len(parameters) == len(kind.expressions):
+        try:
+            return SqlType.decimal(*([*parameters, 0][:2] if parameters else (10, 0)))
+        except SchemaError as error:
+            raise source.error(SqlTypeError, f"column {definition.name!r}: {error}", offset) from error
+    written = "" if kind is None else written_type(offset, source)
+    zoned = kind is not None and has_zone(kind, written)
+    if kind is not None and not kind.expressions and kind.this in TYPES and not zoned:
+        return TYPES[kind.this]
+    remedy = "; a length is not checked, so leave it out" if parameters else ""
+    if zoned:
+        remedy = "; a TIMESTAMP has no time zone here: declare TIMESTAMP and give its values in UTC"
+    found = f"the type {written}" if written else "no type"
+    msg = f"column {definition.name!r} has {found}; allowed are {ALLOWED_TYPES}{remedy}"
+    raise source.error(SqlTypeError, msg, offset)

@@ -1,0 +1,117 @@
+"""The statements that a database executes: CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import TokenType, exp
+
+from livejoin.schema import Table
+from livejoin.sql.parse.parse import parse
+from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.tables.declare import declare, table_name
+
+_ALLOWED = "allowed are CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """CREATE TABLE [IF NOT EXISTS] name (column type, ...)."""
+
+    table: Table
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateView:
+    """CREATE VIEW [IF NOT EXISTS] name AS SELECT ...; ``sql`` is the text of the SELECT, not yet bound."""
+
+    name: str
+    sql: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropTable:
+    """DROP TABLE [IF EXISTS] name."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropView:
+    """DROP VIEW [IF EXISTS] name."""
+
+    name: str
+    if_exists: bool = False
+
+
+Statement = CreateTable | CreateView | DropTable | DropView
+
+
+def parse_statement(sql: str) -> Statement:
+    """The statement of a SQL text.
+
+    Raises:
+        SqlSyntaxError: The text does not parse.
+        SqlTypeError: A column has a type that livejoin does not have.
+        UnknownNameError: A name is qualified, or a primary key names no column.
+        UnsupportedQueryError: Another statement, or a clause outside.
+        SchemaError: Names of a table that cannot stand.
+
+    >>> parse_statement("DROP VIEW IF EXISTS hop3")
+    DropView(name='hop3', if_exists=True)
+    >>> parse_statement("CREATE VIEW v AS SELECT src FROM G").sql
+    'SELECT src FROM G'
+    """
+    tree, source = parse(sql)
+    match tree:
+        case exp.Create() if tree.kind == "TABLE":
+            return CreateTable(declare(tree, source), bool(tree.args.get("exists")))
+        case exp.Create() if tree.kind == "VIEW":
+            return _create_view(tree, source)
+        case exp.Drop() if tree.kind in ("TABLE", "VIEW"):
+            return _drop(tree, source)
+        case exp.Query():
+            msg = "a SELECT changes nothing; create a view of it with Database.create_view or CREATE VIEW name AS ..."
+            raise source.unsupported("SELECT", msg, source.tokens[0].start)
+        case _:
+            clause = " ".join([source.tokens[0].text.upper(), str(tree.args.get("kind") or "")]).strip()
+            msg = f"{clause} is not supported; {_ALLOWED}. Rows change through Database.apply"
+            raise source.unsupported(clause, msg, source.tokens[0].start)
+
+
+def _create_view(create: exp.Create, source: Source) -> CreateView:
+    start = source.tokens[0].start
+    _refuse_options(create, {"this", "kind", "exists", "expression"}, "CREATE VIEW name AS SELECT ...", source)
+    if isinstance(create.this, exp.Schema):
+        msg = "a list of column names is not supported; name the columns in SELECT with AS"
+        raise source.unsupported("CREATE VIEW", msg, offset_of(create.this.expressions[0], start))
+    if create.expression is None:
+        msg = "CREATE VIEW needs a query: CREATE VIEW name AS SELECT ..."
+        raise source.unsupported("CREATE VIEW", msg, start)
+    name = table_name(create.this, source)
+    body = source.find({TokenType.ALIAS}, offset_of(create.this, start)) + len("AS")
+    return CreateView(name, source.sql[body:].strip().rstrip(";").rstrip(), bool(create.args.get("exists")))
+
+
+def _drop(drop: exp.Drop, source: Source) -> DropTable | DropView:
+    _refuse_options(drop, {"this", "tables", "kind", "exists"}, f"DROP {drop.kind} [IF EXISTS] name", source)
+    tables = drop.args.get("tables") or [drop.this]
+    if len(tables) > 1:
+        msg = f"DROP {drop.kind} of several names is not supported; drop them one at a time"
+        raise source.unsupported("DROP", msg, offset_of(tables[1], source.tokens[0].start))
+    kind = DropTable if drop.kind == "TABLE" else DropView
+    return kind(table_name(tables[0], source), bool(drop.args.get("exists")))
+
+
+def _refuse_options(tree: exp.Expr, known: set[str], allowed: str, source: Source) -> None:
+    for name, value in tree.args.items():
+        if value and name not in known:
+            clause = "OR REPLACE" if name == "replace" else name.strip("_").upper()
+            if isinstance(value, exp.Properties):
+                clause = shown(value.expressions[0]).strip()
+            start = source.tokens[0].start
+            at = source.word(clause.split()[-1], start, default=start)
+            raise source.unsupported(clause, f"{clause} is not supported; allowed is {allowed}", at)

@@ -1,0 +1,102 @@
+"""TBLPROPERTIES of a CREATE TABLE: what livejoin knows of a table beyond its columns and keys.
+
+They are those arguments of `Database.create_table` that SQL has no clause for, written as Spark writes a table's
+properties, so that a statement with them stays one that Spark reads too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from livejoin.errors import SqlTypeError
+from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.tables.window_range import Span, parse_range
+
+STATIC = "livejoin.static"
+WINDOW_ROWS = "livejoin.window_rows"
+WINDOW_RANGE = "livejoin.window_range"
+_KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE)
+_ALLOWED = f"allowed are '{STATIC}', '{WINDOW_ROWS}' and '{WINDOW_RANGE}'"
+
+
+@dataclass(frozen=True)
+class TableProperties:
+    """The properties of a table, as in `schema.Table`; the range of a window by column name, as it is written."""
+
+    static: bool = False
+    window_rows: int | None = None
+    window_range: tuple[str, Span] | None = None
+
+
+def table_properties(create: exp.Create, source: Source) -> TableProperties:
+    """The properties that a CREATE TABLE gives its table.
+
+    Raises:
+        SqlTypeError: A property has a value that it cannot have.
+        UnsupportedQueryError: There is a property that livejoin does not know, or one twice.
+    """
+    given: dict[str, exp.Property] = {}
+    for part in create.args["properties"].expressions if create.args.get("properties") else ():
+        if not is_table_property(part):
+            continue
+        name = _key(part)
+        if name not in _KNOWN or name in given:
+            found = f"the property '{name}' is given twice" if name in given else f"the property '{name}' is not known"
+            raise source.unsupported(name, f"{found}; {_ALLOWED}, each once", _offset(part, source))
+        given[name] = part
+    static, window, span = (given.get(name) for name in _KNOWN)
+    return TableProperties(
+        static is not None and _switch(static, source),
+        None if window is None else _number(window, source),
+        None if span is None else _range(span, source),
+    )
+
+
+def is_table_property(part: exp.Expr) -> bool:
+    """Whether a part of the properties that sqlglot finds is one of TBLPROPERTIES, not a clause like USING."""
+    return type(part) is exp.Property
+
+
+def _key(part: exp.Property) -> str:
+    return (part.this.name if isinstance(part.this, exp.Literal) else shown(part.this)).lower()
+
+
+def _switch(part: exp.Property, source: Source) -> bool:
+    value = (
+        part.args["value"].name.lower() if isinstance(part.args["value"], exp.Literal) else shown(part.args["value"])
+    )
+    if value.lower() not in ("true", "false"):
+        raise _wrong(part, "'true' and 'false'", source)
+    return value.lower() == "true"
+
+
+def _number(part: exp.Property, source: Source) -> int:
+    value = part.args["value"]
+    if (
+        not isinstance(value, exp.Literal)
+        or not value.name.isascii()
+        or not value.name.isdigit()
+        or not int(value.name)
+    ):
+        raise _wrong(part, "a positive whole number of rows", source)
+    return int(value.name)
+
+
+def _range(part: exp.Property, source: Source) -> tuple[str, Span]:
+    value = part.args["value"]
+    found = parse_range(value.name) if isinstance(value, exp.Literal) and value.is_string else None
+    if found is None:
+        allowed = "'column n' for a whole number n, and 'column n UNIT', the unit from WEEK to MICROSECOND"
+        raise _wrong(part, allowed, source)
+    return found
+
+
+def _wrong(part: exp.Property, allowed: str, source: Source) -> SqlTypeError:
+    msg = f"the property '{_key(part)}' is {shown(part.args['value'])}; allowed: {allowed}"
+    return source.error(SqlTypeError, msg, _offset(part, source))
+
+
+def _offset(part: exp.Property, source: Source) -> int:
+    return offset_of(part, source.word("TBLPROPERTIES", 0, default=source.tokens[0].start))

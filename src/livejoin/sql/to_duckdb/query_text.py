@@ -1,0 +1,204 @@
+"""A resolved query as DuckDB text, without the steps that lower it to relations.
+
+Every table's columns are called by their `ColumnRef`, groups are computed before they are grouped by, aggregates are
+written with Spark's result types, and rows that the keys of ORDER BY do not tell apart are ordered by all columns.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.relational import SetKind
+from livejoin.schema import Catalog, SqlType
+from livejoin.sql.bind_query import bind_tree, resolve_order
+from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call
+from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
+from livejoin.sql.lower.select_join import Joined
+from livejoin.sql.names.order import Order
+from livejoin.sql.parse.query_tree import Block, Combined, QueryTree, Sorted
+from livejoin.sql.parse.source import shown
+from livejoin.sql.to_duckdb.result_types import average_type, sum_type
+from livejoin.sql.to_duckdb.scalar_text import expression_text
+
+_KEYWORDS: dict[SetKind, str] = {"union": "UNION", "except": "EXCEPT", "intersect": "INTERSECT"}
+
+
+def query_text(tree: QueryTree, catalog: Catalog) -> str:
+    """DuckDB text of a query. Raises as `livejoin.sql.bind_query.bind_query`."""
+    match tree:
+        case Block():
+            return _Select(resolve_block(tree, catalog)).text()
+        case Combined():
+            types = bind_tree(tree, catalog).types
+            left, right = (_cast(query_text(side, catalog), types) for side in (tree.left, tree.right))
+            names = _quoted_all(bind_tree(tree, catalog).schema.names)
+            combined = f"({left}) {_KEYWORDS[tree.kind]}{' ALL' if tree.all else ''} ({right})"
+            return f"SELECT * FROM ({combined}) AS _({names})"
+        case Sorted():
+            names = bind_tree(tree.input, catalog).schema.names
+            order = resolve_order(tree, names)
+
+            def text(value: exp.Expr) -> str:
+                return expression_text(value, lambda ref: f"c{ref.column}", tree.source, 0)
+
+            keys = [text(key.value) for key in order.keys]
+            inner = f"SELECT *, {', '.join(f'{key} AS k{i}' for i, key in enumerate(keys))} "
+            inner += f"FROM ({query_text(tree.input, catalog)}) AS _({_columns(len(names))})"
+            return _first_rows(inner, names, order)
+
+
+class _Select:
+    """A SELECT as text."""
+
+    def __init__(self, block: SelectBlock) -> None:
+        self._block = block
+        self._joined = Joined.of(block)
+        self._groups = {key_of(value): i for i, value in enumerate(block.groups or ())}
+
+    def text(self) -> str:
+        """The whole SELECT."""
+        block = self._block
+        names = [item.name for item in block.items]
+        items = [f"{self._over_groups(item.value, item.offset)} AS c{i}" for i, item in enumerate(block.items)]
+        order = block.order
+        if order is not None and not block.distinct:
+            items += [f"{self._over_groups(key.value, key.offset)} AS k{i}" for i, key in enumerate(order.keys)]
+        text = f"SELECT {'DISTINCT ' if block.distinct else ''}{', '.join(items)} FROM ({self._rows()})"
+        if block.groups:
+            text += " GROUP BY " + ", ".join(f"g{i}" for i in range(len(block.groups)))
+        if block.having is not None:
+            text += f" HAVING {self._over_groups(block.having, 0)}"
+        if order is None:
+            return f"SELECT * FROM ({text}) AS _({_quoted_all(names)})"
+        if block.distinct:
+            keys = ", ".join(f"{self._over_items(key.value)} AS k{i}" for i, key in enumerate(order.keys))
+            text = f"SELECT *, {keys} FROM ({text})"
+        return _first_rows(text, names, order)
+
+    def _rows(self) -> str:
+        """The rows of FROM that WHERE keeps, with the expressions of GROUP BY beside them."""
+        block = self._block
+        tables = []
+        for relation in block.scope.relations:
+            columns = enumerate(relation.table.columns)
+            listed = ", ".join(f'{_quoted(column.name)} AS "{relation.atom}.{i}"' for i, column in columns)
+            tables.append(f"(SELECT {listed} FROM {_quoted(relation.table.name)}) AS t{relation.atom}")
+        conditions = [f'"{_name(e.left)}" = "{_name(e.right)}"' for e in block.equalities]
+        conditions += [f"({self._plain(condition)})" for condition in block.conditions]
+        groups = [f"{self._plain(value)} AS g{i}" for i, value in enumerate(block.groups or ())]
+        return f"SELECT {', '.join(['*', *groups])} FROM {', '.join(tables)} WHERE {' AND '.join(conditions) or 'TRUE'}"
+
+    def _plain(self, value: exp.Expr) -> str:
+        """An expression over rows."""
+        return expression_text(value, _name, self._block.source, 0)
+
+    def _over_groups(self, value: exp.Expr, offset: int) -> str:
+        """An expression over groups, or over rows if there are none."""
+        if self._block.groups is None:
+            return self._plain(value)
+
+        def exchanged(part: exp.Expr) -> exp.Expr:
+            group = place_of(part, self._groups)
+            if group is not None:
+                return exp.var(f"g{group}")
+            call = aggregate_call(part, self._block.source, offset)
+            return part if call is None else exp.var(self._aggregate(call))
+
+        return self._plain(value.copy().transform(exchanged))
+
+    def _over_items(self, value: exp.Expr) -> str:
+        """A key of ORDER BY over the columns of SELECT DISTINCT."""
+        positions = {key_of(item.value): i for i, item in enumerate(self._block.items)}
+
+        def exchanged(part: exp.Expr) -> exp.Expr:
+            position = place_of(part, positions)
+            return part if position is None else exp.var(f"c{position}")
+
+        return self._plain(value.copy().transform(exchanged))
+
+    def _aggregate(self, call: AggregateCall) -> str:
+        values = [self._plain(value) for value in call.arguments]
+        kept = [] if call.condition is None else [self._plain(call.condition)]
+        if call.name == "count_if":
+            return "count(*)" + _where([*values, *kept])
+        if call.name == "count":
+            counted = "DISTINCT " + _row(values) if call.distinct else "*"
+            return f"count({counted})" + _where([*(f"({value}) IS NOT NULL" for value in values), *kept])
+        kind = self._joined.type_of(call.arguments[0], shown(call.arguments[0]), "argument", call.offset)
+        # The bare NULL has no type for DuckDB.
+        value = f"CAST(NULL AS {kind})" if values[0] == "NULL" else values[0]
+        return _aggregate(call, value, kind, kept)
+
+
+def _aggregate(call: AggregateCall, value: str, kind: SqlType, kept: list[str]) -> str:
+    """An aggregate of one argument, over the rows that ``kept`` keeps, with Spark's result type."""
+    distinct = "DISTINCT " if call.distinct or call.name == "array_unique" else ""
+
+    def over(function: str) -> str:
+        return f"{function}({distinct}{value})" + _where(kept)
+
+    match call.name:
+        case "sum" | "avg" if kind.kind == "double":
+            # Sums that do not lose the last digits, where they are finite.
+            exact = "fsum" if call.name == "sum" else "favg"
+            return f"CASE WHEN isfinite({over('sum')}) THEN {over(exact)} ELSE {over(call.name)} END"
+        case "sum":
+            return f"CAST({over('sum')} AS {sum_type(kind)})"
+        case "avg" if kind.kind == "decimal":
+            return _decimal_average(over("sum"), over("count"), kind)
+        case "array_agg" | "array_unique":
+            return f"coalesce(list_sort(list({distinct}{value}){_where([*kept, f'({value}) IS NOT NULL'])}), [])"
+        case _:
+            return over(call.name)
+
+
+def _where(conditions: list[str]) -> str:
+    return f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else ""
+
+
+def _decimal_average(total: str, count: str, kind: SqlType) -> str:
+    """The quotient rounded half away from zero, in whole numbers: DuckDB divides decimals as doubles."""
+    result = average_type(kind)
+    assert result is not None, "a decimal has an average"
+    unscaled = f"CAST(CAST({total} AS DECIMAL(38, {kind.scale})) * {10**kind.scale} AS HUGEINT)"
+    doubled = f"abs({unscaled}) * {2 * 10 ** (result.scale - kind.scale)}"
+    rounded = f"sign({unscaled}) * (({doubled} + {count}) // (2 * {count}))"
+    unit = f"CAST('{10**-result.scale:.{result.scale}f}' AS DECIMAL({max(result.scale, 1)}, {result.scale}))"
+    return f"CAST(CAST({rounded} AS DECIMAL(38, 0)) * {unit} AS {result})"
+
+
+def _first_rows(inner: str, names: list[str], order: Order) -> str:
+    """The first rows of a text with columns c0, c1, ... and keys k0, k1, ... ."""
+    keys = [
+        f"k{i} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        for i, key in enumerate(order.keys)
+    ]
+    keys += [f"c{i} ASC NULLS FIRST" for i in range(len(names))]
+    listed = ", ".join(f"c{i} AS {_quoted(name)}" for i, name in enumerate(names))
+    return f"SELECT {listed} FROM ({inner}) ORDER BY {', '.join(keys)} LIMIT {order.limit} OFFSET {order.offset}"
+
+
+def _cast(text: str, types: tuple[SqlType, ...]) -> str:
+    listed = ", ".join(f"CAST(c{i} AS {kind}) AS c{i}" for i, kind in enumerate(types))
+    return f"SELECT {listed} FROM ({text}) AS _({_columns(len(types))})"
+
+
+def _row(values: list[str]) -> str:
+    return values[0] if len(values) == 1 else f"row({', '.join(values)})"
+
+
+def _columns(number: int) -> str:
+    return ", ".join(f"c{i}" for i in range(number))
+
+
+def _name(ref: ColumnRef) -> str:
+    return f"{ref.atom}.{ref.column}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _quoted_all(names: list[str]) -> str:
+    return ", ".join(map(_quoted, names))

@@ -1,0 +1,126 @@
+"""Write a bound expression of the Spark dialect as DuckDB text, and check it there.
+
+The scope has left the `ColumnRef` of every column in its node's ``meta`` (see `livejoin.sql.names.scope`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from sqlglot import ErrorLevel, exp
+from sqlglot.errors import UnsupportedError
+
+from livejoin.errors import ExpressionError, SqlTypeError
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.expression import evaluate
+from livejoin.query.functions import find_not_scalar
+from livejoin.sql.parse.source import Source, offset_of, shown
+
+REF = "ref"
+NARROW_DIGITS = 18  # a BIGINT holds every decimal of so many digits
+
+# The timestamps of livejoin have no time zone.
+_ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
+
+_REMEDY = {
+    "aggregate": "allowed here are expressions over one row of the join; the aggregates that are maintained are COUNT, "
+    "SUM, AVG, VARIANCE, STDDEV, MIN, MAX, BOOL_AND, BOOL_OR and ARRAY_AGG",
+    "window": "window functions come later; allowed are expressions over one row of the join",
+    "table": "it gives several rows; allowed are expressions with one value a row",
+    "volatile": "its value changes from call to call, but a deleted row must give the value that it had when it was "
+    "inserted; store the value in a column",
+    "sub-query": "sub-queries come later; compare with IN (value, ...) or join a table",
+}
+
+
+def refs_of(node: exp.Expr) -> tuple[ColumnRef, ...]:
+    """The columns that a bound expression uses, in order of their first occurrence."""
+    return tuple(dict.fromkeys(column.meta[REF] for column in node.find_all(exp.Column)))
+
+
+def bound_column(ref: ColumnRef, name: str) -> exp.Column:
+    """A column that stands for ``ref``, shown under a name."""
+    column = exp.column(name)
+    column.meta[REF] = ref
+    return column
+
+
+def expression_text(node: exp.Expr, names: Callable[[ColumnRef], str], source: Source, offset: int) -> str:
+    """A bound expression as DuckDB text, its columns named by ``names`` and double-quoted.
+
+    Raises:
+        UnsupportedQueryError: There is no way to write it for DuckDB.
+    """
+    try:
+        rewritten = node.copy().transform(for_duckdb).transform(lambda part: _named(part, names))
+        return rewritten.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as error:
+        clause = source.text_at(offset).upper()
+        msg = f"{clause} cannot be written for DuckDB, which evaluates expressions: {str(error).splitlines()[0]}"
+        raise source.unsupported(clause, msg, offset) from error
+
+
+def for_duckdb(part: exp.Expr) -> exp.Expr:
+    """A node as DuckDB means it, where sqlglot's own rules do not; for ``transform``."""
+    match part:
+        case exp.DataType() if part.this in _ZONED:
+            return exp.DataType.build(exp.DType.TIMESTAMP)
+        case exp.TsOrDsAdd() if not isinstance(part.parent, exp.Cast):
+            return exp.cast(part, exp.DType.DATE)  # Spark's date_add gives a DATE, DuckDB's sum a TIMESTAMP
+        case _:
+            return part
+
+
+def _named(part: exp.Expr, names: Callable[[ColumnRef], str]) -> exp.Expr:
+    if isinstance(part, exp.Column):
+        return exp.column(exp.to_identifier(names(part.meta[REF]), quoted=True))
+    return part
+
+
+def unscaled(text: str, scale: int) -> str:
+    """The unscaled value of a decimal of at most `NARROW_DIGITS` digits."""
+    # DuckDB multiplies narrow decimals within 18 digits, which the unscaled value may exceed on the way.
+    return f"CAST(CAST({text} AS DECIMAL(38, {scale})) * {10**scale} AS BIGINT)"
+
+
+def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, offset: int) -> pa.DataType:
+    """The type of an expression whose DuckDB text is ``text``.
+
+    Raises:
+        UnsupportedQueryError: It calls a function that is not a function of its row.
+        SqlTypeError: DuckDB cannot bind it, or cannot evaluate its constants.
+    """
+    try:
+        found = find_not_scalar(text, frozenset(name.lower() for name in schema.names))
+        if found is None:
+            return evaluate([text], _row_of_nulls(schema))[0].type
+    except ExpressionError as error:
+        _, _, why = str(error).removeprefix(f"DuckDB cannot evaluate {text!r}").partition(": ")
+        msg = f"DuckDB, which evaluates expressions, refuses {shown(node)}: {why or error}"
+        raise source.error(SqlTypeError, msg, offset) from error
+    name, kind = found
+    if kind == "sub-query":
+        msg = f"{shown(node)} is a sub-query for DuckDB, which evaluates expressions: {_REMEDY[kind]}"
+        raise source.unsupported(kind, msg, offset)
+    at = _call_offset(node, found, source, offset)
+    written = source.text_at(at)
+    function = (written if written.isidentifier() else name).upper()
+    msg = f"{function} is {'an' if kind == 'aggregate' else 'a'} {kind} function: {_REMEDY[kind]}"
+    raise source.unsupported(function, msg, at)
+
+
+def _row_of_nulls(schema: pa.Schema) -> pa.Table:
+    """A row shows what fails for every row, as a constant that cannot be cast does; no row at all shows types only."""
+    fields = list(schema) or [pa.field("", pa.bool_())]
+    return pa.table([pa.nulls(1, field.type) for field in fields], names=[field.name for field in fields])
+
+
+def _call_offset(node: exp.Expr, found: tuple[str, str], source: Source, offset: int) -> int:
+    """Where the innermost call of a function is, by its name in DuckDB."""
+    for part in sorted(node.find_all(exp.Func), key=lambda call: len(list(call.walk()))):
+        alone = part.copy().transform(lambda n: exp.null() if isinstance(n, exp.Column) else n)
+        if find_not_scalar(alone.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)) == found:
+            # A function without parentheses, such as current_date, does not know its offset.
+            return offset_of(part, source.word(part.sql_name(), offset, offset))
+    return offset

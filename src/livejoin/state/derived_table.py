@@ -1,0 +1,162 @@
+"""The rows of a bag, which the join tree over the bags reads as it reads a base table.
+
+Law: after `apply` the table is the multiset that the weights so far add up to, and the events are its net change in
+each version. Cost of a change: O(1) expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.errors import CapacityError
+from livejoin.kernels.bag.layout import MAX_MULTIPLICITY
+from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory import layout as k
+from livejoin.kernels.memory import look_up
+from livejoin.kernels.relation import derived_rows as bag_rows
+from livejoin.kernels.relation import rows as kernel
+from livejoin.state.slots import empty_slots, roomy
+
+Words = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class BagEvents:
+    """Net changes of the multiplicities of a bag's rows: versions ascending, deletions first within a version.
+
+    Args:
+        rows: Row ids.
+        weights: What each adds to the row's multiplicity.
+        versions: The version of each.
+    """
+
+    rows: Words
+    weights: Words
+    versions: Words
+
+
+class BagTable:
+    """The rows of a bag; mutable.
+
+    Args:
+        columns: Number of columns, at least one.
+        name: What messages call it.
+    """
+
+    def __init__(self, columns: int, name: str) -> None:
+        self.stride = 1 + columns
+        self.words = np.zeros(16 * self.stride, np.int64)
+        self._name = name
+        self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
+        self._slots = empty_slots(4)
+        self._named = np.empty(0, np.int64)
+
+    @property
+    def rows(self) -> int:
+        """Distinct rows."""
+        return int(self._header[kernel.R_ROWS])
+
+    @property
+    def total(self) -> int:
+        """Rows counted with their multiplicities."""
+        return int(self._header[kernel.R_TOTAL])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return self.words.nbytes + self._slots.nbytes
+
+    def apply(self, values: Words, weights: Words, versions: Words) -> BagEvents:
+        """Apply changes in order; `finish` must follow when their events have been used.
+
+        Args:
+            values: int64 of shape (columns, n).
+            weights: int64, what each change adds to its row's multiplicity, which is never negative.
+            versions: int64, ascending.
+
+        Raises:
+            CapacityError: A multiplicity or the table becomes too large; the table is of no use any more.
+        """
+        changes = weights.shape[0]
+        self._make_room(changes)
+        self._named = np.empty(changes, np.int64)
+        touched = np.empty((changes, 2), np.int64)
+        events = np.empty((bag_rows.ROW_EVENT, changes), np.int64)
+        with wrapping():
+            arguments = (self._header, self.words, self.stride, self._slots, values, weights, versions)
+            status, made = bag_rows.apply(*arguments, touched, self._named, events)
+        if status != k.DONE:
+            raise too_large(self._name)
+        return BagEvents(
+            events[bag_rows.E_ROW, :made], events[bag_rows.E_WEIGHT, :made], events[bag_rows.E_VERSION, :made]
+        )
+
+    def finish(self) -> None:
+        """End the last `apply`: ids of rows that are gone may be used again."""
+        with wrapping():
+            bag_rows.finish(self._header, self.words, self.stride, self._slots, self._named)
+        self._named = np.empty(0, np.int64)
+
+    def find(self, values: Words) -> Words:
+        """Ids of given rows, -1 for those that are not there; as `livejoin.state.table.BaseTable.find`."""
+        found = np.empty(values.shape[1], np.int64)
+        with wrapping():
+            look_up.find_rows(self.words, self.stride, 1, self._slots, values, found)
+        return found
+
+    def values_of(self, rows: Words) -> Words:
+        """Words of shape (columns, n) of the given rows."""
+        return np.ascontiguousarray(self.words.reshape(-1, self.stride)[rows, 1:].T)
+
+    def arrays(self) -> dict[str, Words]:
+        """Everything, for a snapshot."""
+        return {"header": self._header, "words": self.words, "slots": self._slots}
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of a table with as many columns."""
+        self._header, self.words, self._slots = arrays["header"], arrays["words"], arrays["slots"]
+
+    def _make_room(self, changes: int) -> None:
+        """Make room for the worst case, so that the kernel never allocates."""
+        rows = int(self._header[kernel.R_NEXT]) + changes
+        if rows >= k.MAX_WORDS // self.stride:
+            msg = f"{self._name} would have {rows:,} rows, more than one table can address"
+            raise CapacityError(msg)
+        if rows * self.stride > self.words.shape[0]:
+            larger = np.zeros(max(rows, 2 * self.words.shape[0] // self.stride) * self.stride, np.int64)
+            larger[: self.words.shape[0]] = self.words
+            self.words = larger
+        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + changes)
+
+    def _check(self) -> None:
+        """Assert all invariants between two applications; for tests."""
+        issued = int(self._header[kernel.R_NEXT])
+        matrix = self.words.reshape(-1, self.stride)[:issued]
+        taken = self._slots[1:][self._slots[1:] != 0]
+        used = np.zeros(issued, bool)
+        used[(taken & k.MASK32) - 1] = True
+        assert int(used.sum()) == taken.shape[0] == self.rows == int(self._header[kernel.R_USED]), "rows in the index"
+        assert not (matrix[used, 0] & 1).any() and (matrix[~used, 0] == 1).all(), "marks"
+        assert (matrix[used, 0] > 0).all(), "rows that are gone have no id"
+        assert int((matrix[used, 0] >> 1).sum()) == int(self._header[kernel.R_TOTAL]), "total multiplicity"
+        content = [tuple(r) for r in matrix[used, 1:].tolist()]
+        assert len(set(content)) == len(content), "every row has one id"
+        free, at = set(), int(self._header[kernel.R_FREE])
+        while at:
+            assert at - 1 not in free and not used[at - 1], "the free list names unused ids, each once"
+            free.add(at - 1)
+            at = int(matrix[at - 1, 1])
+        assert len(free) + int(used.sum()) == issued, "every id is used or free"
+
+
+def too_large(what: str) -> CapacityError:
+    """The error for a multiplicity that does not fit."""
+    msg = (
+        f"a row of {what} has a multiplicity of more than {MAX_MULTIPLICITY:,}, the product of those of the rows that "
+        "it is made of; declare primary keys, or keep fewer equal rows"
+    )
+    return CapacityError(msg)

@@ -1,0 +1,1 @@
+"""Classes of queries: acyclic, free-connex, hierarchical."""

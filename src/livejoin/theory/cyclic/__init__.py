@@ -1,0 +1,1 @@
+"""Cyclic queries: edge covers and decompositions."""

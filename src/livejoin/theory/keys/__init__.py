@@ -1,0 +1,1 @@
+"""Foreign keys: graphs, assertion keys."""

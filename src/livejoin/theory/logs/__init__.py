@@ -1,0 +1,1 @@
+"""Logs of changes: lifespans, enclosureness, sequence classes."""

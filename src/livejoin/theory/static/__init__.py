@@ -1,0 +1,1 @@
+"""Static and dynamic relations: classes, orders, widths, rewritings."""

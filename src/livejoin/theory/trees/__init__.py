@@ -1,0 +1,1 @@
+"""Join trees: construction, least height, laws."""
