@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.stream import EdgeStream
@@ -21,8 +20,8 @@ from livejoin.kernels.memory import layout as k
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.schema import Column, SqlType, Table
 from livejoin.theory.trees.join_tree import least_height_tree
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Row = tuple[int, ...]
 COLUMNS = ("a", "b", "c", "d")
 

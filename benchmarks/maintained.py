@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks import recompute
@@ -29,8 +28,7 @@ from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query
 from livejoin.state.codec import Codec
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from benchmarks.crown.measure import Measurement, System, measure
 from benchmarks.crown.queries import GRAPH_QUERIES, SNB_QUERIES, CrownQuery
 from benchmarks.crown.registry import BATCH, Systems
 from benchmarks.crown.snb import Network, lift, snb_stream
-from benchmarks.crown.streams import ChangeStream, Words, graph_stream
+from benchmarks.crown.streams import ChangeStream, graph_stream
+from livejoin.words import Words
 
 TENTHS = tuple(i / 10 for i in range(1, 11))
 STARTS = (0.01, 0.03, 0.1, 0.3, 1.0)

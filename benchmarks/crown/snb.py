@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.crown.streams import ChangeStream, Timed, first_in_first_out
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 NONE = -1
 DAY = 24 * 3600 * 1000
 _JITTER = 3600 * 1000

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.crown.job import SEQUENCE, SIGN, changes_file
 from benchmarks.stream import open_text
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 @dataclass(frozen=True, eq=False)

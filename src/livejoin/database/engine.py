@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.changes import read_changes
 from livejoin.database import snapshot, transaction
@@ -40,8 +39,6 @@ from livejoin.sql import (
     parse_statement,
 )
 from livejoin.state.table import BaseTable
-
-Words = npt.NDArray[np.int64]
 
 GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
 """Statistics, or what `livejoin.search.statistics.given` makes them of."""

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.database.adaptive import adaptive_plan
@@ -26,8 +25,7 @@ from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class Maintained:

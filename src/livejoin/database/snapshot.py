@@ -24,8 +24,7 @@ import numpy.typing as npt
 from livejoin.errors import StateError
 from livejoin.schema import Column, ForeignKey, SqlType, Table, WindowRange
 from livejoin.search.algorithm import Algorithm
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 FORMAT = 2
 _CURRENT = "CURRENT"

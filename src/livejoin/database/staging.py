@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.changes import ChangeBatch
 from livejoin.database.maintained import Maintained
@@ -16,8 +15,8 @@ from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, Dupl
 from livejoin.families.events import TableEvents
 from livejoin.schema import Table
 from livejoin.state.table import BaseTable, Conflict, Staged
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Granularity = Literal["commit", "change"]
 
 _SHOWN_COLUMNS = 8

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.changes import ChangeBatch, read_changes
@@ -16,8 +15,8 @@ from livejoin.database.maintained import Maintained
 from livejoin.database.staging import Granularity, TableInput, events_for, refuse_static, stage
 from livejoin.errors import ChangeFormatError
 from livejoin.state.table import Staged
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 OnConflict = Literal["error", "ignore"]
 
 _MIN_GARBAGE = 4096

@@ -19,8 +19,7 @@ from livejoin.state.exact_aggregates import (
     integers,
     variance,
 )
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def group_rows(plan: Annotated, codec: Codec, words: Words) -> Rows:

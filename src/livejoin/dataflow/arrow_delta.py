@@ -24,8 +24,7 @@ from livejoin.query.expression import evaluate
 from livejoin.query.session import session
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.state.codec import Codec
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
 _LEAST_CONSTANT = 1 << 12  # rows

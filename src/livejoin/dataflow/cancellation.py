@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.families.crown.join import DeltaChunk
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth, volume 3, section 6.4)
 _HALF = np.uint64(32)

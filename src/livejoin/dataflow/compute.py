@@ -10,8 +10,7 @@ from livejoin.dataflow.batches import Rows
 from livejoin.plan.operators import Compute
 from livejoin.query.condition import holds
 from livejoin.query.expression import evaluate, select_true
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def compute(plan: Compute, rows: Rows) -> tuple[Rows, Words]:

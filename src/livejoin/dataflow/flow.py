@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.arrow_delta import change_table, chunk_table, delta_table, is_injective, result_columns
@@ -25,8 +24,7 @@ from livejoin.families.sizes import exactly
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class Flow:

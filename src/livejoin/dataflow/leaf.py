@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.annotated_groups import empty_group, group_rows, net_changes
@@ -27,8 +26,8 @@ from livejoin.families.tree_join import make_tree_join
 from livejoin.plan.operators import Annotated, Scan
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigints
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 AnyJoin: TypeAlias = MultiwayJoin | BaggedJoin | BatchJoin | CellJoin
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.compute import compute, kept_rows
@@ -21,8 +20,8 @@ from livejoin.dataflow.stores.store import Store
 from livejoin.families.join_access import RowIndexes
 from livejoin.plan.operators import Compute
 from livejoin.state.codec import Codec
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Batches = Iterator[tuple[Rows, Words]]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,8 +19,7 @@ from livejoin.query.expression import evaluate, select_each_true
 from livejoin.schema import Table
 from livejoin.sql import simple_measure
 from livejoin.state.codec import NULL_CODE
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.families.arena_join import ArenaPlan
 from livejoin.kernels.memory import layout as k
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Span = tuple[int, int]
 """The first word of something and the number of its words."""
 

@@ -9,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.families.crown.plan import TableUse
 from livejoin.families.sizes import MAX_COUNT, exactly
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import records
 from livejoin.state.arena import Arena
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class ArenaPlan(Protocol):

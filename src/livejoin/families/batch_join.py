@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.chain.plan import ChainPlan
@@ -20,8 +19,7 @@ from livejoin.families.dyn.plan import DynPlan
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import batch_delta as b
 from livejoin.kernels.memory import layout as k
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _LEAST_DELTA = 1 << 12  # words besides the lists
 _MOST_DELTA = 1 << 20  # words that are kept between two calls

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.kernels.memory import layout as k
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 @dataclass(frozen=True, eq=False)

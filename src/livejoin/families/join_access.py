@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.families.cells.rows import CellRows
 from livejoin.state.derived_table import BagTable
 from livejoin.state.table import BaseTable
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Values = Mapping[str, Words]
 """The words of variables, one a row."""
 

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.errors import CapacityError
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _MAX_RANKS = 9.0e18
 _WORTH_SORTING = 1024

@@ -13,10 +13,24 @@ import pyarrow as pa
 
 from livejoin.query.condition import Condition
 from livejoin.query.conjunctive import ConjunctiveQuery, Output, Product
-from livejoin.schema import SqlType
+from livejoin.schema import SqlType, Table
 
 Function = Literal["count", "sum", "avg", "var_pop", "var_samp", "min", "max", "bool_and", "bool_or", "array_agg"]
 SetKind = Literal["union", "except", "intersect"]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A derived relation that a join reads as it reads a base table.
+
+    Args:
+        table: How the join's atoms see it: its name there, which no base table and no other input of the join has, its
+            columns with the types of the relation's, and as primary key the columns of one of its keys, if it has one.
+        relation: The relation.
+    """
+
+    table: Table
+    relation: Relation
 
 
 @dataclass(frozen=True)
@@ -26,10 +40,12 @@ class Join:
     Args:
         query: The query.
         types: The types of its outputs.
+        inputs: The derived relations among its atoms' tables; an atom reads the input whose name its table has.
     """
 
     query: ConjunctiveQuery
     types: tuple[SqlType, ...]
+    inputs: tuple[Input, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -206,12 +222,12 @@ class Query:
 
     @property
     def joins(self) -> tuple[ConjunctiveQuery, ...]:
-        """The conjunctive queries, from left to right."""
+        """The conjunctive queries, from left to right, those in a join's inputs before it."""
 
         def collect(relation: Relation) -> list[ConjunctiveQuery]:
             match relation:
                 case Join():
-                    return [relation.query]
+                    return [*(query for one in relation.inputs for query in collect(one.relation)), relation.query]
                 case SetOperation():
                     return [*collect(relation.left), *collect(relation.right)]
                 case _:

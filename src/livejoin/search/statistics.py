@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,8 +20,8 @@ from livejoin.changes import ChangeBatch
 from livejoin.errors import SchemaError
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, Table
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Known = Literal["given", "observed", "unknown"]
 
 

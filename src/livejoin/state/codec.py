@@ -29,6 +29,7 @@ from livejoin.errors import CapacityError, ChangeValueError, StateError
 from livejoin.kernels.values.strings import FREE
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.dictionary import ByteDictionary, KnownStrings
+from livejoin.words import Words
 
 NULL_CODE = 0x7FF94E554C4C0001
 CANONICAL_NAN = 0x7FF8000000000000
@@ -38,8 +39,6 @@ _INTEGERS: dict[int, type[np.signedinteger[Any]]] = {8: np.int8, 16: np.int16, 3
 _NARROW_LIMIT = 10**18  # unscaled decimals below are words, those from here on are in the dictionary
 _DECIMAL_BYTES = 16
 _ARROW_STRING_BYTES = 2**31 - 1  # Arrow's string type has 32-bit offsets
-
-Words = npt.NDArray[np.int64]
 
 
 def _fixed(chunk: pa.Array, dtype: type[np.generic], width: int = 1) -> npt.NDArray[Any]:

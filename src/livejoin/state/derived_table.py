@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.errors import CapacityError
 from livejoin.kernels.bag.layout import MAX_MULTIPLICITY
@@ -20,8 +19,7 @@ from livejoin.kernels.memory import look_up
 from livejoin.kernels.relation import derived_rows as bag_rows
 from livejoin.kernels.relation import rows as kernel
 from livejoin.state.slots import empty_slots, roomy
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import pyarrow as pa
 from livejoin.errors import CapacityError
 from livejoin.schema import SqlType
 from livejoin.state.codec import NULL_CODE
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Integers = npt.NDArray[Any]  # Python integers
 
 

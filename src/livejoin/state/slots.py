@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.relation import rows as kernel
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def empty_slots(log: int) -> Words:

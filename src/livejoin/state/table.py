@@ -22,8 +22,7 @@ from livejoin.kernels.relation import rows as kernel
 from livejoin.schema import Table
 from livejoin.state.slots import empty_slots, roomy
 from livejoin.state.table_invariants import check_table
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _LEAST_TIME = -(1 << 63)
 _DEAD_ENTRIES = 1024  # a window's queue may hold as many more entries than twice its rows

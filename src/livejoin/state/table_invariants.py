@@ -10,11 +10,10 @@ import numpy.typing as npt
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.relation import range_window
 from livejoin.kernels.relation import rows as kernel
+from livejoin.words import Words
 
 if TYPE_CHECKING:
     from livejoin.state.table import BaseTable
-
-Words = npt.NDArray[np.int64]
 
 
 def check_table(base: BaseTable) -> None:

@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Rows, stack
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class Access(Protocol):

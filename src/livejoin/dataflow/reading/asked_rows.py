@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Rows
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class AskedRows(Rows):

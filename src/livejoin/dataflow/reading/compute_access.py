@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.compute import compute, kept_rows
@@ -22,8 +21,7 @@ from livejoin.dataflow.reading.store_access import TopKAccess
 from livejoin.errors import ReadError
 from livejoin.plan.operators import Compute
 from livejoin.state.codec import Codec
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _BATCH = 1 << 16
 

@@ -25,8 +25,7 @@ from livejoin.families.join_access import JoinAccess, RowIndexes
 from livejoin.plan.operators import Annotated, Scan
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.state.codec import Codec
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def join_access(join: Join | CellJoin, tables: RowIndexes) -> JoinAccess:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.reading.access import Access
@@ -21,8 +20,7 @@ from livejoin.kernels.memory import look_up
 from livejoin.kernels.ordered import ranks as rank_access
 from livejoin.kernels.relation import multiset
 from livejoin.kernels.values.row_order import O_OFFSET, O_WIDTH
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _BATCH = 1 << 16
 

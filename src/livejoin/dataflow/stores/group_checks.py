@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.dataflow.stores.group_plan import GroupPlan
 from livejoin.families.arena_checks import Span, check_tiling, directory_spans
 from livejoin.kernels.errstate import wrapping
@@ -21,8 +18,7 @@ from livejoin.kernels.groups.exact_sum import first_of, window_of
 from livejoin.kernels.groups.index_nodes import MOST, block_of, class_of, length_of, level_of, places_of
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory.directory import find, hash_key
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def check(plan: GroupPlan, arena: Words) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.errors import UnsupportedQueryError
 from livejoin.kernels.groups import exact_sum, ordered_index
@@ -18,8 +17,7 @@ from livejoin.kernels.groups import layout as g
 from livejoin.kernels.values import value_order
 from livejoin.query.relational import Call
 from livejoin.schema import SqlType
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _WORD_DIGITS = 18  # decimals with more digits take two words
 _SIZES = {

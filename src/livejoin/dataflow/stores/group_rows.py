@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Rows
@@ -13,8 +12,7 @@ from livejoin.kernels.groups.layout import OVERFLOW
 from livejoin.query.relational import Call
 from livejoin.state.codec import NULL_CODE, Codec
 from livejoin.state.exact_aggregates import bigint_column, decimals
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Rows:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.group_checks import check
@@ -28,8 +27,7 @@ from livejoin.kernels.memory.layout import D_COUNT, DONE, H_BUMP, H_END, NEED_SP
 from livejoin.schema import Kind
 from livejoin.state.arena import Arena
 from livejoin.state.codec import NULL_CODE, Codec
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 OUTPUT_GROUPS = 1 << 15  # touched groups a call of the kernel, and words of their lists
 _WEIGHT, _VERSION, _PAIR = -3, -2, -1  # lines of the kernel's output

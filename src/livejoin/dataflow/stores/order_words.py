@@ -26,8 +26,8 @@ from livejoin.kernels.values.row_order import ASCENDING, DESCENDING, PREFIX_WORD
 from livejoin.query.relational import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Text = tuple[npt.NDArray[np.uint8], Words, npt.NDArray[np.int32]]
 
 _LEAST = -(1 << 63)

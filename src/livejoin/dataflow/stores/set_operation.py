@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.stores.comparable import refuse_lists
@@ -22,8 +21,7 @@ from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _KERNEL_KINDS: dict[tuple[SetKind | Literal["distinct"], bool], int] = {
     ("distinct", False): kernel.DISTINCT,

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.group_plan import group_plan
@@ -16,8 +15,7 @@ from livejoin.dataflow.stores.top_k import TopKOperator
 from livejoin.plan.operators import Combine, First, Group
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class Store(Protocol):

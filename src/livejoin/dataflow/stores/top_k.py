@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.comparable import refuse_lists
@@ -26,8 +25,7 @@ from livejoin.query.relational import SortKey
 from livejoin.schema import SqlType
 from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _UNLIMITED = 1 << 60
 _CHANGES = 1024  # smallest buffer of changes

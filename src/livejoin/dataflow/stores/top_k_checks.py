@@ -11,15 +11,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as t
 from livejoin.kernels.ordered import top_k as kernel
 from livejoin.kernels.values import row_order as o
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class _Walk:

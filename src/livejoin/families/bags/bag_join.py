@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.families.arena_join import ArenaState
 from livejoin.families.bags.bag_plan import BagJoinPlan
@@ -20,8 +19,7 @@ from livejoin.kernels.bag import maintain as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.state.derived_table import too_large
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _OUTPUT_BYTES = 4 << 20
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.families.bags.bag_join import BagJoin
 from livejoin.families.bags.plan import BaggedPlan, DerivedTable, Route
@@ -22,8 +21,7 @@ from livejoin.families.events import in_order
 from livejoin.families.tree_join import make_tree_join
 from livejoin.kernels.memory import layout as k
 from livejoin.state.derived_table import BagTable
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class BaggedJoin:

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.families.join_access import JoinAccess, Values
 from livejoin.families.sizes import exactly
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class CellAccess:

@@ -31,8 +31,8 @@ from livejoin.kernels import route as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.state.table import BaseTable
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 
 T = TypeVar("T")

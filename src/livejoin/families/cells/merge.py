@@ -7,11 +7,9 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.families.crown.join import DeltaChunk
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def merged(parts: Sequence[Sequence[DeltaChunk]], alternating: bool) -> Iterator[DeltaChunk]:

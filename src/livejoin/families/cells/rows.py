@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.state.table import BaseTable
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 
 

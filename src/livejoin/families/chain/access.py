@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.families.batch_join import BatchJoin
 from livejoin.families.chain.plan import ChainPlan
@@ -16,8 +15,7 @@ from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.state.exact_aggregates import bigints
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 class ChainAccess:

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
 from livejoin.families.chain.plan import ChainPlan
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.memory import layout as k
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Tuple = tuple[int, ...]
 Value = tuple[int, ...]
 Relation = dict[Tuple, tuple[int, Value]]  # support, and the components of the multiplicity or annotation

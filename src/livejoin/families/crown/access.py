@@ -24,8 +24,7 @@ from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.state.derived_table import BagTable
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
 _MAX_MULTIPLICITY = 9.0e18

@@ -11,14 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.kernels.memory import layout as k
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def check(plan: PhysicalPlan, arena: Words) -> None:

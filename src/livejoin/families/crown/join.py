@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.crown.checks import check
@@ -21,8 +20,7 @@ from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import maintain as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 OUTPUT_BYTES = 4 << 20
 SEGMENTS = 1 << 15

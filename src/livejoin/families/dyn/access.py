@@ -6,7 +6,6 @@ from functools import lru_cache
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.families.batch_join import BatchJoin
 from livejoin.families.dyn.join import multiplicities
@@ -16,8 +15,7 @@ from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.dyn import ranks as kernel
 from livejoin.kernels.memory import layout as k
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
 _SAFE = 9.0e18  # no row of a table has more copies than there are besides one of each row

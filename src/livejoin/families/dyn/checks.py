@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
 from livejoin.families.dyn.plan import DynPlan
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.memory import layout as k
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Tuple = tuple[int, ...]
 Value = tuple[int, ...]  # a multiplicity, or the components of an annotation
 

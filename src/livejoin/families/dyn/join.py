@@ -10,7 +10,6 @@ neither counters nor live views: every change of a multiplicity goes up to the r
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.errors import UnsupportedQueryError
 from livejoin.families.batch_join import BatchJoin, Kernels
@@ -20,8 +19,7 @@ from livejoin.kernels.dyn import count as dyn_counting
 from livejoin.kernels.dyn import look_up as dyn_lookup
 from livejoin.kernels.dyn import maintain as dyn
 from livejoin.kernels.errstate import wrapping
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 _KERNELS = Kernels(dyn.maintain, dyn.scan, dyn_counting.count, check)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.changes import ChangeBatch
@@ -17,8 +16,7 @@ from livejoin.theory.logs.lifespans import Lifespans, lifespans
 from livejoin.theory.logs.sequence_class import deletion_only, first_in_first_out, first_in_last_out, insertion_only
 from livejoin.theory.logs.tree_enclosureness import crossing_enclosureness, has_inner_branch, tree_enclosureness
 from livejoin.theory.trees.join_tree import JoinTree
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def log_lifespans(batches: Sequence[ChangeBatch]) -> Lifespans:

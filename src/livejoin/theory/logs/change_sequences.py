@@ -14,13 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.errors import ChangeError
 from livejoin.theory.logs.lifespans import Lifespans, lifespans
 from livejoin.theory.trees.join_tree import JoinTree
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 LONG, SHORT = 0, 1
 _CLOSE, _OPEN, _COME, _GO = range(4)  # at one slot, in this order

@@ -14,11 +14,9 @@ subtrees are numbered from left to right in postorder: the first case holds if a
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.kernels.lifespans import number_forest
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 def minimal_intervals(start: Words, end: Words) -> tuple[Words, Words]:

@@ -18,13 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.theory.logs.disjoint_intervals import minimal_intervals, most_disjoint
 from livejoin.theory.logs.lifespans import Lifespans
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 @dataclass(frozen=True, eq=False)

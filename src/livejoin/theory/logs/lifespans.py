@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import ChangeFormatError
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 BEFORE = int(np.iinfo(np.int64).min)
 """Minus infinity: the start of a tuple of the initial database."""

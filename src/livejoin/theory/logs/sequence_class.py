@@ -25,8 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.theory.logs.lifespans import AFTER, BEFORE, Lifespans
-
-Words = npt.NDArray[np.int64]
+from livejoin.words import Words
 
 
 @dataclass(frozen=True)

@@ -40,15 +40,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.errors import SchemaError
 from livejoin.theory.logs.disjoint_intervals import minimal_intervals, most_disjoint
 from livejoin.theory.logs.enclosureness import Enclosureness
 from livejoin.theory.logs.lifespans import AFTER, BEFORE, Lifespans
 from livejoin.theory.trees.join_tree import JoinTree
+from livejoin.words import Words
 
-Words = npt.NDArray[np.int64]
 Intervals = tuple[Words, Words]
 
 

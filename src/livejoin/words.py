@@ -1,0 +1,15 @@
+"""The one array type of the engine: 64-bit words.
+
+A value is a word: an integer as it is, a double by its bits, a string or a wide decimal by its code in a dictionary.
+Kernels see words only.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Words: TypeAlias = npt.NDArray[np.int64]
+"""An array of words, of any shape."""
