@@ -109,12 +109,14 @@ class Delta:
         versions: int64, the version of each change, ascending. Within a version only the sums of weights count.
         pairs: Of changes that replace rows: a number for each row, where a version takes away at most one row with a
             number and adds at most one, the next in order. None if rows are not replaced.
+        hidden: Whether rows of different numbers may be equal, because what tells them apart is not among the columns.
     """
 
     rows: Rows
     weights: Words
     versions: Words
     pairs: Words | None = None
+    hidden: bool = False
 
 
 def stack(parts: Sequence[Rows]) -> Rows:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from livejoin.families.cells.rows import CellRows
-from livejoin.state.derived_table import BagTable
+from livejoin.state.derived_rows import DerivedRows
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
 Values = Mapping[str, Words]
 """The words of variables, one a row."""
 
-RowIndexes = Mapping[str, BaseTable | BagTable | CellRows]
+RowIndexes = Mapping[str, BaseTable | DerivedRows | CellRows]
 """Tables by their names in lower case."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from livejoin.families.cells.partition import Partition
 from livejoin.families.join_plan import JoinPlan
 from livejoin.plan.operators import (
     Annotated,
@@ -18,6 +19,7 @@ from livejoin.plan.operators import (
     Compute,
     First,
     Group,
+    JoinInput,
     Operator,
     Result,
     ResultKind,
@@ -35,12 +37,14 @@ class Compiler:
     """How conjunctive queries are maintained.
 
     Args:
-        plan: The plan of one.
+        plan: The plan of one, and whether its deltas are asked for.
         output: The output that is kept for some variables of one: these and what the plan needs besides.
+        split: How the join of a plan is split into cells.
     """
 
-    plan: Callable[[ConjunctiveQuery], JoinPlan]
+    plan: Callable[[ConjunctiveQuery, bool], JoinPlan]
     output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str]]
+    split: Callable[[JoinPlan], Partition | None]
 
 
 _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
@@ -56,47 +60,78 @@ _KINDS: dict[str, ResultKind] = {
 }
 
 
-def lower(relation: Relation, by: Compiler) -> Operator:
+def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
     """The operators for a relation.
 
     Args:
         relation: The relation.
         by: How its joins are maintained.
+        live: Whether the relation's deltas are asked for; those below a store are in any case.
     """
     match relation:
         case Join():
-            return Scan(by.plan(relation.query), relation.types)
+            return _scan(relation, relation.query, by, live)
         case Project():
-            below = lower(relation.input, by)
+            below = lower(relation.input, by, live)
             return Compute(below, relation.outputs, relation.types, relation.predicate, relation.condition)
         case Distinct():
-            return _distinct(relation, by)
+            return _distinct(relation, by, live)
         case Aggregate():
-            return _aggregate(relation, by)
+            return _aggregate(relation, by, live)
         case SetOperation():
-            sides = (lower(relation.left, by), lower(relation.right, by))
+            needed = live or relation.kind != "union" or not relation.all
+            sides = (lower(relation.left, by, needed), lower(relation.right, by, needed))
             return Combine(relation.kind, relation.all, sides, relation.types)
         case TopK():
-            return First(lower(relation.input, by), relation.keys, relation.limit, relation.offset, relation.types)
+            return First(
+                lower(relation.input, by, True), relation.keys, relation.limit, relation.offset, relation.types
+            )
 
 
-def _distinct(relation: Distinct, by: Compiler) -> Operator:
+def _scan(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: frozenset[str] | None = None) -> Scan:
+    """The results of a query over the atoms of a join."""
+    physical = by.plan(query, live)
+    return Scan(physical, join.types, asked, by.split(physical), _inputs(join, by))
+
+
+def _inputs(join: Join, by: Compiler) -> tuple[JoinInput, ...]:
+    """The derived relations that a join reads."""
+    return tuple(JoinInput(one.table, lower(one.relation, by, True)) for one in join.inputs)
+
+
+def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
     if not isinstance(relation.input, Join):
-        return Combine("distinct", False, (lower(relation.input, by),), relation.types)
+        return Combine("distinct", False, (lower(relation.input, by, True),), relation.types)
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
-    connex = by.output(query, head)
-    scan = Scan(by.plan(replace(query, head=_head(query, connex), free=connex)), relation.types, head)
-    if connex == head and _shows(query):
-        return scan
-    return Combine("distinct", False, (scan,), relation.types)
+    if by.output(query, head) == head and _shows(query):
+        return _distinct_results(relation.input, by, live)
+    return Combine("distinct", False, (_distinct_results(relation.input, by, True),), relation.types)
 
 
-def _aggregate(relation: Aggregate, by: Compiler) -> Operator:
-    if isinstance(relation.input, Join) and (annotated := _annotated(relation, relation.input.query, by)):
+def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
+    if isinstance(relation.input, Join) and (annotated := _annotated(relation, relation.input, by, live)):
         return annotated
-    source = _counted(relation.input, by) if isinstance(relation.input, Join) else lower(relation.input, by)
+    if not isinstance(relation.input, Join):
+        source = lower(relation.input, by, True)
+    elif all(_ignores_copies(call) for call in relation.calls):
+        source = _distinct_results(relation.input, by, True)
+    else:
+        source = _counted(relation.input, by)
     return Group(source, relation.groups, relation.calls, relation.is_global, relation.types)
+
+
+def _ignores_copies(call: Call) -> bool:
+    """Whether a function's result is the same however often a row stands in its group."""
+    return call.distinct or call.function in ("min", "max", "bool_and", "bool_or")
+
+
+def _distinct_results(join: Join, by: Compiler, live: bool) -> Scan:
+    """The distinct values of the head, and perhaps of further variables that the plan needs; rows may be equal."""
+    query = join.query
+    head = frozenset(query.variable(ref) for ref in query.head)
+    connex = by.output(query, head)
+    return _scan(join, replace(query, head=_head(query, connex), free=connex), by, live, head)
 
 
 def _counted(join: Join, by: Compiler) -> Scan:
@@ -104,14 +139,15 @@ def _counted(join: Join, by: Compiler) -> Scan:
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     if head == query.variables and all(query.is_distinct(a) for a in range(len(query.atoms))):
-        return Scan(by.plan(query), join.types)
+        return _scan(join, query, by, True)
     connex = by.output(query, head)
     count = Product((), len(query.atoms) > _NARROW_ATOMS)
-    return Scan(by.plan(replace(query, head=_head(query, connex), free=connex, sums=(count,))), join.types, head)
+    return _scan(join, replace(query, head=_head(query, connex), free=connex, sums=(count,)), by, True, head)
 
 
-def _annotated(relation: Aggregate, query: ConjunctiveQuery, by: Compiler) -> Annotated | None:
+def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Annotated | None:
     """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products."""
+    query = join.query
     places = [output.source for output in query.outputs[: relation.groups]]
     if any(isinstance(place, str) for place in places):
         return None
@@ -128,8 +164,9 @@ def _annotated(relation: Aggregate, query: ConjunctiveQuery, by: Compiler) -> An
             return None
         results.append(result)
     outputs = tuple(replace(o, source=i) for i, o in enumerate(query.outputs[: relation.groups]))
-    physical = by.plan(replace(query, head=group, outputs=outputs, free=free, sums=tuple(sums)))
-    return Annotated(physical, relation.types, tuple(results), relation.is_global)
+    physical = by.plan(replace(query, head=group, outputs=outputs, free=free, sums=tuple(sums)), live)
+    split = by.split(physical)
+    return Annotated(physical, relation.types, tuple(results), relation.is_global, split, _inputs(join, by))
 
 
 def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:

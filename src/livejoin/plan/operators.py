@@ -6,9 +6,8 @@ Every operator takes the changes of its inputs and gives its own, net within a v
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from livejoin.families.cells.partition import Partition
@@ -16,9 +15,22 @@ from livejoin.families.join_plan import JoinPlan
 from livejoin.query import Output
 from livejoin.query.condition import Condition
 from livejoin.query.relational import Call, SetKind, SortKey
-from livejoin.schema import SqlType
+from livejoin.schema import SqlType, Table
 
 ResultKind = Literal["count", "sum", "avg", "var_pop", "var_samp"]
+
+
+@dataclass(frozen=True, eq=False)
+class JoinInput:
+    """A derived relation that a join reads as it reads a base table.
+
+    Args:
+        table: How the join's atoms see it, see `livejoin.query.relational.Input`.
+        operator: What maintains it.
+    """
+
+    table: Table
+    operator: Operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +42,14 @@ class Scan:
         types: Types of the outputs.
         asked: The variables that are asked for; the plan's output may have more, to be free-connex. None: all.
         partition: How the join is split into cells; None keeps it in one piece.
+        inputs: The derived relations among its tables.
     """
 
     physical: JoinPlan
     types: tuple[SqlType, ...]
     asked: frozenset[str] | None = None
     partition: Partition | None = None
+    inputs: tuple[JoinInput, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +80,7 @@ class Annotated:
         results: The aggregates.
         is_global: Whether there is one row even if the join is empty.
         partition: As of a `Scan`.
+        inputs: As of a `Scan`.
     """
 
     physical: JoinPlan
@@ -73,6 +88,7 @@ class Annotated:
     results: tuple[Result, ...]
     is_global: bool
     partition: Partition | None = None
+    inputs: tuple[JoinInput, ...] = ()
 
     @property
     def asked(self) -> frozenset[str] | None:
@@ -126,27 +142,23 @@ class First:
 Operator: TypeAlias = Scan | Annotated | Compute | Combine | Group | First
 
 
+def inputs_of(operator: Operator) -> tuple[Operator, ...]:
+    """The operators that one reads, from left to right."""
+    match operator:
+        case Scan() | Annotated():
+            return tuple(one.operator for one in operator.inputs)
+        case Combine():
+            return operator.inputs
+        case _:
+            return (operator.input,)
+
+
 def leaves(operator: Operator) -> Iterator[Scan | Annotated]:
-    """The leaves, from left to right."""
-    match operator:
-        case Scan() | Annotated():
-            yield operator
-        case Combine():
-            for one in operator.inputs:
-                yield from leaves(one)
-        case _:
-            yield from leaves(operator.input)
-
-
-def with_leaves(operator: Operator, change: Callable[[Scan | Annotated], Scan | Annotated]) -> Operator:
-    """The same operators over changed leaves."""
-    match operator:
-        case Scan() | Annotated():
-            return change(operator)
-        case Combine():
-            return replace(operator, inputs=tuple(with_leaves(one, change) for one in operator.inputs))
-        case _:
-            return replace(operator, input=with_leaves(operator.input, change))
+    """The joins, from left to right, those in the inputs of a join before it."""
+    for one in inputs_of(operator):
+        yield from leaves(one)
+    if isinstance(operator, (Scan, Annotated)):
+        yield operator
 
 
 def has_store(operator: Operator) -> bool:
@@ -160,30 +172,3 @@ def has_store(operator: Operator) -> bool:
             return operator.kind != "union" or not operator.all or any(has_store(one) for one in operator.inputs)
         case _:
             return True
-
-
-def digest(operator: Operator) -> str:
-    """A fingerprint: states of operators with equal digests are interchangeable."""
-    parts = [leaf.physical.digest for leaf in leaves(operator)]
-    return hashlib.sha256("\n".join([_line(operator), *parts]).encode()).hexdigest()[:16]
-
-
-def _line(operator: Operator) -> str:
-    """What an operator keeps, on one line."""
-    match operator:
-        case Scan():
-            return f"scan{operator.types}{_cells(operator)}"
-        case Annotated():
-            return f"annotated{operator.results}{operator.types}{operator.is_global}{_cells(operator)}"
-        case Compute():
-            return f"compute{operator.outputs}{operator.predicate}({_line(operator.input)})"
-        case Combine():
-            return f"{operator.kind}{operator.all}({', '.join(map(_line, operator.inputs))})"
-        case Group():
-            return f"group{operator.groups}{operator.calls}{operator.is_global}({_line(operator.input)})"
-        case First():
-            return f"first{operator.keys}{operator.limit}{operator.offset}({_line(operator.input)})"
-
-
-def _cells(leaf: Scan | Annotated) -> str:
-    return "" if leaf.partition is None else f"{leaf.partition}"

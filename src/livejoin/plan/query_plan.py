@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from livejoin.families.bags.plan import compile_bagged
-from livejoin.families.cells.partition import partition, partition_variable
+from livejoin.families.cells.partition import Partition, partition, partition_variable
 from livejoin.families.chain.plan import compile_chain
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.dyn.plan import DynPlan, compile_dyn
 from livejoin.families.join_plan import JoinPlan
 from livejoin.plan.lower import Compiler, free_connex_output, lower
-from livejoin.plan.operators import Annotated, Operator, Scan, has_store, with_leaves
+from livejoin.plan.operators import Annotated, Operator, Scan
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
@@ -35,26 +36,42 @@ def plan_query(
         threads: Cells that each join is split into where it can be.
     """
 
-    def compiler(live: bool) -> Operator:
-        def over_tree(join: ConjunctiveQuery) -> PhysicalPlan | DynPlan:
-            tree = choose(problem_of(join, statistics, join.free)).best.tree
-            return compile_dyn(join, tree, live) if algorithm == "dyn" else compile_plan(join, tree, live)
+    return lower(query.root, _compiler(statistics, algorithm, threads), deltas)
 
-        def over_parts(join: ConjunctiveQuery) -> JoinPlan:
-            variable = None if threads == 1 else partition_variable(join, threads, statistics)
-            return compile_bagged(join, over_tree, variable)
 
-        def over_bags(join: ConjunctiveQuery) -> JoinPlan:
-            return over_tree(join) if is_acyclic(join.edges) else over_parts(join)
+def plan_join(
+    leaf: Scan | Annotated, statistics: Statistics, live: bool, algorithm: Algorithm, threads: int
+) -> Scan | Annotated:
+    """A join with the plan that other statistics give it; what it gives stays the same.
 
-        if algorithm == "change-propagation":
-            return lower(query.root, Compiler(lambda join: compile_chain(join, live), lambda _, output: output))
-        return lower(query.root, Compiler(over_bags, free_connex_output))
+    Args:
+        leaf: The join.
+        statistics: What is known of its tables.
+        live: Whether its deltas are asked for.
+        algorithm: What maintains it.
+        threads: Cells that it is split into if it can be.
+    """
+    by = _compiler(statistics, algorithm, threads)
+    physical = by.plan(leaf.physical.query, live)
+    return replace(leaf, physical=physical, partition=by.split(physical))
 
-    def split(leaf: Scan | Annotated) -> Scan | Annotated:
-        plan = leaf.physical
-        return replace(leaf, partition=partition(plan.query, plan.tables, threads, statistics))
 
-    plan = compiler(deltas)
-    plan = compiler(True) if not deltas and has_store(plan) else plan
-    return plan if threads == 1 else with_leaves(plan, split)
+def _compiler(statistics: Statistics, algorithm: Algorithm, threads: int) -> Compiler:
+    """How the joins of a query are maintained."""
+
+    def over_tree(join: ConjunctiveQuery, live: bool) -> PhysicalPlan | DynPlan:
+        tree = choose(problem_of(join, statistics, join.free)).best.tree
+        return compile_dyn(join, tree, live) if algorithm == "dyn" else compile_plan(join, tree, live)
+
+    def over_bags(join: ConjunctiveQuery, live: bool) -> JoinPlan:
+        if is_acyclic(join.edges):
+            return over_tree(join, live)
+        variable = None if threads == 1 else partition_variable(join, threads, statistics)
+        return compile_bagged(join, partial(over_tree, live=live), variable)
+
+    def split(plan: JoinPlan) -> Partition | None:
+        return None if threads == 1 else partition(plan.query, plan.tables, threads, statistics)
+
+    if algorithm == "change-propagation":
+        return Compiler(compile_chain, lambda _, output: output, split)
+    return Compiler(over_bags, free_connex_output, split)

@@ -18,7 +18,7 @@ from livejoin.kernels.bag import layout as b
 from livejoin.kernels.bag import maintain as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
-from livejoin.state.derived_table import too_large
+from livejoin.state.derived_rows import too_large
 from livejoin.words import Words
 
 _OUTPUT_BYTES = 4 << 20

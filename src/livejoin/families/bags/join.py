@@ -1,6 +1,6 @@
 """The join over bags: the joins inside the bags keep derived tables, the multiway join across them keeps the result.
 
-    events -> BagJoin -> BagTable -> events of the derived table \\
+    events -> BagJoin -> DerivedRows -> events of the derived table \\
     events of atoms that are bags by themselves -----------------> MultiwayJoin -> deltas
 
 Law: as `MultiwayJoin`, of the whole query. Versions go through: what a version changes in a bag, net, becomes events of
@@ -20,7 +20,7 @@ from livejoin.families.crown.join import DeltaChunk, MultiwayJoin
 from livejoin.families.events import in_order
 from livejoin.families.tree_join import make_tree_join
 from livejoin.kernels.memory import layout as k
-from livejoin.state.derived_table import BagTable
+from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
 
 
@@ -119,7 +119,7 @@ class BaggedJoin:
         return used, capacity
 
     @property
-    def tables(self) -> dict[str, BagTable]:
+    def tables(self) -> dict[str, DerivedRows]:
         """The rows of the bags that are more than one atom, by the names that the plan across the bags has for them."""
         uses = self.plan.outer.tables
         return {uses[bag.plan.target].name: bag.table for bag in self._bags}
@@ -148,7 +148,7 @@ class _KeptBag:
     def __init__(self, plan: DerivedTable) -> None:
         self.plan = plan
         self.join = BagJoin(plan.join, plan.name)
-        self.table = BagTable(plan.columns, plan.name)
+        self.table = DerivedRows(plan.columns, plan.name)
 
     def changes(self, events: Words, outer: MultiwayJoin | BatchJoin, capacity: int | None) -> Words:
         """Apply events; those of the derived table, whose rows are loaded."""

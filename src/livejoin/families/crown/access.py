@@ -23,7 +23,7 @@ from livejoin.kernels.crown import ranks as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
-from livejoin.state.derived_table import BagTable
+from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
 
 _KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
@@ -118,7 +118,7 @@ class TreeAccess:
         if place.key is None:
             ids = index.find(_matrix(place.variables, values, length))
         else:
-            assert not isinstance(index, BagTable)  # whose rows are found by all columns
+            assert not isinstance(index, DerivedRows)  # whose rows are found by all columns
             ids = index.find_key(_matrix(place.key, values, length))
         there = np.flatnonzero(ids >= 0)
         ids = ids[there]

@@ -1,6 +1,6 @@
-"""The rows of a bag, which the join tree over the bags reads as it reads a base table.
+"""The rows of a derived relation with stable ids, which a join reads as it reads a base table.
 
-Law: after `apply` the table is the multiset that the weights so far add up to, and the events are its net change in
+Law: after `apply` the rows are the multiset that the weights so far add up to, and the events are its net change in
 each version. Cost of a change: O(1) expected.
 """
 
@@ -23,8 +23,8 @@ from livejoin.words import Words
 
 
 @dataclass(frozen=True, eq=False)
-class BagEvents:
-    """Net changes of the multiplicities of a bag's rows: versions ascending, deletions first within a version.
+class DerivedEvents:
+    """Net changes of the multiplicities of rows: versions ascending, deletions first within a version.
 
     Args:
         rows: Row ids.
@@ -37,8 +37,8 @@ class BagEvents:
     versions: Words
 
 
-class BagTable:
-    """The rows of a bag; mutable.
+class DerivedRows:
+    """The rows of a derived relation; mutable.
 
     Args:
         columns: Number of columns, at least one.
@@ -68,7 +68,7 @@ class BagTable:
         """Bytes allocated."""
         return self.words.nbytes + self._slots.nbytes
 
-    def apply(self, values: Words, weights: Words, versions: Words) -> BagEvents:
+    def apply(self, values: Words, weights: Words, versions: Words) -> DerivedEvents:
         """Apply changes in order; `finish` must follow when their events have been used.
 
         Args:
@@ -89,7 +89,7 @@ class BagTable:
             status, made = bag_rows.apply(*arguments, touched, self._named, events)
         if status != k.DONE:
             raise too_large(self._name)
-        return BagEvents(
+        return DerivedEvents(
             events[bag_rows.E_ROW, :made], events[bag_rows.E_WEIGHT, :made], events[bag_rows.E_VERSION, :made]
         )
 
@@ -98,6 +98,18 @@ class BagTable:
         with wrapping():
             bag_rows.finish(self._header, self.words, self.stride, self._slots, self._named)
         self._named = np.empty(0, np.int64)
+
+    def live_rows(self) -> tuple[Words, Words]:
+        """Ids and multiplicities of all rows; O(rows)."""
+        rows = np.empty(self.rows, np.int64)
+        weights = np.empty(self.rows, np.int64)
+        kernel.live_rows(self._header, self.words, self.stride, rows, weights)
+        return rows, weights
+
+    def column_words(self, column: int) -> Words:
+        """The words of a column of all rows; O(rows)."""
+        words: Words = self.words.reshape(-1, self.stride)[self.live_rows()[0], 1 + column]
+        return words
 
     def find(self, values: Words) -> Words:
         """Ids of given rows, -1 for those that are not there; as `livejoin.state.table.BaseTable.find`."""

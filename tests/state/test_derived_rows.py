@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livejoin.errors import CapacityError
-from livejoin.state.derived_table import BagTable
+from livejoin.state.derived_rows import DerivedRows
 from strategies import FUZZ
 
 Row = tuple[int, int]
 
 
-def apply(table: BagTable, changes: list[tuple[Row, int, int]]) -> list[tuple[Row, int, int]]:
+def apply(table: DerivedRows, changes: list[tuple[Row, int, int]]) -> list[tuple[Row, int, int]]:
     """Apply (row, weight, version); the events."""
     values = np.array([row for row, _, _ in changes], np.int64).reshape(-1, 2).T.copy()
     weights, versions = (np.array([change[i] for change in changes], np.int64) for i in (1, 2))
@@ -29,7 +29,7 @@ def apply(table: BagTable, changes: list[tuple[Row, int, int]]) -> list[tuple[Ro
 @FUZZ
 @given(st.data())
 def test_batches(data: st.DataObject) -> None:
-    table = BagTable(2, "the bag")
+    table = DerivedRows(2, "the bag")
     content: Counter[Row] = Counter()
     version = 0
     for _ in range(data.draw(st.integers(1, 6))):
@@ -58,7 +58,7 @@ def test_batches(data: st.DataObject) -> None:
 
 
 def test_an_id_is_used_again_only_by_the_next_batch() -> None:
-    table = BagTable(2, "the bag")
+    table = DerivedRows(2, "the bag")
     apply(table, [((1, 1), 1, 0)])
     table.finish()
     apply(table, [((1, 1), -1, 1), ((2, 2), 1, 2)])
@@ -71,7 +71,7 @@ def test_an_id_is_used_again_only_by_the_next_batch() -> None:
 
 
 def test_the_state_is_taken_over() -> None:
-    table, other = BagTable(2, "the bag"), BagTable(2, "the bag")
+    table, other = DerivedRows(2, "the bag"), DerivedRows(2, "the bag")
     apply(table, [((i, i), 2, 0) for i in range(100)])
     table.finish()
     other.restore({name: words.copy() for name, words in table.arrays().items()})
@@ -82,4 +82,4 @@ def test_the_state_is_taken_over() -> None:
 
 def test_a_multiplicity_that_does_not_fit() -> None:
     with pytest.raises(CapacityError, match="a row of the bag has a multiplicity of more than"):
-        apply(BagTable(2, "the bag"), [((1, 1), 1 << 46, 0), ((1, 1), 1, 0)])
+        apply(DerivedRows(2, "the bag"), [((1, 1), 1 << 46, 0), ((1, 1), 1, 0)])

@@ -1,0 +1,1 @@
+"""The blocks of the graph: each maintains a derived relation from others."""

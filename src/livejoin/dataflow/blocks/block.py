@@ -1,0 +1,167 @@
+"""What a block is to the graph, and what a relation is to the blocks that read it.
+
+A *block* maintains a derived relation from other relations. Laws:
+
+- after a commit, the relation is the block's query over the relations below as they are after it;
+- what `Block.changes` gives adds up to what `Relation.scan` gives, version by version: the changes of version v need
+  only those of the relations below up to v;
+- a block whose `changes` was not asked for did not change, and one whose `changes` failed is thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.reading.access import Access
+from livejoin.schema import Kind, SqlType
+from livejoin.state.derived_rows import DerivedEvents, DerivedRows
+from livejoin.words import Words
+
+Batches: TypeAlias = Iterator[tuple[Rows, Words]]
+"""Rows with their multiplicities."""
+
+
+class Relation(Protocol):
+    """A derived relation as the blocks above it read it.
+
+    Attributes:
+        types: The types of its columns.
+    """
+
+    types: tuple[SqlType, ...]
+
+    def scan(self, capacity: int) -> Batches:
+        """The rows with their multiplicities, in batches of at most ``capacity`` rows."""
+
+    def size(self) -> int | float:
+        """Rows with multiplicities; about, as a float, beyond 64 bits."""
+
+    def access(self) -> Access:
+        """Access to the rows as they are now."""
+
+    def stored(self) -> DerivedRows:
+        """The rows with stable ids; of a relation that is stored."""
+
+
+class Change(Protocol):
+    """What a commit does to a relation, in the form that a reader wants."""
+
+    def growth(self) -> int:
+        """Rows that the relation gains, counted with multiplicities; negative if it loses some."""
+
+    def is_empty(self) -> bool:
+        """Whether there is no changed row; one that comes and goes in a version may still be there."""
+
+    def delta(self) -> Delta:
+        """The changed rows by their values."""
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """The changed rows as a user sees them, net within each version.
+
+        Raises:
+            ExpressionError: DuckDB cannot evaluate an output on some row.
+        """
+
+    def events(self) -> DerivedEvents:
+        """The changed rows by their ids; of a relation that is stored."""
+
+
+class Wanted(Protocol):
+    """What readers want of a block's changes.
+
+    Attributes:
+        rows: Whether a block above reads them.
+        tables: Whether a view shows them.
+    """
+
+    rows: bool
+    tables: bool
+
+
+class Block(Protocol):
+    """State that follows the relations below it; mutable."""
+
+    def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
+        """Apply what a commit does to the relations below.
+
+        Args:
+            tables: The changes of base tables by name in lower case; all that change, also those not read.
+            inputs: The changes of the derived relations that the block reads, by position; none of one that did not
+                change.
+            wanted: What readers want.
+
+        Returns:
+            What changed; None if nobody asks.
+        """
+
+    def fill(self) -> None:
+        """Load an empty block from the relations below."""
+
+    def scan(self, capacity: int) -> Batches:
+        """As `Relation.scan`."""
+
+    def size(self) -> int | float:
+        """As `Relation.size`."""
+
+    def access(self) -> Access:
+        """As `Relation.access`."""
+
+    def finish(self) -> None:
+        """End a commit for good, after all blocks have applied it."""
+
+    def used_words(self, kind: Kind) -> list[Words]:
+        """The words of values of a kind that the state holds beside those of base rows."""
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of an equal block with the same layout."""
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out and bytes allocated."""
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+
+
+class RowChange:
+    """Changes of rows by their values.
+
+    Args:
+        delta: The changes.
+    """
+
+    def __init__(self, delta: Delta) -> None:
+        self._delta = delta
+
+    def growth(self) -> int:
+        return int(self._delta.weights.sum())
+
+    def is_empty(self) -> bool:
+        return self._delta.weights.shape[0] == 0
+
+    def delta(self) -> Delta:
+        return self._delta
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        return change_table(self._delta, schema)
+
+    def events(self) -> DerivedEvents:
+        raise not_stored()
+
+
+def not_stored() -> AssertionError:
+    """The error for ids of rows of a relation that has none: a defect of the graph."""
+    return AssertionError("the relation is not stored, so that its rows have no ids")
+
+
+def no_words() -> Words:
+    """The words of a block that holds none."""
+    return np.empty(0, np.int64)

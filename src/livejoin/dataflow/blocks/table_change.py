@@ -1,0 +1,43 @@
+"""What a commit does to a base table, as the joins that read it take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from livejoin.dataflow.selection import Selection, Selector
+from livejoin.families.events import TableEvents
+from livejoin.state.table import Staged
+from livejoin.words import Words
+
+
+@dataclass(frozen=True, eq=False)
+class TableChange:
+    """The staged changes of a base table.
+
+    Args:
+        staged: The events.
+        versions: The version of each change as it was given; events name the changes they come from.
+        selections: What each join has to know of the changes as they were given.
+    """
+
+    staged: Staged
+    versions: Words
+    selections: Mapping[Selector, Selection]
+
+    def events(self, selector: Selector) -> TableEvents:
+        """The events as a join sees them; rows that only a window took out need no mask.
+
+        Args:
+            selector: That of the join for this table.
+        """
+        staged, name = self.staged, selector.table
+        if self.versions.shape[0] == 0:
+            return TableEvents(name, staged.rows, staged.weights, staged.rows, staged.rows)
+        chosen = self.selections[selector]
+        unnamed = staged.changes < 0
+        masks, versions = chosen.masks[staged.changes], self.versions[staged.changes]
+        masks[unnamed] = 0
+        versions[unnamed] = self.versions[0]
+        factors = chosen.factors.take(staged.changes, axis=1) if chosen.factors.shape[0] else None
+        return TableEvents(name, staged.rows, staged.weights, masks, versions, factors)

@@ -1,0 +1,78 @@
+"""When two operators are the same: by what they say, not by how they are laid out.
+
+Law: operators with equal identities over equal inputs maintain equal relations, for every state of the base tables,
+and give the same columns in the same order (names aside, which belong to views). Variables count up to renaming: each
+is the number of its first occurrence among the atoms. Statistics, and the trees that are chosen by them, do not count;
+the algorithm that was asked for does, since who compares algorithms wants both, and so does being adaptive, since a
+move of the one must not be seen in the figures of the other.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan
+from livejoin.query import ConjunctiveQuery, Output, Product
+from livejoin.search.algorithm import Algorithm
+
+Identity: TypeAlias = tuple["str | int | bool | None | Identity", ...]
+"""Nested tuples of plain values, whose text is the same in every process."""
+
+
+def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identity:
+    """What an operator says, without its inputs.
+
+    Args:
+        operator: The operator.
+        algorithm: What was asked to maintain its joins.
+        adaptive: Whether its join may move to another plan.
+    """
+    match operator:
+        case Scan():
+            return ("join", *_join(operator, algorithm, adaptive), _types(operator.types))
+        case Annotated():
+            results = tuple((r.kind, r.sums, str(r.type), r.scale) for r in operator.results)
+            what = (*_join(operator, algorithm, adaptive), results, operator.is_global)
+            return ("annotated join", *what, _types(operator.types))
+        case Compute():
+            return ("compute", _outputs(operator.outputs), operator.predicate, _types(operator.types))
+        case Combine():
+            return (operator.kind, operator.all, _types(operator.types))
+        case Group():
+            calls = tuple((c.function, c.argument, c.distinct, str(c.type)) for c in operator.calls)
+            return ("group", operator.groups, calls, operator.is_global, _types(operator.types))
+        case First():
+            keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
+            return ("first", keys, operator.limit, operator.offset, _types(operator.types))
+
+
+def is_live(operator: Scan | Annotated) -> bool:
+    """Whether a join keeps what its deltas need; then it can take the place of one that does not."""
+    return operator.physical.live
+
+
+def _join(leaf: Scan | Annotated, algorithm: Algorithm, adaptive: bool) -> Identity:
+    query = leaf.physical.query
+    inputs = {one.table.name: position for position, one in enumerate(leaf.inputs)}
+    numbers: dict[str, int] = {}
+    atoms = []
+    for atom in query.atoms:
+        source = inputs.get(atom.table.name, atom.table.name.lower())
+        variables = tuple(numbers.setdefault(v, len(numbers)) for v in atom.variables)
+        atoms.append((source, atom.columns, variables, atom.predicate))
+    head = tuple(numbers[query.variable(ref)] for ref in query.head)
+    free = None if query.free is None else tuple(sorted(numbers[v] for v in query.free))
+    sums = tuple(map(_product, query.sums))
+    return (algorithm, adaptive, tuple(atoms), head, _outputs(query.outputs), free, sums)
+
+
+def _product(product: Product) -> Identity:
+    return (product.wide, tuple((factor.atom, factor.expression) for factor in product.factors))
+
+
+def _outputs(outputs: tuple[Output, ...]) -> Identity:
+    return tuple((str(output.type), output.source) for output in outputs)
+
+
+def _types(types: tuple[object, ...]) -> Identity:
+    return tuple(str(one) for one in types)
