@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from benchmarks.stream import EdgeStream
 from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.join import DeltaChunk, MultiwayJoin
+from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.kernels.memory import layout as k
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.schema import Column, SqlType, Table

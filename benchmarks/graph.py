@@ -17,7 +17,7 @@ from benchmarks.cold import start_seconds
 from benchmarks.figures import Aim, Figure, verify
 from benchmarks.floors import fill_rate, fresh_fill_rate, probe_rate
 from benchmarks.stream import EdgeStream
-from livejoin.families.crown.join import OUTPUT_BYTES
+from livejoin.families.delta_chunk import OUTPUT_BYTES
 from livejoin.theory.trees.join_tree import least_height_tree
 from tests.naive import NaiveJoin, NaiveView
 

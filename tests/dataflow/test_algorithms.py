@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
 from livejoin.errors import UnsupportedQueryError
 from livejoin.families.chain import checks as chain_invariants
-from livejoin.families.chain.join import change_propagation
 from livejoin.families.chain.plan import compile_chain
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.dyn import checks as dyn_invariants
-from livejoin.families.dyn.join import dyn_join, multiplicities
+from livejoin.families.dyn.multiplicities import multiplicities
 from livejoin.families.dyn.plan import compile_dyn
 from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.theory import is_acyclic
@@ -34,11 +33,11 @@ def crown(query: ConjunctiveQuery) -> Any:
 
 
 def dyn(query: ConjunctiveQuery) -> Any:
-    return dyn_join(compile_dyn(query, least_height_tree(query.edges, query.free), True))
+    return compile_dyn(query, least_height_tree(query.edges, query.free), True).open()
 
 
 def chain(query: ConjunctiveQuery) -> Any:
-    return change_propagation(compile_chain(query, True))
+    return compile_chain(query, True).open()
 
 
 ALL = (crown, dyn, chain)

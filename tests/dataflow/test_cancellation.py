@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import livejoin
 from livejoin.dataflow import cancellation
 from livejoin.dataflow.cancellation import net_chunks
-from livejoin.families.crown.join import DeltaChunk
+from livejoin.families.delta_chunk import DeltaChunk
 from oracle import assert_same_rows, signed_multiset
 from random_queries import queries
 from scenario import Scenario, arrow_rows

@@ -19,8 +19,9 @@ from livejoin.dataflow import arrow_delta as module
 from livejoin.dataflow.arrow_delta import cancel, change_table, chunk_table, delta_schema, delta_table, result_columns
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.errors import CapacityError, ExpressionError
-from livejoin.families.crown import join as multiway
-from livejoin.families.crown.join import DeltaChunk
+from livejoin.families import delta_chunk
+from livejoin.families.crown.join import MultiwayJoin
+from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, SqlType
 from livejoin.sql import bind, parse_columns
@@ -278,7 +279,7 @@ def test_projections_cancel(granularity: str) -> None:
 
 def test_a_row_a_hundred_thousand_times_through_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The copies of one result row go on from chunk to chunk."""
-    monkeypatch.setattr(multiway, "OUTPUT_BYTES", 1)
+    monkeypatch.setattr(delta_chunk, "OUTPUT_BYTES", 1)
     db = livejoin.Database()
     db.create_table("L", "k BIGINT, x BIGINT")
     db.create_table("R", "k BIGINT")
@@ -300,7 +301,7 @@ def test_a_row_a_hundred_thousand_times_through_small_chunks(monkeypatch: pytest
 @pytest.mark.parametrize("capacity", [1, 2, 3, 7, 64])
 def test_the_size_of_chunks_does_not_matter(monkeypatch: pytest.MonkeyPatch, capacity: int) -> None:
     """Whole deltas of many versions and both signs, whatever the size of the kernel's output buffer."""
-    maintain = multiway.MultiwayJoin.maintain
+    maintain = MultiwayJoin.maintain
     log = pa.table(
         {
             "src": [1, 2, 2, 1, 2, 3, 2],
@@ -312,7 +313,7 @@ def test_the_size_of_chunks_does_not_matter(monkeypatch: pytest.MonkeyPatch, cap
     deltas = []
     for limit in (None, capacity):
         with monkeypatch.context() as patched:
-            patched.setattr(multiway.MultiwayJoin, "maintain", lambda s, e, emit, n=limit: maintain(s, e, emit, n))
+            patched.setattr(MultiwayJoin, "maintain", lambda s, e, emit, n=limit: maintain(s, e, emit, n))
             db = livejoin.Database()
             db.create_table("G", "src BIGINT, dst BIGINT")
             db.create_view("v", "SELECT A.src AS a, B.dst AS b, 0 AS zero FROM G A JOIN G B ON A.dst = B.src")

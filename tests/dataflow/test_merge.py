@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from livejoin.families.cells.merge import halve, merged, sorted_pieces
-from livejoin.families.crown.join import DeltaChunk
+from livejoin.families.delta_chunk import DeltaChunk
 
 pytestmark = pytest.mark.nojit
 

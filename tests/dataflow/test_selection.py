@@ -7,7 +7,7 @@ import pytest
 
 from livejoin.dataflow.selection import Selector
 from livejoin.errors import ExpressionError
-from livejoin.families.crown.plan import TableUse
+from livejoin.families.table_use import TableUse
 from livejoin.schema import Catalog
 from livejoin.sql import bind, parse_columns
 from livejoin.state.codec import Codec

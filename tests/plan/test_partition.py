@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from livejoin.families.cells.partition import TableSplit, partition, partition_variable, whole_because
-from livejoin.families.crown.plan import TableUse
+from livejoin.families.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog
 from livejoin.search.statistics import Statistics, given

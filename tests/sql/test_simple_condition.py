@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livejoin.dataflow.selection import Selector
-from livejoin.families.crown.plan import TableUse
+from livejoin.families.table_use import TableUse
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.query.condition import holds, table_columns
 from livejoin.query.expression import evaluate, select_true

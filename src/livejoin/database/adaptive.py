@@ -26,7 +26,7 @@ import numpy as np
 
 from livejoin.database.observe import observe_tables
 from livejoin.families.events import TableEvents
-from livejoin.families.join_plan import JoinPlan
+from livejoin.families.program import Program
 from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
 from livejoin.plan.operators import Operator, digest, has_store
 from livejoin.plan.query_plan import plan_query
@@ -97,7 +97,7 @@ class Adaptive:
         moved = "" if self.moves == 0 else f", {self.moves} times so far"
         return f"The view is adaptive: it moves to another join tree when the stream changes{moved}."
 
-    def note(self, events: Mapping[str, Sequence[TableEvents]], physical: Sequence[JoinPlan]) -> None:
+    def note(self, events: Mapping[str, Sequence[TableEvents]], physical: Sequence[Program]) -> None:
         """Count the changes of a commit.
 
         Args:
@@ -164,7 +164,7 @@ class Adaptive:
         self.moves += 1
         logger.info("view %r moved %s; rebuilt in %.3f s", self._name, route, time.perf_counter() - begin)
 
-    def _note_passing(self, plan: JoinPlan, table: str, part: TableEvents) -> None:
+    def _note_passing(self, plan: Program, table: str, part: TableEvents) -> None:
         """How many insertions each predicate of a join lets through; a NULL key does not pass either."""
         for position, atom in enumerate(plan.query.atoms):
             if atom.table.name == table and atom.predicate is not None:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from livejoin.families.arena_join import ArenaJoin
-from livejoin.families.chain.plan import ChainPlan
-from livejoin.families.crown.join import OUTPUT_BYTES, SEGMENTS, DeltaChunk
-from livejoin.families.dyn.plan import DynPlan
+from livejoin.families.arena_join import ArenaJoin, ArenaPlan
+from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import batch_delta as b
 from livejoin.kernels.memory import layout as k
@@ -42,7 +40,22 @@ class Kernels:
     check: Callable[[Any, Words], None]
 
 
-class BatchJoin(ArenaJoin[DynPlan | ChainPlan]):
+class BatchPlan(ArenaPlan, Protocol):
+    """What a join that applies batches needs to know of a plan."""
+
+    @property
+    def columns(self) -> int:
+        """Columns of results: the head's, then the words of the annotation."""
+
+    @property
+    def cursor_words(self) -> int:
+        """Words of a scan's cursor."""
+
+
+B = TypeVar("B", bound=BatchPlan)
+
+
+class BatchJoin(ArenaJoin[B]):
     """State and operations of one maintained join; mutable.
 
     Args:
@@ -50,7 +63,7 @@ class BatchJoin(ArenaJoin[DynPlan | ChainPlan]):
         kernels: The kernels that read it.
     """
 
-    def __init__(self, plan: DynPlan | ChainPlan, kernels: Kernels) -> None:
+    def __init__(self, plan: B, kernels: Kernels) -> None:
         super().__init__(plan, kernels.count)
         self._kernels = kernels
         self._cursor = np.zeros(plan.cursor_words, np.int64)
@@ -66,10 +79,7 @@ class BatchJoin(ArenaJoin[DynPlan | ChainPlan]):
             emit: Whether to write the delta.
             capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
         """
-        rows_at_most = capacity or max(1024, OUTPUT_BYTES // (8 * max(1, self.plan.columns)))
-        segments = capacity or SEGMENTS
-        if not emit:
-            rows_at_most = segments = 1
+        rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
         output = np.empty((self.plan.columns, rows_at_most), np.int64)
         runs = np.empty((k.RUN_FIELDS, segments), np.int64)
         status = k.NEED_SPACE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from livejoin.families.crown.plan import TableUse
+from livejoin.families.table_use import TableUse
 from livejoin.query import ConjunctiveQuery, Factor
 
 

@@ -1,7 +1,8 @@
 """From a query to the plan that maintains it: the choice among all candidates, its layout, its explanation."""
 
 from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.plan import PhysicalPlan, TableUse
+from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.table_use import TableUse
 from livejoin.plan.explain.describe import describe
 from livejoin.plan.explain.describe_query import describe_query
 from livejoin.plan.explain.explanation import Explanation

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from livejoin.families.cells.partition import Partition
-from livejoin.families.join_plan import JoinPlan
+from livejoin.families.program import Program
 from livejoin.plan.operators import (
     Annotated,
     Combine,
@@ -42,9 +42,9 @@ class Compiler:
         split: How the join of a plan is split into cells.
     """
 
-    plan: Callable[[ConjunctiveQuery, bool], JoinPlan]
+    plan: Callable[[ConjunctiveQuery, bool], Program]
     output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str]]
-    split: Callable[[JoinPlan], Partition | None]
+    split: Callable[[Program], Partition | None]
 
 
 _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits

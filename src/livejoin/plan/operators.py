@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from livejoin.families.cells.partition import Partition
-from livejoin.families.join_plan import JoinPlan
+from livejoin.families.program import Program
 from livejoin.query import Output
 from livejoin.query.condition import Condition
 from livejoin.query.relational import Call, SetKind, SortKey
@@ -45,7 +45,7 @@ class Scan:
         inputs: The derived relations among its tables.
     """
 
-    physical: JoinPlan
+    physical: Program
     types: tuple[SqlType, ...]
     asked: frozenset[str] | None = None
     partition: Partition | None = None
@@ -83,7 +83,7 @@ class Annotated:
         inputs: As of a `Scan`.
     """
 
-    physical: JoinPlan
+    physical: Program
     types: tuple[SqlType, ...]
     results: tuple[Result, ...]
     is_global: bool

@@ -11,7 +11,7 @@ from livejoin.families.chain.plan import compile_chain
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.dyn.plan import DynPlan, compile_dyn
-from livejoin.families.join_plan import JoinPlan
+from livejoin.families.program import Program
 from livejoin.plan.lower import Compiler, free_connex_output, lower
 from livejoin.plan.operators import Annotated, Operator, Scan
 from livejoin.query import ConjunctiveQuery
@@ -63,13 +63,13 @@ def _compiler(statistics: Statistics, algorithm: Algorithm, threads: int) -> Com
         tree = choose(problem_of(join, statistics, join.free)).best.tree
         return compile_dyn(join, tree, live) if algorithm == "dyn" else compile_plan(join, tree, live)
 
-    def over_bags(join: ConjunctiveQuery, live: bool) -> JoinPlan:
+    def over_bags(join: ConjunctiveQuery, live: bool) -> Program:
         if is_acyclic(join.edges):
             return over_tree(join, live)
         variable = None if threads == 1 else partition_variable(join, threads, statistics)
         return compile_bagged(join, partial(over_tree, live=live), variable)
 
-    def split(plan: JoinPlan) -> Partition | None:
+    def split(plan: Program) -> Partition | None:
         return None if threads == 1 else partition(plan.query, plan.tables, threads, statistics)
 
     if algorithm == "change-propagation":

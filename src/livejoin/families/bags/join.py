@@ -10,18 +10,21 @@ that version across the bags. State: O(N^w) rows for bags of width w (CROWN, the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from livejoin.families.bags.bag_join import BagJoin
-from livejoin.families.bags.plan import BaggedPlan, DerivedTable, Route
-from livejoin.families.batch_join import BatchJoin
-from livejoin.families.crown.join import DeltaChunk, MultiwayJoin
+from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.events import in_order
-from livejoin.families.tree_join import make_tree_join
+from livejoin.families.join import WholeJoin
+from livejoin.families.join_access import JoinAccess, RowIndexes
 from livejoin.kernels.memory import layout as k
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
+
+if TYPE_CHECKING:
+    from livejoin.families.bags.plan import BaggedPlan, DerivedTable, Route
 
 
 class BaggedJoin:
@@ -33,7 +36,7 @@ class BaggedJoin:
 
     def __init__(self, plan: BaggedPlan) -> None:
         self.plan = plan
-        self.outer = make_tree_join(plan.outer)
+        self.outer = plan.outer.open()
         self._bags = [_KeptBag(one) for one in plan.derived]
 
     def load(
@@ -124,6 +127,10 @@ class BaggedJoin:
         uses = self.plan.outer.tables
         return {uses[bag.plan.target].name: bag.table for bag in self._bags}
 
+    def access(self, tables: RowIndexes) -> JoinAccess:
+        """Access to the results as they are now: those of the join across the bags, which are tables to it."""
+        return self.outer.access({**tables, **self.tables})
+
     def _routed(self, events: Words) -> Words:
         """The events of the atoms that are bags by themselves, as the outer plan calls tables and atoms."""
         routed = _routed(events, self.plan.routes)
@@ -150,7 +157,7 @@ class _KeptBag:
         self.join = BagJoin(plan.join, plan.name)
         self.table = DerivedRows(plan.columns, plan.name)
 
-    def changes(self, events: Words, outer: MultiwayJoin | BatchJoin, capacity: int | None) -> Words:
+    def changes(self, events: Words, outer: WholeJoin, capacity: int | None) -> Words:
         """Apply events; those of the derived table, whose rows are loaded."""
         delta = self.join.maintain(_routed(events, self.plan.routes), capacity)
         values = delta.values if delta.values.shape[0] else np.zeros((1, delta.weights.shape[0]), np.int64)

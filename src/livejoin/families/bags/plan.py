@@ -17,8 +17,10 @@ import numpy as np
 
 from livejoin.families.bags.bag_plan import BagJoinPlan, compile_bag
 from livejoin.families.bags.bag_store import BagRelation
-from livejoin.families.crown.plan import PhysicalPlan, TableUse
+from livejoin.families.bags.join import BaggedJoin
+from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.dyn.plan import DynPlan
+from livejoin.families.table_use import TableUse
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.schema import Column, SqlType, Table
 from livejoin.theory.cyclic.decomposition import Bag, decompose
@@ -116,6 +118,10 @@ class BaggedPlan:
     def columns(self) -> int:
         """Columns that enumeration writes."""
         return self.outer.columns
+
+    def open(self) -> BaggedJoin:
+        """An empty join."""
+        return BaggedJoin(self)
 
 
 def compile_bagged(

@@ -3,7 +3,7 @@
     events -> route -> cell 0: join -> delta \\
            -> route -> cell 1: join -> delta --> merged delta
 
-To its callers it is what `livejoin.families.crown.join.MultiwayJoin` is. Every cell is a whole join over the rows that
+To its callers it is what `livejoin.families.join.Join` is. Every cell is a whole join over the rows that
 concern it, with an arena of its own in which it numbers these rows by itself; a cell routes, loads and maintains in one
 task, so that nothing but the merging of segments is left to one thread. Law: the cells' results add up to the result of
 the same join in one piece, and so do their deltas, version by version.
@@ -14,19 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.families.cells.access import CellAccess
 from livejoin.families.cells.merge import halve, merged, sorted_pieces
 from livejoin.families.cells.partition import Partition, TableSplit
 from livejoin.families.cells.rows import CellRows
 from livejoin.families.cells.workers import Workers
-from livejoin.families.crown.join import DeltaChunk
+from livejoin.families.delta_chunk import DeltaChunk
+from livejoin.families.join import WholeJoin
 from livejoin.families.join_access import RowIndexes
-from livejoin.families.join_plan import JoinPlan
-from livejoin.families.sizes import MAX_COUNT
+from livejoin.families.program import Program
+from livejoin.families.sizes import MAX_COUNT, exactly
 from livejoin.kernels import route as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
@@ -42,35 +44,6 @@ LEAST_WORK = 256
 
 Handing over tasks takes 30 microseconds, as long as 90 events without output, of which another thread saves the half.
 """
-
-
-class Join(Protocol):
-    """What a cell and its callers need of a join; see `MultiwayJoin`."""
-
-    @property
-    def plan(self) -> JoinPlan: ...
-    def load(
-        self,
-        table: int,
-        rows: Words,
-        words: Words,
-        stride: int,
-        first: int,
-        factors: Words | None = None,
-        sources: Words | None = None,
-    ) -> None: ...
-    def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]: ...
-    def scan(self, capacity: int) -> Iterator[Words]: ...
-    def size(self) -> int | float: ...
-    @property
-    def weighed(self) -> int: ...
-    @property
-    def registered(self) -> int: ...
-    def counters(self) -> dict[str, int]: ...
-    def arrays(self) -> dict[str, Words]: ...
-    def restore(self, arrays: Mapping[str, Words]) -> None: ...
-    def sizes(self) -> tuple[int, int]: ...
-    def _check(self) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,18 +63,15 @@ class CellJoin:
     Args:
         plan: The plan of each cell.
         partition: How it is split.
-        make: Makes an empty join for a plan.
         workers: The threads.
 
     Attributes:
         cells: The cells.
     """
 
-    def __init__(
-        self, plan: JoinPlan, partition: Partition, make: Callable[[JoinPlan], Join], workers: Workers
-    ) -> None:
+    def __init__(self, plan: Program, partition: Partition, workers: Workers) -> None:
         self.plan = plan
-        self.cells = [Cell(number, partition, make(plan)) for number in range(partition.cells)]
+        self.cells = [Cell(number, partition, plan.open()) for number in range(partition.cells)]
         self._workers = workers
         self._waiting: dict[int, _Load] = {}
 
@@ -153,6 +123,18 @@ class CellJoin:
             found = self._run([partial(next, one, None) for one in left], self.registered)
             left = [one for one, words in zip(left, found, strict=True) if words is not None]
             yield from (words for words in found if words is not None)
+
+    def count(self) -> int:
+        """As `size`, but exact.
+
+        Raises:
+            CapacityError: It is beyond 64 bits.
+        """
+        return exactly(self.size())
+
+    def access(self, tables: RowIndexes) -> CellAccess:
+        """Access to the results of all cells; as `livejoin.families.join.Join.access`."""
+        return CellAccess([cell.join.access(cell.rows_of(tables)) for cell in self.cells])
 
     def size(self) -> int | float:
         """Size of the result with multiplicities; about, as a float, beyond 64 bits. Cost: O(rows)."""
@@ -210,7 +192,7 @@ class CellJoin:
 class Cell:
     """One cell: its join, and for each table the numbers that base rows have in it; see `livejoin.kernels.route`."""
 
-    def __init__(self, number: int, partition: Partition, join: Join) -> None:
+    def __init__(self, number: int, partition: Partition, join: WholeJoin) -> None:
         self.number = number
         self.join = join
         self._count = partition.cells

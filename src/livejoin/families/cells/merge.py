@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from livejoin.families.crown.join import DeltaChunk
+from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.words import Words
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livejoin.families.batch_join import BatchJoin
-from livejoin.families.chain.plan import ChainPlan
+from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.join_access import Values
 from livejoin.families.ranks import no_annotations
 from livejoin.kernels.chain import layout as j
@@ -17,6 +17,9 @@ from livejoin.kernels.memory import look_up
 from livejoin.state.exact_aggregates import bigints
 from livejoin.words import Words
 
+if TYPE_CHECKING:
+    from livejoin.families.chain.plan import ChainPlan
+
 
 class ChainAccess:
     """The results of a chain of joins as they are now. Cost: O(1) by values; by rank O(results) once after a change.
@@ -25,8 +28,7 @@ class ChainAccess:
         join: The join.
     """
 
-    def __init__(self, join: BatchJoin) -> None:
-        assert isinstance(join.plan, ChainPlan)
+    def __init__(self, join: ArenaJoin[ChainPlan]) -> None:
         self._plan = join.plan
         self._join = join
         self._m = join.arena.words

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
-from livejoin.families.chain.plan import ChainPlan
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
+
+if TYPE_CHECKING:
+    from livejoin.families.chain.plan import ChainPlan
 
 Tuple = tuple[int, ...]
 Value = tuple[int, ...]

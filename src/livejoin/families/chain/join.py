@@ -8,14 +8,30 @@ this (CROWN, section 1; DYN, section 5).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from livejoin.families.batch_join import BatchJoin, Kernels
+from livejoin.families.chain.access import ChainAccess
 from livejoin.families.chain.checks import check
-from livejoin.families.chain.plan import ChainPlan
+from livejoin.families.join_access import RowIndexes
 from livejoin.kernels.chain import maintain as binary_join
+
+if TYPE_CHECKING:
+    from livejoin.families.chain.plan import ChainPlan
 
 _KERNELS = Kernels(binary_join.maintain, binary_join.scan, binary_join.count, check)
 
 
-def change_propagation(plan: ChainPlan) -> BatchJoin:
-    """An empty chain of joins."""
-    return BatchJoin(plan, _KERNELS)
+class ChainJoin(BatchJoin["ChainPlan"]):
+    """State and operations of one chain of joins; mutable.
+
+    Args:
+        plan: The plan.
+    """
+
+    def __init__(self, plan: ChainPlan) -> None:
+        super().__init__(plan, _KERNELS)
+
+    def access(self, tables: RowIndexes) -> ChainAccess:
+        """Access to the results as they are now; as `livejoin.families.join.Join.access`."""
+        return ChainAccess(self)

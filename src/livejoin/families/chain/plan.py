@@ -12,10 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from livejoin.families.chain.join import ChainJoin
 from livejoin.families.chain.order import Store, chain_stores, join_order
-from livejoin.families.crown.plan import TableUse
 from livejoin.families.plan_words import PlanWords
 from livejoin.families.record_layout import factor_triples, lay_out_records
+from livejoin.families.table_use import TableUse
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.memory import batch_delta as b
 from livejoin.kernels.memory import layout as k
@@ -77,6 +78,10 @@ class ChainPlan:
     def components(self) -> np.ndarray:
         """First word of each component of an annotation."""
         return np.cumsum([0, *(2 if product.wide else 1 for product in self.query.sums)])[:-1]
+
+    def open(self) -> ChainJoin:
+        """An empty join."""
+        return ChainJoin(self)
 
 
 def compile_chain(query: ConjunctiveQuery, live: bool) -> ChainPlan:

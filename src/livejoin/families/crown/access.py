@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import CapacityError, ReadError
-from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.join_access import RowIndexes, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
 from livejoin.kernels.crown import ranks as kernel
@@ -25,6 +26,9 @@ from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
+
+if TYPE_CHECKING:
+    from livejoin.families.crown.plan import PhysicalPlan
 
 _KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
 _MAX_MULTIPLICITY = 9.0e18
@@ -55,16 +59,16 @@ class TreeAccess:
     """The results of a join tree as they are now.
 
     Args:
-        plan: The plan.
-        arena: The arena's words.
+        join: The join.
         tables: The tables of its atoms.
     """
 
-    def __init__(self, plan: PhysicalPlan, arena: Words, tables: RowIndexes) -> None:
+    def __init__(self, join: ArenaJoin[PhysicalPlan], tables: RowIndexes) -> None:
+        plan = join.plan
         self._plan = plan
-        self._arena = arena
+        self._arena = join.arena.words
         self._tables = tables
-        self._ranks = Ranks(_rank_plan(plan), arena, _KERNELS)
+        self._ranks = Ranks(_rank_plan(plan), join.arena.words, _KERNELS)
         self.needed = plan.query.variables if plan.query.free is None else plan.query.free
 
     def total(self) -> int:

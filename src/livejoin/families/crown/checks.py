@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
-from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
+
+if TYPE_CHECKING:
+    from livejoin.families.crown.plan import PhysicalPlan
 
 
 def check(plan: PhysicalPlan, arena: Words) -> None:

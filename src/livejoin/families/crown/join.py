@@ -9,54 +9,26 @@ every event, what `scan` enumerates is the query's result over the rows given so
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from livejoin.families.arena_join import ArenaJoin
+from livejoin.families.crown.access import TreeAccess
 from livejoin.families.crown.checks import check
-from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
+from livejoin.families.join_access import RowIndexes
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import maintain as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
-OUTPUT_BYTES = 4 << 20
-SEGMENTS = 1 << 15
+if TYPE_CHECKING:
+    from livejoin.families.crown.plan import PhysicalPlan
 
 
-@dataclass(frozen=True, eq=False)
-class DeltaChunk:
-    """A piece of a delta.
-
-    Args:
-        words: int64 of shape (head columns and words of an annotation, rows): the base columns in the query's head, a
-            row as often as its multiplicity.
-        starts: First row of each segment; a segment's rows have one version and one sign.
-        versions: Version of each segment.
-        signs: +1 or -1 of each segment.
-    """
-
-    words: Words
-    starts: Words
-    versions: Words
-    signs: Words
-
-    @property
-    def rows(self) -> int:
-        """Rows of the chunk."""
-        return int(self.words.shape[1])
-
-    def lengths(self) -> Words:
-        """Rows of each segment."""
-        lengths = np.empty_like(self.starts)
-        np.subtract(self.starts[1:], self.starts[:-1], out=lengths[:-1])
-        lengths[-1:] = self.rows - self.starts[-1:]
-        return lengths
-
-
-class MultiwayJoin(ArenaJoin[PhysicalPlan]):
+class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
     """State and operations of one maintained join; mutable.
 
     Args:
@@ -79,10 +51,7 @@ class MultiwayJoin(ArenaJoin[PhysicalPlan]):
             emit: Whether to enumerate the delta; needs live views.
             capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
         """
-        rows_at_most = capacity or max(1024, OUTPUT_BYTES // (8 * max(1, self.plan.columns)))
-        segments = capacity or SEGMENTS
-        if not emit:
-            rows_at_most = segments = 1
+        rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
         status = k.NEED_SPACE
         while status != k.DONE:
             output, runs = self._buffers(rows_at_most, segments)
@@ -121,6 +90,10 @@ class MultiwayJoin(ArenaJoin[PhysicalPlan]):
                 done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
             if rows:
                 yield output[:, :rows]
+
+    def access(self, tables: RowIndexes) -> TreeAccess:
+        """Access to the results as they are now; as `livejoin.families.join.Join.access`."""
+        return TreeAccess(self, tables)
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

@@ -11,29 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.crown.structure import PlanNode
+from livejoin.families.table_use import TableUse
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.theory.trees.join_tree import JoinTree
-
-
-@dataclass(frozen=True)
-class TableUse:
-    """How a view uses a base table.
-
-    Args:
-        name: The table.
-        columns: Positions of the base columns that the view's records hold, in record order.
-        atoms: Positions of the query's atoms over the table.
-        stride: Words a record.
-        factors: DuckDB expressions over the table's columns whose values follow the columns in the record.
-    """
-
-    name: str
-    columns: tuple[int, ...]
-    atoms: tuple[int, ...]
-    stride: int
-    factors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,3 +70,7 @@ class PhysicalPlan:
     def columns(self) -> int:
         """Columns that enumeration writes: the head's, then the words of the annotation."""
         return len(self.query.head) + int(self.words[k.P_WORDS])
+
+    def open(self) -> MultiwayJoin:
+        """An empty join."""
+        return MultiwayJoin(self)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livejoin.families.batch_join import BatchJoin
-from livejoin.families.dyn.join import multiplicities
-from livejoin.families.dyn.plan import DynPlan
+from livejoin.families.arena_join import ArenaJoin
+from livejoin.families.dyn.multiplicities import multiplicities
 from livejoin.families.join_access import RowIndexes, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.dyn import ranks as kernel
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
+
+if TYPE_CHECKING:
+    from livejoin.families.dyn.plan import DynPlan
 
 _KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
 _SAFE = 9.0e18  # no row of a table has more copies than there are besides one of each row
@@ -29,8 +32,7 @@ class DynAccess:
         tables: The tables of its atoms.
     """
 
-    def __init__(self, join: BatchJoin, tables: RowIndexes) -> None:
-        assert isinstance(join.plan, DynPlan)
+    def __init__(self, join: ArenaJoin[DynPlan], tables: RowIndexes) -> None:
         self._plan = join.plan
         self._join = join
         self._tables = tables

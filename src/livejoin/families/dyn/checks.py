@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
-from livejoin.families.dyn.plan import DynPlan
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
+
+if TYPE_CHECKING:
+    from livejoin.families.dyn.plan import DynPlan
 
 Tuple = tuple[int, ...]
 Value = tuple[int, ...]  # a multiplicity, or the components of an annotation

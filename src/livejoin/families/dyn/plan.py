@@ -12,10 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
-from livejoin.families.crown.plan import TableUse
+from livejoin.families.dyn.join import DynJoin
 from livejoin.families.dyn.structure import DynNode, dyn_nodes, enumeration_order
 from livejoin.families.plan_words import PlanWords, place_directories
 from livejoin.families.record_layout import Records, factor_triples, lay_out_records
+from livejoin.families.table_use import TableUse
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.memory import batch_delta as b
 from livejoin.kernels.memory import layout as k
@@ -86,6 +87,10 @@ class DynPlan:
     def components(self) -> np.ndarray:
         """First word of each component of an annotation."""
         return np.cumsum([0, *(2 if product.wide else 1 for product in self.query.sums)])[:-1]
+
+    def open(self) -> DynJoin:
+        """An empty join."""
+        return DynJoin(self)
 
 
 def compile_dyn(query: ConjunctiveQuery, tree: JoinTree, live: bool) -> DynPlan:

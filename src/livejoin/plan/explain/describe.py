@@ -8,7 +8,7 @@ from livejoin.changes import ChangeBatch
 from livejoin.families.bags.plan import BaggedPlan
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.plan import PhysicalPlan
-from livejoin.families.join_plan import JoinPlan
+from livejoin.families.program import Program
 from livejoin.plan.explain.candidates import Candidate, Candidates, candidates
 from livejoin.plan.explain.classify import classify
 from livejoin.plan.explain.explanation import Alternative, Explanation, SearchOutline, TableOutline
@@ -30,7 +30,7 @@ def describe(
     live: bool = True,
     log: Sequence[ChangeBatch] | None = None,
     operators: Sequence[str] = (),
-    physical: JoinPlan | None = None,
+    physical: Program | None = None,
 ) -> Explanation:
     """Explain a conjunctive query: everything that is to be shown about it and its plan.
 

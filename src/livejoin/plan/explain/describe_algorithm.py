@@ -9,7 +9,7 @@ from livejoin.families.bags.plan import BaggedPlan
 from livejoin.families.chain.plan import ChainPlan
 from livejoin.families.dyn.plan import DynPlan
 from livejoin.families.dyn.structure import DynNode
-from livejoin.families.join_plan import JoinPlan
+from livejoin.families.program import Program
 from livejoin.plan.explain.explanation import AtomOutline, EdgeOutline, Explanation, NodeOutline, PlanOutline
 from livejoin.search.guarantee import Guarantee, UpdateBound
 
@@ -17,7 +17,7 @@ _DELAY = "constant delay a row, full and delta"
 _DISTINCT = "constant delay a row; the deltas of distinct results look at every result whose multiplicity changes"
 
 
-def as_maintained(told: Explanation, physical: JoinPlan) -> Explanation:
+def as_maintained(told: Explanation, physical: Program) -> Explanation:
     """An explanation with the plan and the guarantee of the algorithm that a physical plan is for.
 
     Args:

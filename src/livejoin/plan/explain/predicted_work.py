@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from livejoin.families.bags.plan import BaggedPlan
-from livejoin.families.chain.plan import ChainPlan
+from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.dyn.plan import DynPlan
 from livejoin.plan.explain.outline import atom_outlines, tree_line
 from livejoin.plan.operators import Operator, leaves
 from livejoin.query import ConjunctiveQuery
@@ -43,6 +44,6 @@ def _trees(plan: Operator) -> Iterator[tuple[ConjunctiveQuery, JoinTree]]:
     """Each join tree with the query that it is of; of a cyclic query the one over its bags."""
     for leaf in leaves(plan):
         physical = leaf.physical
-        if not isinstance(physical, ChainPlan):
-            across = physical.outer if isinstance(physical, BaggedPlan) else physical
+        across = physical.outer if isinstance(physical, BaggedPlan) else physical
+        if isinstance(across, PhysicalPlan | DynPlan):
             yield across.query, across.tree

@@ -1,0 +1,50 @@
+"""What a compiled join is to those who run it, whatever family it is of.
+
+Laws: a program is a function of its query, the plan that was chosen for it and ``live`` alone, so it is never stored
+with a state; programs with equal digests read each other's states; `Program.open` gives joins that share nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from livejoin.families.join import WholeJoin
+from livejoin.families.table_use import TableUse
+from livejoin.query import ConjunctiveQuery
+from livejoin.words import Words
+
+
+class Program(Protocol):
+    """A compiled join."""
+
+    @property
+    def query(self) -> ConjunctiveQuery:
+        """The query."""
+
+    @property
+    def tables(self) -> Sequence[TableUse]:
+        """The tables that it reads; events name a table by its position here."""
+
+    @property
+    def live(self) -> bool:
+        """Whether its joins can give deltas."""
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of the layout: states of programs with equal digests are interchangeable."""
+
+    @property
+    def columns(self) -> int:
+        """Words of a result: the columns of the query's head, then the words of its annotation."""
+
+    @property
+    def components(self) -> Words:
+        """First word of each component of an annotation, counted from the annotation's first word."""
+
+    @property
+    def height(self) -> int:
+        """Height of what is maintained, for people to read."""
+
+    def open(self) -> WholeJoin:
+        """An empty join. Cost: O(1)."""
