@@ -18,7 +18,7 @@ import pyarrow as pa
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows
 from livejoin.dataflow.reading.same_values import same_rows
-from livejoin.families.crown.join import DeltaChunk
+from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.expression import evaluate
 from livejoin.query.session import session

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.families.crown.join import DeltaChunk
+from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.words import Words
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth, volume 3, section 6.4)

@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.dataflow.arrow_delta import change_table, chunk_table, delta_table, is_injective, result_columns
-from livejoin.dataflow.leaf import AnnotatedLeaf, AnyJoin, ScanLeaf, make_leaf
+from livejoin.dataflow.leaf import AnnotatedLeaf, ScanLeaf, make_leaf
 from livejoin.dataflow.nodes import ComputeNode, LeafNode, Node, StoreNode, UnionNode
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.stores.store import Store, make_store, used_words
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
-from livejoin.families.crown.join import DeltaChunk
+from livejoin.families.delta_chunk import DeltaChunk
+from livejoin.families.join import Join
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.sizes import exactly
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, has_store
@@ -164,7 +165,7 @@ class Flow:
         for store in self._stores:
             store._check()
 
-    def _pieces(self, join: AnyJoin, events: Words) -> list[tuple[DeltaChunk, pa.Table]]:
+    def _pieces(self, join: Join, events: Words) -> list[tuple[DeltaChunk, pa.Table]]:
         """Apply events; the delta in chunks, each with its table, which is made while its words are in the cache."""
 
         def finish(chunk: DeltaChunk) -> tuple[DeltaChunk, pa.Table]:

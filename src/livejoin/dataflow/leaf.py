@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,24 +10,16 @@ import pyarrow as pa
 from livejoin.dataflow.annotated_groups import empty_group, group_rows, net_changes
 from livejoin.dataflow.arrow_delta import result_columns
 from livejoin.dataflow.batches import Delta, Rows, concatenate
-from livejoin.dataflow.reading.leaf_access import AnnotatedAccess, ScanAccess, join_access
-from livejoin.families.bags.join import BaggedJoin
-from livejoin.families.bags.plan import BaggedPlan
-from livejoin.families.batch_join import BatchJoin
+from livejoin.dataflow.reading.leaf_access import AnnotatedAccess, ScanAccess
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
-from livejoin.families.chain.join import change_propagation
-from livejoin.families.chain.plan import ChainPlan
-from livejoin.families.crown.join import DeltaChunk, MultiwayJoin
+from livejoin.families.delta_chunk import DeltaChunk
+from livejoin.families.join import Join
 from livejoin.families.join_access import RowIndexes
-from livejoin.families.join_plan import JoinPlan
-from livejoin.families.tree_join import make_tree_join
 from livejoin.plan.operators import Annotated, Scan
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigints
 from livejoin.words import Words
-
-AnyJoin: TypeAlias = MultiwayJoin | BaggedJoin | BatchJoin | CellJoin
 
 
 class ScanLeaf:
@@ -72,7 +63,7 @@ class ScanLeaf:
 
     def access(self, tables: RowIndexes) -> ScanAccess:
         """Access to the rows as they are now."""
-        return ScanAccess(self._plan, self._codec, join_access(self.join, tables), self.rows)
+        return ScanAccess(self._plan, self._codec, self.join.access(tables), self.rows)
 
     def rows(self, words: Words) -> Rows:
         """The rows of results as the join's scan writes them."""
@@ -128,7 +119,7 @@ class AnnotatedLeaf:
 
     def access(self, tables: RowIndexes) -> AnnotatedAccess:
         """Access to the groups as they are now."""
-        return AnnotatedAccess(self._plan, self._codec, join_access(self.join, tables))
+        return AnnotatedAccess(self._plan, self._codec, self.join.access(tables))
 
     def size(self) -> int | float:
         """Number of groups."""
@@ -140,19 +131,8 @@ def make_leaf(plan: Scan | Annotated, codec: Codec, workers: Workers) -> ScanLea
     return ScanLeaf(plan, codec, workers) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec, workers)
 
 
-def make_leaf_join(plan: Scan | Annotated, workers: Workers) -> AnyJoin:
+def make_leaf_join(plan: Scan | Annotated, workers: Workers) -> Join:
     """The join of a leaf, in cells if it is split."""
     if plan.partition is None:
-        return make_join(plan.physical)
-    return CellJoin(plan.physical, plan.partition, make_join, workers)
-
-
-def make_join(plan: JoinPlan) -> MultiwayJoin | BaggedJoin | BatchJoin:
-    """The join for a plan."""
-    match plan:
-        case BaggedPlan():
-            return BaggedJoin(plan)
-        case ChainPlan():
-            return change_propagation(plan)
-        case _:
-            return make_tree_join(plan)
+        return plan.physical.open()
+    return CellJoin(plan.physical, plan.partition, workers)

@@ -12,39 +12,11 @@ from livejoin.dataflow.arrow_delta import result_columns
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.reading.same_values import same_rows, same_values
 from livejoin.errors import ReadError
-from livejoin.families.bags.join import BaggedJoin
-from livejoin.families.batch_join import BatchJoin
-from livejoin.families.cells.access import CellAccess
-from livejoin.families.cells.join import CellJoin, Join
-from livejoin.families.chain.access import ChainAccess
-from livejoin.families.chain.plan import ChainPlan
-from livejoin.families.crown.access import TreeAccess
-from livejoin.families.crown.join import MultiwayJoin
-from livejoin.families.dyn.access import DynAccess
-from livejoin.families.join_access import JoinAccess, RowIndexes
+from livejoin.families.join_access import JoinAccess
 from livejoin.plan.operators import Annotated, Scan
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.state.codec import Codec
 from livejoin.words import Words
-
-
-def join_access(join: Join | CellJoin, tables: RowIndexes) -> JoinAccess:
-    """Access to the results of a join.
-
-    Args:
-        join: The join.
-        tables: The base tables.
-    """
-    match join:
-        case CellJoin():
-            return CellAccess([join_access(cell.join, cell.rows_of(tables)) for cell in join.cells])
-        case BaggedJoin():
-            return join_access(join.outer, {**tables, **join.tables})
-        case MultiwayJoin():
-            return TreeAccess(join.plan, join.arena.words, tables)
-        case _:
-            assert isinstance(join, BatchJoin)
-            return ChainAccess(join) if isinstance(join.plan, ChainPlan) else DynAccess(join, tables)
 
 
 class ScanAccess:
