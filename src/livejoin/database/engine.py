@@ -14,17 +14,15 @@ from livejoin.database import snapshot, transaction
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.image import image_of, restored
-from livejoin.database.maintained import Maintained
 from livejoin.database.names import ByName
-from livejoin.database.observe import observe_tables
 from livejoin.database.staging import Granularity, ranks_by_sequence
 from livejoin.database.transaction import OnConflict
-from livejoin.database.view import View
+from livejoin.database.view import View, ViewOptions
+from livejoin.dataflow.observe import observe_tables
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.families.cells.workers import Workers
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe_query
-from livejoin.plan.query_plan import plan_query
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
 from livejoin.search.algorithm import Algorithm, check_algorithm
@@ -116,9 +114,9 @@ class Database:
             case DropTable(name, if_exists):
                 if not (if_exists and name not in self._contents.catalog):
                     self.drop_table(name)
-            case DropView(name, if_exists):
+            case DropView(name, if_exists, cascade):
                 if not (if_exists and name.lower() not in self._contents.views):
-                    self.drop_view(name)
+                    self.drop_view(name, cascade=cascade)
 
     def create_table(
         self,
@@ -188,18 +186,18 @@ class Database:
         if name.lower() in self._contents.views or name in self._contents.catalog:
             msg = f"the name {name!r} is taken by a {'view' if name.lower() in self._contents.views else 'table'}"
             raise SchemaError(msg)
-        query = bind_query(sql, self._contents.catalog)
+        query = bind_query(sql, self._contents.catalog, self._contents.queries)
         for join in query.joins:
             if len(join.atoms) > _MAX_ATOMS:
                 msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
                 raise SchemaError(msg)
-        known = self._known(query.joins, statistics)
-        plan = plan_query(query, known, deltas, algorithm, self.threads)
-        settings = (self._contents.codec, self._contents.tables, known, algorithm, self._contents.workers, adaptive)
-        maintained = Maintained(name, query, plan, deltas, *settings)
-        maintained.rebuild()
-        view = View(maintained)
-        self._contents.views[name.lower()] = view
+        options = ViewOptions(deltas, algorithm, adaptive, self._known(query.joins, statistics))
+        view = self._contents.add_view(name, query, options)
+        try:
+            _ = view._node.block
+        except BaseException:
+            self._contents.drop_view(name)
+            raise
         return view
 
     def explain(
@@ -233,7 +231,7 @@ class Database:
         'O(1) a change, for every change sequence (height 1: the query is q-hierarchical)'
         """
         check_algorithm(algorithm)
-        query = bind_query(sql, self._contents.catalog)
+        query = bind_query(sql, self._contents.catalog, self._contents.queries)
         known = self._known(query.joins, statistics)
         if log is not None and not isinstance(log, Mapping):
             msg = f"a log is a mapping from tables to their changes, as {{'G': changes}}; found {log!r:.80}"
@@ -245,16 +243,30 @@ class Database:
         )
         return describe_query(query, known, deltas, changes, algorithm, self.threads)
 
-    def drop_view(self, name: str) -> None:
-        """Stop maintaining a view.
+    def drop_view(self, name: str, *, cascade: bool = False) -> None:
+        """Stop maintaining a view; blocks that other views share stay.
+
+        Args:
+            name: Its name.
+            cascade: Drop the views that read it too, and those that read these.
 
         Raises:
-            SchemaError: There is no such view.
+            SchemaError: There is no such view, or another view reads it and ``cascade`` is not set.
         """
         if name.lower() not in self._contents.views:
             msg = f"there is no view {name!r}; known views: {', '.join(map(repr, self.views)) or 'none'}"
             raise SchemaError(msg)
-        self._contents.views.pop(name.lower())._drop()
+        readers = [view.name for view in self._contents.readers(name)]
+        if readers and not cascade:
+            msg = (
+                f"view {name!r} is read by {', '.join(map(repr, readers))}; drop these views first, or drop it with "
+                "CASCADE, in Python drop_view(name, cascade=True)"
+            )
+            raise SchemaError(msg)
+        for reader in readers:
+            if reader.lower() in self._contents.views:
+                self.drop_view(reader, cascade=True)
+        self._contents.drop_view(name)
 
     def drop_table(self, name: str) -> None:
         """Forget a table that no view uses and no foreign key of another table references.
@@ -263,7 +275,7 @@ class Database:
             SchemaError: There is no such table, or a view uses it, or a foreign key references it.
         """
         table = self._contents.catalog[name]
-        users = [view.name for view in self._contents.views.values() if view._maintained.uses(table.name)]
+        users = [view.name for view in self._contents.views.values() if view._reads_table(table.name)]
         if users:
             msg = f"table {table.name!r} is used by {', '.join(map(repr, users))}; drop these views first"
             raise SchemaError(msg)
@@ -301,8 +313,8 @@ class Database:
             raise ChangeFormatError(msg)
         named = {changes: data} if isinstance(changes, str) else changes
         batches = transaction.read(self._contents, named, needs_sequence=False)
-        versions = {id(batch): np.full(batch.weights.shape, self.version + 1, np.int64) for batch in batches}
-        return transaction.run(self._contents, batches, versions, 1, "commit", on_conflict)
+        same = [(batch, np.full(batch.weights.shape, self.version + 1, np.int64)) for batch in batches]
+        return transaction.run(self._contents, same, 1, "commit", on_conflict)
 
     def replay(
         self,
@@ -332,12 +344,13 @@ class Database:
             raise ChangeFormatError(msg)
         batches = transaction.read(self._contents, logs, needs_sequence=True)
         ranks = ranks_by_sequence(batches)
+        first = self.version + 1
         if granularity == "commit":
-            versions = {key: np.full(rank.shape, self.version + 1, np.int64) for key, rank in ranks.items()}
-            return transaction.run(self._contents, batches, versions, 1, "commit", on_conflict)
-        versions = {key: rank + self.version + 1 for key, rank in ranks.items()}
-        changes = sum(rank.shape[0] for rank in ranks.values())
-        return transaction.run(self._contents, batches, versions, changes, "change", on_conflict)
+            same = [(batch, np.full(rank.shape, first, np.int64)) for batch, rank in zip(batches, ranks, strict=True)]
+            return transaction.run(self._contents, same, 1, "commit", on_conflict)
+        changes = [(batch, rank + first) for batch, rank in zip(batches, ranks, strict=True)]
+        count = sum(rank.shape[0] for rank in ranks)
+        return transaction.run(self._contents, changes, count, "change", on_conflict)
 
     def save(self, folder: str | Path, extra: Mapping[str, Any] | None = None) -> None:
         """Write a snapshot of everything; the folder holds the old one until the new one is complete.
@@ -391,5 +404,4 @@ class Database:
         self._contents.codec._check()
         for base in self._contents.tables.values():
             base._check()
-        for view in self._contents.views.values():
-            view._maintained._check()
+        self._contents.graph._check()

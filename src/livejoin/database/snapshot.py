@@ -26,7 +26,7 @@ from livejoin.schema import Column, ForeignKey, SqlType, Table, WindowRange
 from livejoin.search.algorithm import Algorithm
 from livejoin.words import Words
 
-FORMAT = 2
+FORMAT = 3
 _CURRENT = "CURRENT"
 _MANIFEST = "manifest.json"
 _SNAPSHOT = re.compile(r"v\d{12,}-[0-9a-f]{8}")  # nothing else in the folder is ours to remove
@@ -42,8 +42,6 @@ class ViewImage:
         deltas: Whether it keeps deltas.
         algorithm: What maintains its joins.
         statistics: The statistics that its plan was chosen by, as JSON values: the same ones give the same plan.
-        digest: The digest of its plan.
-        arrays: Its arena.
         adaptive: Whether it may move to another plan; its running figures begin anew.
     """
 
@@ -52,9 +50,24 @@ class ViewImage:
     deltas: bool
     algorithm: Algorithm
     statistics: Sequence[Mapping[str, Any]]
+    adaptive: bool
+
+
+@dataclass(frozen=True, eq=False)
+class BlockImage:
+    """What is kept of a block.
+
+    Args:
+        digest: What it maintains.
+        layout: How its state is laid out.
+        statistics: The statistics that its join's plan was chosen by, as JSON values.
+        arrays: Its state.
+    """
+
     digest: str
+    layout: str
+    statistics: Sequence[Mapping[str, Any]]
     arrays: Mapping[str, Words]
-    adaptive: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +79,8 @@ class Image:
         extra: The user's JSON values.
         codec: Arrays of the codec.
         tables: Declaration and arrays of each table.
-        views: The views.
+        views: The views, each after those that it reads.
+        blocks: The blocks that maintain them.
     """
 
     version: int
@@ -74,6 +88,7 @@ class Image:
     codec: Mapping[str, npt.NDArray[Any]]
     tables: Sequence[tuple[Table, Mapping[str, Words]]]
     views: Sequence[ViewImage]
+    blocks: Sequence[BlockImage]
 
 
 def write(folder: Path, image: Image) -> None:
@@ -107,11 +122,18 @@ def write(folder: Path, image: Image) -> None:
                 "deltas": view.deltas,
                 "algorithm": view.algorithm,
                 "statistics": view.statistics,
-                "plan": view.digest,
                 "adaptive": view.adaptive,
-                "arrays": _write_arrays(target, f"view{i}", view.arrays),
             }
-            for i, view in enumerate(image.views)
+            for view in image.views
+        ],
+        "blocks": [
+            {
+                "digest": block.digest,
+                "layout": block.layout,
+                "statistics": block.statistics,
+                "arrays": _write_arrays(target, f"block{i}", block.arrays),
+            }
+            for i, block in enumerate(image.blocks)
         ],
     }
     text = json.dumps(manifest, indent=1).encode()
@@ -157,13 +179,20 @@ def read(folder: Path) -> Image:
                         view["name"],
                         view["sql"],
                         view["deltas"],
-                        view.get("algorithm", "auto"),
+                        view["algorithm"],
                         view["statistics"],
-                        view["plan"],
-                        _read_arrays(source, f"view{i}", view["arrays"]),
-                        view.get("adaptive", False),
+                        view["adaptive"],
                     )
-                    for i, view in enumerate(manifest["views"])
+                    for view in manifest["views"]
+                ],
+                blocks=[
+                    BlockImage(
+                        block["digest"],
+                        block["layout"],
+                        block["statistics"],
+                        _read_arrays(source, f"block{i}", block["arrays"]),
+                    )
+                    for i, block in enumerate(manifest["blocks"])
                 ],
             )
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""From the changes that a user gives to staged tables and the events that views apply."""
+"""From the changes that a user gives to staged tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Literal
 import numpy as np
 
 from livejoin.changes import ChangeBatch
-from livejoin.database.maintained import Maintained
-from livejoin.dataflow.selection import Selection
+from livejoin.dataflow.selection import Selection, Selector
 from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError
-from livejoin.families.events import TableEvents
 from livejoin.schema import Table
 from livejoin.state.table import BaseTable, Conflict, Staged
 from livejoin.words import Words
@@ -24,13 +22,21 @@ _SHOWN_COLUMNS = 8
 
 @dataclass(frozen=True, eq=False)
 class TableInput:
-    """The changes of one table on their way into a commit."""
+    """The changes of one table on their way into a commit.
+
+    Args:
+        base: The table.
+        batch: The changes as they were given.
+        words: Their words.
+        versions: The version of each.
+        selections: What each join that reads the table has to know of them.
+    """
 
     base: BaseTable
     batch: ChangeBatch
     words: Words
     versions: Words
-    selections: Mapping[str, list[Selection]]
+    selections: Mapping[Selector, Selection]
 
     @property
     def table(self) -> Table:
@@ -98,26 +104,9 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
     return DuplicateKeyError(msg, table.name, row)
 
 
-def events_for(view: Maintained, given: TableInput, staged: Staged) -> list[TableEvents]:
-    """A table's staged events as each leaf of a view sees them; rows that only a window took out need no mask."""
-    name = given.table.name
-    unnamed = staged.changes < 0
-    events = []
-    for chosen in given.selections[view.name]:
-        if given.versions.shape[0] == 0:
-            events.append(TableEvents(name, staged.rows, staged.weights, staged.rows, staged.rows))
-            continue
-        masks, versions = chosen.masks[staged.changes], given.versions[staged.changes]
-        masks[unnamed] = 0
-        versions[unnamed] = given.versions[0]
-        factors = chosen.factors.take(staged.changes, axis=1) if chosen.factors.shape[0] else None
-        events.append(TableEvents(name, staged.rows, staged.weights, masks, versions, factors))
-    return events
-
-
-def ranks_by_sequence(batches: list[ChangeBatch]) -> dict[int, Words]:
-    """The position of each change in the order of ``_seq`` across all batches, from 0."""
-    sequences = [batch.sequence for batch in batches if batch.sequence is not None]
+def ranks_by_sequence(batches: Sequence[ChangeBatch]) -> list[Words]:
+    """For each batch the position of its changes in the order of ``_seq`` across all batches, from 0."""
+    sequences = [np.empty(0, np.int64) if batch.sequence is None else batch.sequence for batch in batches]
     whole = np.concatenate([np.empty(0, np.int64), *sequences])
     order = np.argsort(whole, kind="stable")
     ordered = whole[order]
@@ -127,5 +116,4 @@ def ranks_by_sequence(batches: list[ChangeBatch]) -> dict[int, Words]:
         raise ChangeFormatError(msg)
     ranks = np.empty(whole.shape[0], np.int64)
     ranks[order] = np.arange(whole.shape[0])
-    ends = np.cumsum([sequence.shape[0] for sequence in sequences])
-    return {id(batch): ranks[end - batch.weights.shape[0] : end] for batch, end in zip(batches, ends, strict=True)}
+    return np.split(ranks, np.cumsum([sequence.shape[0] for sequence in sequences])[:-1])

@@ -1,8 +1,8 @@
-"""A commit: changes of some tables go to the tables and into all views, or nothing changes at all."""
+"""A commit: changes of some tables go to the tables and through the graph of blocks, or nothing changes at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -11,10 +11,9 @@ import pyarrow as pa
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
-from livejoin.database.maintained import Maintained
-from livejoin.database.staging import Granularity, TableInput, events_for, refuse_static, stage
+from livejoin.database.staging import Granularity, TableInput, refuse_static, stage
+from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.errors import ChangeFormatError
-from livejoin.state.table import Staged
 from livejoin.words import Words
 
 OnConflict = Literal["error", "ignore"]
@@ -31,25 +30,23 @@ def read(contents: Contents, named: Mapping[str, object], needs_sequence: bool) 
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         batch = read_changes(table, data, needs_sequence)
-        refuse_static(batch, [view.name for view in contents.maintained if view.uses(table.name)])
+        refuse_static(batch, [view.name for view in contents.views.values() if view._reads_table(table.name)])
         batches.append(batch)
     return batches
 
 
 def run(
     contents: Contents,
-    batches: list[ChangeBatch],
-    versions: Mapping[int, Words],
+    changes: Sequence[tuple[ChangeBatch, Words]],
     count: int,
     granularity: Granularity,
     on_conflict: OnConflict,
 ) -> Commit:
-    """Stage all tables, then bring the events into all views; undo everything if anything fails.
+    """Stage all tables, then bring the changes into all blocks; undo everything if anything fails.
 
     Args:
         contents: The database's contents.
-        batches: The changes, one batch a table.
-        versions: The version of each change, by the batch's identity.
+        changes: The changes of each table, with the version of each change.
         count: How many versions there are.
         granularity: Whether deltas are those of the commit or of each change.
         on_conflict: What happens to changes that cannot be applied.
@@ -60,36 +57,36 @@ def run(
     if on_conflict not in ("error", "ignore"):
         msg = f"on_conflict is {on_conflict!r}; allowed are 'error' and 'ignore'"
         raise ChangeFormatError(msg)
-    inputs = [_encode(contents, batch, versions[id(batch)]) for batch in batches]
-    staged: list[tuple[TableInput, Staged]] = []
-    touched: list[Maintained] = []
+    graph = contents.graph
+    graph.prepare()
+    inputs = [_encode(contents, batch, versions) for batch, versions in changes]
+    staged: dict[str, TableChange] = {}
     deltas: dict[str, pa.Table] = {}
-    for view in contents.maintained:
-        view.prepare()
     try:
         for given in inputs:
-            staged.append((given, stage(given, granularity, on_conflict == "ignore")))
-        for view in contents.maintained:
-            touched.append(view)
-            delta = view.apply(
-                {g.table.name: events_for(view, g, done) for g, done in staged if view.uses(g.table.name)}, count
-            )
-            if delta is not None:
-                deltas[view.name] = delta
+            done = stage(given, granularity, on_conflict == "ignore")
+            staged[given.table.name.lower()] = TableChange(done, given.versions, given.selections)
+        changed = graph.apply({name: change for name, change in staged.items() if change.staged.rows.size})
+        for view in contents.views.values():
+            if view.deltas:
+                deltas[view.name] = view._delta(changed)
     except BaseException:
         for given in inputs:
             given.base.rollback()
-        for view in touched:
-            view.undo()
+        graph.undo()
         raise
-    for given, _ in staged:
+    for given in inputs:
         given.base.commit()
+    graph.finish()
     contents.version += count
+    events = {name: change.staged.rows.shape[0] for name, change in staged.items()}
+    for view in contents.views.values():
+        view._note(count, events, deltas.get(view.name))
     _collect(contents)
-    ignored = sum(done.ignored for _, done in staged)
-    changes = sum(given.batch.weights.shape[0] for given in inputs) - ignored
-    quiet = frozenset(view.name for view in contents.maintained if not view.deltas)
-    commit = Commit(contents.version, changes, ignored, deltas, quiet)
+    ignored = sum(change.staged.ignored for change in staged.values())
+    applied = sum(given.batch.weights.shape[0] for given in inputs) - ignored
+    quiet = frozenset(view.name for view in contents.views.values() if not view.deltas)
+    commit = Commit(contents.version, applied, ignored, deltas, quiet)
     _notify(contents, deltas)
     return commit
 
@@ -109,14 +106,9 @@ def _notify(contents: Contents, deltas: Mapping[str, pa.Table]) -> None:
 
 def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInput:
     """Words and masks of a batch; nothing but the dictionaries changes."""
-    base = contents.tables[batch.table.name.lower()]
+    name = batch.table.name.lower()
     words = contents.codec.encode(batch.rows, batch.table)
-    selections = {
-        view.name: view.selections(batch.table.name, batch.rows, words)
-        for view in contents.maintained
-        if view.uses(batch.table.name)
-    }
-    return TableInput(base, batch, words, versions, selections)
+    return TableInput(contents.tables[name], batch, words, versions, contents.graph.select(name, batch.rows, words))
 
 
 def _collect(contents: Contents) -> None:
@@ -128,8 +120,8 @@ def _collect(contents: Contents) -> None:
         for position, column in enumerate(base.table.columns):
             if column.type.kind in used:
                 used[column.type.kind].append(base.used_words(position))
-    for view in contents.maintained:
-        used["string"] += view.flow.used_words("string")
-        used["decimal"] += view.flow.used_words("decimal")
+    for node in contents.graph.nodes:
+        used["string"] += node.block.used_words("string")
+        used["decimal"] += node.block.used_words("decimal")
     contents.codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
     contents.kept_entries = contents.codec.entries

@@ -2,64 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from livejoin.database import reading
-from livejoin.database.maintained import Maintained
 from livejoin.database.reading import Row
 from livejoin.dataflow.arrow_delta import delta_schema
+from livejoin.dataflow.blocks.block import Change
+from livejoin.dataflow.graph import Graph
+from livejoin.dataflow.node import Node
+from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.repeated import repeated
 from livejoin.errors import ReadError
-from livejoin.plan import Explanation, describe_query
+from livejoin.families.sizes import exactly
+from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.query.keys import keys
+from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
 
 _LARGEST_BATCH = 1 << 20
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """How a view is maintained.
+
+    Args:
+        deltas: Whether commits carry its delta.
+        algorithm: What maintains its joins, as it was asked for.
+        adaptive: Whether its joins may move to other trees.
+        statistics: What its plan was chosen by.
+    """
+
+    deltas: bool
+    algorithm: Algorithm
+    adaptive: bool
+    statistics: Statistics
 
 
 class View:
     """The live result of a query; made by `Database.create_view`.
 
     Args:
-        maintained: Its plan and its state.
+        name: Its name.
+        query: Its query.
+        options: How it is maintained.
+        node: What maintains it.
+        graph: The database's blocks.
     """
 
-    def __init__(self, maintained: Maintained) -> None:
-        self.name = maintained.name
-        self._maintained = maintained
+    def __init__(self, name: str, query: Query, options: ViewOptions, node: Node, graph: Graph) -> None:
+        self.name = name
+        self._query = query
+        self._options = options
+        self._node = node
+        self._graph = graph
+        self._tables = {name for one in graph.below(node) for name in one.reads}
+        self._dropped = False
+        self._work = {"commits": 0, "changes": 0, "delta_rows": 0}
         self._subscribers: list[Callable[[pa.Table], object]] = []
 
     @property
     def sql(self) -> str:
         """The view's query."""
-        return self._maintained.query.sql
+        return self._query.sql
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
-        return self._maintained.query.schema
+        return self._query.schema
 
     @property
     def delta_schema(self) -> pa.Schema:
         """The Arrow schema of the deltas."""
-        return delta_schema(self._maintained.query.schema)
+        return delta_schema(self._query.schema)
 
     @property
     def deltas(self) -> bool:
         """Whether commits carry this view's delta."""
-        return self._maintained.deltas
+        return self._options.deltas
 
     @property
     def algorithm(self) -> Algorithm:
         """What maintains the joins, as it was asked for."""
-        return self._maintained.algorithm
+        return self._options.algorithm
 
     @property
     def adaptive(self) -> bool:
-        """Whether the view may move to another join tree as the stream changes."""
-        return self._maintained.adaptive is not None
+        """Whether the view may move to other join trees as the stream changes."""
+        return self._options.adaptive
+
+    @property
+    def keys(self) -> tuple[tuple[str, ...], ...]:
+        """The keys of the result, smallest first: sets of columns of which no two rows have the same values.
+
+        A sink can upsert the view's deltas by any of them. Empty if no key is known; a key without columns says that
+        there is at most one row. They rest on the primary keys and the groups that the query names.
+        """
+        names = self.schema.names
+        found = [tuple(names[column] for column in sorted(key)) for key in keys(self._query.root)]
+        return tuple(sorted(found, key=lambda key: (len(key), key)))
 
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times. Cost: O(result)."""
@@ -89,16 +134,19 @@ class View:
         return self._batches(min(max_rows, _LARGEST_BATCH))
 
     def _batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
-        flow = self._maintained.flow
-        version = self._maintained.version
-        for table in flow.scan(max_rows):
-            yield from table.combine_chunks().to_batches()
-            if self._maintained.version != version:
-                msg = (
-                    f"view {self.name!r} changed while it was read in batches; read all batches between two commits, "
-                    "or start again"
-                )
-                raise ReadError(msg)
+        node = self._kept
+        _ = node.block  # a state that is loaded only now is another version
+        version = node.version
+        for rows, weights in node.scan(max_rows):
+            table = pa.table([rows.arrow(i) for i in range(len(rows.types))], schema=self.schema)
+            for piece in repeated(table, weights, max_rows):
+                yield from piece.combine_chunks().to_batches()
+                if node.version != version:
+                    msg = (
+                        f"view {self.name!r} changed while it was read in batches; read all batches between two "
+                        "commits, or start again"
+                    )
+                    raise ReadError(msg)
 
     def count(self) -> int:
         """Rows of the result, counted with their multiplicities; nothing is enumerated, but under HAVING the groups.
@@ -111,7 +159,7 @@ class View:
         Raises:
             CapacityError: They are more than 64 bits count.
         """
-        return self._maintained.flow.count()
+        return exactly(self._kept.size())
 
     def __contains__(self, row: Row) -> bool:
         """Whether a row is in the result; cost and errors as for `multiplicity`."""
@@ -139,9 +187,7 @@ class View:
         joins: O(1). Of ``ORDER BY ... LIMIT k``: O(k). Beside these one DuckDB call where outputs are computed. All of
         it is independent of the size of the result.
         """
-        return reading.multiplicity(
-            self._maintained.access, row, self.schema, self._maintained.query.root.types, self._maintained.codec
-        )
+        return reading.multiplicity(self._access, row, self.schema, self._query.root.types, self._graph.codec)
 
     def at(self, position: int) -> tuple[Any, ...]:
         """The row at a position of the result as `batches` streams it; from the end where it is negative.
@@ -158,7 +204,7 @@ class View:
         O(rows kept) once after a change; under HAVING, where the condition is evaluated, O(groups). Of ``ORDER BY ...
         LIMIT`` always O(log(rows kept)). Nothing is materialised.
         """
-        return reading.at(self._maintained.access, position, self.schema)
+        return reading.at(self._access, position, self.schema)
 
     def sample(self, rows: int, *, seed: int | None = None) -> pa.Table:
         """Rows drawn from the result, uniformly and with replacement; one of multiplicity m is m times as likely.
@@ -176,15 +222,16 @@ class View:
 
         Cost: that of `at` a row, in one call for all of them.
         """
-        return reading.sample(self._maintained.access, rows, seed, self.schema)
+        return reading.sample(self._access, rows, seed, self.schema)
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
-        kept = self._maintained
-        told = describe_query(
-            kept.query, kept.statistics, kept.deltas, algorithm=kept.algorithm, threads=kept.workers.threads
-        )
-        return replace(told, reason=f"{told.reason} {kept.adaptive.told}") if kept.adaptive else told
+        options, joins = self._options, [node for node in self._below if node.adaptive is not None]
+        known = joins[0].statistics if joins else options.statistics
+        threads = self._graph.threads
+        told = describe_query(self._query, known, options.deltas, algorithm=options.algorithm, threads=threads)
+        moved = [node.adaptive.told for node in joins if node.adaptive is not None]
+        return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
 
     def stats(self) -> dict[str, int | float]:
         """Figures of the view's state and work.
@@ -198,7 +245,26 @@ class View:
             keys), ``lambda_observed`` (``touched`` a change, which the enclosureness of the change sequence bounds but
             for a constant: CROWN, Theorem 6.6), ``seconds`` in the kernels and ``moves`` to another join tree.
         """
-        return self._maintained.stats()
+        joins = [node for node in self._below if node.join is not None]
+        counters: dict[str, int] = {}
+        for node in joins:
+            for name, value in node.counters().items():
+                counters[name] = counters.get(name, 0) + value
+        blocks = [node.join for node in joins if node.join is not None]
+        sizes = [node.block.sizes() for node in self._below]
+        return {
+            "state_bytes": sum(used for used, _ in sizes),
+            "capacity_bytes": sum(capacity for _, capacity in sizes),
+            "rows": self._kept.size(),
+            "atom_rows": sum(block.join.registered for block in blocks),
+            "height": max(block.plan.physical.height for block in blocks),
+            "cells": max(1 if block.plan.partition is None else block.plan.partition.cells for block in blocks),
+            **self._work,
+            **counters,
+            "lambda_observed": counters["touched"] / max(1, self._work["changes"]),
+            "seconds": sum(node.seconds for node in self._below),
+            "moves": sum(node.adaptive.moves for node in self._below if node.adaptive is not None),
+        }
 
     def subscribe(self, callback: Callable[[pa.Table], object]) -> Callable[[], None]:
         """Call ``callback(delta)`` after each commit, with an empty table where nothing changed.
@@ -221,12 +287,56 @@ class View:
         return lambda: self._subscribers.remove(callback)
 
     def __repr__(self) -> str:
-        return f"View({self.name!r}, {sum(len(plan.query.atoms) for plan in self._maintained.leaves)} atoms)"
+        return f"View({self.name!r}, {sum(len(join.atoms) for join in self._query.joins)} atoms)"
+
+    @property
+    def _kept(self) -> Node:
+        """What maintains the view.
+
+        Raises:
+            ReadError: The view was dropped.
+        """
+        if self._dropped:
+            msg = f"view {self.name!r} was dropped; create it again to read it"
+            raise ReadError(msg)
+        return self._node
+
+    @property
+    def _access(self) -> Access:
+        """Access to the result as it is now."""
+        return self._kept.access()
+
+    @property
+    def _below(self) -> list[Node]:
+        """The blocks that maintain the view, in topological order."""
+        return self._graph.below(self._kept)
+
+    def _reads_table(self, table: str) -> bool:
+        """Whether the view uses a base table, at any depth."""
+        return any(table.lower() in node.reads for node in self._below)
+
+    def _delta(self, changes: Mapping[Node, Change]) -> pa.Table:
+        """What a commit did to the view."""
+        change = changes.get(self._node)
+        return self.delta_schema.empty_table() if change is None else change.table(self.schema)
+
+    def _note(self, versions: int, events: Mapping[str, int], delta: pa.Table | None) -> None:
+        """Count a commit.
+
+        Args:
+            versions: How many versions it had.
+            events: The events of base tables, by name in lower case.
+            delta: What it did to the view; None without deltas.
+        """
+        self._work["commits"] += versions
+        self._work["changes"] += sum(number for table, number in events.items() if table in self._tables)
+        self._work["delta_rows"] += 0 if delta is None else delta.num_rows
 
     def _callbacks(self) -> tuple[Callable[[pa.Table], object], ...]:
         return tuple(self._subscribers)
 
     def _drop(self) -> None:
-        """Give the state back; reading the view is an error from now on."""
-        self._maintained.drop()
+        """Give the state back that nobody else reads; reading the view is an error from now on."""
+        self._graph.release(self._node, self.name)
+        self._dropped = True
         self._subscribers.clear()

@@ -178,8 +178,9 @@ def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
     if delta.pairs is not None and not (delta.hidden and has_both_signs(delta.versions, np.sign(delta.weights))):
         return _replacements(delta, delta.pairs, schema)
     if delta.pairs is not None and (words := delta.rows.words()) is not None:
-        kept = net_rows(words, np.sign(delta.weights), delta.versions)
-        return _replacements(_filtered(delta, kept), delta.pairs[kept], schema)
+        stays = np.flatnonzero(net_rows(words, np.sign(delta.weights), delta.versions))
+        left = Delta(delta.rows.take(stays), delta.weights[stays], delta.versions[stays])
+        return _replacements(left, delta.pairs[stays], schema)
     copies = np.repeat(np.arange(delta.weights.shape[0]), np.abs(delta.weights))
     rows, signs, versions = delta.rows.take(copies), np.sign(delta.weights)[copies], delta.versions[copies]
     kinds = (signs > 0).astype(np.int8)
@@ -190,11 +191,6 @@ def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
     kept = np.flatnonzero(net_rows(words, signs, versions))
     kept = kept[np.lexsort((signs[kept], versions[kept]))]
     return _table(rows.take(kept), kinds[kept], versions[kept], schema)
-
-
-def _filtered(delta: Delta, kept: npt.NDArray[np.bool_]) -> Delta:
-    """Some of the changes."""
-    return Delta(delta.rows.take(np.flatnonzero(kept)), delta.weights[kept], delta.versions[kept])
 
 
 def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:

@@ -119,6 +119,11 @@ class Delta:
     hidden: bool = False
 
 
+def no_rows(codec: Codec, types: Sequence[SqlType]) -> Rows:
+    """No rows of some types."""
+    return Rows(codec, types, [np.empty(0, np.int64) for _ in types], 0)
+
+
 def stack(parts: Sequence[Rows]) -> Rows:
     """Several batches with equal columns, at least one, as one."""
     first = parts[0]

@@ -38,8 +38,8 @@ class ScanLeaf:
 
     def changes(self, events: Words) -> Delta:
         """Apply events and give what changed; not net."""
-        parts = [self._delta(chunk) for chunk in self.join.maintain(events, emit=True)]
-        return concatenate(parts) if parts else self._nothing()
+        parts = [self.delta_of(chunk) for chunk in self.join.maintain(events, emit=True)]
+        return concatenate(parts) if parts else self.nothing()
 
     def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
         """The rows with their multiplicities, in batches of at most ``capacity`` rows."""
@@ -52,12 +52,14 @@ class ScanLeaf:
             return self.join.size()
         return sum(int(weights.sum()) for _, weights in self.scan(1 << 16))
 
-    def _delta(self, chunk: DeltaChunk) -> Delta:
+    def delta_of(self, chunk: DeltaChunk) -> Delta:
+        """The changed rows of a chunk."""
         lengths = chunk.lengths()
         weights = self._multiplicities(chunk.words) * np.repeat(chunk.signs, lengths)
         return Delta(self.rows(chunk.words), weights, np.repeat(chunk.versions, lengths))
 
-    def _nothing(self) -> Delta:
+    def nothing(self) -> Delta:
+        """No changed rows."""
         nothing = np.empty((self._plan.physical.columns, 0), np.int64)
         return Delta(self.rows(nothing), nothing[0] if nothing.size else np.empty(0, np.int64), np.empty(0, np.int64))
 

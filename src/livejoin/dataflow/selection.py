@@ -18,7 +18,7 @@ from livejoin.query.condition import Measure, holds, table_columns
 from livejoin.query.expression import evaluate, select_each_true
 from livejoin.schema import Table
 from livejoin.sql import simple_measure
-from livejoin.state.codec import NULL_CODE
+from livejoin.state.codec import NULL_CODE, Codec
 from livejoin.words import Words
 
 
@@ -47,6 +47,7 @@ class Selector:
     def __init__(self, query: ConjunctiveQuery, use: TableUse, table: Table) -> None:
         atoms = [(i, atom) for i, atom in enumerate(query.atoms) if atom.table.name == table.name]
         self.table = table.name
+        self._columns = table.columns
         self._keys = {i: [atom.column_of(v) for v in sorted(query.join_variables(i))] for i, atom in atoms}
         self._simple = {i: atom.condition for i, atom in atoms if atom.condition is not None}
         self._others = {i: atom.predicate for i, atom in atoms if atom.predicate and i not in self._simple}
@@ -67,6 +68,14 @@ class Selector:
                 fit BIGINT.
         """
         return Selection(self._masks(rows, words), self._values(rows, words))
+
+    def select_words(self, words: Words, codec: Codec) -> Selection:
+        """As `select`, of rows that are there as words only; they are decoded if an expression is to be evaluated."""
+        if not (self._simple or self._others or self._factors):
+            nothing = pa.nulls(words.shape[1], pa.int8())
+            return self.select(pa.table({"_": nothing}), words)
+        columns = [codec.decode(line, c.type) for line, c in zip(words, self._columns, strict=True)]
+        return self.select(pa.table(columns, names=[c.name for c in self._columns]), words)
 
     def _masks(self, rows: pa.Table, words: Words) -> Words:
         columns = table_columns(rows)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan
-from livejoin.query import ConjunctiveQuery, Output, Product
+from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, Stored
+from livejoin.query import Output, Product
 from livejoin.search.algorithm import Algorithm
 
-Identity: TypeAlias = tuple["str | int | bool | None | Identity", ...]
+Identity: TypeAlias = tuple["str | int | bool | Identity | None", ...]
 """Nested tuples of plain values, whose text is the same in every process."""
 
 
@@ -44,11 +44,8 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
         case First():
             keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
             return ("first", keys, operator.limit, operator.offset, _types(operator.types))
-
-
-def is_live(operator: Scan | Annotated) -> bool:
-    """Whether a join keeps what its deltas need; then it can take the place of one that does not."""
-    return operator.physical.live
+        case Stored():
+            return ("stored",)
 
 
 def _join(leaf: Scan | Annotated, algorithm: Algorithm, adaptive: bool) -> Identity:

@@ -24,6 +24,7 @@ from livejoin.plan.operators import (
     Result,
     ResultKind,
     Scan,
+    Stored,
 )
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.query.relational import Aggregate, Call, Distinct, Join, Project, Relation, SetOperation, TopK
@@ -96,7 +97,7 @@ def _scan(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: 
 
 def _inputs(join: Join, by: Compiler) -> tuple[JoinInput, ...]:
     """The derived relations that a join reads."""
-    return tuple(JoinInput(one.table, lower(one.relation, by, True)) for one in join.inputs)
+    return tuple(JoinInput(one.table, Stored(lower(one.relation, by, True), one.table.name)) for one in join.inputs)
 
 
 def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:

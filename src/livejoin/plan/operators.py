@@ -26,11 +26,11 @@ class JoinInput:
 
     Args:
         table: How the join's atoms see it, see `livejoin.query.relational.Input`.
-        operator: What maintains it.
+        operator: What stores it.
     """
 
     table: Table
-    operator: Operator
+    operator: Stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,25 @@ class First:
     types: tuple[SqlType, ...]
 
 
-Operator: TypeAlias = Scan | Annotated | Compute | Combine | Group | First
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A relation whose rows are kept with stable ids, so that joins can read it; O(rows) state.
+
+    Args:
+        input: The relation.
+        name: What messages call it.
+    """
+
+    input: Operator
+    name: str
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return self.input.types
+
+
+Operator: TypeAlias = Scan | Annotated | Compute | Combine | Group | First | Stored
 
 
 def inputs_of(operator: Operator) -> tuple[Operator, ...]:

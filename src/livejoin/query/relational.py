@@ -210,10 +210,12 @@ class Query:
     Args:
         sql: Its text.
         root: The relation that it gives.
+        reads: Names of the views that the text reads.
     """
 
     sql: str
     root: Relation
+    reads: tuple[str, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:

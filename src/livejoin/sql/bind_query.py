@@ -10,6 +10,7 @@ and those that would change nothing are left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import TokenType, exp
@@ -31,7 +32,7 @@ from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF
 
 
-def bind_query(sql: str, catalog: Catalog) -> Query:
+def bind_query(sql: str, catalog: Catalog, views: Mapping[str, Query] = {}) -> Query:
     """The relational query of a text over the tables of a catalog.
 
     Cost: a few ms; each predicate and each expression is bound by DuckDB, over no rows.

@@ -111,6 +111,10 @@ class DerivedRows:
         words: Words = self.words.reshape(-1, self.stride)[self.live_rows()[0], 1 + column]
         return words
 
+    def value_offset(self, column: int) -> int:
+        """Offset of a column's word in a row."""
+        return 1 + column
+
     def find(self, values: Words) -> Words:
         """Ids of given rows, -1 for those that are not there; as `livejoin.state.table.BaseTable.find`."""
         found = np.empty(values.shape[1], np.int64)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Protocol, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
+from livejoin.dataflow.arrow_delta import change_table
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
@@ -28,13 +28,11 @@ Batches: TypeAlias = Iterator[tuple[Rows, Words]]
 
 
 class Relation(Protocol):
-    """A derived relation as the blocks above it read it.
+    """A derived relation as the blocks above it read it."""
 
-    Attributes:
-        types: The types of its columns.
-    """
-
-    types: tuple[SqlType, ...]
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
 
     def scan(self, capacity: int) -> Batches:
         """The rows with their multiplicities, in batches of at most ``capacity`` rows."""
@@ -73,15 +71,15 @@ class Change(Protocol):
 
 
 class Wanted(Protocol):
-    """What readers want of a block's changes.
+    """What readers want of a block's changes."""
 
-    Attributes:
-        rows: Whether a block above reads them.
-        tables: Whether a view shows them.
-    """
+    @property
+    def rows(self) -> bool:
+        """Whether a block above reads them."""
 
-    rows: bool
-    tables: bool
+    @property
+    def tables(self) -> bool:
+        """Whether a view shows them."""
 
 
 class Block(Protocol):
@@ -145,7 +143,7 @@ class RowChange:
         return int(self._delta.weights.sum())
 
     def is_empty(self) -> bool:
-        return self._delta.weights.shape[0] == 0
+        return self._delta.rows.length == 0
 
     def delta(self) -> Delta:
         return self._delta
@@ -160,8 +158,3 @@ class RowChange:
 def not_stored() -> AssertionError:
     """The error for ids of rows of a relation that has none: a defect of the graph."""
     return AssertionError("the relation is not stored, so that its rows have no ids")
-
-
-def no_words() -> Words:
-    """The words of a block that holds none."""
-    return np.empty(0, np.int64)

@@ -12,7 +12,7 @@ from livejoin.dataflow.arrow_delta import chunk_table, delta_table, is_injective
 from livejoin.dataflow.batches import Delta, concatenate
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted, not_stored
 from livejoin.dataflow.blocks.table_change import TableChange
-from livejoin.dataflow.leaf import AnnotatedLeaf, AnyJoin, ScanLeaf, make_leaf
+from livejoin.dataflow.leaf import ScanLeaf, make_leaf
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.cells.join import CellJoin
@@ -20,7 +20,7 @@ from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.events import TableEvents, view_events
 from livejoin.plan.operators import Annotated, Scan
-from livejoin.schema import Kind
+from livejoin.schema import Kind, Table
 from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
 from livejoin.state.table import BaseTable
@@ -50,7 +50,6 @@ class JoinBlock:
         workers: Workers,
     ) -> None:
         self.plan = plan
-        self.join: AnyJoin
         self._codec = codec
         self._leaf = make_leaf(plan, codec, workers)
         self.join = self._leaf.join
@@ -61,7 +60,7 @@ class JoinBlock:
             _Use(Selector(plan.physical.query, use, _table(plan, use.name, tables)), places.get(use.name))
             for use in plan.physical.tables
         ]
-        self.seen: list[tuple[Selector, TableEvents]] = []  # the events of base tables in the last commit
+        self.seen: list[TableEvents] = []  # the events of base tables in the last commit
         self._injective = isinstance(plan, Scan) and is_injective(plan.physical.query)
 
     @property
@@ -78,7 +77,7 @@ class JoinBlock:
                 if given is None or given.staged.rows.size == 0:
                     continue
                 events = given.events(use.selector)
-                self.seen.append((use.selector, events))
+                self.seen.append(events)
             elif use.place in inputs:
                 events = self._derived(use, inputs[use.place].events())
             else:
@@ -113,7 +112,9 @@ class JoinBlock:
         return self._leaf.size()
 
     def access(self) -> Access:
-        named = {one.table.name.lower(): given.stored() for one, given in zip(self.plan.inputs, self._inputs, strict=True)}
+        named = {
+            one.table.name.lower(): given.stored() for one, given in zip(self.plan.inputs, self._inputs, strict=True)
+        }
         return self._leaf.access({**self._tables, **named})
 
     def finish(self) -> None:
@@ -191,7 +192,8 @@ class ResultChange:
         return not any(chunk.rows for chunk, _ in self._pieces)
 
     def delta(self) -> Delta:
-        return concatenate([self._leaf.delta_of(chunk) for chunk, _ in self._pieces])
+        parts = [self._leaf.delta_of(chunk) for chunk, _ in self._pieces]
+        return concatenate(parts) if parts else self._leaf.nothing()
 
     def table(self, schema: pa.Schema) -> pa.Table:
         pieces = [(chunk, table) for chunk, table in self._pieces if table is not None]
@@ -216,7 +218,8 @@ class _Use:
         self.place = place
 
 
-def _table(plan: Scan | Annotated, name: str, tables: Mapping[str, BaseTable]):  # noqa: ANN202
+def _table(plan: Scan | Annotated, name: str, tables: Mapping[str, BaseTable]) -> Table:
+    """The table of a name as the join's atoms see it."""
     declared = {one.table.name: one.table for one in plan.inputs}
     return declared[name] if name in declared else tables[name.lower()].table
 

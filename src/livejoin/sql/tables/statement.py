@@ -45,6 +45,7 @@ class DropView:
 
     name: str
     if_exists: bool = False
+    cascade: bool = False
 
 
 Statement = CreateTable | CreateView | DropTable | DropView

@@ -1,4 +1,4 @@
-"""Adaptive plans: a view that moves to another join tree when the stream has changed enough.
+"""Adaptive plans: a join that moves to another tree when the stream has changed enough.
 
 The planner's choice rests on figures of the stream: how many changes each table has, how many rows, how many distinct
 keys. They are taken from the changes themselves, period by period. At the end of a period every tree that some period
@@ -19,21 +19,21 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livejoin.database.observe import observe_tables
+from livejoin.dataflow.observe import observe_tables
 from livejoin.families.events import TableEvents
-from livejoin.families.program import Program
 from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
-from livejoin.plan.operators import Operator, digest, has_store
-from livejoin.plan.query_plan import plan_query
+from livejoin.plan.operators import Annotated, Scan
+from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Figure, Statistics, TableStatistics
+from livejoin.state.table import BaseTable
 
 if TYPE_CHECKING:
-    from livejoin.database.maintained import Maintained
+    from livejoin.dataflow.node import Node
 
 logger = logging.getLogger("livejoin")
 
@@ -49,7 +49,7 @@ _MOST_CANDIDATES = 8
 class _Candidate:
     """A plan that some period would have chosen, what it was chosen by, and the rent paid for not having it."""
 
-    plan: Operator
+    plan: Scan | Annotated
     statistics: Statistics
     rent: float = 0.0
 
@@ -65,10 +65,10 @@ class Surroundings:
         move: Rebuilds the view with a plan that was chosen by some statistics; after an error it is as before.
     """
 
-    plan: Callable[[Statistics], Operator]
+    plan: Callable[[Statistics], Scan | Annotated]
     observe: Callable[[Mapping[str, int]], Statistics]
     rows: Callable[[], float]
-    move: Callable[[Operator, Statistics], None]
+    move: Callable[[Scan | Annotated, Statistics], None]
 
 
 class Adaptive:
@@ -97,26 +97,22 @@ class Adaptive:
         moved = "" if self.moves == 0 else f", {self.moves} times so far"
         return f"The view is adaptive: it moves to another join tree when the stream changes{moved}."
 
-    def note(self, events: Mapping[str, Sequence[TableEvents]], physical: Sequence[Program]) -> None:
+    def note(self, events: Sequence[TableEvents], query: ConjunctiveQuery) -> None:
         """Count the changes of a commit.
 
         Args:
-            events: By table, the events for each join that uses it, in their order.
-            physical: The plans of the joins.
+            events: The events of each table that changes.
+            query: The join's query.
         """
-        self._before = (dict(self._changes), dict(self._passed))
-        for table, parts in events.items():
-            self._changes[table] = self._changes.get(table, 0) + parts[0].rows.shape[0]
-            waiting = iter(parts)
-            for plan in physical:
-                if any(use.name == table for use in plan.tables):
-                    self._note_passing(plan, table, next(waiting))
+        for part in events:
+            self._changes[part.table] = self._changes.get(part.table, 0) + part.rows.shape[0]
+            self._note_passing(query, part)
 
     def forget(self) -> None:
-        """Take back the last `note`: its commit failed."""
+        """Take back what was noted since the last `reconsider`: the commit failed."""
         self._changes, self._passed = self._before
 
-    def reconsider(self, current: Operator) -> None:
+    def reconsider(self, current: Scan | Annotated) -> None:
         """Between two commits: move the view if that has come to be worth it.
 
         Cost: O(1), and at the end of a period that of planning and O(rows log rows) to look at the tables.
@@ -124,23 +120,24 @@ class Adaptive:
         Args:
             current: The plan in use.
         """
+        self._before = (dict(self._changes), dict(self._passed))
         changes = sum(self._changes.values())
         if changes < PERIOD or changes < (rows := self._around.rows()):
             return
         running = self._running()
-        used = predicted_work(current, running)
+        used = _work(current, running)
         if (coarse := _coarse(running)) != self._last:
             plan = self._around.plan(running)
-            self._candidates.setdefault(digest(plan), _Candidate(plan, running))
+            self._candidates.setdefault(plan.physical.digest, _Candidate(plan, running))
             self._last = coarse
         if not self._candidates:
             self._begin_period()
             return
         for candidate in self._candidates.values():
-            candidate.rent = max(0.0, candidate.rent + used - predicted_work(candidate.plan, running))
+            candidate.rent = max(0.0, candidate.rent + used - _work(candidate.plan, running))
         self._begin_period()
         best = max(self._candidates.values(), key=lambda candidate: candidate.rent)
-        works = predicted_work(best.plan, running)
+        works = _work(best.plan, running)
         if best.rent > LOAD * rows and used >= MARGIN * works:
             self._move(
                 current, best, f"{changes:,} changes ({_shares(running)}): {used:,.0f} visits against {works:,.0f}"
@@ -152,8 +149,8 @@ class Adaptive:
         self._changes, self._passed = {}, {}
         self._before = ({}, {})
 
-    def _move(self, current: Operator, best: _Candidate, why: str) -> None:
-        route = f"from {tree_lines(current)} to {tree_lines(best.plan)} after {why}"
+    def _move(self, current: Scan | Annotated, best: _Candidate, why: str) -> None:
+        route = f"from {tree_lines(_alone(current))} to {tree_lines(_alone(best.plan))} after {why}"
         begin = time.perf_counter()
         self._candidates.clear()
         try:
@@ -164,14 +161,14 @@ class Adaptive:
         self.moves += 1
         logger.info("view %r moved %s; rebuilt in %.3f s", self._name, route, time.perf_counter() - begin)
 
-    def _note_passing(self, plan: Program, table: str, part: TableEvents) -> None:
+    def _note_passing(self, query: ConjunctiveQuery, part: TableEvents) -> None:
         """How many insertions each predicate of a join lets through; a NULL key does not pass either."""
-        for position, atom in enumerate(plan.query.atoms):
-            if atom.table.name == table and atom.predicate is not None:
+        for position, atom in enumerate(query.atoms):
+            if atom.table.name == part.table and atom.predicate is not None:
                 masks = part.masks[part.weights > 0]
-                seen, passed = self._passed.get((table, atom.predicate), (0, 0))
+                seen, passed = self._passed.get((part.table, atom.predicate), (0, 0))
                 now = int(np.count_nonzero((masks >> position) & 1))
-                self._passed[table, atom.predicate] = (seen + masks.shape[0], passed + now)
+                self._passed[part.table, atom.predicate] = (seen + masks.shape[0], passed + now)
 
     def _running(self) -> Statistics:
         """The figures of this period, over what was given."""
@@ -185,6 +182,16 @@ class Adaptive:
             changes = Figure(self._changes.get(seen.table, 0), "observed")
             tables.append(TableStatistics(seen.table, changes, seen.rows, seen.distinct, passing))
         return Statistics(tuple(tables)).over(self._given)
+
+
+def _alone(plan: Scan | Annotated) -> Scan | Annotated:
+    """A join without what maintains the relations that it reads."""
+    return replace(plan, inputs=())
+
+
+def _work(plan: Scan | Annotated, statistics: Statistics) -> float:
+    """Visits that a join alone is expected to make."""
+    return predicted_work(_alone(plan), statistics)
 
 
 def _coarse(statistics: Statistics) -> tuple[object, ...]:
@@ -210,33 +217,38 @@ def _shares(statistics: Statistics) -> str:
     return ", ".join(f"{table.table}: {table.changes.value:,.0f}" for table in statistics.tables if table.changes.value)
 
 
-def adaptive_plan(view: Maintained, given: Statistics) -> Adaptive:
-    """What moves a view, whose plan was chosen by some statistics."""
+def surroundings(
+    node: Node, tables: Mapping[str, BaseTable], replan: Callable[[Scan | Annotated, Statistics], Scan | Annotated]
+) -> Surroundings:
+    """What the rule needs to know of a join; of derived relations it sees that rows of theirs are loaded, no more.
 
-    def rows() -> float:
-        """A base row is loaded once for every atom over its table; stores load the rows of the joins."""
-        atoms = [atom for plan in view.leaves for atom in plan.query.atoms]
-        stored = sum(leaf.join.size() for leaf in view.flow.leaves) if has_store(view.plan) else 0
-        return stored + sum(view.tables[atom.table.name.lower()].rows for atom in atoms)
-
+    Args:
+        node: The join's node.
+        tables: The base tables by name in lower case.
+        replan: Gives the plan of a join for other statistics.
+    """
     seen: dict[str, TableStatistics] = {}
     stale: dict[str, int] = {}
+
+    def leaf() -> Scan | Annotated:
+        assert isinstance(node.plan, (Scan, Annotated))
+        return node.plan
+
+    def rows() -> float:
+        """A row is loaded once for every atom over its table."""
+        names = (atom.table.name.lower() for atom in leaf().physical.query.atoms)
+        bases = sum(tables[name].rows for name in names if name in node.reads)
+        return bases + sum(one.size() for one in node.inputs)
 
     def observe(changes: Mapping[str, int]) -> Statistics:
         """Tables are looked at again when a quarter of their rows may be others."""
         for name, number in changes.items():
             stale[name] = stale.get(name, 0) + number
-        bases = {atom.table.name: view.tables[atom.table.name.lower()] for q in view.query.joins for atom in q.atoms}
+        bases = {tables[name].table.name: tables[name] for name in node.reads}
         looked = [name for name, base in bases.items() if name not in seen or 4 * stale.get(name, 0) > base.rows]
-        for table in observe_tables({name.lower(): bases[name] for name in looked}, view.query.joins).tables:
+        for table in observe_tables({name.lower(): bases[name] for name in looked}, [leaf().physical.query]).tables:
             seen[table.table] = table
             stale[table.table] = 0
-        return Statistics(tuple(seen[name] for name in bases))
+        return Statistics(tuple(seen[name] for name in bases if name in seen))
 
-    around = Surroundings(
-        plan=lambda known: plan_query(view.query, known, view.deltas, view.algorithm, view.workers.threads),
-        observe=observe,
-        rows=rows,
-        move=view.move,
-    )
-    return Adaptive(view.name, around, given)
+    return Surroundings(plan=lambda known: replan(leaf(), known), observe=observe, rows=rows, move=node.move)

@@ -1,0 +1,54 @@
+"""Expressions over the rows of a relation, for those that a condition is true for; nothing is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from livejoin.dataflow.batches import Delta
+from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
+from livejoin.dataflow.blocks.stateless import Stateless
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.compute import compute, kept_rows
+from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.reading.compute_access import ComputeAccess
+from livejoin.plan.operators import Compute
+from livejoin.plan.replaced_by import replaced_by
+from livejoin.state.codec import Codec
+
+
+class ComputeBlock(Stateless):
+    """A projection; as `livejoin.dataflow.blocks.block.Block`.
+
+    Args:
+        plan: Its plan.
+        below: The relation.
+        codec: The database's codec.
+    """
+
+    def __init__(self, plan: Compute, below: Relation, codec: Codec) -> None:
+        self._plan = plan
+        self._below = below
+        self._codec = codec
+        self._hides = replaced_by(plan.input) is not None and replaced_by(plan) is None
+
+    def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
+        if not (wanted.rows or wanted.tables):
+            return None
+        delta = inputs[0].delta()
+        rows, kept = compute(self._plan, delta.rows)
+        pairs = None if delta.pairs is None else delta.pairs[kept]
+        hidden = delta.hidden or self._hides
+        return RowChange(Delta(rows, delta.weights[kept], delta.versions[kept], pairs, hidden))
+
+    def scan(self, capacity: int) -> Batches:
+        for rows, weights in self._below.scan(capacity):
+            computed, kept = compute(self._plan, rows)
+            yield computed, weights[kept]
+
+    def size(self) -> int | float:
+        if self._plan.predicate is None:
+            return self._below.size()
+        return sum(int(weights[kept_rows(self._plan, rows)].sum()) for rows, weights in self._below.scan(1 << 16))
+
+    def access(self) -> Access:
+        return ComputeAccess(self._plan, self._codec, self._below.access(), self._below.scan)

@@ -1,0 +1,79 @@
+"""A store of rows, groups or an order over other relations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from livejoin.dataflow.batches import Delta, no_rows
+from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.reading.store_access import store_access
+from livejoin.dataflow.stores.store import make_store, used_words
+from livejoin.plan.operators import Combine, First, Group
+from livejoin.schema import Kind
+from livejoin.state.codec import Codec
+from livejoin.words import Words
+
+_BATCH = 1 << 16  # rows that are loaded at a time
+
+
+class StoreBlock:
+    """A store; mutable. As `livejoin.dataflow.blocks.block.Block`.
+
+    Args:
+        plan: Its plan.
+        inputs: The relations that it reads; one may stand there several times.
+        codec: The database's codec.
+    """
+
+    def __init__(self, plan: Combine | Group | First, inputs: Sequence[Relation], codec: Codec) -> None:
+        self._store = make_store(plan, codec)
+        self._inputs = inputs
+        self._codec = codec
+
+    def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
+        return RowChange(self._store.maintain([self._given(place, inputs) for place in range(len(self._inputs))]))
+
+    def fill(self) -> None:
+        for side, one in enumerate(self._inputs):
+            for rows, weights in one.scan(_BATCH):
+                self._store.load(side, Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
+
+    def scan(self, capacity: int) -> Batches:
+        return self._store.scan(capacity)
+
+    def size(self) -> int | float:
+        return self._store.count()
+
+    def access(self) -> Access:
+        return store_access(self._store)
+
+    def finish(self) -> None:
+        pass
+
+    def used_words(self, kind: Kind) -> list[Words]:
+        return [used_words(self._store, kind)]
+
+    def arrays(self) -> dict[str, Words]:
+        return self._store.arrays()
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        self._store.restore(arrays)
+
+    def sizes(self) -> tuple[int, int]:
+        stored = sum(words.nbytes for words in self._store.arrays().values())
+        return stored, stored
+
+    def _check(self) -> None:
+        self._store._check()
+
+    def _given(self, place: int, inputs: Mapping[int, Change]) -> Delta:
+        """The changes of an input, none if it did not change."""
+        if place in inputs:
+            return inputs[place].delta()
+        nothing = np.empty(0, np.int64)
+        types = self._inputs[place].types
+        return Delta(no_rows(self._codec, types), nothing, nothing)

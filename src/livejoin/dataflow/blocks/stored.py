@@ -1,0 +1,114 @@
+"""A relation whose rows are stored with stable ids, so that a join can read it as it reads a base table.
+
+Law: a row has one id from its coming to its going, equal rows have one, and a row that comes in the commit in which
+another one goes has another id. State: O(rows of the relation), which may be far more than the base rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.reading.access import Access
+from livejoin.schema import Kind
+from livejoin.state.codec import Codec
+from livejoin.state.derived_rows import DerivedEvents, DerivedRows
+from livejoin.words import Words
+
+_BATCH = 1 << 16  # rows that are loaded at a time
+
+
+class StoredBlock:
+    """A stored relation; mutable. As `livejoin.dataflow.blocks.block.Block`.
+
+    Args:
+        below: The relation; it has at least one column, none of lists.
+        name: What messages call it.
+        codec: The database's codec.
+    """
+
+    def __init__(self, below: Relation, name: str, codec: Codec) -> None:
+        self.rows = DerivedRows(len(below.types), name)
+        self._below = below
+        self._codec = codec
+
+    def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
+        return StoredChange(self._apply(inputs[0].delta()))
+
+    def fill(self) -> None:
+        for rows, weights in self._below.scan(_BATCH):
+            self._apply(Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
+            self.rows.finish()
+
+    def scan(self, capacity: int) -> Batches:
+        ids, weights = self.rows.live_rows()
+        for begin in range(0, ids.shape[0], capacity):
+            chosen = ids[begin : begin + capacity]
+            columns = list(self.rows.values_of(chosen))
+            yield Rows(self._codec, self._below.types, columns, chosen.shape[0]), weights[begin : begin + capacity]
+
+    def size(self) -> int | float:
+        return self.rows.total
+
+    def access(self) -> Access:
+        return self._below.access()
+
+    def finish(self) -> None:
+        self.rows.finish()
+
+    def used_words(self, kind: Kind) -> list[Words]:
+        columns = [i for i, type_ in enumerate(self._below.types) if type_.kind == kind]
+        return [self.rows.column_words(column) for column in columns]
+
+    def arrays(self) -> dict[str, Words]:
+        return self.rows.arrays()
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        self.rows.restore(arrays)
+
+    def sizes(self) -> tuple[int, int]:
+        return self.rows.nbytes, self.rows.nbytes
+
+    def _check(self) -> None:
+        self.rows._check()
+
+    def _apply(self, delta: Delta) -> DerivedEvents:
+        values = delta.rows.matrix(range(len(self._below.types)))
+        weights, versions = np.ascontiguousarray(delta.weights), np.ascontiguousarray(delta.versions)
+        return self.rows.apply(values, weights, versions)
+
+
+class StoredChange:
+    """Changes of a stored relation, for the joins that read it.
+
+    Args:
+        events: The changed rows by their ids.
+    """
+
+    def __init__(self, events: DerivedEvents) -> None:
+        self._events = events
+
+    def growth(self) -> int:
+        return int(self._events.weights.sum())
+
+    def is_empty(self) -> bool:
+        return not self._events.rows.size
+
+    def delta(self) -> Delta:
+        raise by_id_only()
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        raise by_id_only()
+
+    def events(self) -> DerivedEvents:
+        return self._events
+
+
+def by_id_only() -> AssertionError:
+    """The error for values of a stored relation's changes, which only joins read: a defect of the graph."""
+    return AssertionError("joins alone read a stored relation, by the ids of its rows")

@@ -1,0 +1,236 @@
+"""One graph of blocks for all views of a database.
+
+The nodes stand in topological order: a block is made after those that it reads. A commit goes through them once, and a
+block runs only if a relation that it reads changed. Equal blocks over equal inputs are one (`livejoin.plan.identity`),
+so that two views, two WITH references or a view and its reader share what they have in common. What a join reads of
+derived relations is stored with stable ids.
+
+Laws: after `apply` and `finish` every relation is its query over the tables as they are; after `undo` it is what it was
+before the commit, for a block that the commit had reached is thrown away and loaded anew when it is needed next, and so
+is one that knows ids of rows of such a block.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from livejoin.dataflow.adaptive import Adaptive, surroundings
+from livejoin.dataflow.blocks.block import Block, Change
+from livejoin.dataflow.blocks.compute import ComputeBlock
+from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.blocks.store import StoreBlock
+from livejoin.dataflow.blocks.stored import StoredBlock
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.blocks.union import UnionBlock
+from livejoin.dataflow.node import Node
+from livejoin.dataflow.selection import Selection, Selector
+from livejoin.families.cells.workers import Workers
+from livejoin.plan.identity import identity
+from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, Stored, inputs_of
+from livejoin.plan.query_plan import plan_join
+from livejoin.search.algorithm import Algorithm
+from livejoin.search.statistics import Statistics
+from livejoin.state.codec import Codec
+from livejoin.state.table import BaseTable
+from livejoin.words import Words
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How the joins of a query are maintained.
+
+    Args:
+        algorithm: What was asked to maintain them.
+        adaptive: Whether they may move to other plans.
+        statistics: What their plans were chosen by.
+        view: The view that the query is of; what moves a join calls it so.
+    """
+
+    algorithm: Algorithm
+    adaptive: bool
+    statistics: Statistics
+    view: str = ""
+
+
+class Graph:
+    """All blocks of a database; mutable.
+
+    Args:
+        tables: The base tables by name in lower case.
+        codec: The database's codec.
+        workers: The database's threads.
+
+    Attributes:
+        nodes: The nodes in topological order.
+        codec: The database's codec.
+    """
+
+    def __init__(self, tables: Mapping[str, BaseTable], codec: Codec, workers: Workers) -> None:
+        self.nodes: list[Node] = []
+        self._tables = tables
+        self.codec = codec
+        self._workers = workers
+        self._known: dict[Hashable, Node] = {}
+        self._reached: list[Node] = []
+
+    @property
+    def threads(self) -> int:
+        """The database's threads."""
+        return self._workers.threads
+
+    def add(self, plan: Operator, choices: Choices) -> Node:
+        """The node of an operator: one that is there if it is equal, else a new one without a state.
+
+        Args:
+            plan: The operator, with all below it.
+            choices: How its joins are maintained.
+        """
+        inputs = [self.add(one, choices) for one in inputs_of(plan)]
+        said = identity(plan, choices.algorithm, choices.adaptive)
+        live = not isinstance(plan, (Scan, Annotated)) or plan.physical.live
+        for key in ((said, True, *inputs), (said, live, *inputs)):
+            if (known := self._known.get(key)) is not None:
+                return known
+        text = repr((said, live, *(one.digest for one in inputs)))
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        replan = partial(self._replanned, choices.algorithm)
+        node = Node(digest, plan, inputs, self._block, replan, choices.statistics)
+        for one in inputs:
+            one.readers.append(node)
+        if choices.adaptive and isinstance(plan, (Scan, Annotated)):
+            node.adaptive = Adaptive(choices.view, surroundings(node, self._tables, replan), choices.statistics)
+        self._known[key] = node
+        self.nodes.append(node)
+        return node
+
+    def show(self, node: Node, view: str, deltas: bool) -> None:
+        """Let a node be a view."""
+        node.shown_by[view] = deltas
+
+    def release(self, node: Node, view: str | None = None) -> None:
+        """Let a view that a node was go, and every block that nobody reads any more.
+
+        Args:
+            node: The node.
+            view: The view; None for a node that was made for a view that then could not be.
+        """
+        node.shown_by.pop(view or "", None)
+        if node.readers or node.shown_by or node not in self.nodes:
+            return
+        self.nodes.remove(node)
+        self._known = {key: known for key, known in self._known.items() if known is not node}
+        for one in node.inputs:
+            one.readers.remove(node)
+        for one in dict.fromkeys(node.inputs):
+            self.release(one)
+
+    def below(self, node: Node) -> list[Node]:
+        """A node and all that it reads, at any depth, in topological order."""
+        found: set[Node] = set()
+
+        def collect(one: Node) -> None:
+            if one not in found:
+                found.add(one)
+                for other in one.inputs:
+                    collect(other)
+
+        collect(node)
+        return [one for one in self.nodes if one in found]
+
+    def prepare(self) -> None:
+        """Before the tables of a commit are staged: load what a failed commit left without a state, move what moves."""
+        self._reached = []
+        for node in self.nodes:
+            if not node.is_loaded:
+                node.load()
+            if node.adaptive is not None:
+                assert isinstance(node.plan, (Scan, Annotated))
+                node.adaptive.reconsider(node.plan)
+
+    def select(self, table: str, rows: pa.Table, words: Words) -> dict[Selector, Selection]:
+        """What each join that reads a table has to know of changed rows.
+
+        Args:
+            table: The table, in lower case.
+            rows: The rows.
+            words: Their words.
+
+        Raises:
+            ExpressionError: DuckDB cannot evaluate a predicate or a factor on some row.
+        """
+        return {selector: selector.select(rows, words) for selector in self._selectors(table)}
+
+    def apply(self, tables: Mapping[str, TableChange]) -> dict[Node, Change]:
+        """Bring staged changes of base tables into all blocks; what changed, of those that were asked.
+
+        Args:
+            tables: The changes by the tables' names in lower case.
+        """
+        changes: dict[Node, Change] = {}
+        disturbed: set[Node] = set()
+        for node in self.nodes:
+            inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
+            if inputs or any(name in tables for name in node.reads):
+                self._reached.append(node)
+                disturbed.add(node)
+                change = node.apply(tables, inputs)
+                if change is not None and not change.is_empty():
+                    changes[node] = change
+            elif any(one in disturbed for one in node.inputs):
+                disturbed.add(node)
+                node.disturbed()
+        return changes
+
+    def finish(self) -> None:
+        """End a commit for good."""
+        for node in self._reached:
+            node.block.finish()
+        self._reached = []
+
+    def undo(self) -> None:
+        """Take back the last `apply`, whole or begun."""
+        lost = set(self._reached)
+        for node in self.nodes:
+            if node in lost or (node.knows_ids and any(one in lost for one in node.inputs)):
+                lost.add(node)
+                node.forget()
+        self._reached = []
+
+    def _selectors(self, table: str) -> Iterator[Selector]:
+        for node in self.nodes:
+            if table in node.reads and (join := node.join) is not None:
+                yield from (selector for selector in join.selectors if selector.table.lower() == table)
+
+    def _replanned(self, algorithm: Algorithm, leaf: Scan | Annotated, statistics: Statistics) -> Scan | Annotated:
+        """A join with the plan that other statistics give it."""
+        return plan_join(leaf, statistics, leaf.physical.live, algorithm, self.threads)
+
+    def _block(self, node: Node) -> Block:
+        """An empty block for a node."""
+        plan = node.plan
+        match plan:
+            case Scan() | Annotated():
+                return JoinBlock(plan, self._tables, node.inputs, self.codec, self._workers)
+            case Compute():
+                return ComputeBlock(plan, node.inputs[0], self.codec)
+            case Combine() if plan.kind == "union" and plan.all:
+                return UnionBlock(node.inputs)
+            case Combine() | Group() | First():
+                return StoreBlock(plan, node.inputs, self.codec)
+            case Stored():
+                return StoredBlock(node.inputs[0], plan.name, self.codec)
+
+    def _check(self) -> None:
+        """Assert all invariants; for tests."""
+        seen: set[Node] = set()
+        for node in self.nodes:
+            assert all(one in seen for one in node.inputs), "a block stands after those that it reads"
+            assert node.readers or node.shown_by, "every block has a reader"
+            assert len(node.readers) == sum(other.inputs.count(node) for other in self.nodes), "readers"
+            seen.add(node)
+            node._check()

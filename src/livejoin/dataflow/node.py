@@ -1,0 +1,235 @@
+"""A block among the others of the graph: whom it reads, who reads it, and whether its state is there.
+
+Law: between two commits the state is that of the block's query over the relations below as they are, or there is none,
+and then it is loaded from them when it is needed next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from livejoin.dataflow.adaptive import Adaptive
+from livejoin.dataflow.blocks.block import Batches, Block, Change
+from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.blocks.stored import StoredBlock
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.reading.access import Access
+from livejoin.plan.operators import Annotated, Operator, Scan, Stored
+from livejoin.schema import SqlType
+from livejoin.search.statistics import Statistics
+from livejoin.state.derived_rows import DerivedRows
+from livejoin.words import Words
+
+Make: TypeAlias = Callable[["Node"], Block]
+Replan: TypeAlias = Callable[[Scan | Annotated, Statistics], Scan | Annotated]
+
+
+class Node:
+    """A block and its place; mutable. To the blocks above it is the `livejoin.dataflow.blocks.block.Relation`.
+
+    Args:
+        digest: A fingerprint of what it maintains, the same in every process.
+        plan: Its operator.
+        inputs: The nodes that it reads.
+        make: Makes its block, empty.
+        replan: Gives the plan of a join for other statistics.
+        statistics: What the plan of a join was chosen by.
+
+    Attributes:
+        readers: The nodes that read it, each as often as it does.
+        shown_by: Names of the views that it is, and whether they want deltas.
+        version: Of the state: another one where the rows, or the order in which they are read, may have changed.
+        seconds: Spent in applying changes.
+        adaptive: What moves its join to other plans, if it may.
+        reads: The base tables that it reads itself, by name in lower case.
+    """
+
+    def __init__(
+        self,
+        digest: str,
+        plan: Operator,
+        inputs: Sequence[Node],
+        make: Make,
+        replan: Replan,
+        statistics: Statistics,
+    ) -> None:
+        self.digest = digest
+        self.plan = plan
+        self.inputs = tuple(inputs)
+        self.readers: list[Node] = []
+        self.shown_by: dict[str, bool] = {}
+        self.statistics = statistics
+        self.version = 0
+        self.seconds = 0.0
+        self.adaptive: Adaptive | None = None
+        self._make = make
+        self._replan = replan
+        self._block: Block | None = None
+        self._size: int | None = None  # of the relation, where it is known
+        self._access: Access | None = None  # to the relation as it is
+        self._earlier: dict[str, int] = {}  # counters of plans that it moved away from
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return self.plan.types
+
+    @property
+    def layout(self) -> str:
+        """A fingerprint of how the state is laid out: states of equal nodes with equal layouts are interchangeable."""
+        if not isinstance(self.plan, (Scan, Annotated)):
+            return ""
+        split = "" if self.plan.partition is None else f" {self.plan.partition}"
+        return f"{self.plan.physical.digest}{split}"
+
+    @property
+    def rows(self) -> bool:
+        """Whether a block above reads the changes."""
+        return bool(self.readers)
+
+    @property
+    def tables(self) -> bool:
+        """Whether a view shows the changes."""
+        return any(self.shown_by.values())
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The base tables that it reads itself, by name in lower case."""
+        if not isinstance(self.plan, (Scan, Annotated)):
+            return ()
+        derived = {one.table.name for one in self.plan.inputs}
+        return tuple(use.name.lower() for use in self.plan.physical.tables if use.name not in derived)
+
+    @property
+    def knows_ids(self) -> bool:
+        """Whether its state names rows of its inputs by their ids."""
+        return any(isinstance(one.plan, Stored) for one in self.inputs)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the state is there."""
+        return self._block is not None
+
+    @property
+    def block(self) -> Block:
+        """The block, loaded if a failed commit left none; not for the first time inside a commit."""
+        return self._block or self.load()
+
+    @property
+    def join(self) -> JoinBlock | None:
+        """The block, if it is a join."""
+        return self.block if isinstance(self.block, JoinBlock) else None
+
+    def load(self) -> Block:
+        """Make the block and load it from the relations below.
+
+        Cost: of a join O(base rows) (CROWN, Theorem 6.11), of stores O(rows of the relation below).
+        """
+        for one in self.inputs:
+            _ = one.block
+        self._disturb()
+        self._size = None
+        block = self._make(self)
+        block.fill()
+        self._block = block
+        return block
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of an equal node with the same layout; its inputs have theirs."""
+        self._block = self._make(self)
+        self._block.restore(arrays)
+
+    def plan_anew(self, statistics: Statistics) -> None:
+        """Give a join that is not loaded the plan that other statistics give it."""
+        if isinstance(self.plan, (Scan, Annotated)):
+            self.plan, self.statistics = self._replan(self.plan, statistics), statistics
+
+    def forget(self) -> None:
+        """Let the state go; it is loaded when it is needed next."""
+        self._block = None
+        self._size = None
+        self._disturb()
+        if self.adaptive is not None:
+            self.adaptive.forget()
+
+    def apply(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> Change | None:
+        """Apply what a commit does to the relations below; what changed, None if nobody asks."""
+        begin = time.perf_counter()
+        before, self._size = self._size, None
+        self._access = None
+        self.version += 1
+        change = self.block.changes(tables, inputs, self)
+        if before is not None and change is not None:
+            self._size = before + change.growth()
+        self.seconds += time.perf_counter() - begin
+        if self.adaptive is not None and (join := self.join) is not None:
+            self.adaptive.note(join.seen, join.plan.physical.query)
+        return change
+
+    def disturbed(self) -> None:
+        """What is read through to a relation below has changed its order, though not its rows."""
+        self._disturb()
+
+    def move(self, plan: Scan | Annotated, statistics: Statistics) -> None:
+        """Go on with another plan for the same join, between two commits; as it was if that fails."""
+        join = self.join
+        assert join is not None
+        before = (self.plan, self.statistics, self._block)
+        done = join.join.counters()
+        self.plan, self.statistics = plan, statistics
+        try:
+            self.load()
+        except BaseException:
+            self.plan, self.statistics, self._block = before
+            raise
+        now = self.join
+        assert now is not None
+        loaded = now.join.counters()
+        self._earlier = {name: self._earlier.get(name, 0) + done[name] - loaded[name] for name in done}
+
+    def counters(self) -> dict[str, int]:
+        """Work done so far by the join; nothing of other blocks."""
+        join = self.join
+        if join is None:
+            return {}
+        return {name: value + self._earlier.get(name, 0) for name, value in join.join.counters().items()}
+
+    def scan(self, capacity: int) -> Batches:
+        """As `Relation.scan`."""
+        return self.block.scan(capacity)
+
+    def size(self) -> int | float:
+        """As `Relation.size`.
+
+        Cost: O(1) if it was asked since the last change, or since deltas are enumerated; else as of the block.
+        """
+        if self._size is None:
+            size = self.block.size()
+            if isinstance(size, float):
+                return size
+            self._size = size
+        return self._size
+
+    def access(self) -> Access:
+        """As `Relation.access`."""
+        if self._access is None:
+            self._access = self.block.access()
+        return self._access
+
+    def stored(self) -> DerivedRows:
+        """As `Relation.stored`."""
+        block = self.block
+        assert isinstance(block, StoredBlock)
+        return block.rows
+
+    def _disturb(self) -> None:
+        self._access = None
+        self.version += 1
+
+    def _check(self) -> None:
+        """Assert all invariants of the state; for tests."""
+        if self._block is not None:
+            assert self._size is None or self._size == self._block.size(), "the size that deltas keep up to date"
+            self._block._check()
