@@ -16,18 +16,22 @@ import pyarrow as pa
 
 from benchmarks import recompute
 from benchmarks.stream import EdgeStream
-from livejoin.dataflow.flow import Flow
-from livejoin.dataflow.selection import Selector
+from livejoin.dataflow.blocks.block import Change
+from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.graph import Choices, Graph
+from livejoin.dataflow.node import Node
+from livejoin.dataflow.repeated import repeated
 from livejoin.families.cells.workers import Workers
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.warm import ready
-from livejoin.plan.operators import has_store, leaves
+from livejoin.plan.operators import has_store
 from livejoin.plan.query_plan import plan_query
 from livejoin.schema import Catalog, Column, SqlType, Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query
 from livejoin.state.codec import Codec
+from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
 
@@ -100,9 +104,12 @@ class Maintained:
         ready()
         plan = plan_query(query, Statistics(), deltas, algorithm)
         self.stored = has_store(plan)
-        self.flow = Flow(plan, query.schema, Codec(), deltas, Workers(1))
-        joins = [leaf.physical for leaf in leaves(plan)]
-        self._selectors = [Selector(join.query, join.tables[0], edges) for join in joins]
+        self.graph = Graph({"g": BaseTable(edges)}, Codec(), Workers(1))
+        self._root = self.graph.add(plan, Choices(algorithm, False, Statistics()))
+        self.graph.show(self._root, "view", deltas)
+        self._root.load()
+        self._schema = query.schema
+        self._joins = [(node, node.join) for node in self.graph.nodes if node.join is not None]
         self._numbered = numbered
 
     def update(self) -> Run:
@@ -110,7 +117,7 @@ class Maintained:
         seconds = 0.0
         for matrices in self._batches():
             start = time.process_time()
-            self.flow.apply(matrices)
+            self._apply(matrices)
             seconds += time.process_time() - start
         return Run(seconds, 0, recompute.NOTHING)
 
@@ -120,22 +127,22 @@ class Maintained:
         taken = []
         for number, matrices in enumerate(self._batches()):
             if (number + 1) * self._numbered.step <= before:
-                self.flow.apply(matrices)
+                self._apply(matrices)
                 continue
             for i in range(matrices[0].shape[1]):
                 single = [np.ascontiguousarray(matrix[:, i : i + 1]) for matrix in matrices]
                 start = time.thread_time_ns()
-                self.flow.apply(single)
+                self._apply(single)
                 taken.append((time.thread_time_ns() - start) / 1e9)
         return taken
 
     def write_deltas(self) -> Run:
         """Apply the stream and write all deltas into buffers; of a query that is one join."""
         seconds, rows = 0.0, 0
-        (leaf,) = self.flow.leaves
+        ((_, block),) = self._joins
         for (events,) in self._batches():
             start = time.process_time()
-            rows += sum(chunk.rows for chunk in leaf.join.maintain(events, emit=True))
+            rows += sum(chunk.rows for chunk in block.join.maintain(events, emit=True))
             seconds += time.process_time() - start
         return Run(seconds, rows, recompute.NOTHING)
 
@@ -145,9 +152,11 @@ class Maintained:
         with recompute.connect() as connection:
             for matrices in self._batches():
                 start = time.process_time()
-                delta = self.flow.apply(matrices)
+                change = self._apply(matrices)
+                delta = None if change is None else change.table(self._schema)
                 seconds += time.process_time() - start
-                assert delta is not None
+                if delta is None:
+                    continue
                 rows += delta.num_rows
                 total += recompute.of_delta(connection, delta)
         return Run(seconds, rows, total)
@@ -155,11 +164,42 @@ class Maintained:
     @property
     def atom_rows(self) -> int:
         """Atom rows in the state."""
-        return sum(leaf.join.registered for leaf in self.flow.leaves)
+        return sum(block.join.registered for _, block in self._joins)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes that the blocks hold."""
+        return sum(node.block.sizes()[0] for node in self.graph.nodes)
+
+    def counters(self) -> dict[str, int]:
+        """Work done by the joins."""
+        total: dict[str, int] = {}
+        for node, _ in self._joins:
+            for name, value in node.counters().items():
+                total[name] = total.get(name, 0) + value
+        return total
 
     def result(self) -> recompute.Fingerprint:
         """The fingerprint of the result, which is enumerated."""
-        return recompute.of_result(batch for table in self.flow.scan(1 << 16) for batch in table.to_batches())
+        return recompute.of_result(batch for table in self._tables() for batch in table.to_batches())
+
+    def _tables(self) -> Iterator[pa.Table]:
+        for rows, weights in self._root.scan(1 << 16):
+            columns = [rows.arrow(i) for i in range(len(rows.types))]
+            yield from repeated(pa.table(columns, schema=self._schema), weights, 1 << 16)
+
+    def _apply(self, matrices: list[Words]) -> Change | None:
+        """Bring the events of each join through the graph; what changed at the root."""
+        events = dict(zip((node for node, _ in self._joins), matrices, strict=True))
+        changes: dict[Node, Change] = {}
+        for node in self.graph.nodes:
+            if isinstance(node.block, JoinBlock):
+                change = node.block.apply(events[node], node)
+            else:
+                change = node.apply({}, {i: changes[one] for i, one in enumerate(node.inputs) if one in changes})
+            if change is not None and not change.is_empty():
+                changes[node] = change
+        return changes.get(self._root)
 
     def _batches(self) -> Iterator[list[Words]]:
         """The events of each leaf, a batch at a time, evictions before the insertions that cause them."""
@@ -174,10 +214,10 @@ class Maintained:
             arrow = pa.table({"src": values[0], "dst": values[1]})
             base[ids[added]] = stream.edges[added]
             matrices = []
-            for selector, leaf in zip(self._selectors, self.flow.leaves, strict=True):
-                chosen = selector.select(arrow, values)
+            for _, block in self._joins:
+                chosen = block.selectors[0].select(arrow, values)
                 factors = np.ascontiguousarray(chosen.factors[:, signs > 0])
-                leaf.join.load(0, ids[added], base.ravel(), 2, 0, factors)
+                block.join.load(0, ids[added], base.ravel(), 2, 0, factors)
                 events = np.zeros((k.EVENT_FIELDS, len(edges)), dtype=np.int64)
                 events[k.V_ROW] = ids[edges]
                 events[k.V_WEIGHT] = signs

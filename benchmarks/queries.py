@@ -102,7 +102,7 @@ def _updates(query: GraphQuery, numbered: Numbered) -> dict[Kind, Figure]:
         kept = Maintained(query.text(stream.modulus), numbered, deltas=False)
         seconds = min(seconds, kept.update().seconds)
         check = _same("result = DuckDB", kept.result(), right)
-    used, counters = kept.flow.sizes()[0], kept.flow.counters()
+    used, counters = kept.state_bytes, kept.counters()
     probes = 1 + counters["probes"] / stream.changes
     floor = probe_rate(max(1, used // 32), min(round(probes * stream.changes), MOST_PROBES)) / probes
     floor_is = f"{probes:.1f} random look-ups a change, as many as were counted, in a table of the state's size"
@@ -172,7 +172,7 @@ def _peer(query: GraphQuery, numbered: Numbered) -> Figure:
     for algorithm in ("auto", "change-propagation"):
         kept = Maintained(query.text(stream.modulus), numbered, False, algorithm)
         seconds.append(kept.update().seconds)
-        state.append(kept.flow.sizes()[0])
+        state.append(kept.state_bytes)
         check = _same("both = DuckDB", kept.result(), right)
     told = f"{len(stream.edges):,} edges; it keeps {state[1] / 1e6:,.0f} MB, we {state[0] / 1e6:,.0f} MB"
     return Figure(

@@ -221,7 +221,7 @@ def test_explain_before_a_view_is_created() -> None:
     before = db.explain(sql)
     assert not db.views
     assert before == db.create_view("v", sql).explain()
-    assert before.digest == db.views["v"]._maintained.leaves[0].digest
+    assert before.digest == db.views["v"]._joins[0].physical.digest
 
 
 @pytest.mark.parametrize(

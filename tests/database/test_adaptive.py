@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 import livejoin
 from harness import Harness
-from livejoin.database import adaptive
-from livejoin.database.maintained import Maintained
 from livejoin.database.view import View
+from livejoin.dataflow import adaptive
+from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.node import Node
 from livejoin.plan import query_plan
 from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
-from livejoin.plan.operators import digest, leaves
+from livejoin.plan.operators import Annotated, Scan
 from livejoin.search.problem import Problem
 from livejoin.search.statistics import Statistics
 from livejoin.theory.trees.all_trees import all_trees
@@ -46,10 +47,18 @@ def move_anywhere(view: View, random: Random) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query_plan, "choose", choose)
-        plan = query_plan.plan_query(view._maintained.query, Statistics(), view.deltas, view.algorithm)
-    note(f"{view.name} moves to {tree_lines(plan)}")
-    view._maintained.move(plan, Statistics())
-    assert view._maintained.plan is plan
+        for node in view._below:
+            if isinstance(node.plan, (Scan, Annotated)):
+                plan = query_plan.plan_join(node.plan, Statistics(), node.plan.physical.live, view.algorithm, 1)
+                note(f"{view.name} moves to {tree_lines(plan)}")
+                node.move(plan, Statistics())
+                assert node.plan is plan
+
+
+def kept(view: View) -> Node:
+    """The block of a view's only join."""
+    (node,) = (node for node in view._below if isinstance(node.plan, (Scan, Annotated)))
+    return node
 
 
 def run_with_moves(scenario: Scenario, random: Random) -> None:
@@ -138,7 +147,7 @@ def test_a_stream_that_flips(
     told = [record.message for record in caplog.records if record.message.startswith("view 'moves' moved from")]
     assert moves.stats()["moves"] == len(told) >= 2
     assert stays.stats()["moves"] == 0
-    assert digest(moves._maintained.plan) != digest(stays._maintained.plan) or len(told) > 2
+    assert kept(moves).layout != kept(stays).layout or len(told) > 2
     assert moves.stats()["commits"] == stays.stats()["commits"]
     assert "adaptive" in before.reason and f"{len(told)} times" in moves.explain().reason
     assert "adaptive" not in stays.explain().reason
@@ -148,14 +157,14 @@ def test_a_stream_that_flips(
 def test_a_view_over_empty_tables_is_planned_from_its_first_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adaptive, "PERIOD", 500)
     db, (stays, moves) = path()
-    assert digest(stays._maintained.plan) == digest(moves._maintained.plan)
+    assert kept(stays).layout == kept(moves).layout
     rng = np.random.default_rng(3)
     db.apply({table: some_rows(rng, table, 60) for table in "STU"})
     flip(db, "V", rng, 20)
     assert moves.stats()["moves"] == 1
-    assert moves._maintained.statistics.of("V").changes.known == "observed"
-    assert predicted_work(moves._maintained.plan, moves._maintained.statistics) < predicted_work(
-        stays._maintained.plan, moves._maintained.statistics
+    assert kept(moves).statistics.of("V").changes.known == "observed"
+    assert predicted_work(kept(moves).plan, kept(moves).statistics) < predicted_work(
+        kept(stays).plan, kept(moves).statistics
     )
     assert_same_rows(moves.to_arrow(), stays.to_arrow())
 
@@ -177,10 +186,7 @@ def test_it_does_not_move_before_the_rent_is_what_a_rebuild_costs(monkeypatch: p
     db.apply({table: some_rows(rng, table, 60) for table in "STU"})
     flip(db, "V", rng, 20)
     assert moves.stats()["moves"] == 0
-    assert (
-        moves._maintained.adaptive is not None
-        and max(c.rent for c in moves._maintained.adaptive._candidates.values()) > 0
-    )
+    assert kept(moves).adaptive is not None and max(c.rent for c in kept(moves).adaptive._candidates.values()) > 0
     monkeypatch.setattr(adaptive, "LOAD", 0.01)
     flip(db, "V", rng, 2)
     assert moves.stats()["moves"] == 1
@@ -194,17 +200,16 @@ def test_a_move_that_fails_leaves_the_old_tree(
     rng = np.random.default_rng(7)
     db.apply({table: some_rows(rng, table, 60) for table in "STU"})
     flip(db, "R", rng, 20)
-    plan, state, moved = moves._maintained.plan, moves._maintained._loaded, moves.stats()["moves"]
+    plan, state, moved = kept(moves).plan, kept(moves)._block, moves.stats()["moves"]
 
-    def refuse(_: Maintained) -> None:
+    def refuse(_: Node) -> None:
         raise MemoryError("no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Maintained, "rebuild", refuse)
+        patch.setattr(Node, "load", refuse)
         for commit in flip(db, "V", rng, 30):
             assert_same_rows(signed_multiset(commit["moves"]), signed_multiset(commit["stays"]))
-    assert moves._maintained.plan is plan and moves._maintained._loaded is state
-    assert [leaf.physical for leaf in leaves(plan)] == moves._maintained.leaves
+    assert kept(moves).plan is plan and kept(moves)._block is state
     assert moves.stats()["moves"] == moved
     assert "stays as it is" in caplog.text and "no room" in caplog.text
     db._check()
@@ -213,17 +218,17 @@ def test_a_move_that_fails_leaves_the_old_tree(
 def test_changes_of_a_failed_commit_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     db, (_, moves) = path()
     db.apply("R", [(1, 1), (2, 2)])
-    assert moves._maintained.adaptive is not None
-    before = dict(moves._maintained.adaptive._changes)
+    assert kept(moves).adaptive is not None
+    before = dict(kept(moves).adaptive._changes)
 
     def fail(*_: object) -> None:
         raise MemoryError
 
-    for step in ("_load", "rebuild"):
+    for owner, step in ((JoinBlock, "_load"), (Node, "load")):
         with monkeypatch.context() as patch, pytest.raises(MemoryError):
-            patch.setattr(Maintained, step, fail)
+            patch.setattr(owner, step, fail)
             db.apply("R", [(3, 3)])
-        assert moves._maintained.adaptive._changes == before == {"R": 2}
+        assert kept(moves).adaptive._changes == before == {"R": 2}
 
 
 def test_a_snapshot_keeps_the_tree_and_goes_on_adapting(
@@ -239,11 +244,11 @@ def test_a_snapshot_keeps_the_tree_and_goes_on_adapting(
     folder = tmp_path_factory.mktemp("saved")
     db.save(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(Maintained, "rebuild", None)
+        patch.setattr(Node, "load", None)
         loaded = livejoin.Database.load(folder)
     again = loaded.views["moves"]
     assert again.adaptive and not loaded.views["stays"].adaptive
-    assert digest(again._maintained.plan) == digest(moves._maintained.plan)
+    assert kept(again).layout == kept(moves).layout
     flip(loaded, "R", rng, 30)
     assert again.stats()["moves"] >= 1
     assert multiset(again.to_arrow()) == multiset(loaded.views["stays"].to_arrow())
@@ -255,6 +260,6 @@ def test_predicates_are_counted() -> None:
     db, _ = path(adaptive_too=False)
     view = db.create_view("moves", PATH + " WHERE R.a < 3", adaptive=True)
     db.apply("R", [(a, 1) for a in range(12)])
-    assert view._maintained.adaptive is not None
-    (passed,) = view._maintained.adaptive._passed.values()
+    assert kept(view).adaptive is not None
+    (passed,) = kept(view).adaptive._passed.values()
     assert passed == (12, 3)

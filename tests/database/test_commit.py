@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.database import maintained
-from livejoin.dataflow import flow as flow_module
+from livejoin.dataflow.blocks import join as join_block
 from livejoin.errors import AbsentRowError, CapacityError, ExpressionError, ReadError
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.memory import records
@@ -135,10 +134,10 @@ FAILURES = [
     (maintain, "maintain", MemoryError),
     (staging, "stage_commit", MemoryError),
     (settling, "net_events", MemoryError),
-    (maintained, "view_events", MemoryError),
-    (flow_module, "delta_table", MemoryError),
-    (flow_module, "delta_table", ExpressionError),
-    (flow_module, "chunk_table", ExpressionError),
+    (join_block, "view_events", MemoryError),
+    (join_block, "delta_table", MemoryError),
+    (join_block, "delta_table", ExpressionError),
+    (join_block, "chunk_table", ExpressionError),
     (table_module.BaseTable, "_result", MemoryError),
     (table_module, "roomy", MemoryError),
 ]
@@ -178,7 +177,7 @@ def test_memory_that_stays_short_leaves_a_view_that_loads_when_there_is_some(mon
 
     with monkeypatch.context() as patched:
         patched.setattr(Arena, "grow", no_memory)
-        patched.setattr(flow_module, "delta_table", Fuse(flow_module.delta_table, 1, MemoryError()))
+        patched.setattr(join_block, "delta_table", Fuse(join_block.delta_table, 1, MemoryError()))
         for _ in range(2):
             with pytest.raises(MemoryError):
                 db.apply(changes())

@@ -343,13 +343,13 @@ def test_commits_of_other_tables_do_not_disturb() -> None:
     db.create_table("T", "x INT")
     view = db.create_view("v", HOP2, deltas=False)
     rows = [view.at(i) for i in range(view.count())]
-    access = view._maintained.access
+    access = view._access
     seen = []
     for batch in view.batches(2):
         seen += rows_of(pa.Table.from_batches([batch]))
         db.apply("T", [(len(seen),)])
     assert seen == rows
-    assert view._maintained.access is access
+    assert view._access is access
     assert view.count() == len(rows)
 
 

@@ -49,7 +49,7 @@ def test_what_is_predicted_for_a_small_plan_by_hand() -> None:
     database.create_table("R", "a BIGINT, b BIGINT PRIMARY KEY")
     database.create_table("S", "b BIGINT PRIMARY KEY, c BIGINT")
     view = database.create_view("v", "SELECT R.a, S.c FROM R JOIN S ON R.b = S.b")
-    plan = view._maintained.leaves[0]
+    plan = view._joins[0].physical
     problem = problem_of(plan.query, Statistics())
     entry = 3 * 2 + 2 + 1 + 1.8 + 4 / 3  # slots, state and place, key; hash slots; a place in the block of all rows
     assert record_bytes(plan) == {"R": 8 * 4, "S": 8 * 4}

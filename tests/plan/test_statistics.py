@@ -119,13 +119,13 @@ def test_a_loaded_database_has_the_tree_that_statistics_chose(tmp_path: Path) ->
             database._add_table(declared)
         statistics = given(CATALOG, {name: {"changes": count} for name, count in changes.items()})
         view = database.create_view("v", PATH.sql, statistics=statistics)
-        assert view._maintained.leaves[0].tree == choose_tree(PATH, statistics)
+        assert view._joins[0].physical.tree == choose_tree(PATH, statistics)
         chance = random.Random(2)
         database.apply("R", [(i, chance.randrange(5)) for i in range(50)])
         database.save(tmp_path)
         again = livejoin.Database.load(tmp_path).views["v"]
-        assert again._maintained.leaves[0].tree == view._maintained.leaves[0].tree
-        assert again._maintained.leaves[0].digest == view._maintained.leaves[0].digest
+        assert again._joins[0].physical.tree == view._joins[0].physical.tree
+        assert again._joins[0].physical.digest == view._joins[0].physical.digest
         assert again.explain() == view.explain()
     assert choose_tree(PATH, statistics) != choose_tree(PATH, given(CATALOG, {"R": {"changes": 1000}}))
 

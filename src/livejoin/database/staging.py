@@ -116,4 +116,5 @@ def ranks_by_sequence(batches: Sequence[ChangeBatch]) -> list[Words]:
         raise ChangeFormatError(msg)
     ranks = np.empty(whole.shape[0], np.int64)
     ranks[order] = np.arange(whole.shape[0])
-    return np.split(ranks, np.cumsum([sequence.shape[0] for sequence in sequences])[:-1])
+    ends = np.cumsum([sequence.shape[0] for sequence in sequences])
+    return [ranks[end - s.shape[0] : end] for s, end in zip(sequences, ends, strict=True)]

@@ -19,6 +19,7 @@ from livejoin.dataflow.repeated import repeated
 from livejoin.errors import ReadError
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan.operators import Annotated, Scan
 from livejoin.query.keys import keys
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
@@ -310,6 +311,11 @@ class View:
     def _below(self) -> list[Node]:
         """The blocks that maintain the view, in topological order."""
         return self._graph.below(self._kept)
+
+    @property
+    def _joins(self) -> list[Scan | Annotated]:
+        """The joins that maintain the view, with the plans that they have now."""
+        return [node.plan for node in self._below if isinstance(node.plan, (Scan, Annotated))]
 
     def _reads_table(self, table: str) -> bool:
         """Whether the view uses a base table, at any depth."""

@@ -172,18 +172,18 @@ class Graph:
             tables: The changes by the tables' names in lower case.
         """
         changes: dict[Node, Change] = {}
-        disturbed: set[Node] = set()
+        disturbed: dict[Node, bool] = {}  # whether it is told what changed
         for node in self.nodes:
             inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
             if inputs or any(name in tables for name in node.reads):
                 self._reached.append(node)
-                disturbed.add(node)
                 change = node.apply(tables, inputs)
+                disturbed[node] = change is not None
                 if change is not None and not change.is_empty():
                     changes[node] = change
             elif any(one in disturbed for one in node.inputs):
-                disturbed.add(node)
-                node.disturbed()
+                disturbed[node] = all(disturbed.get(one, True) for one in node.inputs)
+                node.disturb(told=disturbed[node])
         return changes
 
     def finish(self) -> None:

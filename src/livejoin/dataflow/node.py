@@ -129,8 +129,7 @@ class Node:
         """
         for one in self.inputs:
             _ = one.block
-        self._disturb()
-        self._size = None
+        self.disturb(told=False)
         block = self._make(self)
         block.fill()
         self._block = block
@@ -149,8 +148,7 @@ class Node:
     def forget(self) -> None:
         """Let the state go; it is loaded when it is needed next."""
         self._block = None
-        self._size = None
-        self._disturb()
+        self.disturb(told=False)
         if self.adaptive is not None:
             self.adaptive.forget()
 
@@ -168,9 +166,16 @@ class Node:
             self.adaptive.note(join.seen, join.plan.physical.query)
         return change
 
-    def disturbed(self) -> None:
-        """What is read through to a relation below has changed its order, though not its rows."""
-        self._disturb()
+    def disturb(self, told: bool) -> None:
+        """Take note that a relation below has changed though the block had nothing to apply.
+
+        Args:
+            told: Whether it is known that no row changed; else nobody asked for the changes.
+        """
+        self._access = None
+        self.version += 1
+        if not told:
+            self._size = None
 
     def move(self, plan: Scan | Annotated, statistics: Statistics) -> None:
         """Go on with another plan for the same join, between two commits; as it was if that fails."""
@@ -223,10 +228,6 @@ class Node:
         block = self.block
         assert isinstance(block, StoredBlock)
         return block.rows
-
-    def _disturb(self) -> None:
-        self._access = None
-        self.version += 1
 
     def _check(self) -> None:
         """Assert all invariants of the state; for tests."""

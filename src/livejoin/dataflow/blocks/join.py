@@ -84,7 +84,15 @@ class JoinBlock:
                 continue
             self._load(position, use, events)
             parts.append((position, events))
-        matrix = view_events(parts)
+        return self.apply(view_events(parts), wanted)
+
+    def apply(self, matrix: Words, wanted: Wanted) -> Change | None:
+        """Apply events whose rows are loaded; what changed, None if nobody asks.
+
+        Args:
+            matrix: int64 of shape (EVENT_FIELDS, n), as `livejoin.families.events.view_events` orders them.
+            wanted: What readers want.
+        """
         if not (wanted.rows or wanted.tables):
             for _ in self.join.maintain(matrix, emit=False):
                 pass
