@@ -13,6 +13,7 @@ from typing import TypeAlias
 from livejoin.dataflow.adaptive import Adaptive
 from livejoin.dataflow.blocks.block import Batches, Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
@@ -86,8 +87,8 @@ class Node:
 
     @property
     def rows(self) -> bool:
-        """Whether a block above reads the changes."""
-        return bool(self.readers)
+        """Whether a block above reads the changes: one that keeps a state does, others if their own are wanted."""
+        return any(not isinstance(one.block, Stateless) or one.rows or one.tables for one in self.readers)
 
     @property
     def tables(self) -> bool:
