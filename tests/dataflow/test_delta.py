@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import livejoin
+from conjunctive import bind
 from livejoin.dataflow import arrow_delta as module
 from livejoin.dataflow.arrow_delta import cancel, change_table, chunk_table, delta_schema, delta_table, result_columns
 from livejoin.dataflow.batches import Delta, Rows
@@ -24,7 +25,7 @@ from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, SqlType
-from livejoin.sql import bind, parse_columns
+from livejoin.sql import parse_columns
 from livejoin.state.codec import Codec
 from strategies import FUZZ
 

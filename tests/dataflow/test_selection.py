@@ -5,11 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from conjunctive import bind
 from livejoin.dataflow.selection import Selector
 from livejoin.errors import ExpressionError
 from livejoin.families.table_use import TableUse
 from livejoin.schema import Catalog
-from livejoin.sql import bind, parse_columns
+from livejoin.sql import parse_columns
 from livejoin.state.codec import Codec
 
 pytestmark = pytest.mark.nojit

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 from problems import problem
 
+from conjunctive import bind
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.errors import ChangeFormatError, WeakGuaranteeError
 from livejoin.plan import Explanation, UpdateBound, describe, require
@@ -16,7 +17,7 @@ from livejoin.plan.explain.bag_candidate import update_exponent
 from livejoin.plan.explain.log import describe_log
 from livejoin.plan.explain.suggestions import suggest
 from livejoin.search.statistics import Statistics
-from livejoin.sql import bind, parse_schema
+from livejoin.sql import parse_schema
 from livejoin.theory.cyclic.decomposition import decompose
 from livejoin.theory.trees.all_trees import all_trees
 from livejoin.theory.trees.join_tree import least_height_tree

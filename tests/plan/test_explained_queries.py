@@ -6,9 +6,10 @@ from textwrap import dedent, indent
 
 import pytest
 
+from conjunctive import bind
 from livejoin.plan import Explanation, Statistics, describe, describe_query
 from livejoin.schema import Catalog
-from livejoin.sql import bind, bind_query, parse_columns
+from livejoin.sql import bind_query, parse_columns
 
 pytestmark = pytest.mark.nojit
 

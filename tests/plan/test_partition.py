@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from conjunctive import bind
 from livejoin.families.cells.partition import TableSplit, partition, partition_variable, whole_because
 from livejoin.families.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog
 from livejoin.search.statistics import Statistics, given
-from livejoin.sql import bind, parse_columns
+from livejoin.sql import parse_columns
 
 CATALOG = Catalog()
 CATALOG.add(parse_columns("G", "src BIGINT, dst BIGINT"))

@@ -18,11 +18,12 @@ from typing import Any
 import pytest
 
 import livejoin
+from conjunctive import bind
 from harness import Harness
 from livejoin.plan import Explanation, Statistics, describe
 from livejoin.schema import Catalog, Table
 from livejoin.search.statistics import given
-from livejoin.sql import bind, parse_schema
+from livejoin.sql import parse_schema
 from scenario import Change, ColumnSpec, ColumnType, QuerySpec, Row, TableSpec
 
 FOLDER = Path(__file__).parent.parent / "fixtures"

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from sql_fixtures import make_catalog
 
+from conjunctive import bind
 from livejoin.query import ColumnRef, ConjunctiveQuery
-from livejoin.sql import bind
 from livejoin.sql.names.outputs import distinct_names
 
 CATALOG = make_catalog()

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 from sql_fixtures import bag, by_definition, fill, make_catalog
 
-from livejoin.sql import bind
+from conjunctive import bind
 
 CATALOG = make_catalog()
 

@@ -6,17 +6,13 @@ import pytest
 from sql_fixtures import make_catalog
 
 from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.sql import bind, parse_columns
+from livejoin.sql import bind_query, parse_columns
 
 CATALOG = make_catalog()
 CATALOG.add(parse_columns("M", "m DECIMAL(6, 4), big DECIMAL(38, 0)"))
 
 # A ^ marks the position that the error must name; it is not part of the text.
 CLAUSES = [
-    ("SELECT src FROM G ^GROUP BY src", "GROUP BY"),
-    ("SELECT src FROM G ^GROUP\n  BY src HAVING count(*) > 1 ORDER BY 1", "GROUP BY"),
-    ("SELECT src FROM G ^HAVING src > 1", "HAVING"),
-    ("SELECT src FROM G\n^ORDER BY src LIMIT 3", "ORDER BY"),
     ("SELECT limit FROM G ^LIMIT 3", "LIMIT"),
     ("SELECT src FROM G ^OFFSET 3", "OFFSET"),
     ("SELECT src FROM G ^SORT BY src", "SORT BY"),
@@ -24,16 +20,10 @@ CLAUSES = [
     ("SELECT src FROM G ^DISTRIBUTE BY src", "DISTRIBUTE BY"),
     ("SELECT src FROM G ^QUALIFY row_number() OVER (ORDER BY src) = 1", "QUALIFY"),
     ("SELECT src FROM G ^WINDOW w AS (PARTITION BY src)", "WINDOW"),
-    ("SELECT ^DISTINCT src FROM G WHERE src IS DISTINCT FROM dst", "DISTINCT"),
     ("SELECT ^/*+ BROADCAST(G) */ src FROM G", "hint"),
-    ("^WITH x AS (SELECT src FROM G) SELECT src FROM x", "WITH"),
-    ("SELECT src FROM G ^UNION ALL SELECT src FROM H", "UNION"),
-    ("(SELECT src FROM G) ^EXCEPT (SELECT src FROM H UNION SELECT 1)", "EXCEPT"),
-    ("SELECT src FROM G ^INTERSECT SELECT src FROM H", "INTERSECT"),
     ("SELECT src FROM G WHERE src IN (^SELECT src FROM H GROUP BY src)", "sub-query"),
     ("SELECT src FROM G WHERE EXISTS (^SELECT 1 FROM H)", "sub-query"),
     ("SELECT src, (^SELECT 1) AS x FROM G", "sub-query"),
-    ("SELECT src FROM (^SELECT src FROM G) x", "sub-query"),
     ("SELECT G.src FROM G, LATERAL (^SELECT 1) x", "sub-query"),
     ("SELECT src FROM G ^LATERAL VIEW explode(array(1)) t AS y", "LATERAL VIEW"),
     ("SELECT src FROM ^VALUES (1) AS t(src)", "VALUES"),
@@ -50,9 +40,6 @@ CLAUSES = [
     ("SELECT G.src FROM G ^SEMI JOIN H ON G.src = H.src", "SEMI JOIN"),
     ("SELECT G.src FROM G JOIN K ON K.z = G.src ^ANTI JOIN H ON G.src = H.src", "ANTI JOIN"),
     ("SELECT G.src FROM G NATURAL ^LEFT JOIN H", "NATURAL LEFT JOIN"),
-    ("SELECT ^count(*) FROM G", "COUNT"),
-    ("SELECT src, 1 + ^sum(dst) AS x FROM G", "SUM"),
-    ("SELECT ^count(DISTINCT src) FROM G", "COUNT"),
     ("SELECT ^geomean(src) FROM G", "GEOMEAN"),
     ("SELECT src FROM G WHERE ^max(src) > 1", "MAX"),
     ("SELECT ^sum(src) OVER (PARTITION BY dst) FROM G", "SUM"),
@@ -173,7 +160,7 @@ SYNTAX = [
 def refusal(marked: str) -> tuple[SqlError, str, int]:
     sql = marked.replace("^", "")
     with pytest.raises(SqlError) as caught:
-        bind(sql, CATALOG)
+        bind_query(sql, CATALOG)
     return caught.value, sql, marked.index("^")
 
 
@@ -200,14 +187,14 @@ def test_names_types_and_syntax(cases: list[tuple[str, str]], kind: type[SqlErro
 
 
 def test_the_message_shows_line_and_caret() -> None:
-    error, _, _ = refusal("SELECT src\nFROM G\n  ^GROUP BY src")
-    assert str(error).splitlines()[1:] == ["  at line 3, column 3:", "      GROUP BY src", "      ^"]
+    error, _, _ = refusal("SELECT src\nFROM G\n  ^SORT BY src")
+    assert str(error).splitlines()[1:] == ["  at line 3, column 3:", "      SORT BY src", "      ^"]
 
 
 def test_an_empty_text() -> None:
     for sql in ("", "  ", ";", "-- nothing"):
         with pytest.raises(SqlSyntaxError, match="empty"):
-            bind(sql, CATALOG)
+            bind_query(sql, CATALOG)
 
 
 def test_positions_count_characters_and_not_bytes() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conjunctive import bind
 from livejoin.dataflow.selection import Selector
 from livejoin.families.table_use import TableUse
 from livejoin.query import Atom, ConjunctiveQuery
@@ -18,7 +19,7 @@ from livejoin.query.condition import holds, table_columns
 from livejoin.query.expression import evaluate, select_true
 from livejoin.query.relational import Project
 from livejoin.schema import Catalog
-from livejoin.sql import bind, bind_query, parse_columns
+from livejoin.sql import bind_query, parse_columns
 from livejoin.sql.to_duckdb.scalar_text import unscaled
 from livejoin.sql.to_duckdb.simple_condition import simple_condition, simple_measure
 from livejoin.state.codec import Codec

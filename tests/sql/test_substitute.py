@@ -8,9 +8,10 @@ import duckdb
 import pytest
 from sql_fixtures import bag, by_definition, fill
 
+from conjunctive import bind
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.schema import Catalog
-from livejoin.sql import bind, parse_columns
+from livejoin.sql import parse_columns
 
 TABLES = {
     "S": "a BIGINT, b BIGINT",

@@ -6,9 +6,10 @@ import duckdb
 import pytest
 from sql_fixtures import bag, by_definition, fill, make_catalog
 
+from conjunctive import bind
 from livejoin.errors import SqlSyntaxError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Catalog
-from livejoin.sql import bind, parse_columns, to_duckdb
+from livejoin.sql import parse_columns, to_duckdb
 
 CATALOG = make_catalog()
 CATALOG.add(parse_columns("Words", "`order` BIGINT, `user` BIGINT, offset STRING, src BIGINT"))

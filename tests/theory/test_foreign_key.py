@@ -9,10 +9,11 @@ import pytest
 from foreign_key_brute import graph_of, natural_join, random_instance
 from tpch_joins import JOINS, tpch, tpch_join
 
+from conjunctive import bind
 from livejoin.errors import SchemaError
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog, Column, ForeignKey, SqlType, Table
-from livejoin.sql import bind, parse_columns
+from livejoin.sql import parse_columns
 from livejoin.theory import is_acyclic
 from livejoin.theory.keys.digraph import Digraph
 from livejoin.theory.keys.foreign_key import (

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from conjunctive import bind
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog
-from livejoin.sql import bind, parse_schema
+from livejoin.sql import parse_schema
 
 _SCHEMA = Path(__file__).parent.parent / "fixtures" / "tpch.sql"
 

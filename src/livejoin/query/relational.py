@@ -210,7 +210,7 @@ class Query:
     Args:
         sql: Its text.
         root: The relation that it gives.
-        reads: Names of the views that the text reads.
+        reads: The views that the text names, each once, in lower case; not those that only these read.
     """
 
     sql: str

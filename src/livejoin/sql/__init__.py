@@ -3,7 +3,6 @@
 The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer that knows sqlglot.
 """
 
-from livejoin.sql.bind import bind
 from livejoin.sql.bind_query import bind_query
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
 from livejoin.sql.tables.schema_file import parse_schema
@@ -17,7 +16,6 @@ __all__ = [
     "DropTable",
     "DropView",
     "Statement",
-    "bind",
     "bind_query",
     "parse_columns",
     "parse_create_table",

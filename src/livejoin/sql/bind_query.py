@@ -1,11 +1,12 @@
-"""Bind a query: SELECTs with aggregates, DISTINCT and ORDER BY ... LIMIT, and set operations of them.
+"""Bind a query: SELECTs with aggregates, DISTINCT and ORDER BY ... LIMIT, set operations of them, and queries in FROM.
 
-The steps of a SELECT, each in its own file: parse, split set operations, resolve names, split conditions over atoms,
-rewrite expressions over groups, project. Its relations are, from below,
+The steps of a SELECT, each in its own file: parse, split WITH clauses and set operations, resolve names, merge plain
+queries in FROM, split conditions over atoms, rewrite expressions over groups, project. Its relations are, from below,
 
     Join -> [Aggregate | Distinct] -> Project with HAVING -> [Distinct] -> [TopK] -> Project,
 
-and those that would change nothing are left out.
+and those that would change nothing are left out. In the place of the Join stands a Project if a SELECT reads one nested
+query alone.
 """
 
 from __future__ import annotations
@@ -18,30 +19,41 @@ from sqlglot import TokenType, exp
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import Distinct, Query, Relation
 from livejoin.schema import Catalog
+from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
+from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
 from livejoin.sql.lower.grouping import Grouping
 from livejoin.sql.lower.project import column_at, first_rows, project, refuse_lists
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.set_operation import combine
+from livejoin.sql.names.from_clause import column_names
+from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.order import Order, SortBy, order_of, position_of
 from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.parse.depth import shallow
 from livejoin.sql.parse.parse import parse
-from livejoin.sql.parse.query_tree import Block, Combined, QueryTree, Sorted, query_tree
+from livejoin.sql.parse.query_tree import Block, Combined, Definition, QueryTree, Sorted, With, query_tree
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF
 
 
-def bind_query(sql: str, catalog: Catalog, views: Mapping[str, Query] = {}) -> Query:
-    """The relational query of a text over the tables of a catalog.
+def bind_query(sql: str, catalog: Catalog, views: Mapping[str, Query] | None = None) -> Query:
+    """The relational query of a text over the tables of a catalog and over views.
 
-    Cost: a few ms; each predicate and each expression is bound by DuckDB, over no rows.
+    Args:
+        sql: The text.
+        catalog: The tables.
+        views: The views that it may read, by their names in lower case, each bound over the same tables and views.
+
+    Cost: a few ms; each predicate and each expression is bound by DuckDB, over no rows. A view that is merged is bound
+    once more.
 
     Raises:
         SqlSyntaxError: The text does not parse.
         UnknownNameError: A table, column or alias that does not exist or is ambiguous.
         SqlTypeError: An expression, a join or a set operation whose types do not fit.
-        UnsupportedQueryError: A clause outside of what livejoin reads.
+        UnsupportedQueryError: A clause outside of what livejoin reads, or a query that is nested too deeply.
 
     >>> from livejoin.sql import parse_columns
     >>> catalog = Catalog()
@@ -51,24 +63,49 @@ def bind_query(sql: str, catalog: Catalog, views: Mapping[str, Query] = {}) -> Q
     ([0, '"c1" / NULLIF("c2", 0)'], '"c2" > 1')
     >>> [(call.function, call.argument) for call in query.root.input.calls]
     [('sum', 1), ('count', None)]
+    >>> twice = bind_query("SELECT a.mean FROM means a JOIN G ON a.src = G.src", catalog, {"means": query})
+    >>> twice.reads, [given.table.name for given in twice.root.inputs]
+    (('means',), ['means'])
     """
-    tree, source = parse(sql)
-    return Query(sql, bind_tree(query_tree(tree, source), catalog))
+    with shallow(sql):
+        tree, source = parse(sql)
+        names = KnownNames(catalog, views or {}, source, bind_tree)
+        relation = bind_tree(query_tree(tree, source), names).relation
+        return Query(sql, relation, tuple(names.reads))
 
 
-def bind_tree(tree: QueryTree, catalog: Catalog) -> Relation:
-    """The relation of a query without its text; raises as `bind_query`."""
+def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
+    """A query without its text, over what its names stand for; raises as `bind_query`."""
     match tree:
         case Block():
-            return bind_block(resolve_block(tree, catalog))
+            block = resolve_block(tree, names)
+            return BoundBlock(block, block, bind_block(block))
         case Combined():
-            sides = (bind_tree(tree.left, catalog), bind_tree(tree.right, catalog))
-            return combine(tree.kind, tree.all, sides, tree.source, tree.offset)
+            left, right = bind_tree(tree.left, names), bind_tree(tree.right, names)
+            relation = combine(tree.kind, tree.all, (left.relation, right.relation), tree.source, tree.offset)
+            return BoundCombined(tree.kind, tree.all, left, right, relation)
         case Sorted():
-            relation = bind_tree(tree.input, catalog)
-            order = resolve_order(tree, relation.schema.names)
+            below = bind_tree(tree.input, names)
+            order = resolve_order(tree, below.relation.schema.names)
             keys = [(key, key.value) for key in order.keys]
-            return first_rows(relation, keys, order, len(relation.types), tree.source)
+            first = first_rows(below.relation, keys, order, len(below.relation.types), tree.source)
+            return BoundSorted(below, order, tree.source, first)
+        case With():
+            definitions = []
+            for definition in tree.definitions:
+                query = _define(definition, names)
+                names = names.within(query)
+                definitions.append(query)
+            return BoundWith(tuple(definitions), bind_tree(tree.query, names))
+
+
+def _define(definition: Definition, names: KnownNames) -> NestedQuery:
+    """A definition of WITH, its columns named as behind its name if they are named there."""
+    bound = bind_tree(definition.query, names)
+    columns = bound.columns
+    if definition.columns:
+        columns = column_names(definition.columns, len(columns), definition.source, definition.offset)
+    return NestedQuery(definition.name, columns, bound.relation, bound, bound.plain)
 
 
 def bind_block(block: SelectBlock) -> Relation:
@@ -78,7 +115,7 @@ def bind_block(block: SelectBlock) -> Relation:
     items = [*block.items, *hidden]
     names = distinct_names([item.name for item in items])
     items = [replace(item, name=name) for item, name in zip(items, names, strict=True)]
-    relation = joined.join(items) if block.groups is None else _grouped(block, block.groups, joined, items)
+    relation = joined.rows(items) if block.groups is None else _grouped(block, block.groups, joined, items)
     if block.distinct:
         refuse_lists(relation, "DISTINCT", block.source, block.source.find({TokenType.DISTINCT}))
         relation = relation if isinstance(relation, Distinct) else Distinct(relation)
@@ -129,7 +166,7 @@ def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, i
     relation = grouping.relation(block.is_global)
     copied = [value.meta[REF].column if isinstance(value, exp.Column) else -1 for _, value in values]
     if condition is None and isinstance(relation, Distinct) and copied == list(range(len(groups))):
-        return Distinct(joined.join(items))
+        return Distinct(joined.rows(items))
     return project(relation, values, condition, block.source)
 
 

@@ -114,8 +114,8 @@ def _text(written: exp.Expr, predicate: exp.Expr, relation: Relation, source: So
     """A predicate of an atom as DuckDB text; errors show the condition as it was written."""
     if isinstance(predicate, exp.Null):
         return "CAST(NULL AS BOOLEAN)"
-    text = expression_text(predicate, lambda ref: relation.table.columns[ref.column].name, source, offset)
-    found = check_scalar(written, text, relation.table.arrow, source, offset)
+    text = expression_text(predicate, lambda ref: relation.rows.names[ref.column], source, offset)
+    found = check_scalar(written, text, relation.rows, source, offset)
     if found != pa.bool_():
         msg = f"the condition {shown(written)} has the type {found}; a condition is BOOLEAN"
         raise source.error(SqlTypeError, msg, offset)

@@ -17,7 +17,7 @@ from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.relational import Aggregate, Call, Distinct, Function, Relation
 from livejoin.schema import SqlType
 from livejoin.sql.lower.aggregates import AggregateCall, Name, aggregate_call
-from livejoin.sql.lower.project import column_at
+from livejoin.sql.lower.project import column_at, list_columns
 from livejoin.sql.lower.select_block import key_of, place_of
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.sums_of_products import count_of, never_null, product_of
@@ -86,11 +86,15 @@ class Grouping:
         """The Aggregate with the calls that were met; without any, each group once."""
         names = distinct_names([item.name for item in self._values])
         items = [Item(name, item.value, item.offset, item.role) for name, item in zip(names, self._values, strict=True)]
-        join = self._joined.join(items)
+        rows = self._joined.rows(items, [call.product for call in self._calls if call.product is not None])
+        for position in list_columns(rows.schema):
+            item = items[position]
+            msg = f"the {item.role} {item.name!r} is a list, which groups and aggregates would compare; leave it out"
+            raise self._source.unsupported("GROUP BY", msg, item.offset)
         if not self._calls and not is_global:
-            return Distinct(join)
+            return Distinct(rows)
         calls = tuple(self._calls) or (Call("count", None, False, BIGINT),)
-        return Aggregate(join, self._groups, calls, is_global)
+        return Aggregate(rows, self._groups, calls, is_global)
 
     def _exchanged(self, part: exp.Expr, offset: int) -> exp.Expr:
         group = place_of(part, self._grouped)

@@ -105,9 +105,14 @@ def refuse_lists(relation: Relation, clause: str, source: Source, offset: int) -
     Raises:
         UnsupportedQueryError: A column is the result of ARRAY_AGG.
     """
-    lists = [field.name for field in relation.schema if pa.types.is_list(field.type)]
+    lists = list_columns(relation.schema)
     if lists:
-        raise _no_order(lists[0], clause, source, offset)
+        raise _no_order(relation.schema.names[lists[0]], clause, source, offset)
+
+
+def list_columns(schema: pa.Schema) -> list[int]:
+    """The positions of the columns that are lists."""
+    return [i for i, kind in enumerate(schema.types) if pa.types.is_list(kind)]
 
 
 def _no_order(name: str, clause: str, source: Source, offset: int) -> UnsupportedQueryError:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from sqlglot import ErrorLevel, TokenType, exp
 
-from livejoin.schema import Catalog
 from livejoin.sql.lower.aggregates import (
     call_offset,
     find_aggregate,
@@ -22,6 +21,7 @@ from livejoin.sql.lower.aggregates import (
 )
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.names.from_clause import Equality, bind_from
+from livejoin.sql.names.nested import Names
 from livejoin.sql.names.order import Order, SortBy, order_of, position_of
 from livejoin.sql.names.outputs import Item, select_items
 from livejoin.sql.names.scope import Scope, resolve
@@ -63,15 +63,19 @@ class SelectBlock:
     start: int
 
 
-def resolve_block(block: Block, catalog: Catalog) -> SelectBlock:
+def resolve_block(block: Block, known: Names) -> SelectBlock:
     """Resolve a SELECT.
+
+    Args:
+        block: The SELECT.
+        known: What names in FROM stand for.
 
     Raises:
         SqlError: A name that stands for nothing, or a clause outside, with its position.
     """
     select, source = block.select, block.source
     order = order_of(select, source)
-    clause = bind_from(select, catalog, source)
+    clause = bind_from(select, known, source)
     conditions, start = list(clause.conditions), source.find({TokenType.FROM})
     for condition in conditions:
         refuse_aggregates(condition, "ON", "write a condition on groups as HAVING", source, start)

@@ -1,27 +1,33 @@
-"""The join below a SELECT: its conditions split over atoms, and expressions computed over its rows."""
+"""The rows below a SELECT: its conditions split over atoms, and expressions computed over the rows.
+
+A SELECT from one nested query has no join below it: its rows are those of the query.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from livejoin.query.conjunctive import ConjunctiveQuery
-from livejoin.query.relational import Join
+from livejoin.query.conjunctive import ConjunctiveQuery, Product
+from livejoin.query.relational import Join, Relation
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import Conditions, split_conditions
+from livejoin.sql.lower.inputs import read_inputs
+from livejoin.sql.lower.project import columns_of, project
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.variables import make_atoms
-from livejoin.sql.names.outputs import Item, compute
+from livejoin.sql.names.outputs import Item, compute, no_column_type
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
 from livejoin.sql.to_duckdb.result_types import column_type
+from livejoin.sql.to_duckdb.simple_condition import simple_condition
 
 
 @dataclass(frozen=True)
 class Joined:
-    """The tables of a SELECT with its conditions on single atoms."""
+    """The tables and nested queries of a SELECT with its conditions on single atoms."""
 
     scope: Scope
     conditions: Conditions
@@ -38,21 +44,45 @@ class Joined:
         split = split_conditions(block.conditions, block.equalities, block.scope, block.source, block.start)
         return Joined(block.scope, split, block.source)
 
-    def join(self, items: Sequence[Item]) -> Join:
-        """The rows of the join with some expressions as columns.
+    @property
+    def query(self) -> Relation | None:
+        """What a nested query gives that stands alone in FROM; None if there are tables, or several."""
+        only = self.scope.relations[0]
+        return only.nested.relation if len(self.scope.relations) == 1 and only.nested is not None else None
+
+    def rows(self, items: Sequence[Item], products: Sequence[Product] = ()) -> Relation:
+        """The rows below the SELECT with some expressions as columns: a `Join`, or a `Project` over a nested query.
+
+        Args:
+            items: The expressions.
+            products: The products of their aggregates.
 
         Raises:
             SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column.
-            UnsupportedQueryError: An expression that is no function of its row.
+            UnsupportedQueryError: An expression that is no function of its row, or a list in a join.
         """
+        if self.query is not None:
+            return self._over(self.query, items)
         head, outputs = compute(items, self.scope, self.source)
-        atoms = make_atoms(self.scope, self.conditions.equal, self.conditions.predicates, head)
+        whole = make_atoms(self.scope, self.conditions.equal, self.conditions.predicates, head)
+        atoms, read, inputs = read_inputs(self.scope, whole, head, products, self.source)
         types = tuple(found for output in outputs if (found := column_type(output.type)) is not None)
-        return Join(ConjunctiveQuery(self.source.sql, atoms, head, outputs), types)
+        return Join(ConjunctiveQuery(self.source.sql, atoms, read, outputs), types, inputs)
 
     def type_of(self, value: exp.Expr, written: str, role: str, offset: int) -> SqlType:
-        """The type of a resolved expression; raises as `join`."""
-        _, outputs = compute([Item(written, value, offset, role)], self.scope, self.source)
+        """The type of a resolved expression; raises as `rows`."""
+        item = Item(written, value, offset, role)
+        _, outputs = compute([item], self.scope, self.source)
         found = column_type(outputs[0].type)
-        assert found is not None, "the type of an output is one of a column"
+        if found is None:
+            raise no_column_type(item, outputs[0].type, self.source)
         return found
+
+    def _over(self, relation: Relation, items: Sequence[Item]) -> Relation:
+        """The rows of a nested query that the conditions keep; itself if they are its columns as they are."""
+        found = project(relation, [(item, item.value) for item in items], None, self.source)
+        predicate = " AND ".join(f"({text})" for text in dict.fromkeys(self.conditions.predicates.get(0, ())))
+        if predicate:
+            return replace(found, predicate=predicate, condition=simple_condition(predicate, columns_of(relation)))
+        is_same = [output.source for output in found.outputs] == list(range(len(relation.types)))
+        return relation if is_same and found.schema.names == relation.schema.names else found

@@ -45,7 +45,7 @@ def product_of(
         joined: The join.
         offset: Where the argument is written.
     """
-    if kind.kind not in ("integer", "decimal"):
+    if joined.query is not None or kind.kind not in ("integer", "decimal"):
         return None
     parts = _parts(value, joined)
     conditions = (*parts.conditions, *(conjuncts(condition) if condition is not None else ()))
@@ -70,6 +70,8 @@ def product_of(
 
 def count_of(present: Sequence[exp.Expr], condition: exp.Expr | None, joined: Joined, offset: int) -> Product | None:
     """The product of [x IS NOT NULL] for each argument of a COUNT and of its FILTER's condition; None if it is none."""
+    if joined.query is not None:
+        return None
     conditions: list[exp.Expr] = [exp.Not(this=exp.Is(this=exp.paren(x), expression=exp.null())) for x in present]
     guards = _by_atom([*conditions, *(conjuncts(condition) if condition is not None else ())], joined)
     if guards is None:
@@ -173,6 +175,8 @@ def _text(node: exp.Expr, atom: int, joined: Joined, offset: int) -> str:
     columns = joined.scope.relations[atom].table.columns
     text = expression_text(node, lambda ref: columns[ref.column].name, joined.source, offset)
     predicates = joined.conditions.predicates.get(atom, ())
+    if joined.scope.relations[atom].nested is not None:
+        return text  # an input has the rows that its predicates keep
     if not predicates or isinstance(node, (exp.Column, exp.Literal)):
         return text
     return f"CASE WHEN {' AND '.join(f'({predicate})' for predicate in predicates)} THEN {text} END"

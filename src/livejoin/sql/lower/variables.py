@@ -41,6 +41,9 @@ def make_atoms(
 ) -> tuple[Atom, ...]:
     """The atoms of the query, with readable variables.
 
+    The atom of a nested query has all columns of it in its table, and names them in its predicate as a `Project` does;
+    `livejoin.sql.lower.inputs` makes the predicate a part of what is read.
+
     A variable is called after the first column of its class, with that column's alias if another variable has the name.
     """
     variable_of = _assign(scope, equal, head)
@@ -86,7 +89,7 @@ def _inner_equalities(relation: Relation, equal: tuple[tuple[ColumnRef, ...], ..
     """Predicates that keep the columns of a class within one atom equal."""
 
     def quoted(ref: ColumnRef) -> str:
-        name = relation.table.columns[ref.column].name.replace('"', '""')
+        name = relation.rows.names[ref.column].replace('"', '""')
         return f'"{name}"'
 
     own = ([ref for ref in members if ref.atom == relation.atom] for members in equal)
@@ -103,5 +106,5 @@ def _atom(relation: Relation, variable_of: dict[ColumnRef, str], predicates: tup
         columns=tuple(ref.column for ref in refs),
         variables=tuple(variable_of[ref] for ref in refs),
         predicate=predicate,
-        condition=simple_condition(predicate, relation.table.arrow) if predicate else None,
+        condition=simple_condition(predicate, relation.rows) if predicate else None,
     )

@@ -13,10 +13,13 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.schema import Catalog, Table
+from livejoin.schema import CHANGE_COLUMNS, Column, Table
+from livejoin.sql.names.nested import Names, NestedQuery
+from livejoin.sql.names.outputs import distinct_names
 from livejoin.sql.names.scope import Relation, Scope, Shown, resolve, resolve_bare
-from livejoin.sql.parse.refuse import check_join, check_table
+from livejoin.sql.parse.refuse import check_join, check_nested, check_table, refuse_column_names
 from livejoin.sql.parse.source import Source, offset_of
+from livejoin.sql.parse.spans import query_within
 
 
 @dataclass(frozen=True)
@@ -37,29 +40,37 @@ class FromClause:
     conditions: tuple[exp.Expr, ...] = ()
 
 
-def bind_from(select: exp.Select, catalog: Catalog, source: Source) -> FromClause:
+def bind_from(select: exp.Select, names: Names, source: Source) -> FromClause:
     """Bind the FROM clause of a SELECT.
+
+    Args:
+        select: The SELECT.
+        names: What names in FROM stand for.
+        source: The tokens of the SELECT.
 
     Raises:
         UnknownNameError: An unknown table or column, or an alias that occurs twice.
         UnsupportedQueryError: A join or a table expression outside.
     """
-    binder = _Binder(catalog, source)
+    binder = _Binder(names, source)
     return binder.chains(binder.item(select.args["from_"].this), select.args.get("joins") or ())
 
 
 class _Binder:
     """Numbers the occurrences of tables from left to right while it walks the clause."""
 
-    def __init__(self, catalog: Catalog, source: Source) -> None:
-        self._catalog = catalog
+    def __init__(self, names: Names, source: Source) -> None:
+        self._names = names
         self._source = source
         self._start = source.find({TokenType.FROM})
         self._aliases: set[str] = set()
+        self._count = 0
 
     def item(self, node: exp.Expr) -> FromClause:
-        """A table, or items in parentheses, with the joins that the parser hangs below it."""
-        if isinstance(node, exp.Subquery):
+        """A table, a query or items in parentheses, with the joins that the parser hangs below it."""
+        if isinstance(node, exp.Subquery) and query_within(node.this) is not None:
+            first = FromClause(Scope.of(self._sub_query(node)))
+        elif isinstance(node, exp.Subquery):
             if node.args.get("alias"):
                 msg = "an alias for joined tables is not supported; give each table its own"
                 raise self._source.unsupported("AS", msg, offset_of(node.args["alias"], self._start))
@@ -87,22 +98,49 @@ class _Binder:
         return token is not None and token.token_type == TokenType.COMMA
 
     def _relation(self, table: exp.Table) -> Relation:
+        """A table, a view or a definition of WITH by its name."""
         offset = offset_of(table, self._start)
-        alias = table.alias_or_name
-        if alias.lower() in self._aliases:
-            msg = f"alias {alias!r} occurs twice in FROM; give each occurrence of a table its own: {alias} AS {alias}2"
-            at = offset_of(table.args["alias"], offset) if table.args.get("alias") else offset
-            raise self._source.error(UnknownNameError, msg, at)
-        self._aliases.add(alias.lower())
-        return Relation(len(self._aliases) - 1, alias, self._table(table, offset))
-
-    def _table(self, table: exp.Table, offset: int) -> Table:
-        if len(table.parts) > 1 or table.name not in self._catalog:
+        atom = self._next(table, table.alias_or_name, offset)
+        found = self._names.look_up(table.name) if len(table.parts) == 1 else None
+        if found is None:
             name = ".".join(part.name for part in table.parts)
-            known = ", ".join(repr(t.name) for t in self._catalog) or "none yet"
-            msg = f"there is no table {name!r}; known tables: {known}"
+            msg = f"there is no table {name!r}; known tables: {self._names.known()}"
             raise self._source.error(UnknownNameError, msg, offset)
-        return self._catalog[table.name]
+        if isinstance(found, Table):
+            refuse_column_names(table, self._source, offset)
+            return Relation(atom, table.alias_or_name, found)
+        return self._occurrence(atom, table, found, offset)
+
+    def _sub_query(self, node: exp.Subquery) -> Relation:
+        """A query in parentheses."""
+        offset = offset_of(node, self._start)
+        check_nested(node, self._source, offset)
+        at = self._source.find_back({TokenType.L_PAREN}, offset, offset)
+        atom = self._next(node, node.alias, at)
+        return self._occurrence(atom, node, self._names.nested(node.this), at)
+
+    def _next(self, node: exp.Expr, alias: str, offset: int) -> int:
+        """The number of an occurrence; a sub-query may have no alias."""
+        if alias and alias.lower() in self._aliases:
+            msg = f"alias {alias!r} occurs twice in FROM; give each occurrence of a table its own: {alias} AS {alias}2"
+            at = offset_of(node.args["alias"], offset) if node.args.get("alias") else offset
+            raise self._source.error(UnknownNameError, msg, at)
+        self._count += 1
+        if alias:
+            self._aliases.add(alias.lower())
+        return self._count - 1
+
+    def _occurrence(self, atom: int, node: exp.Expr, query: NestedQuery, offset: int) -> Relation:
+        """An occurrence of a nested query, its columns named as behind the alias, if they are named there."""
+        given = node.args["alias"].args.get("columns") if node.args.get("alias") else None
+        if given:
+            at = offset_of(given[0], offset)
+            query = query.called(column_names(given, len(query.columns), self._source, at))
+        alias = node.alias_or_name or f"query {atom + 1}"
+        names = distinct_names(query.relation.schema.names)
+        columns = tuple(Column(name, kind) for name, kind in zip(names, query.relation.types, strict=True))
+        readable = query.name or node.alias or "query"
+        return Relation(atom, alias, Table(self._names.fresh(readable), columns), query, offset)
 
     def _join(self, left: FromClause, right: FromClause, join: exp.Join) -> FromClause:
         both = _beside(left, right)
@@ -128,7 +166,7 @@ class _Binder:
             mine = resolve_bare(name, left.scope, self._source, offset)
             other = resolve_bare(name, right.scope, self._source, offset)
             equalities.append(Equality(mine, other, offset))
-            merged.append(Shown(left.scope.declared(mine).name, mine))
+            merged.append(Shown(next(shown.name for shown in left.scope.shown if shown.ref == mine), mine))
         taken = {ref for e in equalities for ref in (e.left, e.right)}
         shown = (*merged, *(s for s in both.scope.shown if s.ref not in taken))
         return FromClause(Scope(both.scope.relations, shown), (*both.equalities, *equalities), both.conditions)
@@ -138,3 +176,19 @@ def _beside(left: FromClause, right: FromClause) -> FromClause:
     return FromClause(
         left.scope.beside(right.scope), left.equalities + right.equalities, left.conditions + right.conditions
     )
+
+
+def column_names(given: Sequence[exp.Expr], number: int, source: Source, offset: int) -> tuple[str, ...]:
+    """The names of a list of columns behind an alias.
+
+    Raises:
+        UnsupportedQueryError: There are more or fewer names than columns, or one is reserved.
+    """
+    if len(given) != number:
+        msg = f"{len(given)} names for {number} columns; name each column of the query, or leave the list out"
+        raise source.unsupported("AS", msg, offset)
+    for node in given:
+        if node.name.lower() in CHANGE_COLUMNS:
+            msg = f"the name {node.name!r} is reserved for change streams; give the column another name"
+            raise source.unsupported("AS", msg, offset_of(node, offset))
+    return tuple(node.name for node in given)

@@ -33,40 +33,41 @@ class Item:
         value: Its expression, resolved.
         offset: Where it is written.
         role: What it is, for messages.
+        written: Its name before names that occur twice got numbers: that of a sub-query's column.
     """
 
     name: str
     value: exp.Expr
     offset: int
     role: str = "output column"
-
-
-def bind_outputs(select: exp.Select, scope: Scope, source: Source) -> tuple[tuple[ColumnRef, ...], tuple[Output, ...]]:
-    """The head and the outputs of a SELECT.
-
-    Raises:
-        UnknownNameError: A name stands for nothing or for several columns.
-        SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column.
-        UnsupportedQueryError: An expression or a name outside.
-    """
-    return compute(select_items(select, scope, source), scope, source)
+    written: str = ""
 
 
 def select_items(select: exp.Select, scope: Scope, source: Source) -> tuple[Item, ...]:
-    """The items of a SELECT list, resolved, with distinct names; errors as for `bind_outputs`."""
+    """The items of a SELECT list, resolved, with distinct names.
+
+    Raises:
+        UnknownNameError: A name stands for nothing or for several columns.
+        UnsupportedQueryError: An expression or a name outside.
+    """
     items = [item for node, text, at in _split(select, source) for item in _items(node, text, at, scope, source)]
     names = distinct_names([item.name for item in items])
     for name, item in zip(names, items, strict=True):
         if name.lower() in CHANGE_COLUMNS:
             msg = f"output column {name!r} is reserved for change streams; give it another name with AS"
             raise source.unsupported("AS", msg, item.offset)
-    return tuple(replace(item, name=name) for name, item in zip(names, items, strict=True))
+    return tuple(replace(item, name=name, written=item.name) for name, item in zip(names, items, strict=True))
 
 
 def compute(items: Sequence[Item], scope: Scope, source: Source) -> tuple[tuple[ColumnRef, ...], tuple[Output, ...]]:
-    """The head that some resolved items need, and an output for each; errors as for `bind_outputs`."""
+    """The head that some resolved items need, and an output for each.
+
+    Raises:
+        SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column.
+        UnsupportedQueryError: An expression that is no function of its row.
+    """
     head = tuple(dict.fromkeys(ref for item in items for ref in refs_of(item.value)))
-    schema = pa.schema([(f"c{i}", scope.declared(ref).type.arrow) for i, ref in enumerate(head)])
+    schema = pa.schema([(f"c{i}", scope.arrow(ref)) for i, ref in enumerate(head)])
     return head, tuple(_output(item, head, schema, source) for item in items)
 
 
@@ -133,7 +134,7 @@ def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source)
         raise source.unsupported("*", msg, offset)
     value = resolve(value.unnest(), scope, source)
     if isinstance(value, exp.Column) and name is not text and not isinstance(node, exp.Alias):
-        name = scope.declared(value.meta[REF]).name
+        name = scope.name(value.meta[REF])
     yield Item(name, value, offset)
 
 
@@ -141,8 +142,8 @@ def _star(node: exp.Expr, offset: int, scope: Scope, source: Source) -> Iterable
     if isinstance(node, exp.Star):
         return [Item(shown.name, bound_column(shown.ref, shown.name), offset) for shown in scope.shown]
     relation = relation_named(node.args["table"], scope, source)
-    columns = enumerate(relation.table.columns)
-    return [Item(c.name, bound_column(relation.column(i), c.name), offset) for i, c in columns]
+    names = enumerate(relation.names)
+    return [Item(name, bound_column(relation.column(i), name), offset) for i, name in names]
 
 
 def _output(item: Item, head: tuple[ColumnRef, ...], schema: pa.Schema, source: Source) -> Output:

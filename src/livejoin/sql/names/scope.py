@@ -9,26 +9,50 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
 from sqlglot import exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, Table
+from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF
 
 
 @dataclass(frozen=True)
 class Relation:
-    """One occurrence of a table: an atom of the query, by its position."""
+    """One occurrence of a table or of a nested query: an atom of the query, by its position.
+
+    Args:
+        atom: Its position.
+        alias: Its name in the query.
+        table: The table; of a nested query a table with its relation's columns, whose names are made distinct.
+        nested: The nested query; None for a table.
+        offset: Where the nested query stands in FROM.
+    """
 
     atom: int
     alias: str
     table: Table
+    nested: NestedQuery | None = None
+    offset: int = 0
 
     def column(self, position: int) -> ColumnRef:
         """A column of this occurrence."""
         return ColumnRef(self.atom, position)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its columns are called; columns of a nested query may have one name."""
+        return tuple(column.name for column in self.table.columns) if self.nested is None else self.nested.columns
+
+    @property
+    def rows(self) -> pa.Schema:
+        """The columns as predicates name them: those of a nested query ``c0``, ``c1``, ..., as a `Project` does."""
+        if self.nested is None:
+            return self.table.arrow
+        return pa.schema([(f"c{i}", kind) for i, kind in enumerate(self.nested.relation.schema.types)])
 
 
 @dataclass(frozen=True)
@@ -49,8 +73,8 @@ class Scope:
     @staticmethod
     def of(relation: Relation) -> Scope:
         """The scope of a single occurrence of a table."""
-        columns = enumerate(relation.table.columns)
-        return Scope((relation,), tuple(Shown(column.name, relation.column(i)) for i, column in columns))
+        names = enumerate(relation.names)
+        return Scope((relation,), tuple(Shown(name, relation.column(i)) for i, name in names))
 
     def beside(self, other: Scope) -> Scope:
         """The scope of two parts of a FROM clause that merge no columns."""
@@ -68,9 +92,17 @@ class Scope:
         """The declaration of a column."""
         return self._atom(ref).table.columns[ref.column]
 
+    def arrow(self, ref: ColumnRef) -> pa.DataType:
+        """The Arrow type of a column, which may be a list in a nested query."""
+        return self._atom(ref).rows.types[ref.column]
+
+    def name(self, ref: ColumnRef) -> str:
+        """What a column is called."""
+        return self._atom(ref).names[ref.column]
+
     def qualified(self, ref: ColumnRef) -> str:
         """A column with its alias, for messages."""
-        return f"{self._atom(ref).alias}.{self.declared(ref).name}"
+        return f"{self._atom(ref).alias}.{self.name(ref)}"
 
     def _atom(self, ref: ColumnRef) -> Relation:
         return next(r for r in self.relations if r.atom == ref.atom)
@@ -99,6 +131,7 @@ def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relatio
     """
     relation = scope.relation(qualifier.name)
     if relation is None:
+        _refuse_correlation(qualifier, source)
         known = ", ".join(repr(r.alias) for r in scope.relations)
         msg = f"no table or alias {qualifier.name!r} is in scope here; in scope: {known}"
         raise source.error(UnknownNameError, msg, offset_of(qualifier, 0))
@@ -115,12 +148,49 @@ def _resolve(column: exp.Column, scope: Scope, source: Source) -> ColumnRef:
         raise source.unsupported("*", msg, offset)
     if "table" in column.args:
         relation = relation_named(column.args["table"], scope, source)
-        if not relation.table.has_column(column.name):
-            names = ", ".join(c.name for c in relation.table.columns)
-            msg = f"{relation.alias!r} (table {relation.table.name!r}) has no column {column.name!r}; it has {names}"
-            raise source.error(UnknownNameError, msg, offset_of(column.this, offset))
-        return relation.column(relation.table.position(column.name))
+        return _column_of(relation, column.this, source, offset)
     return resolve_bare(column.name, scope, source, offset)
+
+
+def _column_of(relation: Relation, name: exp.Identifier, source: Source, offset: int) -> ColumnRef:
+    """The column that a name stands for in an occurrence."""
+    places = [i for i, own in enumerate(relation.names) if own.lower() == name.name.lower()]
+    if len(places) == 1:
+        return relation.column(places[0])
+    if places:
+        msg = f"{relation.alias!r} has {len(places)} columns {name.name!r}; give each its own name with AS in the query"
+    else:
+        kind = f"table {relation.table.name!r}" if relation.nested is None else "a query"
+        msg = f"{relation.alias!r} ({kind}) has no column {name.name!r}; it has {', '.join(relation.names)}"
+    raise source.error(UnknownNameError, msg, offset_of(name, offset))
+
+
+def _refuse_correlation(qualifier: exp.Expr, source: Source) -> None:
+    """Refuse a qualifier that names what stands beside the sub-query that it is in."""
+    select = qualifier.parent_select
+    outer = None if select is None else select.parent_select
+    while outer is not None:
+        if isinstance(outer, exp.Select) and any(
+            isinstance(item, (exp.Table, exp.Subquery)) and item.alias_or_name.lower() == qualifier.name.lower()
+            for item in _from_items(outer)
+        ):
+            name = qualifier.name
+            msg = (
+                f"{name} stands beside this sub-query, which does not see it: LATERAL and correlated sub-queries are "
+                "not supported; return the columns that are compared, and join on them outside"
+            )
+            raise source.unsupported("sub-query", msg, offset_of(qualifier, 0))
+        outer = outer.parent_select
+
+
+def _from_items(select: exp.Select) -> list[exp.Expr]:
+    """What stands in the FROM clause of a SELECT, joined tables in parentheses too."""
+    items = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
+    for item in items:
+        items += [join.this for join in item.args.get("joins") or ()]
+        if isinstance(item, exp.Subquery) and isinstance(item.this, (exp.Table, exp.Subquery)):
+            items.append(item.this)
+    return items
 
 
 def resolve_bare(name: str, scope: Scope, source: Source, offset: int) -> ColumnRef:
@@ -138,6 +208,8 @@ def resolve_bare(name: str, scope: Scope, source: Source, offset: int) -> Column
             if scope.relation(name):
                 msg = f"{name!r} is a table here, not a column; write {name}.column with one of its columns"
         case several:
-            choices = ", ".join(scope.qualified(s.ref) for s in several)
-            msg = f"column {name!r} is ambiguous; write one of {choices}"
+            choices = list(dict.fromkeys(scope.qualified(s.ref) for s in several))
+            msg = f"column {name!r} is ambiguous; write one of {', '.join(choices)}"
+            if len(choices) == 1:
+                msg = f"column {name!r} is ambiguous: the query has it twice; give each its own name with AS there"
     raise source.error(UnknownNameError, msg, offset)

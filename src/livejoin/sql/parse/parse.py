@@ -19,6 +19,7 @@ from livejoin.sql.parse.column_types import unknown_type
 from livejoin.sql.parse.gaps import refuse_gaps
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
 from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.spans import mark_end, mark_inside, mark_keyword, mark_select
 
 _STATEMENTS = "allowed are SELECT, CREATE TABLE, CREATE VIEW, DROP TABLE and DROP VIEW"
 
@@ -49,9 +50,33 @@ class SparkAnsi(Spark):
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
     class Parser(SparkParser):
-        """Spark's grammar."""
+        """Spark's grammar; queries know their tokens (see `livejoin.sql.parse.spans`)."""
 
         STRICT_CAST = True
+
+        def _parse_select_query(self, *args: bool, **options: bool) -> exp.Expr | None:
+            start = self._index
+            query = super()._parse_select_query(*args, **options)
+            return mark_select(query, start, self._index)
+
+        def _parse_set_operations(self, this: exp.Expr | None) -> exp.Expr | None:
+            mark_end(this, self._index)
+            return super()._parse_set_operations(this)
+
+        def parse_set_operation(self, this: exp.Expr | None, *args: bool, **options: bool) -> exp.SetOperation | None:
+            keyword = self._index
+            return mark_keyword(super().parse_set_operation(this, *args, **options), keyword)
+
+        def _parse_wrapped_select(self, table: bool = False) -> exp.Expr | None:
+            start = self._index
+            return mark_inside(super()._parse_wrapped_select(table), start, self._index)
+
+        def _parse_cte(self) -> exp.CTE | exp.FunctionSpecification | None:
+            start = self._index
+            definition = super()._parse_cte()
+            if definition is not None:
+                mark_inside(definition.this, start, self._index)
+            return definition
 
 
 def parse(sql: str) -> tuple[exp.Expr, Source]:

@@ -1,22 +1,24 @@
-"""The set operations of a query, and the SELECTs that they combine, each with its own part of the text.
+"""The WITH clauses and set operations of a query, and the SELECTs within them, each with its own part of the text.
 
     query := SELECT ... | query (UNION | EXCEPT | INTERSECT) [ALL] query | (query) ORDER BY ... LIMIT ...
+           | WITH name AS (query), ... query
 
 INTERSECT binds stronger than UNION and EXCEPT, which bind alike from left to right. A SELECT's source holds its own
-tokens only, so that a clause is looked for in its own SELECT.
+tokens only, so that a clause is looked for in its own SELECT; the queries in its FROM clause are trees of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sqlglot import Token, TokenType, exp
+from sqlglot import TokenType, exp
 
+from livejoin.errors import UnknownNameError
 from livejoin.query.relational import SetKind
-from livejoin.sql.parse.refuse import SET_OPERATIONS, check_select, refuse_modifiers, refuse_statement
-from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.refuse import check_select, check_with, refuse_modifiers, refuse_statement
+from livejoin.sql.parse.source import Source, offset_of
+from livejoin.sql.parse.spans import inner_source, keyword_offset, select_source
 
 _KINDS: dict[type[exp.SetOperation], SetKind] = {
     exp.Union: "union",
@@ -27,10 +29,11 @@ _KINDS: dict[type[exp.SetOperation], SetKind] = {
 
 @dataclass(frozen=True)
 class Block:
-    """A SELECT without set operations; ``source`` has its tokens."""
+    """A SELECT without set operations; ``source`` has its tokens, ``text`` those of the whole text."""
 
     select: exp.Select
     source: Source
+    text: Source
 
 
 @dataclass(frozen=True)
@@ -54,42 +57,63 @@ class Sorted:
     source: Source
 
 
-QueryTree: TypeAlias = Block | Combined | Sorted
+@dataclass(frozen=True)
+class Definition:
+    """``name (columns) AS (query)`` in a WITH clause; ``offset`` is that of the name, ``columns`` may be empty."""
+
+    name: str
+    columns: tuple[exp.Identifier, ...]
+    query: QueryTree
+    source: Source
+    offset: int
 
 
-def query_tree(tree: exp.Expr, source: Source) -> QueryTree:
-    """The tree of set operations of a parsed statement.
+@dataclass(frozen=True)
+class With:
+    """A query behind a WITH clause; a definition sees those before it."""
+
+    definitions: tuple[Definition, ...]
+    query: QueryTree
+
+
+QueryTree: TypeAlias = Block | Combined | Sorted | With
+
+
+def query_tree(tree: exp.Expr, text: Source) -> QueryTree:
+    """The tree of a parsed query.
+
+    Args:
+        tree: The query: that of a statement, of a definition in WITH, or in parentheses in FROM.
+        text: The whole text, with all of its tokens.
 
     Raises:
         UnsupportedQueryError: It is no query, or has a clause outside.
+        UnknownNameError: WITH defines a name twice.
 
     >>> from livejoin.sql.parse.parse import parse
     >>> found = query_tree(*parse("SELECT a FROM R UNION ALL SELECT a FROM S INTERSECT SELECT a FROM T"))
     >>> found.kind, found.right.kind, found.right.right.source.sql[found.offset :][:9]
     ('union', 'intersect', 'UNION ALL')
     """
-    return _node(tree, source, _parts(source.tokens))
+    return _node(tree, inner_source(tree, text), text)
 
 
-def _node(tree: exp.Expr, source: Source, parts: Iterator[tuple[Token, ...]]) -> QueryTree:
-    """``parts`` are the SELECTs and the set operations in their order in the text, which is that of the tree."""
+def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
+    """``source`` has the tokens in the parentheses around the query."""
     match tree:
         case exp.SetOperation():
             refuse_modifiers(tree, source)
-            left = _node(tree.this, source, parts)
-            keyword = next(parts)[0]
-            right = _node(tree.expression, source, parts)
-            combined = Combined(
-                _KINDS[type(tree)], tree.args.get("distinct") is False, left, right, source, keyword.start
-            )
-            return _sorted(combined, tree, source)
+            left, right = (_node(side, source, text) for side in (tree.this, tree.expression))
+            keep_all = tree.args.get("distinct") is False
+            combined = Combined(_KINDS[type(tree)], keep_all, left, right, source, keyword_offset(tree, text))
+            return _with(_sorted(combined, tree, source), tree, source, text)
         case exp.Subquery() if isinstance(tree.this, exp.Query) and not tree.args.get("alias"):
             refuse_modifiers(tree, source)
-            return _sorted(_node(tree.this, source, parts), tree, source)
+            return _with(_sorted(query_tree(tree.this, text), tree, source), tree, source, text)
         case exp.Select():
-            block = Block(tree, Source(source.sql, next(parts)))
+            block = Block(tree, select_source(tree, text), text)
             check_select(tree, block.source)
-            return block
+            return _with(block, tree, source, text)
         case _:
             raise refuse_statement(tree, source)
 
@@ -99,29 +123,19 @@ def _sorted(query: QueryTree, node: exp.Expr, source: Source) -> QueryTree:
     return Sorted(query, node, source) if has_order else query
 
 
-def _parts(tokens: tuple[Token, ...]) -> Iterator[tuple[Token, ...]]:
-    """The tokens of each SELECT, and the keyword of each set operation between them.
-
-    Parentheses at the beginning of a SELECT are around queries; those within one are skipped.
-    """
-    begin: int | None = None
-    depth, expected, before = 0, True, TokenType.SEMICOLON
-    for position, token in enumerate(tokens):
-        kind = token.token_type
-        if begin is None:
-            if kind in SET_OPERATIONS:
-                yield (token,)
-                expected = True
-            elif expected and kind not in (TokenType.L_PAREN, TokenType.ALL, TokenType.DISTINCT):
-                begin, expected = position, False
-        elif depth == 0 and (kind == TokenType.R_PAREN or (kind in SET_OPERATIONS and before != TokenType.STAR)):
-            yield tokens[begin:position]
-            begin = None
-            if kind in SET_OPERATIONS:
-                yield (token,)
-                expected = True
-        else:
-            depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
-        before = kind
-    if begin is not None:
-        yield tokens[begin:]
+def _with(query: QueryTree, node: exp.Expr, source: Source, text: Source) -> QueryTree:
+    clause = node.args.get("with_")
+    if clause is None:
+        return query
+    start = source.find({TokenType.WITH}, default=source.tokens[0].start)
+    check_with(clause, source, start)
+    definitions: list[Definition] = []
+    for part in clause.expressions:
+        alias = part.args["alias"]
+        at = offset_of(alias.this, start)
+        if any(other.name.lower() == alias.name.lower() for other in definitions):
+            msg = f"WITH defines {alias.name!r} twice; give each query its own name"
+            raise source.error(UnknownNameError, msg, at)
+        inner = inner_source(part.this, text)
+        definitions.append(Definition(alias.name, tuple(alias.columns), query_tree(part.this, text), inner, at))
+    return With(tuple(definitions), query)

@@ -11,21 +11,18 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import UnsupportedQueryError
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.parse.spans import sub_queries
 
 _ALLOWED = (
-    "allowed is SELECT expressions and aggregates FROM tables, joined on equal columns, with WHERE, GROUP BY, HAVING, "
-    "ORDER BY ... LIMIT, and set operations of such queries"
+    "allowed is SELECT expressions and aggregates FROM tables, views and queries in parentheses, joined on equal "
+    "columns, with WHERE, GROUP BY, HAVING, ORDER BY ... LIMIT, set operations of such queries, and WITH"
 )
 
 # Arguments of a SELECT node: clause, tokens of its keyword, what works instead.
 _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
-    "with_": ("WITH", (TokenType.WITH,), "sub-queries come later; write the tables into FROM"),
-    "distinct": ("DISTINCT", (TokenType.DISTINCT,), "it comes later; leave it out, and the result keeps duplicates"),
     "into": ("INTO", (TokenType.INTO,), "create a view of the query instead"),
     "hint": ("hint", (TokenType.HINT,), "leave it out; livejoin chooses its own plan"),
     "laterals": ("LATERAL VIEW", (TokenType.LATERAL,), "store its rows in a table and join that"),
-    "group": ("GROUP BY", (TokenType.GROUP_BY,), "aggregates come later; maintain the join and aggregate its result"),
-    "having": ("HAVING", (TokenType.HAVING,), "aggregates come later; maintain the join and aggregate its result"),
     "qualify": ("QUALIFY", (TokenType.QUALIFY,), "window functions come later"),
     "windows": ("WINDOW", (TokenType.WINDOW,), "window functions come later"),
     "order": (
@@ -36,8 +33,6 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "sort": ("SORT BY", (TokenType.SORT_BY,), "a maintained result has no order; sort what you read from it"),
     "cluster": ("CLUSTER BY", (TokenType.CLUSTER_BY,), "a maintained result has no order; sort what you read from it"),
     "distribute": ("DISTRIBUTE BY", (TokenType.DISTRIBUTE_BY,), "leave it out"),
-    "limit": ("LIMIT", (TokenType.LIMIT, TokenType.FETCH), "it comes later; take the first rows of what you read"),
-    "offset": ("OFFSET", (TokenType.OFFSET,), "it comes later; skip rows of what you read"),
     "locks": ("FOR UPDATE", (TokenType.FOR,), "leave it out"),
     "sample": ("TABLESAMPLE", (TokenType.TABLE_SAMPLE,), "filter on a hash of a column instead"),
     "pivots": (
@@ -46,10 +41,11 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
         "write an aggregate with FILTER (WHERE ...) for each column",
     ),
 }
-_LEADING_CLAUSES = {"with_", "distinct", "into", "hint"}
-_JOIN_CLAUSES = frozenset({"expressions", "from_", "joins", "where"})
-_SELECT_CLAUSES = _JOIN_CLAUSES | {"distinct", "group", "having", "order", "limit", "offset"}
-_MODIFIERS = frozenset({"this", "expression", "distinct", "order", "limit", "offset"})
+_LEADING_CLAUSES = {"into", "hint"}
+_SELECT_CLAUSES = frozenset(
+    {"with_", "expressions", "from_", "joins", "where", "distinct", "group", "having", "order", "limit", "offset"}
+)
+_MODIFIERS = frozenset({"with_", "this", "expression", "distinct", "order", "limit", "offset"})
 
 # Arguments of a table in FROM.
 _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
@@ -58,30 +54,11 @@ _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "laterals": _CLAUSES["laterals"],
     "version": ("VERSION AS OF", (), "a view shows the present"),
 }
+_ALLOWED_QUERY = {"this", "alias", "joins"}
 _ALLOWED_TABLE = {"this", "alias", "joins", "db", "catalog"}
 _ALLOWED_JOIN = {"this", "on", "using", "side", "kind", "method"}
 
 _PARAMETERS = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
-SET_OPERATIONS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
-
-
-def the_select(tree: exp.Expr, source: Source) -> exp.Select:
-    """The SELECT of a statement that is one, possibly in parentheses.
-
-    Raises:
-        UnsupportedQueryError: The statement is something else, or has a clause outside.
-    """
-    start = source.tokens[0].start
-    if isinstance(tree, exp.SetOperation):
-        clause = tree.key.upper()
-        msg = f"{clause} is not supported yet; create a view of each side"
-        raise source.unsupported(clause, msg, source.find_outermost(SET_OPERATIONS, default=start))
-    if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Query) and _is_bare(tree):
-        return the_select(tree.this, source)
-    if not isinstance(tree, exp.Select):
-        raise refuse_statement(tree, source)
-    _refuse_clauses(tree, source, _JOIN_CLAUSES)
-    return tree
 
 
 def check_select(select: exp.Select, source: Source) -> None:
@@ -90,7 +67,40 @@ def check_select(select: exp.Select, source: Source) -> None:
     Raises:
         UnsupportedQueryError: It has a clause outside.
     """
-    _refuse_clauses(select, source, _SELECT_CLAUSES)
+    start = source.find({TokenType.SELECT})
+    behind = source.find_outermost({TokenType.FROM})
+    found = []
+    for name, value in select.args.items():
+        if value and name not in _SELECT_CLAUSES:
+            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
+            at = source.find_outermost(kinds, 0 if name in _LEADING_CLAUSES else behind, start)
+            found.append((at, clause, f"{clause} is not supported: {remedy}"))
+    found += _queries_in_expressions(select, source)
+    if select.args.get("from_") is None:
+        found.append((start, "SELECT", f"SELECT without FROM is constant; {_ALLOWED}"))
+    for node in _own_nodes(select):
+        if isinstance(node, (exp.Placeholder, exp.Parameter)):
+            at = source.find(_PARAMETERS, default=start)
+            found.append((at, "parameter", f"the parameter {shown(node)} has no value here; write the value itself"))
+    for at, clause, message in sorted(found)[:1]:
+        raise source.unsupported(clause, message, at)
+
+
+def check_with(clause: exp.With, source: Source, offset: int) -> None:
+    """A WITH clause of plain definitions.
+
+    Raises:
+        UnsupportedQueryError: It is recursive, or has an option.
+    """
+    if clause.args.get("recursive"):
+        msg = "WITH RECURSIVE is not supported: a definition sees those before it, and not itself"
+        raise source.unsupported("WITH RECURSIVE", msg, source.find({TokenType.RECURSIVE}, offset, offset))
+    for node, known in ((clause, {"expressions"}), *((part, {"this", "alias"}) for part in clause.expressions)):
+        odd = next((name for name, value in node.args.items() if value not in (None, []) and name not in known), None)
+        if odd is not None:
+            option = odd.replace("_", " ").upper()
+            msg = f"{option} in WITH is not supported; allowed is WITH name [(column, ...)] AS (query), ..."
+            raise source.unsupported(option, msg, source.clause(option, offset))
 
 
 def refuse_modifiers(tree: exp.Expr, source: Source) -> None:
@@ -128,36 +138,33 @@ def _elsewhere(tree: exp.Expr) -> str:
     return ""
 
 
-def _is_bare(tree: exp.Expr) -> bool:
-    return all(not value for name, value in tree.args.items() if name != "this")
+def _own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
+    """The nodes of a SELECT without those of its sub-queries in FROM and of its WITH clause."""
+    apart = [node.this for node in sub_queries(select)]
+    if select.args.get("with_"):
+        apart.append(select.args["with_"])
+    return select.walk(prune=lambda node: any(node is other for other in apart))
 
 
-def _refuse_clauses(select: exp.Select, source: Source, allowed: frozenset[str]) -> None:
-    start = source.find({TokenType.SELECT})
-    behind = source.find_outermost({TokenType.FROM})
-    found = []
-    for name, value in select.args.items():
-        if value and name not in allowed:
-            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
-            at = source.find_outermost(kinds, 0 if name in _LEADING_CLAUSES else behind, start)
-            found.append((at, clause, f"{clause} is not supported: {remedy}"))
-    found += _sub_queries(select, source)
-    if select.args.get("from_") is None:
-        found.append((start, "SELECT", f"SELECT without FROM is constant; {_ALLOWED}"))
-    for node in select.find_all(exp.Placeholder, exp.Parameter):
-        at = source.find(_PARAMETERS, default=start)
-        found.append((at, "parameter", f"the parameter {shown(node)} has no value here; write the value itself"))
-    for at, clause, message in sorted(found)[:1]:
-        raise source.unsupported(clause, message, at)
-
-
-def _sub_queries(select: exp.Select, source: Source) -> Iterator[tuple[int, str, str]]:
-    """Queries within the query: a parenthesised table is none, and WITH has its own message."""
-    inner = (node for node in select.find_all(exp.Query) if node is not select and not select.args.get("with_"))
-    if any(not isinstance(node, exp.Subquery) for node in inner):
+def _queries_in_expressions(select: exp.Select, source: Source) -> Iterator[tuple[int, str, str]]:
+    """Queries within the expressions of a query, and LATERAL ones."""
+    in_from = list(sub_queries(select))
+    apart = [*in_from, *(node.this for node in in_from), select.args.get("with_"), select]
+    inner = [node for node in _own_nodes(select) if not any(node is other for other in apart)]
+    if any(isinstance(node, exp.Query) and not isinstance(node, exp.Subquery) for node in inner):
         outer = source.find({TokenType.SELECT})
         at = source.find({TokenType.SELECT, TokenType.VALUES}, outer + 1, outer)
-        yield at, "sub-query", "sub-queries are not supported yet; write the tables into FROM and join them"
+        if any(isinstance(node, exp.Lateral) for node in inner):
+            msg = (
+                "LATERAL sub-queries are not supported: a sub-query in FROM does not see the tables beside it; return "
+                "the columns that it compares, and join on them outside"
+            )
+        else:
+            msg = (
+                "sub-queries in expressions are not supported; write the sub-query into FROM, as a table, and join it "
+                "on its columns (SELECT DISTINCT for IN and EXISTS)"
+            )
+        yield at, "sub-query", msg
 
 
 def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
@@ -178,12 +185,33 @@ def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
             clause, kinds, remedy = _TABLE_CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find(kinds, offset, source.word(clause.split()[0], offset, offset))
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
+    return table
+
+
+def check_nested(query: exp.Subquery, source: Source, offset: int) -> None:
+    """A query in parentheses in FROM.
+
+    Raises:
+        UnsupportedQueryError: It has a clause outside behind it.
+    """
+    for name, value in query.args.items():
+        if value and name not in _ALLOWED_QUERY:
+            clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
+            at = source.find(kinds, offset, source.word(clause.split()[0], offset, offset))
+            raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
+
+
+def refuse_column_names(table: exp.Table, source: Source, offset: int) -> None:
+    """Refuse names of columns behind the alias of a table.
+
+    Raises:
+        UnsupportedQueryError: There are some.
+    """
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         at = offset_of(alias.args["columns"][0], offset)
         msg = "a list of column names behind an alias is not supported; rename columns in SELECT with AS"
         raise source.unsupported("AS", msg, at)
-    return table
 
 
 def check_join(join: exp.Join, source: Source, default: int) -> None:

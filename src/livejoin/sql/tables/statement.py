@@ -24,7 +24,7 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class CreateView:
-    """CREATE VIEW [IF NOT EXISTS] name AS SELECT ...; ``sql`` is the text of the SELECT, not yet bound."""
+    """CREATE VIEW [IF NOT EXISTS] name AS SELECT ...; ``sql`` is the text of the query, not yet bound."""
 
     name: str
     sql: str
@@ -41,7 +41,7 @@ class DropTable:
 
 @dataclass(frozen=True)
 class DropView:
-    """DROP VIEW [IF EXISTS] name."""
+    """DROP VIEW [IF EXISTS] name [CASCADE | RESTRICT]; with ``cascade`` the views that read it go too."""
 
     name: str
     if_exists: bool = False
@@ -62,7 +62,7 @@ def parse_statement(sql: str) -> Statement:
         SchemaError: Names of a table that cannot stand.
 
     >>> parse_statement("DROP VIEW IF EXISTS hop3")
-    DropView(name='hop3', if_exists=True)
+    DropView(name='hop3', if_exists=True, cascade=False)
     >>> parse_statement("CREATE VIEW v AS SELECT src FROM G").sql
     'SELECT src FROM G'
     """
@@ -98,13 +98,18 @@ def _create_view(create: exp.Create, source: Source) -> CreateView:
 
 
 def _drop(drop: exp.Drop, source: Source) -> DropTable | DropView:
-    _refuse_options(drop, {"this", "tables", "kind", "exists"}, f"DROP {drop.kind} [IF EXISTS] name", source)
+    known, allowed = {"this", "tables", "kind", "exists"}, f"DROP {drop.kind} [IF EXISTS] name"
+    if drop.kind == "VIEW":
+        known, allowed = known | {"cascade", "restrict"}, f"{allowed} [CASCADE | RESTRICT]"
+    _refuse_options(drop, known, allowed, source)
     tables = drop.args.get("tables") or [drop.this]
     if len(tables) > 1:
         msg = f"DROP {drop.kind} of several names is not supported; drop them one at a time"
         raise source.unsupported("DROP", msg, offset_of(tables[1], source.tokens[0].start))
-    kind = DropTable if drop.kind == "TABLE" else DropView
-    return kind(table_name(tables[0], source), bool(drop.args.get("exists")))
+    name, if_exists = table_name(tables[0], source), bool(drop.args.get("exists"))
+    if drop.kind == "TABLE":
+        return DropTable(name, if_exists)
+    return DropView(name, if_exists, bool(drop.args.get("cascade")))
 
 
 def _refuse_options(tree: exp.Expr, known: set[str], allowed: str, source: Source) -> None:

@@ -1,7 +1,9 @@
-"""A resolved query as DuckDB text, without the steps that lower it to relations.
+"""A bound query as DuckDB text, as it is written: without the steps that lower it to relations and merge queries.
 
-Every table's columns are called by their `ColumnRef`, groups are computed before they are grouped by, aggregates are
-written with Spark's result types, and rows that the keys of ORDER BY do not tell apart are ordered by all columns.
+Definitions of WITH become one WITH clause in front, under their own names unless a table, a view or another definition
+has them; views are read by their names. Every table's columns are called by their `ColumnRef`, groups are computed
+before they are grouped by, aggregates are written with Spark's result types, and rows that the keys of ORDER BY do not
+tell apart are ordered by all columns.
 """
 
 from __future__ import annotations
@@ -10,13 +12,14 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.relational import SetKind
-from livejoin.schema import Catalog, SqlType
-from livejoin.sql.bind_query import bind_tree, resolve_order
+from livejoin.schema import SqlType
+from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call
-from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
+from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
+from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
 from livejoin.sql.lower.select_join import Joined
+from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.order import Order
-from livejoin.sql.parse.query_tree import Block, Combined, QueryTree, Sorted
 from livejoin.sql.parse.source import shown
 from livejoin.sql.to_duckdb.result_types import average_type, sum_type
 from livejoin.sql.to_duckdb.scalar_text import expression_text
@@ -24,35 +27,89 @@ from livejoin.sql.to_duckdb.scalar_text import expression_text
 _KEYWORDS: dict[SetKind, str] = {"union": "UNION", "except": "EXCEPT", "intersect": "INTERSECT"}
 
 
-def query_text(tree: QueryTree, catalog: Catalog) -> str:
-    """DuckDB text of a query. Raises as `livejoin.sql.bind_query.bind_query`."""
-    match tree:
-        case Block():
-            return _Select(resolve_block(tree, catalog)).text()
-        case Combined():
-            types = bind_tree(tree, catalog).types
-            left, right = (_cast(query_text(side, catalog), types) for side in (tree.left, tree.right))
-            names = _quoted_all(bind_tree(tree, catalog).schema.names)
-            combined = f"({left}) {_KEYWORDS[tree.kind]}{' ALL' if tree.all else ''} ({right})"
-            return f"SELECT * FROM ({combined}) AS _({names})"
-        case Sorted():
-            names = bind_tree(tree.input, catalog).schema.names
-            order = resolve_order(tree, names)
+def query_text(bound: Bound, names: KnownNames) -> str:
+    """DuckDB text of a bound query.
 
-            def text(value: exp.Expr) -> str:
-                return expression_text(value, lambda ref: f"c{ref.column}", tree.source, 0)
+    Args:
+        bound: The query.
+        names: The tables and views.
 
-            keys = [text(key.value) for key in order.keys]
-            inner = f"SELECT *, {', '.join(f'{key} AS k{i}' for i, key in enumerate(keys))} "
-            inner += f"FROM ({query_text(tree.input, catalog)}) AS _({_columns(len(names))})"
-            return _first_rows(inner, names, order)
+    Raises:
+        UnsupportedQueryError: An expression that there is no way to write for DuckDB.
+    """
+    texts = _Texts(names)
+    text = texts.query(bound)
+    return f"WITH {', '.join(texts.definitions)} {text}" if texts.definitions else text
+
+
+class _Texts:
+    """The texts of the queries in a text; mutable: it collects the definitions of WITH.
+
+    Attributes:
+        definitions: ``name AS (query)`` for each definition, in an order in which each sees what it reads.
+    """
+
+    def __init__(self, names: KnownNames) -> None:
+        self._names = names
+        self._defined: dict[Bound, str] = {}
+        self.definitions: list[str] = []
+
+    def query(self, bound: Bound) -> str:
+        """A query."""
+        match bound:
+            case BoundBlock():
+                return _Select(bound.block, self).text()
+            case BoundCombined():
+                types = bound.relation.types
+                left, right = (_cast(self.query(side), types) for side in (bound.left, bound.right))
+                combined = f"({left}) {_KEYWORDS[bound.kind]}{' ALL' if bound.all else ''} ({right})"
+                return f"SELECT * FROM ({combined}) AS _({_quoted_all(bound.relation.schema.names)})"
+            case BoundSorted():
+                return self._sorted(bound)
+            case BoundWith():
+                for definition in bound.definitions:
+                    self._define(definition)
+                return self.query(bound.query)
+
+    def rows(self, nested: NestedQuery) -> str:
+        """What stands in FROM for a nested query, its columns called c0, c1, ... ."""
+        if nested.bound is None:
+            text = _quoted(nested.name)
+        elif nested.bound in self._defined:
+            text = _quoted(self._defined[nested.bound])
+        else:
+            text = f"({self.query(nested.bound)})"
+        return f"{text} AS _({_columns(len(nested.columns))})"
+
+    def _define(self, definition: NestedQuery) -> None:
+        assert definition.bound is not None, "a definition is no view"
+        text = self.query(definition.bound)
+        name, number = self._names.fresh(definition.name), 1
+        taken = {other.lower() for other in (*self._defined.values(), *self._names.views)}
+        while name.lower() in taken:
+            number += 1
+            name = self._names.fresh(f"{definition.name}_{number}")
+        self._defined[definition.bound] = name
+        self.definitions.append(f"{_quoted(name)} AS ({text})")
+
+    def _sorted(self, bound: BoundSorted) -> str:
+        """A query with ORDER BY and LIMIT around it."""
+        names = bound.input.relation.schema.names
+
+        def text(value: exp.Expr) -> str:
+            return expression_text(value, lambda ref: f"c{ref.column}", bound.source, 0)
+
+        keys = [f"{text(key.value)} AS k{i}" for i, key in enumerate(bound.order.keys)]
+        inner = f"SELECT *, {', '.join(keys)} FROM ({self.query(bound.input)}) AS _({_columns(len(names))})"
+        return _first_rows(inner, names, bound.order)
 
 
 class _Select:
     """A SELECT as text."""
 
-    def __init__(self, block: SelectBlock) -> None:
+    def __init__(self, block: SelectBlock, texts: _Texts) -> None:
         self._block = block
+        self._texts = texts
         self._joined = Joined.of(block)
         self._groups = {key_of(value): i for i, value in enumerate(block.groups or ())}
 
@@ -81,9 +138,10 @@ class _Select:
         block = self._block
         tables = []
         for relation in block.scope.relations:
-            columns = enumerate(relation.table.columns)
-            listed = ", ".join(f'{_quoted(column.name)} AS "{relation.atom}.{i}"' for i, column in columns)
-            tables.append(f"(SELECT {listed} FROM {_quoted(relation.table.name)}) AS t{relation.atom}")
+            columns = enumerate(relation.rows.names)
+            listed = ", ".join(f'{_quoted(name)} AS "{relation.atom}.{i}"' for i, name in columns)
+            rows = _quoted(relation.table.name) if relation.nested is None else self._texts.rows(relation.nested)
+            tables.append(f"(SELECT {listed} FROM {rows}) AS t{relation.atom}")
         conditions = [f'"{_name(e.left)}" = "{_name(e.right)}"' for e in block.equalities]
         conditions += [f"({self._plain(condition)})" for condition in block.conditions]
         groups = [f"{self._plain(value)} AS g{i}" for i, value in enumerate(block.groups or ())]

@@ -1,36 +1,44 @@
 """A whole query in DuckDB's dialect, so that DuckDB can compute by itself what a view should hold.
 
 Law: over the same tables DuckDB's result of the text is the view's result, column by column in their order; the names
-of expressions may differ, and the last digits of VARIANCE and of sums of DOUBLE. Expressions are written as in
-predicates (see `duckdb_text`). A SELECT without aggregates is rewritten as it stands, any other query from its resolved
-clauses (see `duckdb_query`).
+of expressions may differ, and the last digits of VARIANCE and of sums of DOUBLE. A view is read by its name: DuckDB
+needs a view of the same name with its text, written in the same way. Expressions are written as in predicates (see
+`scalar_text`). A SELECT from tables without aggregates is rewritten as it stands, any other query from its resolved
+clauses (see `query_text`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import ErrorLevel, TokenType, exp
 from sqlglot.errors import UnsupportedError
 
+from livejoin.query.relational import Query
 from livejoin.schema import Catalog
 from livejoin.sql.bind_query import bind_tree
+from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import find_aggregate
 from livejoin.sql.names.from_clause import bind_from
 from livejoin.sql.names.scope import Scope
+from livejoin.sql.parse.depth import shallow
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, query_tree
 from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.spans import sub_queries
 from livejoin.sql.to_duckdb.query_text import query_text
 from livejoin.sql.to_duckdb.scalar_text import for_duckdb
 
 
-def to_duckdb(sql: str, catalog: Catalog | None = None) -> str:
+def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Query] | None = None) -> str:
     """A query of the Spark dialect as DuckDB text.
 
     Args:
         sql: A query within what livejoin maintains; without aggregates its names are not looked up.
-        catalog: The tables. They are needed for aggregates, set operations and ORDER BY, whose types are Spark's, and
-            for ``*`` over JOIN ... USING and NATURAL JOIN, which begins with the merged columns in Spark, but not in
-            DuckDB.
+        catalog: The tables. They are needed for aggregates, set operations, ORDER BY, WITH and queries in FROM, whose
+            types are Spark's, and for ``*`` over JOIN ... USING and NATURAL JOIN, which begins with the merged columns
+            in Spark, but not in DuckDB.
+        views: The views that it may read, by their names in lower case, as of `livejoin.sql.bind_query`.
 
     Raises:
         SqlSyntaxError: The text does not parse.
@@ -40,22 +48,23 @@ def to_duckdb(sql: str, catalog: Catalog | None = None) -> str:
     >>> to_duckdb("SELECT date_add(d, 1) AS next, `a b` DIV 2 FROM H")
     'SELECT CAST(CAST("d" AS DATE) + INTERVAL 1 DAY AS DATE) AS "next", "a b" // 2 FROM "H"'
     """
-    tree, source = parse(sql)
-    query = query_tree(tree, source)
-    if not isinstance(query, Block) or _computes(query.select):
-        known = _known(catalog, source)
-        bind_tree(query, known)  # refuses what is not maintained, where it is written
-        return query_text(query, known)
-    select, source = query.select, query.source
-    if any(map(_is_star, select.expressions)) and _merges(select):
-        select = _with_columns(select, _scope(select, catalog, source))
-    try:
-        return select.transform(for_duckdb).sql(
-            "duckdb", identify=True, comments=False, unsupported_level=ErrorLevel.RAISE
-        )
-    except UnsupportedError as error:
-        msg = f"the query cannot be written for DuckDB: {str(error).splitlines()[0]}"
-        raise source.unsupported("SELECT", msg, source.find({TokenType.SELECT})) from error
+    with shallow(sql):
+        tree, text = parse(sql)
+        query = query_tree(tree, text)
+        names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree)
+        if not isinstance(query, Block) or _computes(query.select) or any(sub_queries(query.select)):
+            known = _known(names, text)
+            return query_text(bind_tree(query, known), known)
+        select = query.select
+        if any(map(_is_star, select.expressions)) and _merges(select):
+            select = _with_columns(select, _scope(select, names, query.source))
+        try:
+            return select.transform(for_duckdb).sql(
+                "duckdb", identify=True, comments=False, unsupported_level=ErrorLevel.RAISE
+            )
+        except UnsupportedError as error:
+            msg = f"the query cannot be written for DuckDB: {str(error).splitlines()[0]}"
+            raise text.unsupported("SELECT", msg, query.source.find({TokenType.SELECT})) from error
 
 
 def _computes(select: exp.Select) -> bool:
@@ -64,11 +73,11 @@ def _computes(select: exp.Select) -> bool:
     return clauses or any(find_aggregate(item) for item in select.expressions)
 
 
-def _known(catalog: Catalog | None, source: Source) -> Catalog:
-    if catalog is None:
+def _known(names: KnownNames | None, source: Source) -> KnownNames:
+    if names is None:
         msg = "the types of its columns are not known without the tables; give the catalog"
         raise source.unsupported("SELECT", msg, source.find({TokenType.SELECT}))
-    return catalog
+    return names
 
 
 def _is_star(item: exp.Expr) -> bool:
@@ -79,11 +88,11 @@ def _merges(select: exp.Select) -> bool:
     return any(join.args.get("using") or join.args.get("method") for join in select.find_all(exp.Join))
 
 
-def _scope(select: exp.Select, catalog: Catalog | None, source: Source) -> Scope:
-    if catalog is None:
+def _scope(select: exp.Select, names: KnownNames | None, source: Source) -> Scope:
+    if names is None:
         msg = "the columns of * over USING or NATURAL are not known without the tables; name them, or give the catalog"
         raise source.unsupported("*", msg, source.find({TokenType.STAR}))
-    return bind_from(select, catalog, source).scope
+    return bind_from(select, names, source).scope
 
 
 def _with_columns(select: exp.Select, scope: Scope) -> exp.Select:

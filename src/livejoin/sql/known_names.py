@@ -1,0 +1,89 @@
+"""What the names in the FROM clauses of one text stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from livejoin.query.relational import Join, Project, Query
+from livejoin.schema import Catalog, Table
+from livejoin.sql.lower.bound import Bound
+from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.names.nested import NestedQuery
+from livejoin.sql.parse.parse import parse
+from livejoin.sql.parse.query_tree import QueryTree, query_tree
+from livejoin.sql.parse.source import Source
+
+Bind = Callable[[QueryTree, "KnownNames"], Bound]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownNames:
+    """The tables of a catalog, views, and the definitions of the WITH clauses around a query.
+
+    Args:
+        catalog: The tables.
+        views: The views by their names in lower case.
+        text: The whole text.
+        bind: Binds a query of the text.
+        definitions: The definitions by their names in lower case; the nearest WITH clause goes first.
+        reads: The views that the text was seen to read; mutable, shared by all names of one text.
+        plain: The SELECTs of plain views that were looked up; mutable, shared by the names of all texts.
+    """
+
+    catalog: Catalog
+    views: Mapping[str, Query]
+    text: Source
+    bind: Bind
+    definitions: Mapping[str, NestedQuery] = field(default_factory=dict)
+    reads: dict[str, None] = field(default_factory=dict)
+    plain: dict[str, SelectBlock | None] = field(default_factory=dict)
+
+    def within(self, definition: NestedQuery) -> KnownNames:
+        """The names behind a definition."""
+        return replace(self, definitions={**self.definitions, definition.name.lower(): definition})
+
+    def look_up(self, name: str) -> Table | NestedQuery | None:
+        """The table, view or definition of a name, None if there is none."""
+        lower = name.lower()
+        if lower in self.definitions:
+            return self.definitions[lower]
+        if lower in self.views:
+            self.reads.setdefault(lower)
+            view = self.views[lower]
+            return NestedQuery(name, tuple(view.schema.names), view.root, None, self._plain(lower, view))
+        if name not in self.catalog:
+            return None
+        return self.catalog[name]
+
+    def nested(self, query: exp.Expr) -> NestedQuery:
+        """The query in a pair of parentheses."""
+        bound = self.bind(query_tree(query, self.text), self)
+        return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+
+    def fresh(self, name: str) -> str:
+        """A name, with a number behind it if a table has it."""
+        found, number = name, 1
+        while found in self.catalog:
+            number += 1
+            found = f"{name}_{number}"
+        return found
+
+    def known(self) -> str:
+        """All names, for messages."""
+        tables = ", ".join(repr(table.name) for table in self.catalog) or "none yet"
+        views = ", ".join(map(repr, self.views))
+        defined = ", ".join(repr(query.name) for query in self.definitions.values())
+        return tables + (f"; known views: {views}" if views else "") + (f"; in WITH: {defined}" if defined else "")
+
+    def _plain(self, name: str, view: Query) -> SelectBlock | None:
+        """The SELECT of a view that its readers can take the place of."""
+        if name not in self.plain:
+            self.plain[name] = None
+            if isinstance(view.root, (Join, Project)):
+                tree, text = parse(view.sql)
+                inside = replace(self, text=text, definitions={}, reads={})
+                self.plain[name] = self.bind(query_tree(tree, text), inside).plain
+        return self.plain[name]

@@ -1,0 +1,60 @@
+"""Queries that another query reads: views, definitions of WITH, and sub-queries in FROM.
+
+A name in FROM stands for the definition of the nearest WITH around it that has it, then for a table or a view, as in
+Spark. A definition sees those before it and what is around its WITH; so `WITH t AS (SELECT a FROM t)` reads the table
+t. Names are compared without regard to case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from sqlglot import exp
+
+from livejoin.query.relational import Relation
+from livejoin.schema import Table
+
+if TYPE_CHECKING:
+    from livejoin.sql.lower.bound import Bound
+    from livejoin.sql.lower.select_block import SelectBlock
+
+
+@dataclass(frozen=True, eq=False)
+class NestedQuery:
+    """A query that another one reads.
+
+    Args:
+        name: The name of the view or of the definition; empty for a sub-query in FROM.
+        columns: What its columns are called; a name may occur twice.
+        relation: What it gives.
+        bound: How it is written, None for a view.
+        plain: The SELECT that it is if it neither groups nor sorts nor takes distinct rows, so that its reader can take
+            the place of it; None otherwise.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    relation: Relation
+    bound: Bound | None
+    plain: SelectBlock | None
+
+    def called(self, columns: tuple[str, ...]) -> NestedQuery:
+        """The same query with other names for its columns."""
+        return replace(self, columns=columns)
+
+
+class Names(Protocol):
+    """What the names in a FROM clause stand for."""
+
+    def look_up(self, name: str) -> Table | NestedQuery | None:
+        """The table, view or definition of a name, None if there is none."""
+
+    def nested(self, query: exp.Expr) -> NestedQuery:
+        """The query in a pair of parentheses."""
+
+    def fresh(self, name: str) -> str:
+        """A name, with a number behind it if a table has it."""
+
+    def known(self) -> str:
+        """All names, for messages."""

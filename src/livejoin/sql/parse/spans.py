@@ -1,0 +1,98 @@
+"""Which tokens of the text a SELECT, a set operation or a query in parentheses has.
+
+sqlglot's nodes do not know that. The parser notes it in a node's ``meta`` while it parses (`livejoin.sql.parse.parse`),
+as positions in the list of all tokens, so that a clause is looked for in its own SELECT and in no SELECT within it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from sqlglot import Token, exp
+
+from livejoin.sql.parse.source import Source
+
+_SPAN = "livejoin_span"
+_END = "livejoin_end"
+_INSIDE = "livejoin_inside"
+_KEYWORD = "livejoin_keyword"
+
+Node = TypeVar("Node", bound=exp.Expr)
+
+
+def mark_end(node: exp.Expr | None, end: int) -> None:
+    """Note where a SELECT ends, if it is one and ends for the first time: a set operation may follow."""
+    if isinstance(node, exp.Select):
+        node.meta.setdefault(_END, end)
+
+
+def mark_select(query: Node | None, start: int, end: int) -> Node | None:
+    """Note the tokens of the first SELECT of a query, unless it knows them already."""
+    first: exp.Expr | None = query
+    while isinstance(first, exp.SetOperation):
+        first = first.this
+    if isinstance(first, exp.Select):
+        first.meta.setdefault(_SPAN, (start, first.meta.get(_END, end)))
+    return query
+
+
+def mark_keyword(operation: exp.SetOperation | None, keyword: int) -> exp.SetOperation | None:
+    """Note the keyword of a set operation."""
+    if operation is not None:
+        operation.meta[_KEYWORD] = keyword
+    return operation
+
+
+def mark_inside(content: Node | None, start: int, end: int) -> Node | None:
+    """Note the tokens in the parentheses around a query or around tables, of the innermost ones."""
+    if content is not None:
+        content.meta.setdefault(_INSIDE, (start, end))
+    return content
+
+
+def query_within(node: exp.Expr | None) -> exp.Expr | None:
+    """The SELECT or the set operation that a node is, in parentheses or not; None if it is tables."""
+    while isinstance(node, exp.Subquery) and not (node.args.get("joins") or node.args.get("alias")):
+        node = node.this
+    return node if isinstance(node, (exp.Select, exp.SetOperation)) else None
+
+
+def sub_queries(select: exp.Select) -> Iterator[exp.Subquery]:
+    """The sub-queries in the FROM clause of a SELECT, in their order, but not those within them."""
+    if select.args.get("from_"):
+        yield from _below(select.args["from_"].this)
+    for join in select.args.get("joins") or ():
+        yield from _below(join.this)
+
+
+def _below(item: exp.Expr) -> Iterator[exp.Subquery]:
+    if isinstance(item, exp.Subquery):
+        if query_within(item.this) is not None:
+            yield item
+        else:
+            yield from _below(item.this)
+    for join in item.args.get("joins") or ():
+        yield from _below(join.this)
+
+
+def select_source(select: exp.Select, source: Source) -> Source:
+    """The tokens of a SELECT without those of the queries in its FROM clause; ``source`` has all tokens of the text."""
+    start, end = select.meta[_SPAN]
+    tokens: list[Token] = []
+    for node in sub_queries(select):
+        begin, behind = node.this.meta[_INSIDE]
+        tokens += source.tokens[start:begin]
+        start = behind
+    return Source(source.sql, (*tokens, *source.tokens[start:end]))
+
+
+def inner_source(query: exp.Expr, source: Source) -> Source:
+    """The tokens in the parentheses around a query; all of the text's if it has none."""
+    start, end = query.meta.get(_INSIDE, (0, len(source.tokens)))
+    return Source(source.sql, source.tokens[start:end])
+
+
+def keyword_offset(operation: exp.SetOperation, source: Source) -> int:
+    """Where UNION, EXCEPT or INTERSECT stands; ``source`` has all tokens of the text."""
+    return int(source.tokens[operation.meta[_KEYWORD]].start)
