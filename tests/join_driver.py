@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.families.crown.checks import State
+from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.events import TableEvents, view_events
 from livejoin.kernels.memory import layout as k
-from livejoin.plan import compile_plan
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.table import BaseTable

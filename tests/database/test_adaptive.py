@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from functools import partial
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,11 @@ from livejoin.database.view import View
 from livejoin.dataflow import adaptive
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.node import Node
-from livejoin.plan import query_plan
+from livejoin.families import join_trees
 from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
 from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.query_plan import plan_join
+from livejoin.search.choose import Choice, measure
 from livejoin.search.problem import Problem
 from livejoin.search.statistics import Statistics
 from livejoin.theory.trees.all_trees import all_trees
@@ -40,16 +41,15 @@ COLUMNS = {"R": "ab", "S": "bc", "T": "cd", "U": "de", "V": "ef"}
 def move_anywhere(view: View, random: Random) -> None:
     """Move a view to any of the trees of its joins."""
 
-    def choose(problem: Problem) -> Any:
-        return SimpleNamespace(
-            best=SimpleNamespace(tree=random.choice(list(all_trees(problem.edges, problem.free, 60))))
-        )
+    def choose(problem: Problem) -> Choice:
+        tree = random.choice(list(all_trees(problem.edges, problem.free, 60)))
+        return Choice(measure(tree, problem), (), 1, 0, False, False, "It is any one.")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(query_plan, "choose", choose)
+        patch.setattr(join_trees, "choose", choose)
         for node in view._below:
             if isinstance(node.plan, (Scan, Annotated)):
-                plan = query_plan.plan_join(node.plan, Statistics(), node.plan.physical.live, view.algorithm, 1)
+                plan = plan_join(node.plan, Statistics(), node.plan.physical.live, view.algorithm, 1)
                 note(f"{view.name} moves to {tree_lines(plan)}")
                 node.move(plan, Statistics())
                 assert node.plan is plan

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
 from livejoin.errors import CapacityError
 from livejoin.families.bags.join import BaggedJoin
-from livejoin.families.bags.plan import BaggedPlan, compile_bagged
+from livejoin.families.bags.plan import BaggedPlan, cut_into_bags
 from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.theory.trees.join_tree import least_height_tree
 from strategies import FUZZ
@@ -44,10 +43,8 @@ SHAPES = (
 def plan_of(query: ConjunctiveQuery, live: bool = True) -> BaggedPlan:
     """The plan over bags, with any tree across them."""
 
-    def acyclic(outer: ConjunctiveQuery) -> PhysicalPlan:
-        return compile_plan(outer, least_height_tree(outer.edges, outer.free), live)
-
-    return compile_bagged(query, acyclic)
+    cut = cut_into_bags(query)
+    return cut.joined(compile_plan(cut.outer, least_height_tree(cut.outer.edges, cut.outer.free), live))
 
 
 def driver_of(problem: Problem, capacity: int | None = None, live: bool = True) -> AlgorithmDriver:

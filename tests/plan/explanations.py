@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from livejoin.families.family import SearchOutline
+from livejoin.families.outline import AtomOutline, EdgeOutline, NodeOutline, PlanOutline
 from livejoin.plan.explain.explanation import (
     Alternative,
-    AtomOutline,
-    EdgeOutline,
     Explanation,
     LogOutline,
-    NodeOutline,
-    PlanOutline,
     Property,
     QueryClass,
-    SearchOutline,
     Suggestion,
     TableOutline,
 )

@@ -9,11 +9,12 @@ import pytest
 
 from conjunctive import bind
 from join_driver import JoinDriver
+from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.kernels.memory import layout as k
-from livejoin.plan import choose_tree, compile_plan
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog
+from livejoin.search.choose import choose_tree
 from livejoin.sql import parse_columns
 from test_naive import random_tree
 

@@ -12,8 +12,8 @@ from problems import problem
 from conjunctive import bind
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.errors import ChangeFormatError, WeakGuaranteeError
+from livejoin.families.bags.update_cost import update_exponent
 from livejoin.plan import Explanation, UpdateBound, describe, require
-from livejoin.plan.explain.bag_candidate import update_exponent
 from livejoin.plan.explain.log import describe_log
 from livejoin.plan.explain.suggestions import suggest
 from livejoin.search.statistics import Statistics
@@ -112,7 +112,7 @@ def test_a_suggestion_comes_true() -> None:
 
 def test_two_changes_are_suggested_only_where_one_is_not_enough() -> None:
     query = bind(PATH, CATALOG)
-    found = suggest(query, Statistics(), None, UpdateBound.FIFO)
+    found = suggest(query, Statistics(), UpdateBound.FIFO)
     assert all(" and " not in s.text for s in found if s.kind in ("primary key", "static table"))
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 import livejoin
-from livejoin.plan.explain.footprint import index_bytes, record_bytes
+from livejoin.families.crown.footprint import index_bytes, record_bytes
 from livejoin.search.problem import passing_shares, problem_of
 from livejoin.search.statistics import Statistics
 
@@ -52,6 +52,6 @@ def test_what_is_predicted_for_a_small_plan_by_hand() -> None:
     plan = view._joins[0].physical
     problem = problem_of(plan.query, Statistics())
     entry = 3 * 2 + 2 + 1 + 1.8 + 4 / 3  # slots, state and place, key; hash slots; a place in the block of all rows
-    assert record_bytes(plan) == {"R": 8 * 4, "S": 8 * 4}
-    found = index_bytes(plan, problem, passing_shares(plan.query, Statistics()))
+    assert {use.name: record_bytes(use) for use in plan.tables} == {"R": 8 * 4, "S": 8 * 4}
+    found = index_bytes(plan.query, plan.tree, problem, passing_shares(plan.query, Statistics()))
     assert found == {"R": pytest.approx(8 * (1 + entry / 2)), "S": pytest.approx(8 * (1 + entry / 2))}

@@ -13,8 +13,8 @@ import livejoin
 from conjunctive import bind
 from livejoin.changes import read_changes
 from livejoin.errors import SchemaError
-from livejoin.plan import choose_tree
 from livejoin.schema import Catalog
+from livejoin.search.choose import choose_tree
 from livejoin.search.problem import expected_changes, problem_of
 from livejoin.search.statistics import Figure, Statistics, given, observe, observe_rows
 from livejoin.sql import parse_columns

@@ -21,11 +21,12 @@ from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.observe import observe_tables
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.families.cells.workers import Workers
+from livejoin.families.registry import check_algorithm
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe_query
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
-from livejoin.search.algorithm import Algorithm, check_algorithm
+from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import given
 from livejoin.sql import (
     CreateTable,

@@ -7,12 +7,29 @@ with a state; programs with equal digests read each other's states; `Program.ope
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from livejoin.families.join import WholeJoin
 from livejoin.families.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
+from livejoin.search.statistics import Statistics
 from livejoin.words import Words
+
+
+@dataclass(frozen=True)
+class TableBytes:
+    """What a program keeps of a row of a table.
+
+    Args:
+        table: How it uses the table.
+        record: Bytes of a row's record.
+        indexes: Predicted bytes of its share of the indexes.
+    """
+
+    table: TableUse
+    record: int
+    indexes: float
 
 
 class Program(Protocol):
@@ -48,3 +65,21 @@ class Program(Protocol):
 
     def open(self) -> WholeJoin:
         """An empty join. Cost: O(1)."""
+
+    @property
+    def line(self) -> str:
+        """The plan on one line; empty if there is but one for the query."""
+
+    def predicted_work(self, known: Statistics) -> float:
+        """Rows that all expected changes are predicted to visit; 0 if there is but one plan for the query.
+
+        Args:
+            known: What is known of the tables, which may have changed since the program was compiled.
+        """
+
+    def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
+        """Predicted bytes of a row of each table; empty where nothing is predicted.
+
+        Args:
+            known: What is known of the tables.
+        """

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from livejoin.families.cells.partition import Partition
+from livejoin.families.output import with_output
 from livejoin.families.program import Program
 from livejoin.plan.operators import (
     Annotated,
@@ -26,11 +27,9 @@ from livejoin.plan.operators import (
     Scan,
     Stored,
 )
-from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
+from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.query.relational import Aggregate, Call, Distinct, Join, Project, Relation, SetOperation, TopK
 from livejoin.schema import SqlType
-from livejoin.theory.classes.free_connex import check_free_connex
-from livejoin.theory.cyclic.decomposition import decompose
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,8 @@ class Compiler:
     """How conjunctive queries are maintained.
 
     Args:
-        plan: The plan of one, and whether its deltas are asked for.
-        output: The output that is kept for some variables of one: these and what the plan needs besides.
+        plan: The program of one, and whether its deltas are asked for.
+        output: The output that is kept for some variables of one: these and what its family needs besides.
         split: How the join of a plan is split into cells.
     """
 
@@ -132,7 +131,7 @@ def _distinct_results(join: Join, by: Compiler, live: bool) -> Scan:
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     connex = by.output(query, head)
-    return _scan(join, replace(query, head=_head(query, connex), free=connex), by, live, head)
+    return _scan(join, with_output(query, connex), by, live, head)
 
 
 def _counted(join: Join, by: Compiler) -> Scan:
@@ -143,7 +142,7 @@ def _counted(join: Join, by: Compiler) -> Scan:
         return _scan(join, query, by, True)
     connex = by.output(query, head)
     count = Product((), len(query.atoms) > _NARROW_ATOMS)
-    return _scan(join, replace(query, head=_head(query, connex), free=connex, sums=(count,)), by, True, head)
+    return _scan(join, replace(with_output(query, connex), sums=(count,)), by, True, head)
 
 
 def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Annotated | None:
@@ -207,30 +206,6 @@ def _never_null(factor: Factor, query: ConjunctiveQuery) -> bool:
     if factor.expression.lstrip("-").isdigit():
         return True
     return any(not c.nullable and factor.expression == '"{}"'.format(c.name.replace('"', '""')) for c in columns)
-
-
-def free_connex_output(query: ConjunctiveQuery, output: frozenset[str]) -> frozenset[str]:
-    """The output that plans over join trees keep for some variables: the least free-connex one that contains them.
-
-    A cyclic query has bags for every output. They may have to be wider for a smaller one: then all variables are kept.
-    """
-    found = check_free_connex(query.edges, output)
-    if found.cycle:
-        as_wide = decompose(query.edges, output).width <= decompose(query.edges).width
-        return output if as_wide else query.variables
-    return output | found.additions
-
-
-def _head(query: ConjunctiveQuery, free: frozenset[str]) -> tuple[ColumnRef, ...]:
-    """A head with all variables of an output: the query's head, which the outputs refer to, and what it lacks."""
-    head = list(query.head)
-    shown = {query.variable(ref) for ref in head}
-    for i, atom in enumerate(query.atoms):
-        for column, variable in zip(atom.columns, atom.variables, strict=True):
-            if variable in free and variable not in shown:
-                shown.add(variable)
-                head.append(ColumnRef(i, column))
-    return tuple(head)
 
 
 def _shows(query: ConjunctiveQuery) -> bool:

@@ -1,26 +1,32 @@
-"""The plan of a whole query: a join tree for each of its joins, over bags if it is cyclic, and operators above them."""
+"""The plan of a whole query: a program for each of its joins, chosen among what the join families offer."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from livejoin.families.bags.plan import compile_bagged
 from livejoin.families.cells.partition import Partition, partition, partition_variable
-from livejoin.families.chain.plan import compile_chain
-from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.plan import PhysicalPlan
-from livejoin.families.dyn.plan import DynPlan, compile_dyn
 from livejoin.families.program import Program
-from livejoin.plan.lower import Compiler, free_connex_output, lower
+from livejoin.families.registry import Ranked, kept_output, ranked
+from livejoin.plan.lower import Compiler, lower
 from livejoin.plan.operators import Annotated, Operator, Scan
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
-from livejoin.search.choose import choose
-from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics
-from livejoin.theory import is_acyclic
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """The operators that maintain a query, and what the programs at their leaves were chosen from.
+
+    Args:
+        operator: The operators.
+        ranked: For each conjunctive query at a leaf the families that could run it, that of its program first.
+    """
+
+    operator: Operator
+    ranked: Mapping[ConjunctiveQuery, tuple[Ranked, ...]]
 
 
 def plan_query(
@@ -35,8 +41,35 @@ def plan_query(
         algorithm: What maintains the joins.
         threads: Cells that each join is split into where it can be.
     """
+    return plan_with_reasons(query, statistics, deltas, algorithm, threads).operator
 
-    return lower(query.root, _compiler(statistics, algorithm, threads), deltas)
+
+def plan_with_reasons(
+    query: Query, statistics: Statistics, deltas: bool, algorithm: Algorithm = "auto", threads: int = 1
+) -> QueryPlan:
+    """As `plan_query`, with what was chosen from, for an explanation.
+
+    Args:
+        query: The query.
+        statistics: What is known of its tables.
+        deltas: Whether the view's deltas are asked for.
+        algorithm: What maintains the joins.
+        threads: Cells that each join is split into where it can be.
+    """
+    found: dict[ConjunctiveQuery, tuple[Ranked, ...]] = {}
+
+    def program(join: ConjunctiveQuery, live: bool) -> Program:
+        if join not in found:
+            found[join] = join_candidates(join, statistics, algorithm, threads)
+        return found[join][0].first.compile(live)
+
+    def output(join: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str]:
+        return kept_output(join, asked, algorithm)
+
+    def split(plan: Program) -> Partition | None:
+        return _split(plan, statistics, threads)
+
+    return QueryPlan(lower(query.root, Compiler(program, output, split), deltas), found)
 
 
 def plan_join(
@@ -51,27 +84,25 @@ def plan_join(
         algorithm: What maintains it.
         threads: Cells that it is split into if it can be.
     """
-    by = _compiler(statistics, algorithm, threads)
-    physical = by.plan(leaf.physical.query, live)
-    return replace(leaf, physical=physical, partition=by.split(physical))
+    program = join_candidates(leaf.physical.query, statistics, algorithm, threads)[0].first.compile(live)
+    return replace(leaf, physical=program, partition=_split(program, statistics, threads))
 
 
-def _compiler(statistics: Statistics, algorithm: Algorithm, threads: int) -> Compiler:
-    """How the joins of a query are maintained."""
+def _split(plan: Program, statistics: Statistics, threads: int) -> Partition | None:
+    """How the join of a program is split into cells."""
+    return None if threads == 1 else partition(plan.query, plan.tables, threads, statistics)
 
-    def over_tree(join: ConjunctiveQuery, live: bool) -> PhysicalPlan | DynPlan:
-        tree = choose(problem_of(join, statistics, join.free)).best.tree
-        return compile_dyn(join, tree, live) if algorithm == "dyn" else compile_plan(join, tree, live)
 
-    def over_bags(join: ConjunctiveQuery, live: bool) -> Program:
-        if is_acyclic(join.edges):
-            return over_tree(join, live)
-        variable = None if threads == 1 else partition_variable(join, threads, statistics)
-        return compile_bagged(join, partial(over_tree, live=live), variable)
+def join_candidates(
+    join: ConjunctiveQuery, statistics: Statistics, algorithm: Algorithm = "auto", threads: int = 1
+) -> tuple[Ranked, ...]:
+    """The families that could run a join, the chosen one first, each with its plans.
 
-    def split(plan: Program) -> Partition | None:
-        return None if threads == 1 else partition(plan.query, plan.tables, threads, statistics)
-
-    if algorithm == "change-propagation":
-        return Compiler(compile_chain, lambda _, output: output, split)
-    return Compiler(over_bags, free_connex_output, split)
+    Args:
+        join: The join, over an output that is kept.
+        statistics: What is known of its tables.
+        algorithm: What maintains it.
+        threads: Cells that it is split into where it can be.
+    """
+    variable = None if threads == 1 else partition_variable(join, threads, statistics)
+    return ranked(join, statistics, algorithm, variable)

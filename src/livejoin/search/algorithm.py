@@ -4,25 +4,14 @@
 - ``dyn``: Dynamic Yannakakis, T-representations with multiplicities (DYN, section 4); over the same bags.
 - ``change-propagation``: binary joins whose results are all kept, the standard framework, for comparison.
 - ``auto``: what the planner takes for best: ``crown``.
+
+Each name selects join families (`livejoin.families.registry`).
 """
 
 from __future__ import annotations
 
 from typing import Literal, get_args
 
-from livejoin.errors import SchemaError
-
 Algorithm = Literal["auto", "crown", "dyn", "change-propagation"]
 
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
-
-
-def check_algorithm(name: str) -> None:
-    """Refuse what is no algorithm.
-
-    Raises:
-        SchemaError: There is no algorithm of this name.
-    """
-    if name not in ALGORITHMS:
-        msg = f"there is no algorithm {name!r}; allowed are {', '.join(map(repr, ALGORITHMS))}"
-        raise SchemaError(msg)

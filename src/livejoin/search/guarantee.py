@@ -73,118 +73,20 @@ class Guarantee:
     source: str
 
 
-_LINEAR = "linear in the base rows, whatever the size of the result"
-_DELAY = "constant delay a row, full and delta"
-_FIFO = "O(1) a change while rows leave in the order in which they came, as in a window, or never leave"
-_OF_TREE = "the enclosureness of the change sequence with respect to the tree"
+LINEAR_TIME = "linear in the base rows"
+LINEAR_SPACE = f"{LINEAR_TIME}, whatever the size of the result"
+CONSTANT_DELAY = "constant delay a row, full and delta"
 
 
-def tree_guarantee(bound: UpdateBound, height: int, by: str, branching: bool) -> Guarantee:
-    """What a join-tree plan promises (CROWN, section 6).
-
-    Args:
-        bound: The bound of the tree, at most `UpdateBound.LAMBDA`.
-        height: Its height.
-        by: What the bound rests on if it is better than that of the height, for example ``primary keys``; else empty.
-        branching: Whether an atom below another atom has two children.
-    """
-    branches = ", crossing lifespans included (an atom below another one has two children)" if branching else ""
-    match bound:
-        case UpdateBound.ALWAYS if by:
-            update = f"O(1) a change, for every change sequence: a change reaches one row of each relation, by {by}"
-            source = "a change visits one row a node over edges that are not wide (livejoin.search.spread)"
-        case UpdateBound.ALWAYS:
-            update = "O(1) a change, for every change sequence (height 1: the query is q-hierarchical)"
-            source = "CROWN, Lemma 6.8"
-        case UpdateBound.FIFO if by:
-            update = f"{_FIFO} (by {by}); else O(lambda), {_OF_TREE}{branches}"
-            source = "CROWN, Lemmas 6.9 and 6.10, with AJU, Lemma 7 (livejoin.search.spread)"
-        case UpdateBound.FIFO:
-            update = f"{_FIFO}; else O(lambda), {_OF_TREE} (height {height})"
-            source = "CROWN, Lemmas 6.9 and 6.10, Theorem 6.6"
-        case _:
-            update = f"O(1) a change while rows never leave; else O(lambda), {_OF_TREE} (height {height}){branches}"
-            source = "CROWN, Lemma 6.10 and Theorem 6.6" + (", as docs/decisions/0007 corrects it" if branching else "")
-    return Guarantee(bound, update, _DELAY, _LINEAR, "linear in the base rows", source)
-
-
-def foreign_key_guarantee(bound: UpdateBound) -> Guarantee:
-    """What a foreign-key plan promises (AJU, Theorem 8); O(1) always if nothing but its root changes."""
-    if bound == UpdateBound.ALWAYS:
-        update = "O(1) a change, for every change sequence: only the root of the foreign-key graph changes"
-    else:
-        update = f"{_FIFO}; else O(lambda), the enclosureness of the change sequence"
-    return Guarantee(bound, update, _DELAY, "linear in the base rows", "linear in the base rows", "AJU, Theorem 8")
-
-
-def view_tree_guarantee(preprocessing: str, linear: bool) -> Guarantee:
-    """What the view trees of a safe rewriting promise (ICDT 2025, Theorems 1 and 3)."""
-    return Guarantee(
-        UpdateBound.ALWAYS,
-        "O(1) a change of a table that is not static, for every change sequence",
-        _DELAY,
-        f"{preprocessing} for N base rows, after the static tables are joined once",
-        f"{preprocessing} for N base rows",
-        f"ICDT 2025, Theorem {1 if linear else 3}",
-    )
-
-
-def bag_guarantee(bound: UpdateBound, update: str, space: str) -> Guarantee:
-    """What a plan over the bags of a decomposition promises (CROWN, section 7.1).
+def projected_guarantee(below: Guarantee, more: str) -> Guarantee:
+    """What a plan promises that keeps more output variables than are asked for.
 
     Args:
-        bound: `UpdateBound.LINEAR` or worse, or that of the tree if no bag joins anything.
-        update: The exponent of the cost of a change, as text.
-        space: The exponent of the largest bag, as text.
+        below: What it promises over its own output.
+        more: The variables that are asked for by nobody, as text.
     """
-    return Guarantee(
-        bound,
-        f"{_power(update)} a change for N base rows, because one change can change that many rows of a bag",
-        _DELAY,
-        f"{_power(space)} for N base rows: the joins inside the bags are stored",
-        f"{_power(space)} for N base rows",
-        "CROWN, section 7.1, Theorem 7.1",
-    )
-
-
-def triangle_guarantee(below: Guarantee) -> Guarantee:
-    """What the plan over one bag promises for a triangle that is only counted (`livejoin.kernels.bag.heavy_pairs`).
-
-    Args:
-        below: What it promises for triangles that are listed.
-    """
-    return replace(
-        below,
-        update=(
-            "O(N^(1/2)) a change amortised for N base rows: values with about that many rows are heavy, and a view has "
-            "the sums between every two of them"
-        ),
-        space="O(N) for N base rows: no triangle is stored",
-        source="Kara, Ngo, Nikolic, Olteanu, Zhang, Counting triangles under updates (ICDT 2019)",
-    )
-
-
-def annotated_guarantee(below: Guarantee, widens: str) -> Guarantee:
-    """What a join-tree plan promises whose results are annotated (CROWN, section 7.3).
-
-    A counter stops a propagation where a key stays in its view; an annotation changes in every row with the key. DYN
-    has the same cost, O(|D|) outside of q-hierarchical queries (DYN, section 4).
-
-    Args:
-        below: What the plan promises without annotations.
-        widens: The relation whose rows a change of an annotation may reach many of; empty if there is none.
-    """
-    if not widens or below.bound > UpdateBound.LINEAR:
-        return below
-    return replace(
-        below,
-        bound=UpdateBound.LINEAR,
-        update=(
-            f"O(|D|) a change at most: the aggregate changes in all rows of {widens} that share the changed row's key, "
-            "and the views as in the join alone"
-        ),
-        source="CROWN, section 7.3, formulas 10 to 14; DYN, section 4",
-    )
+    delay = f"constant delay a row over the output and {more}, which is projected away when it is read"
+    return replace(below, delay=delay)
 
 
 def stored_guarantee(below: Guarantee, changed: str, kept: str) -> Guarantee:
@@ -199,7 +101,7 @@ def stored_guarantee(below: Guarantee, changed: str, kept: str) -> Guarantee:
         bound, update = below.bound, f"{below.update}; and one look-up in the store above it"
     else:
         bound = max(below.bound, UpdateBound.LINEAR if changed == "1" else UpdateBound.POLYNOMIAL)
-        rows = f"at most {_power(changed)} for N base rows"
+        rows = f"at most {power(changed)} for N base rows"
         update = f"{below.update}; and one look-up in the store above it a row that the join gains or loses, {rows}"
     return replace(
         below,
@@ -212,5 +114,6 @@ def stored_guarantee(below: Guarantee, changed: str, kept: str) -> Guarantee:
     )
 
 
-def _power(exponent: str) -> str:
+def power(exponent: str) -> str:
+    """A power of the base rows, N, in the papers' signs."""
     return "O(N)" if exponent == "1" else f"O(N^({exponent}))" if "/" in exponent else f"O(N^{exponent})"

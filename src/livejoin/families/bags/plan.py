@@ -10,7 +10,7 @@ that belongs to an atom inside a bag is a column of the derived table.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,13 +18,12 @@ import numpy as np
 from livejoin.families.bags.bag_plan import BagJoinPlan, compile_bag
 from livejoin.families.bags.bag_store import BagRelation
 from livejoin.families.bags.join import BaggedJoin
-from livejoin.families.crown.plan import PhysicalPlan
-from livejoin.families.dyn.plan import DynPlan
+from livejoin.families.program import Program, TableBytes
 from livejoin.families.table_use import TableUse
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.schema import Column, SqlType, Table
-from livejoin.theory.cyclic.decomposition import Bag, decompose
-from livejoin.theory.trees.join_tree import JoinTree
+from livejoin.search.statistics import Statistics
+from livejoin.theory.cyclic.decomposition import Bag, Decomposition, decompose
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class BaggedPlan:
     query: ConjunctiveQuery
     tables: tuple[TableUse, ...]
     derived: tuple[DerivedTable, ...]
-    outer: PhysicalPlan | DynPlan
+    outer: Program
     routes: tuple[Route, ...]
     places: tuple[int | None, ...]
 
@@ -90,19 +89,9 @@ class BaggedPlan:
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
     @property
-    def tree(self) -> JoinTree:
-        """The join tree over the bags."""
-        return self.outer.tree
-
-    @property
     def height(self) -> int:
         """Height of the plan across the bags."""
         return self.outer.height
-
-    @property
-    def is_counted_triangle(self) -> bool:
-        """Whether the whole query is the number of triangles."""
-        return len(self.outer.query.atoms) == 1 and any(one.join.pairs for one in self.derived)
 
     @property
     def live(self) -> bool:
@@ -123,27 +112,73 @@ class BaggedPlan:
         """An empty join."""
         return BaggedJoin(self)
 
+    @property
+    def line(self) -> str:
+        """The tree across the bags on one line."""
+        return self.outer.line
 
-def compile_bagged(
-    query: ConjunctiveQuery,
-    compile_acyclic: Callable[[ConjunctiveQuery], PhysicalPlan | DynPlan],
-    split: str | None = None,
-) -> BaggedPlan:
-    """The plan of a query over the bags of its best decomposition; of any query, though made for cyclic ones.
+    def predicted_work(self, known: Statistics) -> float:
+        """Rows that all expected changes are predicted to visit across the bags; inside of them there is no choice."""
+        return self.outer.predicted_work(known)
 
-    Cost: that of `decompose`, and of the plan across the bags.
+    def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
+        """Nothing is predicted of it."""
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A query cut into bags: the joins inside of them, and the query across them.
 
     Args:
         query: The query.
-        compile_acyclic: Chooses a join tree for the query across the bags, free-connex for its output.
-        split: The variable by which rows are split into cells, each with this plan; None without cells.
+        decomposition: The bags, of which ``outer`` has an atom each, in their order.
+        names: What the outer query calls the bags that are more than one atom.
+        joins: The plans of the joins inside of these.
+        places: For each atom of the query its position in the outer query, None inside a bag.
+        outer: The query across the bags.
     """
-    needed = frozenset(query.variable(ref) for ref in query.head) if query.free is None else query.free
-    small = _without_unneeded(query, needed)
-    bags = decompose(small.edges, None if query.free is None else query.free).bags
-    joined = [bag for bag in bags if not bag.is_atom]
+
+    query: ConjunctiveQuery
+    decomposition: Decomposition
+    names: tuple[str, ...]
+    joins: tuple[BagJoinPlan, ...]
+    places: tuple[int | None, ...]
+    outer: ConjunctiveQuery
+
+    @property
+    def is_counted_triangle(self) -> bool:
+        """Whether the whole query is the number of triangles."""
+        return len(self.outer.atoms) == 1 and any(join.pairs for join in self.joins)
+
+    def joined(self, outer: Program) -> BaggedPlan:
+        """The plan of the whole query.
+
+        Args:
+            outer: The program of the query across the bags.
+        """
+        bags = [bag for bag in self.decomposition.bags if not bag.is_atom]
+        return _assembled(self.query, bags, self.names, self.joins, outer, self.places)
+
+
+def decomposed(query: ConjunctiveQuery) -> Decomposition:
+    """The best decomposition of what a query needs of its atoms; of any query, though made for cyclic ones."""
+    return decompose(_without_unneeded(query).edges, query.free)
+
+
+def cut_into_bags(query: ConjunctiveQuery, split: str | None = None) -> Cut:
+    """The bags of the best decomposition of a query, and the query across them. Cost: that of `decompose`.
+
+    Args:
+        query: The query.
+        split: The variable by which rows are split into cells, each with the plan; None without cells.
+    """
+    needed = _needed(query)
+    small = _without_unneeded(query)
+    decomposition = decompose(small.edges, query.free)
+    bags = decomposition.bags
     factors = list(dict.fromkeys(factor for product in query.sums for factor in product.factors))
-    names = _fresh_names(query, len(joined))
+    names = _fresh_names(query, sum(not bag.is_atom for bag in bags))
     joins: list[BagJoinPlan] = []
     atoms: list[Atom] = []
     places: list[int | None] = [None] * len(query.atoms)
@@ -161,19 +196,23 @@ def compile_bagged(
         factor_of |= {f: Factor(position, f'"{columns[f]}"') for f in factors if f in columns}
         atoms.append(Atom(table.name, table, tuple(range(len(kept))), tuple(kept)))
         joins.append(compile_bag(small, relations, kept))
-    outer = compile_acyclic(
-        replace(
-            query,
-            atoms=tuple(atoms),
-            head=tuple(_place_of(query.variable(ref), places[ref.atom], atoms) for ref in query.head),
-            sums=tuple(Product(tuple(factor_of[f] for f in p.factors), p.wide) for p in query.sums),
-        )
+    outer = replace(
+        query,
+        atoms=tuple(atoms),
+        head=tuple(_place_of(query.variable(ref), places[ref.atom], atoms) for ref in query.head),
+        sums=tuple(Product(tuple(factor_of[f] for f in p.factors), p.wide) for p in query.sums),
     )
-    return _assembled(query, joined, names, joins, outer, places)
+    return Cut(query, decomposition, tuple(names), tuple(joins), tuple(places), outer)
 
 
-def _without_unneeded(query: ConjunctiveQuery, needed: frozenset[str]) -> ConjunctiveQuery:
+def _needed(query: ConjunctiveQuery) -> frozenset[str]:
+    """The variables that results show."""
+    return frozenset(query.variable(ref) for ref in query.head) if query.free is None else query.free
+
+
+def _without_unneeded(query: ConjunctiveQuery) -> ConjunctiveQuery:
     """The query without variables that only one atom has and nobody asks for."""
+    needed = _needed(query)
     atoms = []
     for i, atom in enumerate(query.atoms):
         shared = query.join_variables(i)
@@ -239,7 +278,7 @@ def _assembled(
     bags: Sequence[Bag],
     names: Sequence[str],
     joins: Sequence[BagJoinPlan],
-    outer: PhysicalPlan | DynPlan,
+    outer: Program,
     places: Sequence[int | None],
 ) -> BaggedPlan:
     """The parts with the ways of the events between them."""

@@ -15,12 +15,14 @@ import numpy as np
 from livejoin.families.chain.join import ChainJoin
 from livejoin.families.chain.order import Store, chain_stores, join_order
 from livejoin.families.plan_words import PlanWords
+from livejoin.families.program import TableBytes
 from livejoin.families.record_layout import factor_triples, lay_out_records
 from livejoin.families.table_use import TableUse
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.memory import batch_delta as b
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
+from livejoin.search.statistics import Statistics
 
 _OWN = 2  # words of an atom in a record: its multiplicity and its row
 _NARROW_ATOMS = 2  # rows that are merged over more atoms than this have multiplicities of 128 bits
@@ -82,6 +84,19 @@ class ChainPlan:
     def open(self) -> ChainJoin:
         """An empty join."""
         return ChainJoin(self)
+
+    @property
+    def line(self) -> str:
+        """Nothing: there is one chain for a query."""
+        return ""
+
+    def predicted_work(self, known: Statistics) -> float:
+        """Nothing: there is one chain for a query."""
+        return 0.0
+
+    def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
+        """Nothing is predicted of it."""
+        return ()
 
 
 def compile_chain(query: ConjunctiveQuery, live: bool) -> ChainPlan:

@@ -11,11 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from livejoin.families.crown.footprint import index_bytes, record_bytes
 from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.crown.structure import PlanNode
+from livejoin.families.join_trees import tree_line, tree_work
+from livejoin.families.outline import atom_outlines
+from livejoin.families.program import TableBytes
 from livejoin.families.table_use import TableUse
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
+from livejoin.search.problem import passing_shares, problem_of
+from livejoin.search.statistics import Statistics
 from livejoin.theory.trees.join_tree import JoinTree
 
 
@@ -74,3 +80,19 @@ class PhysicalPlan:
     def open(self) -> MultiwayJoin:
         """An empty join."""
         return MultiwayJoin(self)
+
+    @property
+    def line(self) -> str:
+        """The tree on one line, with aliases for atoms."""
+        return tree_line(self.tree, atom_outlines(self.query))
+
+    def predicted_work(self, known: Statistics) -> float:
+        """Rows that all expected changes are predicted to visit; as `livejoin.families.program.Program`."""
+        return tree_work(self.query, self.tree, known)
+
+    def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
+        """Predicted bytes of a row of each table; see `livejoin.families.crown.footprint`."""
+        problem = problem_of(self.query, known, self.query.free)
+        passing = passing_shares(self.query, known)
+        indexes = index_bytes(self.query, self.tree, problem, passing)
+        return tuple(TableBytes(use, record_bytes(use), indexes[use.name]) for use in self.tables)

@@ -14,13 +14,17 @@ import numpy as np
 
 from livejoin.families.dyn.join import DynJoin
 from livejoin.families.dyn.structure import DynNode, dyn_nodes, enumeration_order
+from livejoin.families.join_trees import tree_line, tree_work
+from livejoin.families.outline import atom_outlines
 from livejoin.families.plan_words import PlanWords, place_directories
+from livejoin.families.program import TableBytes
 from livejoin.families.record_layout import Records, factor_triples, lay_out_records
 from livejoin.families.table_use import TableUse
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.memory import batch_delta as b
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ColumnRef, ConjunctiveQuery
+from livejoin.search.statistics import Statistics
 from livejoin.theory.trees.join_tree import JoinTree
 
 _UP, _PENDING = 1, 2  # offsets behind the multiplicity in an atom's own words of a record
@@ -91,6 +95,19 @@ class DynPlan:
     def open(self) -> DynJoin:
         """An empty join."""
         return DynJoin(self)
+
+    @property
+    def line(self) -> str:
+        """The tree on one line, with aliases for atoms."""
+        return tree_line(self.tree, atom_outlines(self.query))
+
+    def predicted_work(self, known: Statistics) -> float:
+        """Rows that all expected changes are predicted to visit; as `livejoin.families.program.Program`."""
+        return tree_work(self.query, self.tree, known)
+
+    def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
+        """Nothing is predicted of it."""
+        return ()
 
 
 def compile_dyn(query: ConjunctiveQuery, tree: JoinTree, live: bool) -> DynPlan:

@@ -1,26 +1,49 @@
-"""A query's explanation: its class, its plans with their guarantees, the choice among them, what would be better."""
+"""A query's explanation: its class, the plans that it was chosen from with their guarantees, what would be better."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from livejoin.changes import ChangeBatch
-from livejoin.families.bags.plan import BaggedPlan
-from livejoin.families.crown.compile import compile_plan
-from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.bags.plan import decomposed
+from livejoin.families.family import Candidate
+from livejoin.families.outline import atom_outlines
+from livejoin.families.output import with_output
 from livejoin.families.program import Program
-from livejoin.plan.explain.candidates import Candidate, Candidates, candidates
+from livejoin.families.registry import Ranked, kept_output, theoretical
 from livejoin.plan.explain.classify import classify
-from livejoin.plan.explain.explanation import Alternative, Explanation, SearchOutline, TableOutline
-from livejoin.plan.explain.footprint import index_bytes, record_bytes
+from livejoin.plan.explain.explanation import Alternative, Explanation, TableOutline
 from livejoin.plan.explain.log import describe_log
-from livejoin.plan.explain.outline import atom_outlines
 from livejoin.plan.explain.suggestions import suggest
+from livejoin.plan.query_plan import join_candidates
 from livejoin.query import ConjunctiveQuery
-from livejoin.search.choose import Choice
-from livejoin.search.guarantee import annotated_guarantee, triangle_guarantee
-from livejoin.search.problem import Problem, passing_shares
+from livejoin.search.algorithm import Algorithm
+from livejoin.search.guarantee import projected_guarantee
 from livejoin.search.statistics import Statistics, observe
+from livejoin.theory.classes.gyo import is_acyclic
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A join with the program that maintains it, to be explained.
+
+    Args:
+        program: The program.
+        ranked: The families that it was chosen from, its own first.
+        asked: The variables that are asked for; None for all.
+        live: Whether the program gives deltas.
+        algorithm: The name by which the families were selected.
+        known: What was known of the tables.
+    """
+
+    program: Program
+    ranked: tuple[Ranked, ...]
+    asked: frozenset[str] | None
+    live: bool
+    algorithm: Algorithm
+    known: Statistics
 
 
 def describe(
@@ -29,21 +52,17 @@ def describe(
     free: frozenset[str] | None = None,
     live: bool = True,
     log: Sequence[ChangeBatch] | None = None,
-    operators: Sequence[str] = (),
-    physical: Program | None = None,
 ) -> Explanation:
-    """Explain a conjunctive query: everything that is to be shown about it and its plan.
+    """Plan a conjunctive query and explain the plan.
 
-    Cost: that of `candidates` and `suggest`, bounded; with a log O(n log n) for its n changes.
+    Cost: that of planning and `suggest`, bounded; with a log O(n log n) for its n changes.
 
     Args:
-        query: The query; may be one that this version does not maintain.
+        query: The query.
         statistics: What is known of its tables; nothing if None.
-        free: The output variables; all of them if None.
-        live: Whether the view keeps live views for deltas.
+        free: The variables that distinct results are asked for; None asks for all, with multiplicities.
+        live: Whether deltas are asked for.
         log: A change log, one batch a table, with ``_seq`` if there are several.
-        operators: What stands above the join, from the join upwards.
-        physical: The plan that maintains it; compiled from the chosen tree if None and there is one.
 
     Raises:
         ChangeFormatError: A log of several tables without ``_seq``.
@@ -59,107 +78,95 @@ def describe(
     known = statistics or Statistics()
     if log is not None:
         known = known.over(observe(log, query))
-    found = candidates(query, known, free, live)
-    chosen = found.chosen
-    if physical is None and free is None and chosen.executable and chosen.tree is not None:
-        physical = compile_plan(query, chosen.tree, live)
+    join = query if free is None else with_output(query, kept_output(query, free, "auto"))
+    found = join_candidates(join, known)
+    program = found[0].first.compile(live)
+    return explained(Planned(program, found, free, live, "auto", known), log)
+
+
+def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Explanation:
+    """What there is to say of a join and the program that maintains it; nothing is planned here.
+
+    Cost: that of `suggest` and of the families that are known to theory only.
+
+    Args:
+        planned: The join.
+        log: A change log.
+    """
+    query, known, asked = planned.program.query, planned.known, planned.asked
+    chosen, others = planned.ranked[0].first, theoretical(query, known, planned.algorithm)
     guarantee = chosen.guarantee
-    if query.sums and isinstance(physical, PhysicalPlan):
-        guarantee = annotated_guarantee(guarantee, _widens(physical, found.problem))
-    if isinstance(physical, BaggedPlan) and physical.is_counted_triangle:
-        guarantee = triangle_guarantee(guarantee)
+    if asked is not None and query.free is not None and asked < query.free:
+        guarantee = projected_guarantee(guarantee, ", ".join(sorted(query.free - asked)))
+    width = "1" if is_acyclic(query.edges) else str(decomposed(query).width)
     return Explanation(
         sql=query.sql,
         atoms=atom_outlines(query),
-        output=tuple(sorted(query.variables if free is None else free)),
-        query_class=classify(query, free, found.width),
-        plan=chosen.outline,
+        output=tuple(sorted(query.variables if asked is None else asked)),
+        query_class=classify(query, asked, width),
+        plan=chosen.outline(planned.live),
         guarantee=guarantee,
-        executable=chosen.executable,
+        executable=not chosen.obstacle,
         obstacle=chosen.obstacle,
-        reason=_reason(found),
-        alternatives=tuple(_alternative(plan, plan is chosen) for plan in found.plans),
-        search=_search(found.choice, found.complete),
-        suggestions=suggest(query, known, free, chosen.guarantee.bound),
-        tables=_tables(query, physical, found.problem, known) if isinstance(physical, PhysicalPlan) else (),
-        deltas=live,
-        digest="" if physical is None else physical.digest,
+        reason=_reason(planned, others),
+        alternatives=_alternatives(planned, others),
+        search=planned.ranked[0].candidates.search,
+        suggestions=suggest(replace(query, free=asked), known, guarantee.bound, planned.algorithm),
+        tables=_tables(query, planned.program, known),
+        deltas=planned.live,
+        digest=planned.program.digest,
         log=None if log is None else describe_log(log, query, chosen.tree),
-        operators=tuple(operators),
     )
 
 
-def _widens(plan: PhysicalPlan, problem: Problem) -> str:
-    """An atom of which many rows may share the key of a row below whose annotation changes; empty if there is none."""
-    dynamic = [node.atom in problem.dynamic for node in plan.nodes]
-    for position in range(len(plan.nodes) - 1, 0, -1):
-        node = plan.nodes[position]
-        assert node.parent is not None
-        parent = plan.nodes[node.parent]
-        atom = parent.atom
-        wide = atom is not None and not problem.identifies(frozenset(node.key), atom)
-        if atom is not None and wide and not parent.connex and dynamic[position]:
-            return plan.query.atoms[atom].alias
-        dynamic[node.parent] = dynamic[node.parent] or dynamic[position]
-    return ""
+def _alternatives(planned: Planned, others: Sequence[Ranked]) -> tuple[Alternative, ...]:
+    """The plans that the program was chosen from, then those that are known to theory, each family's best first."""
+    behind = sorted(others, key=lambda one: one.first.guarantee.bound)
+    plans = chain.from_iterable(one.candidates.plans for one in (*planned.ranked, *behind))
+    chosen = planned.ranked[0].first
+    return tuple(_alternative(plan, plan is chosen, planned.live) for plan in plans)
 
 
-def _reason(found: Candidates) -> str:
-    """Why the plan was chosen over the others."""
-    chosen = found.chosen
-    better = [plan for plan in found.plans if plan.guarantee.bound < chosen.guarantee.bound]
-    parts = []
-    if found.choice is not None and chosen.tree is found.choice.best.tree:
-        parts.append(found.choice.reason)
-    elif len(found.plans) == 1:
-        parts.append("It is the only plan that is known for the query.")
-    else:
-        parts.append("It has the best bound of the plans that are known for the query.")
-    if better:
-        parts.append(f"A plan by {better[0].outline.kind} would have a better bound, but {better[0].obstacle}.")
-    return " ".join(parts)
-
-
-def _alternative(plan: Candidate, chosen: bool) -> Alternative:
+def _alternative(plan: Candidate, chosen: bool, live: bool) -> Alternative:
+    outline = plan.outline(live)
     return Alternative(
-        title=f"{plan.outline.kind} of height {plan.outline.height}",
+        title=f"{outline.kind} of height {outline.height}",
         tree=plan.line,
         guarantee=plan.guarantee,
         cost=plan.cost,
-        height=plan.outline.height,
+        height=outline.height,
         propagation=plan.propagation,
-        executable=plan.executable,
+        executable=not plan.obstacle,
         obstacle=plan.obstacle,
         chosen=chosen,
     )
 
 
-def _search(choice: Choice | None, complete: bool) -> SearchOutline:
-    if choice is None:
-        note = (
-            "the search for the best bags came to its end" if complete else "the search for the best bags was bounded"
-        )
-        return SearchOutline(0, 0, complete, note)
-    one = "1 join tree" if choice.compared == 1 else f"{choice.compared} join trees"
-    if not choice.searched:
-        note = f"{one} compared; the search stopped early after {choice.steps:,} steps, a better tree may exist"
-    elif choice.all_compared:
-        note = f"{one} compared, all that there are"
+def _reason(planned: Planned, others: Sequence[Ranked]) -> str:
+    """Why the plan was chosen over the others."""
+    first, *behind = planned.ranked
+    chosen = first.first
+    better = [one.first for one in others if one.first.guarantee.bound < chosen.guarantee.bound]
+    parts = []
+    if planned.algorithm != "auto":
+        parts.append(f"Asked for by algorithm={planned.algorithm!r}.")
+    if first.candidates.reason:
+        parts.append(first.candidates.reason)
+    elif behind or better:
+        parts.append("It has the best bound of the plans that are run.")
     else:
-        note = (
-            f"{one} compared; there are more, among all of which the search found the least bound and cost, but not "
-            "the least predicted propagation"
-        )
-    return SearchOutline(choice.compared, choice.steps, choice.searched and choice.all_compared, note)
+        parts.append("It is the only plan that is known for the query.")
+    if better:
+        best = min(better, key=lambda plan: plan.guarantee.bound)
+        kind = best.outline(planned.live).kind
+        parts.append(f"A plan by {kind} would have a better bound, but {best.obstacle}.")
+    return " ".join(parts)
 
 
-def _tables(
-    query: ConjunctiveQuery, plan: PhysicalPlan, problem: Problem, statistics: Statistics
-) -> tuple[TableOutline, ...]:
-    records = record_bytes(plan)
-    indexes = index_bytes(plan, problem, passing_shares(query, statistics))
+def _tables(query: ConjunctiveQuery, program: Program, statistics: Statistics) -> tuple[TableOutline, ...]:
     outlines = []
-    for use in plan.tables:
+    for kept in program.footprint(statistics):
+        use = kept.table
         table = query.atoms[use.atoms[0]].table
         known = statistics.of(use.name)
         outlines.append(
@@ -167,8 +174,8 @@ def _tables(
                 name=use.name,
                 columns=tuple(table.columns[column].name for column in use.columns),
                 aliases=tuple(query.atoms[atom].alias for atom in use.atoms),
-                row_bytes=records[use.name],
-                index_bytes=indexes[use.name],
+                row_bytes=kept.record,
+                index_bytes=kept.indexes,
                 changes=known.changes.value,
                 changes_known=known.changes.known,
                 rows=known.rows.value,

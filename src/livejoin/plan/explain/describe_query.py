@@ -7,17 +7,16 @@ from dataclasses import replace
 from fractions import Fraction
 
 from livejoin.changes import ChangeBatch
-from livejoin.families.chain.plan import ChainPlan
-from livejoin.plan.explain.describe import describe
-from livejoin.plan.explain.describe_algorithm import as_maintained
+from livejoin.plan.explain.describe import Planned, explained
 from livejoin.plan.explain.describe_cells import cells_outline
 from livejoin.plan.explain.explanation import Explanation
 from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, leaves
-from livejoin.plan.query_plan import plan_query
+from livejoin.plan.query_plan import QueryPlan, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.guarantee import stored_guarantee
+from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics, observe
 from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
 
@@ -43,15 +42,15 @@ def describe_query(
     known = statistics
     for join in query.joins:
         known = known if log is None else known.over(observe(log, join))
-    plan = plan_query(query, known, live, algorithm, threads)
-    above = tuple(_lines(plan))
+    plan = plan_with_reasons(query, known, live, algorithm, threads)
     told = []
-    for i, (leaf, kept) in enumerate(zip(leaves(plan), _kept(plan, ""), strict=True)):
-        physical = leaf.physical
-        one = describe(physical.query, statistics, leaf.asked, live, log, above if i == 0 else (), physical)
-        one = replace(one, cells=cells_outline(leaf, one.tables, threads))
-        told.append(_with_store(as_maintained(one, physical), physical.query, kept))
-    return replace(told[0], sql=query.sql, others=tuple(told[1:]))
+    for leaf, kept in zip(leaves(plan.operator), _kept(plan.operator, ""), strict=True):
+        join = leaf.physical.query
+        planned = Planned(leaf.physical, plan.ranked[join], leaf.asked, plan.live, algorithm, known)
+        one = explained(planned, log)
+        one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
+        told.append(_with_store(one, join, kept))
+    return replace(told[0], sql=query.sql, operators=tuple(_lines(plan, plan.operator)), others=tuple(told[1:]))
 
 
 def _kept(plan: Operator, above: str) -> Iterator[str]:
@@ -87,54 +86,64 @@ def _changed_results(query: ConjunctiveQuery) -> Fraction:
     """One change adds or removes at most as many results as this power of the base rows says.
 
     It is the fractional edge cover number of what the changed row leaves open (Atserias, Grohe, Marx, FOCS 2008), for
-    the atoms that can change; equal rows that are different base rows count.
+    the atoms that can change; equal rows that are different base rows count. Rows that are known give those that their
+    columns refer to by primary keys: they are columns of the row that refers to them, and leave nothing open (the chase
+    of Gottlob, Lee, Valiant, Valiant, JACM 59(3), 2012, for keys).
     """
     by_row = [
         edge if query.free is not None or query.is_distinct(i) else edge | {f"row of {i}"}
         for i, edge in enumerate(query.edges)
     ]
+    wide = [_referred_to(query, row) for row in by_row]
     free = frozenset[str]().union(*by_row) if query.free is None else query.free
     powers = [Fraction(0)]
-    for atom, edge in zip(query.atoms, by_row, strict=True):
-        if not atom.table.static and (open_ := free - edge):
-            powers.append(fractional_edge_cover([other & open_ for other in by_row], open_).number)
+    for atom, row in zip(query.atoms, wide, strict=True):
+        if not atom.table.static and (open_ := free - row):
+            powers.append(fractional_edge_cover([other & open_ for other in wide], open_).number)
     return max(powers)
 
 
-def _lines(plan: Operator) -> Iterator[str]:
+def _referred_to(query: ConjunctiveQuery, given: frozenset[str]) -> frozenset[str]:
+    """Some variables and all that they determine by primary keys."""
+    keys = problem_of(query, Statistics()).keys
+    for _ in query.atoms:
+        for edge, key in zip(query.edges, keys, strict=True):
+            if key is not None and key <= given:
+                given |= edge
+    return given
+
+
+def _lines(plan: QueryPlan, operator: Operator) -> Iterator[str]:
     """What each operator does and costs, inputs first."""
-    match plan:
+    match operator:
         case Scan():
-            yield from _scan_lines(plan)
-        case Annotated() if isinstance(plan.physical, ChainPlan):
-            yield f"{_many(len(plan.results), 'aggregate')} of each group kept with its row in the last join"
+            yield from _scan_lines(operator)
         case Annotated():
-            yield (
-                f"{_many(len(plan.results), 'aggregate')} of each group as annotations of the tree (CROWN, 7.3): "
-                "no state of their own; a change also visits the rows above it that share its keys, up to the groups"
-            )
+            family = plan.ranked[operator.physical.query][0].family
+            yield f"{_many(len(operator.results), 'aggregate')} {family.aggregates}"
         case Compute():
-            yield from _lines(plan.input)
-            kept = ", for the rows that fit HAVING" if plan.predicate else ""
-            yield f"{_many(len(plan.outputs), 'column')} computed from each row{kept}: no state"
+            yield from _lines(plan, operator.input)
+            kept = ", for the rows that fit HAVING" if operator.predicate else ""
+            yield f"{_many(len(operator.outputs), 'column')} computed from each row{kept}: no state"
         case Combine():
-            for one in plan.inputs:
-                yield from _lines(one)
-            if plan.kind == "union" and plan.all:
+            for one in operator.inputs:
+                yield from _lines(plan, one)
+            if operator.kind == "union" and operator.all:
                 yield "UNION ALL: no state"
             else:
-                name = plan.kind.upper() + (" ALL" if plan.all else "")
+                name = operator.kind.upper() + (" ALL" if operator.all else "")
                 yield f"{name} over a store of the rows with their numbers: one look-up a row that changes"
         case Group():
-            yield from _lines(plan.input)
+            yield from _lines(plan, operator.input)
             yield (
-                f"{_many(len(plan.calls), 'aggregate')} over a store of groups: one look-up a row of the join that "
+                f"{_many(len(operator.calls), 'aggregate')} over a store of groups: one look-up a row of the join that "
                 "changes (DYN, section 5.1)"
             )
         case First():
-            yield from _lines(plan.input)
-            skipped = f" after the first {plan.offset}" if plan.offset else ""
-            yield f"the first {plan.limit}{skipped} rows over an ordered store of all: O(log rows) a row that changes"
+            yield from _lines(plan, operator.input)
+            skipped = f" after the first {operator.offset}" if operator.offset else ""
+            some = f"the first {operator.limit}{skipped} rows"
+            yield f"{some} over an ordered store of all: O(log rows) a row that changes"
 
 
 def _scan_lines(plan: Scan) -> Iterator[str]:

@@ -10,38 +10,15 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from livejoin.families.family import SearchOutline
+from livejoin.families.outline import AtomOutline, PlanOutline
 from livejoin.plan.explain import json_record as record
 from livejoin.plan.explain import picture, text
 from livejoin.search.guarantee import Guarantee
 from livejoin.search.statistics import Known
 
 QueryClassName = Literal["q-hierarchical", "free-connex", "acyclic", "cyclic"]
-PlanKind = Literal["join tree", "foreign keys", "bags", "view trees", "T-representation", "chain of joins"]
 SuggestionKind = Literal["output column", "all columns", "primary key", "foreign key", "static table", "shape"]
-
-
-@dataclass(frozen=True)
-class AtomOutline:
-    """An atom of the query.
-
-    Args:
-        alias: Its name in the query.
-        table: Its table.
-        variables: Its variables.
-        predicate: What its rows must satisfy, None for all rows.
-        static: Whether its table never changes.
-    """
-
-    alias: str
-    table: str
-    variables: tuple[str, ...]
-    predicate: str | None
-    static: bool = False
-
-    @property
-    def name(self) -> str:
-        """Table and alias as in FROM."""
-        return self.alias if self.alias == self.table else f"{self.table} {self.alias}"
 
 
 @dataclass(frozen=True)
@@ -80,87 +57,6 @@ class QueryClass:
 
     def __getitem__(self, name: str) -> Property:
         return next(p for p in self.properties if p.name == name)
-
-
-@dataclass(frozen=True)
-class NodeOutline:
-    """A node of a plan.
-
-    Args:
-        label: What stands there: the atom as in FROM, ``[x, y]`` for a generalized relation, ``bag 1 (A, B, C)``, or a
-            view's name.
-        variables: Its variables.
-        atoms: Aliases of its atoms: one for an atom, none for a generalized relation, several for a bag.
-        key: ``key(e)``: the variables that it shares with its parent; of the first parent where it has several.
-        connex: Whether it is in the connex subtree, over which results are enumerated.
-        views: The views kept there, of ``V_s``, ``V_p``, ``V_l``; for other plans what is kept, in words.
-        indexes: The indexes kept there, each in words such as ``by (x), for the parent``.
-        predicate: What its rows must satisfy.
-        depth: Atoms above it, generalized relations not counted.
-        changes: Expected share of the changes that reach it; None where nothing is known of any table.
-    """
-
-    label: str
-    variables: tuple[str, ...]
-    atoms: tuple[str, ...]
-    key: tuple[str, ...]
-    connex: bool
-    views: tuple[str, ...]
-    indexes: tuple[str, ...]
-    predicate: str | None
-    depth: int
-    changes: float | None = None
-
-
-@dataclass(frozen=True)
-class EdgeOutline:
-    """An edge of a plan.
-
-    Args:
-        parent: Position of the parent among the plan's nodes.
-        child: Position of the child.
-        key: The variables that both have.
-        unique: Whether ``key`` identifies at most one row of the parent, so that a change of the child reaches no
-            more than one.
-    """
-
-    parent: int
-    child: int
-    key: tuple[str, ...]
-    unique: bool
-
-
-@dataclass(frozen=True)
-class PlanOutline:
-    """A plan to be drawn: a rooted tree, several for view trees, an acyclic graph with one root for foreign keys.
-
-    Args:
-        kind: How the query is maintained.
-        title: The same in words, for example ``join tree of height 2, change propagation without joins (CROWN)``.
-        nodes: In preorder; where a node has several parents, it stands below the first.
-        edges: From parents to children.
-        height: Largest number of atoms (or bags, or views) from a leaf to a root.
-    """
-
-    kind: PlanKind
-    title: str
-    nodes: tuple[NodeOutline, ...]
-    edges: tuple[EdgeOutline, ...]
-    height: int
-
-    def children(self, node: int) -> tuple[int, ...]:
-        """Children of a node."""
-        return tuple(edge.child for edge in self.edges if edge.parent == node)
-
-    def parents(self, node: int) -> tuple[int, ...]:
-        """Parents of a node."""
-        return tuple(edge.parent for edge in self.edges if edge.child == node)
-
-    @property
-    def roots(self) -> tuple[int, ...]:
-        """Nodes without parents."""
-        below = {edge.child for edge in self.edges}
-        return tuple(node for node in range(len(self.nodes)) if node not in below)
 
 
 @dataclass(frozen=True)
@@ -237,23 +133,6 @@ class TableOutline:
 
 
 @dataclass(frozen=True)
-class SearchOutline:
-    """How far the search for a plan went.
-
-    Args:
-        trees: Join trees that were compared.
-        steps: Steps of the search.
-        complete: Whether nothing was left out; if not, a better tree may exist.
-        note: The same in one sentence.
-    """
-
-    trees: int
-    steps: int
-    complete: bool
-    note: str
-
-
-@dataclass(frozen=True)
 class LogOutline:
     """What a change log says about the plan.
 
@@ -309,7 +188,7 @@ class Explanation:
         atoms: Its atoms.
         output: Its free variables.
         query_class: Its class with witnesses.
-        plan: The plan: the best one that this version runs, else the best one.
+        plan: The plan that runs.
         guarantee: What the plan promises.
         executable: Whether this version runs it.
         obstacle: Why not; empty if it does.

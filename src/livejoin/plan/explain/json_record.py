@@ -11,7 +11,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, PlanOutline, TableOutline
+    from livejoin.families.outline import PlanOutline
+    from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, TableOutline
     from livejoin.search.guarantee import Guarantee
 
 VERSION = 1

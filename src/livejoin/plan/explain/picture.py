@@ -18,7 +18,8 @@ from livejoin.plan.draw.tidy_tree import CELL, layered
 from livejoin.plan.explain.text import class_line, gain, log_figures, node_name, views
 
 if TYPE_CHECKING:
-    from livejoin.plan.explain.explanation import Explanation, NodeOutline, PlanOutline
+    from livejoin.families.outline import NodeOutline, PlanOutline
+    from livejoin.plan.explain.explanation import Explanation
 
 _BOX = 30  # characters of a line in a box
 _CAPTION = 76  # characters of a line above or below a narrow drawing

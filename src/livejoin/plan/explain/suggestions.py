@@ -12,23 +12,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
-from livejoin.plan.explain.candidates import Candidate, foreign_key_candidates, tree_candidate, view_tree_candidates
+from livejoin.families.family import Candidate
+from livejoin.families.registry import families_of
 from livejoin.plan.explain.classify import listed
 from livejoin.plan.explain.explanation import Suggestion, SuggestionKind
-from livejoin.plan.explain.outline import atom_outlines
 from livejoin.query import Atom, ConjunctiveQuery
 from livejoin.schema import ForeignKey, Table
-from livejoin.search.choose import best_bound
+from livejoin.search.algorithm import Algorithm
 from livejoin.search.guarantee import UpdateBound
-from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics
-from livejoin.theory.classes.free_connex import check_free_connex, is_free_connex
-from livejoin.theory.classes.gyo import is_acyclic
+from livejoin.theory.classes.free_connex import is_free_connex
 from livejoin.theory.classes.hypergraph import Hypergraph
 
 _MOST_TRIALS = 100  # of each kind
 _MOST_SHOWN = 3  # of each kind
-_WIDTH_BUDGET = 40  # the bound on changes does not depend on the order's width; 4,000 took 13 s for a grid of 12 atoms
 
 
 @dataclass(frozen=True)
@@ -44,19 +41,19 @@ class _Trial:
 
 
 def suggest(
-    query: ConjunctiveQuery, statistics: Statistics, free: frozenset[str] | None, bound: UpdateBound
+    query: ConjunctiveQuery, statistics: Statistics, bound: UpdateBound, algorithm: Algorithm = "auto"
 ) -> tuple[Suggestion, ...]:
     """Changes that would give a better bound than ``bound``, those that this version could run first.
 
     Cost: at most 100 searches for a tree of each kind of change, each some ms.
 
     Args:
-        query: The query.
+        query: The query; its free variables are what is asked for.
         statistics: What is known of its tables.
-        free: The output variables; all of them if None.
         bound: The bound of the plan that it has.
+        algorithm: Which families are asked.
     """
-    output = query.variables if free is None else free
+    output = query.variables if query.free is None else query.free
     found: list[Suggestion] = []
     if bound > UpdateBound.ALWAYS:
         for trials in (
@@ -73,8 +70,8 @@ def suggest(
             for trial in islice(trials(query, output), _MOST_TRIALS):
                 if better and trial.parts > fewest:
                     break
-                if (plan := _best(trial, statistics, bound)) is not None:
-                    better.append(Suggestion(trial.kind, trial.text, trial.sql, plan.guarantee, plan.executable))
+                if (plan := _best(trial, statistics, bound, algorithm)) is not None:
+                    better.append(Suggestion(trial.kind, trial.text, trial.sql, plan.guarantee, not plan.obstacle))
                     fewest = trial.parts
             found += islice(sorted(better, key=_rank), _MOST_SHOWN)
     return tuple(sorted(found, key=_rank))
@@ -84,22 +81,17 @@ def _rank(suggestion: Suggestion) -> tuple[bool, int]:
     return (not suggestion.executable, suggestion.guarantee.bound)
 
 
-def _best(trial: _Trial, statistics: Statistics, bound: UpdateBound) -> Candidate | None:
+def _best(trial: _Trial, statistics: Statistics, bound: UpdateBound, algorithm: Algorithm) -> Candidate | None:
     """The best plan of a trial if it has a better bound: one that runs, if there is one."""
-    problem = problem_of(trial.query, statistics, trial.free)
-    atoms = atom_outlines(trial.query)
-    plans: list[Candidate] = []
-    if is_acyclic(problem.edges):
-        wider = replace(problem, free=problem.free | check_free_connex(problem.edges, problem.free).additions)
-        measured = best_bound(wider, UpdateBound(min(bound - 1, UpdateBound.LAMBDA)))
-        if measured is not None:
-            plans.append(tree_candidate(measured, wider, atoms, True, problem.free))
-            if plans[0].executable:
-                return plans[0]
-    plans += foreign_key_candidates(trial.query, atoms, problem)
-    plans += view_tree_candidates(problem, atoms, _WIDTH_BUDGET)
-    better = [plan for plan in plans if plan.guarantee.bound < bound]
-    return min(better, key=lambda plan: (not plan.executable, plan.guarantee.bound), default=None)
+    query = replace(trial.query, free=trial.free)
+    plans = []
+    for family in families_of(algorithm):
+        plan = family.better(query, statistics, bound)
+        if plan is not None and plan.guarantee.bound < bound:
+            if not plan.obstacle:
+                return plan
+            plans.append(plan)
+    return min(plans, key=lambda plan: (bool(plan.obstacle), plan.guarantee.bound), default=None)
 
 
 def _all_columns(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
@@ -164,7 +156,9 @@ def _static_tables(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_T
 
 
 def _fewer_atoms(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
-    """Leave out one atom, without making a product of the rest."""
+    """Leave out one atom, without making a product of the rest; aggregates may be over what it has."""
+    if query.sums:
+        return
     pieces = len(Hypergraph(query.edges).components())
     for position, atom in enumerate(query.atoms):
         atoms = query.atoms[:position] + query.atoms[position + 1 :]
@@ -218,7 +212,7 @@ def _with_tables(query: ConjunctiveQuery, tables: dict[str, Table]) -> Conjuncti
 
 def _query(query: ConjunctiveQuery, atoms: tuple[Atom, ...]) -> ConjunctiveQuery:
     """A query to be planned and not to be run: it has no outputs."""
-    return ConjunctiveQuery(query.sql, atoms, (), ())
+    return ConjunctiveQuery(query.sql, atoms, (), (), query.free, query.sums)
 
 
 def _names(table: Table, columns: tuple[int, ...]) -> str:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from livejoin.plan.draw.drawing import commas
 
 if TYPE_CHECKING:
+    from livejoin.families.outline import NodeOutline, PlanOutline
     from livejoin.plan.explain.explanation import (
         Alternative,
         Explanation,
         LogOutline,
-        NodeOutline,
-        PlanOutline,
         Suggestion,
         TableOutline,
     )

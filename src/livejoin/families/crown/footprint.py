@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.table_use import TableUse
 from livejoin.kernels.memory import layout as k
+from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import Problem
 from livejoin.theory.trees.join_tree import JoinTree
 
@@ -21,24 +22,27 @@ _SPARE = 4 / 3  # words of a block a row, where several rows share a key: betwee
 _WORD = 8
 
 
-def record_bytes(plan: PhysicalPlan) -> dict[str, int]:
-    """Bytes of a row's record, for each table."""
-    return {use.name: use.stride * _WORD for use in plan.tables}
+def record_bytes(use: TableUse) -> int:
+    """Bytes of a row's record."""
+    return use.stride * _WORD
 
 
-def index_bytes(plan: PhysicalPlan, problem: Problem, passing: Sequence[float]) -> dict[str, float]:
+def index_bytes(
+    query: ConjunctiveQuery, tree: JoinTree, problem: Problem, passing: Sequence[float]
+) -> dict[str, float]:
     """Predicted bytes of a row's share of the directories, for each table. Cost: O(nodes).
 
     Args:
-        plan: The plan.
+        query: The query.
+        tree: The tree that maintains it.
         problem: What is known of the atoms' join keys.
         passing: The share of the rows that take part in each atom; the others have no place in its directories.
     """
-    found = dict.fromkeys((use.name for use in plan.tables), 0.0)
-    for position, node in enumerate(plan.tree.nodes):
+    found = dict.fromkeys((atom.table.name for atom in query.atoms), 0.0)
+    for position, node in enumerate(tree.nodes):
         if node.atom is not None:
-            words = _words(plan.tree, position, problem)
-            found[plan.query.atoms[node.atom].table.name] += _WORD * passing[node.atom] * words
+            words = _words(tree, position, problem)
+            found[query.atoms[node.atom].table.name] += _WORD * passing[node.atom] * words
     return found
 
 

@@ -1,0 +1,102 @@
+"""CROWN's join trees as a family: change propagation without joins, for every acyclic query (CROWN, section 4).
+
+A query that is not free-connex keeps more variables than it returns and projects while it enumerates (section 7.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from livejoin.families.crown.compile import compile_plan
+from livejoin.families.crown.guarantee import annotated_guarantee, tree_guarantee
+from livejoin.families.crown.outline import tree_outline
+from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.crown.structure import plan_nodes
+from livejoin.families.family import NO_CANDIDATES, Candidates
+from livejoin.families.join_trees import free_connex_output, join_trees, tree_line, tree_search
+from livejoin.families.outline import PlanOutline, atom_outlines
+from livejoin.query import ConjunctiveQuery
+from livejoin.search.choose import Measured, best_bound
+from livejoin.search.guarantee import Guarantee, UpdateBound
+from livejoin.search.problem import Problem, problem_of
+from livejoin.search.statistics import Statistics
+from livejoin.theory.trees.join_tree import JoinTree
+
+
+@dataclass(frozen=True)
+class TreeCandidate:
+    """A join tree as a plan.
+
+    Args:
+        query: The query.
+        measured: The tree.
+        problem: The planning problem that it was measured for.
+    """
+
+    query: ConjunctiveQuery
+    measured: Measured
+    problem: Problem
+
+    @property
+    def guarantee(self) -> Guarantee:
+        below = tree_guarantee(self.query, self.measured, self.problem)
+        if not self.query.sums:
+            return below
+        distinct = [self.query.is_distinct(a) for a in range(len(self.query.atoms))]
+        return annotated_guarantee(below, self.query, plan_nodes(self.tree, self.query.free, distinct), self.problem)
+
+    @property
+    def line(self) -> str:
+        return tree_line(self.tree, atom_outlines(self.query))
+
+    @property
+    def cost(self) -> float:
+        return self.measured.cost
+
+    @property
+    def propagation(self) -> float:
+        return self.measured.propagation
+
+    @property
+    def tree(self) -> JoinTree:
+        return self.measured.tree
+
+    @property
+    def obstacle(self) -> str:
+        return ""
+
+    def outline(self, live: bool) -> PlanOutline:
+        return tree_outline(self.tree, self.problem, atom_outlines(self.query), live)
+
+    def compile(self, live: bool) -> PhysicalPlan:
+        return compile_plan(self.query, self.tree, live)
+
+
+class Crown:
+    """The family of CROWN's join trees."""
+
+    algorithms = ("auto", "crown")
+    obstacle = ""
+    aggregates = (
+        "of each group as annotations of the tree (CROWN, 7.3): no state of their own; a change also visits the rows "
+        "above it that share its keys, up to the groups"
+    )
+
+    def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
+        return free_connex_output(query, asked)
+
+    def candidates(self, query: ConjunctiveQuery, known: Statistics, split: str | None = None) -> Candidates:
+        if (trees := join_trees(query, known)) is None:
+            return NO_CANDIDATES
+        choice = trees.choice
+        plans = tuple(TreeCandidate(query, one, trees.problem) for one in (choice.best, *choice.others))
+        return Candidates(plans, choice.reason, tree_search(choice))
+
+    def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> TreeCandidate | None:
+        asked = query.variables if query.free is None else query.free
+        output = free_connex_output(query, asked)
+        if output is None or than == UpdateBound.ALWAYS:
+            return None
+        problem = problem_of(query, known, output)
+        measured = best_bound(problem, UpdateBound(min(than - 1, UpdateBound.LAMBDA)))
+        return None if measured is None else TreeCandidate(replace(query, free=output), measured, problem)

@@ -1,0 +1,1 @@
+"""Foreign-key plans (AJU): known to theory, explained, not run yet."""

@@ -1,0 +1,81 @@
+"""The join trees of an acyclic query, searched and told of alike by all families that maintain one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from livejoin.families.family import SearchOutline
+from livejoin.families.outline import AtomOutline
+from livejoin.query import ConjunctiveQuery
+from livejoin.search.choose import Choice, choose
+from livejoin.search.cost import propagation
+from livejoin.search.problem import Problem, problem_of
+from livejoin.search.statistics import Statistics
+from livejoin.theory.classes.free_connex import check_free_connex
+from livejoin.theory.classes.gyo import is_acyclic
+from livejoin.theory.trees.join_tree import JoinTree
+
+
+@dataclass(frozen=True)
+class JoinTrees:
+    """The planning problem of a query and the trees that were chosen from.
+
+    Args:
+        problem: The problem.
+        choice: The trees.
+    """
+
+    problem: Problem
+    choice: Choice
+
+
+def join_trees(query: ConjunctiveQuery, known: Statistics) -> JoinTrees | None:
+    """The join trees of a query, None if it has none. Cost: that of `livejoin.search.choose.choose`.
+
+    Args:
+        query: The query, free-connex if it is acyclic.
+        known: What is known of its tables.
+    """
+    if not is_acyclic(query.edges):
+        return None
+    problem = problem_of(query, known, query.free)
+    return JoinTrees(problem, choose(problem))
+
+
+def free_connex_output(query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
+    """The least free-connex output that contains some variables (CROWN, section 7.1); None for a cyclic join."""
+    found = check_free_connex(query.edges, asked)
+    return None if found.cycle else asked | found.additions
+
+
+def tree_work(query: ConjunctiveQuery, tree: JoinTree, known: Statistics) -> float:
+    """Visits that all expected changes are predicted to make in a tree. Cost: O(nodes)."""
+    problem = problem_of(query, known, query.free)
+    return propagation(tree, problem) * sum(problem.weights)
+
+
+def tree_line(tree: JoinTree, atoms: tuple[AtomOutline, ...]) -> str:
+    """A join tree on one line, with aliases for atoms."""
+
+    def show(position: int) -> str:
+        node = tree.nodes[position]
+        head = f"[{', '.join(node.variables)}]" if node.atom is None else atoms[node.atom].alias
+        below = ", ".join(show(child) for child in node.children)
+        return f"{head}{{{below}}}" if below else head
+
+    return show(0)
+
+
+def tree_search(choice: Choice) -> SearchOutline:
+    """How far the search for a tree went."""
+    one = "1 join tree" if choice.compared == 1 else f"{choice.compared} join trees"
+    if not choice.searched:
+        note = f"{one} compared; the search stopped early after {choice.steps:,} steps, a better tree may exist"
+    elif choice.all_compared:
+        note = f"{one} compared, all that there are"
+    else:
+        note = (
+            f"{one} compared; there are more, among all of which the search found the least bound and cost, but not "
+            "the least predicted propagation"
+        )
+    return SearchOutline(choice.compared, choice.steps, choice.searched and choice.all_compared, note)

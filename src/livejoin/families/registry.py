@@ -1,0 +1,118 @@
+"""The join families that there are, and the names under which ``algorithm=`` selects them.
+
+``auto`` is what the planner takes for best. A new family is a new entry here, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from livejoin.errors import SchemaError, UnsupportedQueryError
+from livejoin.families.bags.family import Bags
+from livejoin.families.chain.family import ChangePropagation
+from livejoin.families.crown.family import Crown
+from livejoin.families.dyn.family import Dyn
+from livejoin.families.family import Candidate, Candidates, Family
+from livejoin.families.foreign_keys.family import ForeignKeys
+from livejoin.families.view_trees.family import ViewTrees
+from livejoin.query import ConjunctiveQuery
+from livejoin.search.statistics import Statistics
+
+FAMILIES: tuple[Family, ...] = (
+    Crown(),
+    Bags(Crown()),
+    Dyn(),
+    Bags(Dyn(), "; across the bags a T-representation (DYN)"),
+    ChangePropagation(),
+    ForeignKeys(),
+    ViewTrees(),
+)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A family with its candidates for a query, at least one."""
+
+    family: Family
+    candidates: Candidates
+
+    @property
+    def first(self) -> Candidate:
+        """The one that it would run."""
+        return self.candidates.plans[0]
+
+
+def algorithms() -> tuple[str, ...]:
+    """The names of all algorithms, ``auto`` first."""
+    return tuple(dict.fromkeys(["auto", *(name for family in FAMILIES for name in family.algorithms)]))
+
+
+def check_algorithm(name: str) -> None:
+    """Refuse what is no algorithm.
+
+    Raises:
+        SchemaError: There is no algorithm of this name.
+    """
+    if name not in algorithms():
+        msg = f"there is no algorithm {name!r}; allowed are {', '.join(map(repr, algorithms()))}"
+        raise SchemaError(msg)
+
+
+def families_of(algorithm: str) -> Iterator[Family]:
+    """The families that an algorithm's name selects."""
+    return (family for family in FAMILIES if algorithm in family.algorithms)
+
+
+def kept_output(query: ConjunctiveQuery, asked: frozenset[str], algorithm: str) -> frozenset[str]:
+    """The output variables that are kept for a join, by the first family that runs it.
+
+    Raises:
+        UnsupportedQueryError: No family of the algorithm takes the join.
+    """
+    for family in families_of(algorithm):
+        if not family.obstacle and (output := family.output(query, asked)) is not None:
+            return output
+    raise _not_taken(algorithm, [])
+
+
+def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str, split: str | None = None) -> tuple[Ranked, ...]:
+    """The families that could run a query, the one with the best bound on the cost of a change first.
+
+    Cost: that of the families' candidates.
+
+    Args:
+        query: The query, whose free variables are such an output as `kept_output` gives.
+        known: What is known of its tables.
+        algorithm: Which families are considered.
+        split: The variable by which rows are split into cells; None without cells.
+
+    Raises:
+        UnsupportedQueryError: No family runs it.
+    """
+    found = [*_candidates(query, known, (f for f in families_of(algorithm) if not f.obstacle), split)]
+    runs = [one for one in found if not one.first.obstacle]
+    if not runs:
+        raise _not_taken(algorithm, [one.first.obstacle for one in found])
+    best = runs[0] if len(runs) == 1 else min(runs, key=lambda one: one.first.guarantee.bound)
+    return (best, *(one for one in found if one is not best))
+
+
+def theoretical(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
+    """The families that are known to theory only, with what they would promise for a query."""
+    return (*_candidates(query, known, (f for f in families_of(algorithm) if f.obstacle), None),)
+
+
+def _candidates(
+    query: ConjunctiveQuery, known: Statistics, families: Iterable[Family], split: str | None
+) -> Iterator[Ranked]:
+    for family in families:
+        found = family.candidates(query, known, split)
+        if found.plans:
+            yield Ranked(family, found)
+
+
+def _not_taken(algorithm: str, obstacles: Sequence[str]) -> UnsupportedQueryError:
+    why = f": {'; '.join(obstacles)}" if obstacles else ""
+    msg = f"algorithm={algorithm!r} does not maintain this join{why}; algorithm='auto' maintains every join"
+    return UnsupportedQueryError(msg, clause="FROM")
