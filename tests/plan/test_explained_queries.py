@@ -41,7 +41,11 @@ def check(sql: str, expected: str, live: bool = True) -> str:
 
 def test_one_table() -> None:
     text = check(" SELECT src, dst FROM G\n", "G(dst, src)  V_s")
-    assert text.startswith("SELECT src, dst FROM G\n\nclass       q-hierarchical conjunctive query; 1 atom\n")
+    assert text.startswith(
+        "verdict     A change takes constant time, whatever changes come.\n"
+        "            In the papers' words: O(1), q-hierarchical, join tree (docs/glossary.md).\n\n"
+        "SELECT src, dst FROM G\n\nclass       q-hierarchical conjunctive query; 1 atom\n"
+    )
     assert "G (src, dst) for G: " in text
     assert "(32 in its record" in text
 

@@ -11,6 +11,10 @@ from explanations import EXAMPLE, PATH, SNOWFLAKE
 pytestmark = pytest.mark.nojit
 
 WHOLE = """\
+verdict     A change takes constant time while rows leave in the order in which they came, or never
+            leave; else it takes longer the more rows come and go while others stay.
+            In the papers' words: O(1), FIFO, lambda, free-connex, join tree (docs/glossary.md).
+
 SELECT A.src
   FROM G A, G B, G C
  WHERE A.dst = B.src AND C.src < '<script>'

@@ -244,7 +244,9 @@ class View:
             ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view), ``stopped`` (those at which
             propagation stopped), ``touched`` (counters and annotations that P-UPDATE changed), ``probes`` (look-ups of
             keys), ``lambda_observed`` (``touched`` a change, which the enclosureness of the change sequence bounds but
-            for a constant: CROWN, Theorem 6.6), ``seconds`` in the kernels and ``moves`` to another join tree.
+            for a constant: CROWN, Theorem 6.6; on a tree where an atom below another one has two children it is the
+            enclosureness with crossing lifespans that does, docs/decisions/0007), ``seconds`` in the kernels and
+            ``moves`` to another join tree.
         """
         joins = [node for node in self._below if node.join is not None]
         counters: dict[str, int] = {}

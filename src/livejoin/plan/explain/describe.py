@@ -152,10 +152,12 @@ def _reason(planned: Planned, others: Sequence[Ranked]) -> str:
         parts.append(f"Asked for by algorithm={planned.algorithm!r}.")
     if first.candidates.reason:
         parts.append(first.candidates.reason)
-    elif behind or better:
+    elif behind:
         parts.append("It has the best bound of the plans that are run.")
+    elif planned.algorithm != "auto":
+        parts.append("It is its only plan for the query.")
     else:
-        parts.append("It is the only plan that is known for the query.")
+        parts.append(f"It is the only plan that {'is run' if better else 'is known'} for the query.")
     if better:
         best = min(better, key=lambda plan: plan.guarantee.bound)
         kind = best.outline(planned.live).kind

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from livejoin.plan.explain.glossary import verdict, words
+
 if TYPE_CHECKING:
     from livejoin.families.outline import PlanOutline
     from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, TableOutline
@@ -26,6 +28,8 @@ def record(explanation: Explanation) -> Record:
     return {
         "livejoin_explanation": VERSION,
         "sql": explanation.sql,
+        "verdict": verdict(explanation),
+        "words": [{"word": entry.word, "anchor": entry.anchor} for entry in words(explanation)],
         "maintained": explanation.executable,
         "refusal": explanation.obstacle or None,
         "deltas": explanation.deltas,

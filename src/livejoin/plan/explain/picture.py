@@ -15,6 +15,7 @@ from livejoin.plan.draw import graphviz
 from livejoin.plan.draw.drawing import Box, Drawing, Kind, Line, Link, commas, wrapped
 from livejoin.plan.draw.svg import printable, svg
 from livejoin.plan.draw.tidy_tree import CELL, layered
+from livejoin.plan.explain.glossary import verdict, words
 from livejoin.plan.explain.text import class_line, gain, log_figures, node_name, views
 
 if TYPE_CHECKING:
@@ -92,9 +93,11 @@ def page(explanation: Explanation) -> str:
     return (
         '<div class="livejoin-explanation">'
         f"<style>{_STYLE}</style>"
+        f"<p><strong>{_escaped(verdict(explanation))}</strong> In the papers' words: {_links(explanation)}.</p>"
         f"<pre>{_escaped(textwrap.dedent(explanation.sql).strip())}</pre>"
         f"<div>{picture(explanation)}</div>"
         f"<table>{facts}</table>"
+        f"<dl>{_meanings(explanation)}</dl>"
         "</div>"
     )
 
@@ -146,6 +149,19 @@ def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "change log", _list([f"{log.changes:,} changes, {log.pattern}", *figures])
     better = [" ".join(part for part in (s.text, s.sql, gain(s)) if part) for s in explanation.suggestions]
     yield "what would make it better", _list(better or ["nothing was found that would give a better bound"])
+
+
+def _links(explanation: Explanation) -> str:
+    """The papers' words, each with a link to its meaning at the end of the page."""
+    return ", ".join(f'<a href="#livejoin-{e.anchor}">{_escaped(e.word)}</a>' for e in words(explanation))
+
+
+def _meanings(explanation: Explanation) -> str:
+    """What these words mean."""
+    return "".join(
+        f'<dt id="livejoin-{e.anchor}">{_escaped(e.word)}</dt><dd>{_escaped(e.meaning)}</dd>'
+        for e in words(explanation)
+    )
 
 
 def _list(items: list[str]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from livejoin.plan.draw.drawing import commas
+from livejoin.plan.explain.glossary import PLACE, verdict, words
 
 if TYPE_CHECKING:
     from livejoin.families.outline import NodeOutline, PlanOutline
@@ -37,6 +38,7 @@ def text(explanation: Explanation, width: int = WIDTH) -> str:
         width: Columns; the query's text is shown as it was written.
     """
     parts = [
+        [*_verdict(explanation, width)],
         [textwrap.dedent(explanation.sql.expandtabs(4)).strip()],
         [*_summary(explanation, width)],
         [*_tree(explanation.plan, width)],
@@ -70,6 +72,12 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     yield from _field("proof", promise.source, width)
     yield from _field("why", explanation.reason, width)
     yield from _field("search", explanation.search.note, width)
+
+
+def _verdict(explanation: Explanation, width: int) -> Iterator[str]:
+    yield from _field("verdict", verdict(explanation), width)
+    used = ", ".join(entry.word for entry in words(explanation))
+    yield from _field("", f"In the papers' words: {used} ({PLACE}).", width)
 
 
 def class_line(explanation: Explanation) -> str:

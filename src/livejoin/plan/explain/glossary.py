@@ -1,0 +1,177 @@
+"""The papers' words that explanations use, each in plain words; ``docs/glossary.md`` is made of these entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from livejoin.search.guarantee import UpdateBound
+
+if TYPE_CHECKING:
+    from livejoin.plan.explain.explanation import Explanation
+
+PLACE = "docs/glossary.md"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A word with what it means.
+
+    Args:
+        word: The word, as explanations write it.
+        anchor: The name of its place in ``docs/glossary.md``.
+        meaning: What it means, in plain sentences.
+    """
+
+    word: str
+    anchor: str
+    meaning: str
+
+
+ENTRIES = (
+    Entry(
+        "q-hierarchical",
+        "q-hierarchical",
+        "The columns of any two joins are nested or apart: the tables that have one column are all among those that "
+        "have the other, or no table has both; and what is returned stands above what is not. A star that joins all "
+        "tables on one column is an example. Exactly these queries, of those without self-joins and keys, can be kept "
+        "at constant time a change, under a common conjecture (Berkholz, Keppeler, Schweikardt, PODS 2017).",
+    ),
+    Entry(
+        "free-connex",
+        "free-connex",
+        "The join has no cycle, and the columns that are returned hang together: on the way between two of them there "
+        "is none that is left out. Then the results can be listed one after the other without looking at rows in "
+        "vain.",
+    ),
+    Entry(
+        "acyclic",
+        "acyclic",
+        "The tables can be put into a tree so that each column's tables hang together in it. A path of joins is "
+        "acyclic, a triangle is not.",
+    ),
+    Entry(
+        "cyclic",
+        "cyclic",
+        "The joins go around in a circle, as in the triangle A.dst = B.src, B.dst = C.src, C.dst = A.src. Some tables "
+        "must be joined before the rest can be put into a tree.",
+    ),
+    Entry(
+        "width",
+        "width",
+        "How large the joins inside of bags can get: with width w a bag has at most N^w rows, where N is the number "
+        "of rows of the tables. It is 1 without cycles and 3/2 for a triangle.",
+    ),
+    Entry(
+        "O(1)",
+        "constant",
+        "Constant time: a change costs the same whatever the number of rows, on average over a sequence of changes.",
+    ),
+    Entry(
+        "FIFO",
+        "fifo",
+        "First in, first out: rows leave in the order in which they came, over all tables together, as in one window.",
+    ),
+    Entry(
+        "lambda",
+        "lambda",
+        "The enclosureness of the changes: how many rows come and go, one after the other, while another one stays, "
+        "in the mean, at least 1. It is 1 where rows leave in the order in which they came, or never, and grows with "
+        "rows that stay while many others pass (CROWN, section 6).",
+    ),
+    Entry(
+        "O(|D|)",
+        "linear",
+        "Linear time: a change may reach as many rows as the tables have. Most changes reach far fewer.",
+    ),
+    Entry(
+        "O(|D|^k), k > 1",
+        "polynomial",
+        "More than linear time: a change may add or remove more rows than the tables have, because they are combined.",
+    ),
+    Entry(
+        "join tree",
+        "join-tree",
+        "The tables in a tree, each kept with counters of its partners below, so that a change goes up only as far as "
+        "something appears or vanishes. No join is stored (CROWN).",
+    ),
+    Entry(
+        "bags",
+        "bags",
+        "Groups of tables that are joined first, to make a tree of a cyclic query. The joins inside of them are "
+        "stored.",
+    ),
+    Entry(
+        "T-representation",
+        "t-representation",
+        "The tables in a tree, each row with the number of results below it, kept up to the root (Dynamic Yannakakis).",
+    ),
+    Entry(
+        "chain of joins",
+        "chain-of-joins",
+        "One join after the other, with all intermediate results stored: the standard way to maintain a view.",
+    ),
+    Entry(
+        "foreign keys",
+        "foreign-keys",
+        "Tables that refer to each other by primary keys, so that a row meets at most one row of each table below it "
+        "(AJU).",
+    ),
+    Entry(
+        "view trees",
+        "view-trees",
+        "Joins of the static tables that are made once, so that changes of the others look up one row (ICDT 2025).",
+    ),
+    Entry(
+        "connex subtree",
+        "connex-subtree",
+        "The upper part of a tree that has the columns that are returned; results are enumerated over it alone.",
+    ),
+)
+
+_OF_BOUND = {
+    UpdateBound.ALWAYS: ("O(1)",),
+    UpdateBound.FIFO: ("O(1)", "FIFO", "lambda"),
+    UpdateBound.LAMBDA: ("O(1)", "lambda"),
+    UpdateBound.LINEAR: ("O(|D|)",),
+    UpdateBound.POLYNOMIAL: ("O(|D|^k), k > 1",),
+}
+
+_VERDICTS = {
+    UpdateBound.ALWAYS: "A change takes constant time, whatever changes come.",
+    UpdateBound.FIFO: (
+        "A change takes constant time while rows leave in the order in which they came, or never leave; else it takes "
+        "longer the more rows come and go while others stay."
+    ),
+    UpdateBound.LAMBDA: (
+        "A change takes constant time while rows never leave; else it takes longer the more rows come and go while "
+        "others stay."
+    ),
+    UpdateBound.LINEAR: "A change may take time in proportion to the number of rows in the tables.",
+    UpdateBound.POLYNOMIAL: "A change may take more time than in proportion to the number of rows in the tables.",
+}
+
+
+def verdict(explanation: Explanation) -> str:
+    """What a change of the query's tables costs, in plain words, or that it is not maintained."""
+    if not explanation.executable:
+        return f"This version does not maintain the query: {explanation.obstacle}."
+    return _VERDICTS[explanation.guarantee.bound]
+
+
+def words(explanation: Explanation) -> Iterator[Entry]:
+    """The papers' words for the verdict, the class and the plan of an explanation."""
+    used = [*_OF_BOUND[explanation.guarantee.bound], explanation.query_class.name]
+    if explanation.query_class.width != "1":
+        used.append("width")
+    used.append(explanation.plan.kind)
+    yield from (entry for word in used for entry in ENTRIES if entry.word == word)
+
+
+def markdown() -> str:
+    """The text of ``docs/glossary.md``."""
+    parts = ["# Glossary", "The papers' words that `explain` uses, in plain words."]
+    for entry in ENTRIES:
+        parts += [f'## <a id="{entry.anchor}"></a>{entry.word}', entry.meaning]
+    return "\n\n".join(parts) + "\n"
