@@ -46,7 +46,7 @@ def describe_query(
     told = []
     for leaf, kept in zip(leaves(plan.operator), _kept(plan.operator, ""), strict=True):
         join = leaf.physical.query
-        planned = Planned(leaf.physical, plan.ranked[join], leaf.asked, plan.live, algorithm, known)
+        planned = Planned(leaf.physical, plan.ranked[join], leaf.asked, leaf.physical.live, algorithm, known)
         one = explained(planned, log)
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
         told.append(_with_store(one, join, kept))
