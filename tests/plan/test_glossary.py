@@ -13,7 +13,8 @@ import livejoin
 from livejoin.families.registry import FAMILIES
 from livejoin.plan import Statistics, UpdateBound, describe
 from livejoin.plan.explain.glossary import ENTRIES, markdown, verdict, words
-from livejoin.sql import bind, parse_schema
+from conjunctive import bind
+from livejoin.sql import parse_schema
 
 DOCS = Path(__file__).parents[2] / "docs"
 

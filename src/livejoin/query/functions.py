@@ -46,6 +46,24 @@ def find_not_scalar(expression: str, columns: frozenset[str] = frozenset()) -> t
     return None
 
 
+def kind_of(name: str) -> Kind | None:
+    """What a function of DuckDB's is, None if it is a scalar one or DuckDB does not have it.
+
+    >>> kind_of("MEDIAN"), kind_of("abs"), kind_of("nothing")
+    ('aggregate', None, None)
+    """
+    return _kinds().get(name.lower())
+
+
+def is_known(name: str) -> bool:
+    """Whether DuckDB has a function of a name.
+
+    >>> is_known("MEDIAN"), is_known("nothing")
+    (True, False)
+    """
+    return name.lower() in _names()
+
+
 def _syntax_tree(expression: str) -> Any:
     try:
         rows = session().execute("SELECT json_serialize_sql($1)", [f"SELECT {expression}"]).fetchall()
@@ -78,6 +96,12 @@ def _calls(tree: Any, columns: frozenset[str]) -> Iterator[tuple[str, Kind | Non
                     yield name, "volatile"
         for item in tree.values():
             yield from _calls(item, columns)
+
+
+@cache
+def _names() -> frozenset[str]:
+    rows = session().execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
+    return frozenset(name for (name,) in rows)
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Literal
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnsupportedQueryError
+from livejoin.sql.lower.unmaintained import MAINTAINED, Kind, instead_of, spellings, unmaintained
 from livejoin.sql.parse.source import Source, offset_of
 
 Name = Literal[
@@ -82,15 +83,15 @@ class AggregateCall:
 
 
 def find_aggregate(node: exp.Expr) -> exp.Expr | None:
-    """The first aggregate call in an expression, itself included."""
-    return next((part for part in node.walk() if _name(part) is not None), None)
+    """The first aggregate call in an expression, itself included, maintained or not."""
+    return next((part for part in node.walk() if _is_aggregate(part)), None)
 
 
 def is_within_aggregate(node: exp.Expr) -> bool:
     """Whether an aggregate call, or its FILTER clause, has a node in it."""
     above = node.parent
     while above is not None:
-        if _name(above) is not None or isinstance(above, exp.Filter):
+        if _is_aggregate(above) or isinstance(above, exp.Filter):
             return True
         above = above.parent
     return False
@@ -105,8 +106,9 @@ def aggregate_call(node: exp.Expr, source: Source, default: int) -> AggregateCal
         default: The offset of a call that does not know its own.
 
     Raises:
-        UnsupportedQueryError: An aggregate within this one, or a form that is not maintained.
+        UnsupportedQueryError: An aggregate within this one, or a function or a form that is not maintained.
     """
+    refuse_unmaintained(node, source, default)
     condition: exp.Expr | None = None
     inner = node
     if isinstance(node, exp.Filter) and _name(node.this) is not None:
@@ -133,19 +135,41 @@ def aggregate_call(node: exp.Expr, source: Source, default: int) -> AggregateCal
 
 
 def refuse_aggregates(node: exp.Expr, clause: str, remedy: str, source: Source, default: int) -> None:
-    """Refuse aggregates where rows are chosen before they are grouped.
+    """Refuse aggregates and window functions where rows are chosen before they are grouped.
 
     Raises:
         UnsupportedQueryError: There is one.
     """
+    refuse_windows(node, source, default)
     if found := find_aggregate(node):
         raise refuse_aggregate(found, clause, remedy, source, call_offset(found, source, default))
 
 
 def refuse_aggregate(call: exp.Expr, clause: str, remedy: str, source: Source, offset: int) -> UnsupportedQueryError:
     """The refusal of an aggregate at an offset."""
+    if (kind := _kind_outside(call)) is not None:
+        return _unmaintained(call, kind, source, offset)
     name = written_name(call, source, call_offset(call, source, offset))
     msg = f"{name} is an aggregate, and {clause} is decided for each row before aggregates; {remedy}"
+    return source.unsupported(name, msg, offset)
+
+
+def refuse_unmaintained(node: exp.Expr, source: Source, default: int) -> None:
+    """Refuse a call of an aggregate or a window function that is not maintained.
+
+    Raises:
+        UnsupportedQueryError: The node is one.
+    """
+    if (kind := _kind_outside(node)) is not None:
+        raise _unmaintained(node, kind, source, call_offset(node, source, default))
+
+
+def _unmaintained(call: exp.Expr, kind: Kind, source: Source, offset: int) -> UnsupportedQueryError:
+    name = written_name(call, source, offset)
+    if kind == "window":
+        msg = f"{name} is a window function: window functions come later; {MAINTAINED}"
+    else:
+        msg = f"the aggregate {name} is not maintained: {instead_of(name, call)}"
     return source.unsupported(name, msg, offset)
 
 
@@ -156,16 +180,18 @@ def refuse_windows(node: exp.Expr, source: Source, default: int) -> None:
         UnsupportedQueryError: There is a window function.
     """
     for window in node.find_all(exp.Window):
-        at = offset_of(window, default)
+        at = call_offset(window.this, source, default)
         name = written_name(window.this, source, at)
         msg = f"{name} OVER is a window function: window functions come later; allowed are aggregates with GROUP BY"
         raise source.unsupported(name, msg, at)
 
 
 def call_offset(node: exp.Expr, source: Source, default: int) -> int:
-    """Where a call is written; ANY does not know it."""
+    """Where a call is written; some functions do not know it."""
     at = offset_of(node, default)
-    return source.find_back({TokenType.ANY}, at, at) if isinstance(node, exp.Any) else at
+    if isinstance(node, exp.Any):
+        return source.find_back({TokenType.ANY}, at, at)
+    return at if "start" in node.meta else source.call_around(spellings(node), at)
 
 
 def written_name(node: exp.Expr, source: Source, offset: int) -> str:
@@ -181,12 +207,22 @@ def written_name(node: exp.Expr, source: Source, offset: int) -> str:
 def _name(node: exp.Expr) -> Name | None:
     match node:
         case exp.Any():
-            compared = isinstance(node.parent, exp.Binary) or isinstance(node.this, (exp.Tuple, exp.Query))
-            return None if compared else "bool_or"
+            above = node.parent  # x = ANY (...) is a comparison, ANY(x) = TRUE one of an aggregate
+            compared = isinstance(above, exp.Predicate) and node.arg_key == "expression"
+            return None if compared or isinstance(node.this, (exp.Tuple, exp.Query)) else "bool_or"
         case exp.Anonymous():
             return _NAMES.get(node.name.lower())
         case _:
             return _NODES.get(type(node))
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    return _name(node) is not None or _kind_outside(node) is not None
+
+
+def _kind_outside(node: exp.Expr) -> Kind | None:
+    """What a call is that is one of an aggregate or a window function, but of none that is maintained."""
+    return None if _name(node) is not None else unmaintained(node)
 
 
 def _arguments(node: exp.Expr, written: str, source: Source, offset: int) -> tuple[tuple[exp.Expr, ...], bool]:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
+from livejoin.query.functions import is_known
 from livejoin.query.relational import Aggregate, Call, Distinct, Function, Relation
 from livejoin.schema import SqlType
-from livejoin.sql.lower.aggregates import AggregateCall, Name, aggregate_call
+from livejoin.sql.lower.aggregates import AggregateCall, Name, aggregate_call, refuse_windows
 from livejoin.sql.lower.project import column_at, list_columns
 from livejoin.sql.lower.select_block import key_of, place_of
 from livejoin.sql.lower.select_join import Joined
@@ -78,8 +79,9 @@ class Grouping:
 
         Raises:
             UnsupportedQueryError: A column neither grouped nor in an aggregate, or a call that is not maintained.
-            SqlTypeError: The argument of an aggregate has a type that it does not take.
+            SqlTypeError: The argument of an aggregate has a type that it does not take, or there is no such function.
         """
+        refuse_windows(value, self._source, offset)
         return value.copy().transform(lambda part: self._exchanged(part, offset))
 
     def relation(self, is_global: bool) -> Relation:
@@ -103,6 +105,9 @@ class Grouping:
         call = aggregate_call(part, self._source, offset)
         if call is not None:
             return self._result(call)
+        if isinstance(part, exp.Anonymous) and not is_known(part.name):
+            msg = f"DuckDB, which evaluates expressions, refuses {shown(part)}: it has no function {part.name}"
+            raise self._source.error(SqlTypeError, msg, offset_of(part, offset))
         if isinstance(part, exp.Column):
             raise self._not_grouped(part, offset_of(part, offset))
         return part

@@ -76,6 +76,24 @@ class Source:
             found = token.start
         return offset
 
+    def call_around(self, names: Collection[str], offset: int) -> int:
+        """Offset of the innermost call of one of some names, in lower case, that is not closed before ``offset``.
+
+        >>> from sqlglot import tokenize
+        >>> sql = "percentile(abs((x)), 0.5)"
+        >>> Source(sql, tuple(tokenize(sql))).call_around({"percentile"}, sql.index("x"))
+        0
+        """
+        depth, before = 0, [token for token in self.tokens if token.start < offset]
+        for position in range(len(before) - 1, 0, -1):
+            kind = before[position].token_type
+            depth += (kind == TokenType.R_PAREN) - (kind == TokenType.L_PAREN)
+            if depth < 0:
+                depth = 0
+                if before[position - 1].text.lower() in names:
+                    return before[position - 1].start
+        return offset
+
     def text_at(self, offset: int) -> str:
         """The token that starts at ``offset``, empty if none does."""
         return next((token.text for token in self.tokens if token.start == offset), "")
