@@ -103,7 +103,7 @@ def test_expressions_refer_to_the_head() -> None:
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("SELECT src, SRC, Src AS x, dst AS x FROM G", ["src", "src_1", "x", "x_1"]),
+        ("SELECT src, SRC, Src AS x, dst AS y FROM G", ["src", "src_1", "x", "y"]),
         ("SELECT src  +  1, upper( 'a,b' ), (dst) FROM G", ["src + 1", "upper( 'a,b' )", "dst"]),
         ("SELECT src /* a, b */ + 1 FROM G -- x", ["src /* a, b */ + 1"]),
         ("SELECT * FROM G A, G B", ["src", "dst", "src_1", "dst_1"]),

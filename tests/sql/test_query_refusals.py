@@ -89,10 +89,20 @@ QUERIES = [
     ("SELECT src FROM G INTERSECT SELECT G.src FROM G JOIN H ON ^G.src < H.src", "<", "column = column"),
     ("SELECT src FROM G UNION SELECT ^src AS _change_type FROM H", "AS", "reserved"),
     ("SELECT ^count(*) AS _change_type FROM G", "AS", "reserved"),
+    (
+        "SELECT src AS x,\n  dst AS ^x FROM G",
+        "AS",
+        "two output columns have the name 'x', the first at line 1, column 8",
+    ),
+    ("SELECT src AS x, dst ^X FROM G", "AS", "two output columns have the name 'X'"),
+    ("SELECT src AS dst, ^dst FROM G", "AS", "two output columns have the name 'dst'"),
+    ("SELECT *, src AS ^dst FROM G", "AS", "give one of the two another"),
+    ("SELECT count(*) AS c, sum(src) AS ^c FROM G", "AS", "two output columns have the name 'c'"),
+    ("SELECT src AS x, dst AS ^x FROM G UNION SELECT src, dst FROM G", "AS", "two output columns"),
     ("SELECT ^DISTINCT ON (src) src, dst FROM G", "DISTINCT", "DISTINCT ON"),
 ]
 
-# Aggregates of Spark, DuckDB and sqlglot over BIGINTs g and x and a STRING s, and a part of what is said in their place.
+# Aggregates of Spark, DuckDB and sqlglot over BIGINTs g and x and a STRING s, and a part of what is said instead.
 UNMAINTAINED = [
     ("string_agg(s, ',')", "ARRAY_JOIN(ARRAY_AGG(x), ',')"),
     ("listagg(s)", "ARRAY_JOIN"),

@@ -43,6 +43,7 @@ _FUNCTIONS: dict[Name, Function] = {
     "array_unique": "array_agg",
 }
 _SUMS = ("sum", "avg", "var_pop", "var_samp")
+_OF_NULLS = ("min", "max", "bool_and", "bool_or")  # NULL, of any type, where all arguments are
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ class Grouping:
         return Aggregate(rows, self._groups, calls, is_global)
 
     def _exchanged(self, part: exp.Expr, offset: int) -> exp.Expr:
+        if isinstance(part, exp.Null):
+            return part  # it has any type, a column of NULLs has one
         group = place_of(part, self._grouped)
         if group is not None:
             return column_at(group)
@@ -122,6 +125,8 @@ class Grouping:
 
     def _result(self, call: AggregateCall) -> exp.Expr:
         """The result of a call as an expression over the column of the Aggregate that it becomes."""
+        if call.name in _OF_NULLS and isinstance(call.arguments[0], exp.Null):
+            return exp.null()
         counted = self._count(call) if call.name in ("count", "count_if") else self._value(call)
         place = counted.call
         if counted.value is not None:
@@ -214,6 +219,8 @@ class Grouping:
         return self._source.error(SqlTypeError, msg, call.offset)
 
     def _check(self, call: AggregateCall, value: exp.Expr, kind: SqlType, role: str = "argument") -> None:
+        if isinstance(value, exp.Null):
+            return
         found = self._joined.type_of(value, shown(value), f"{role} of {call.written}", call.offset)
         if found != kind:
             msg = f"the {role} {shown(value)} of {call.written} has the type {found}; allowed is {kind}"

@@ -50,6 +50,7 @@ def project(
     if condition is not None:
         written, value = condition
         at = source.word("HAVING", 0, 0)
+        value = exp.cast(value, exp.DType.BOOLEAN) if isinstance(value, exp.Null) else value
         predicate = _text(value, source, at)
         found = check_scalar(written, predicate, schema, source, at)
         if found != pa.bool_():

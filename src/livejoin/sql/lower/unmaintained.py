@@ -34,12 +34,33 @@ _WINDOW = (
 
 # Spark's aggregates that neither sqlglot nor DuckDB has.
 _SPARKS = frozenset(
-    """
-    approx_top_k_accumulate approx_top_k_combine bitmap_and_agg bool_xor count_min_sketch histogram_numeric
-    hll_sketch_agg hll_union_agg kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint
-    kll_sketch_agg_double kll_sketch_agg_float map_agg measure schema_of_json_agg schema_of_variant_agg
-    theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum vector_avg vector_sum
-    """.split()
+    {
+        "approx_top_k_accumulate",
+        "approx_top_k_combine",
+        "bitmap_and_agg",
+        "bool_xor",
+        "count_min_sketch",
+        "histogram_numeric",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "kll_merge_agg_bigint",
+        "kll_merge_agg_double",
+        "kll_merge_agg_float",
+        "kll_sketch_agg_bigint",
+        "kll_sketch_agg_double",
+        "kll_sketch_agg_float",
+        "map_agg",
+        "measure",
+        "schema_of_json_agg",
+        "schema_of_variant_agg",
+        "theta_intersection_agg",
+        "theta_sketch_agg",
+        "theta_union_agg",
+        "try_avg",
+        "try_sum",
+        "vector_avg",
+        "vector_sum",
+    }
 )
 
 # The names under which the text may have what sqlglot gives one node without a position; see `spellings`.

@@ -1,7 +1,8 @@
 """The SELECT list: output columns, and the base columns that they need.
 
-An item that is a column copies it; every other one is a DuckDB expression over the head. Names that occur twice get
-``_1``, ``_2``, ... as DuckDB gives them to the columns of a table.
+An item that is a column copies it; every other one is a DuckDB expression over the head. A name that is written with
+AS is that of one column alone. Other names that occur twice, as those of ``*`` over a self-join, get ``_1``, ``_2``,
+... as DuckDB gives them to the columns of a table.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from livejoin.errors import SqlSyntaxError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.schema import CHANGE_COLUMNS
 from livejoin.sql.names.scope import Scope, relation_named, resolve
-from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.to_duckdb.result_types import column_type
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, check_scalar, expression_text, refs_of
 
@@ -34,6 +35,7 @@ class Item:
         offset: Where it is written.
         role: What it is, for messages.
         written: Its name before names that occur twice got numbers: that of a sub-query's column.
+        alias_offset: Where its name is written behind AS; None if it has none.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Item:
     offset: int
     role: str = "output column"
     written: str = ""
+    alias_offset: int | None = None
 
 
 def select_items(select: exp.Select, scope: Scope, source: Source) -> tuple[Item, ...]:
@@ -51,12 +54,32 @@ def select_items(select: exp.Select, scope: Scope, source: Source) -> tuple[Item
         UnsupportedQueryError: An expression or a name outside.
     """
     items = [item for node, text, at in _split(select, source) for item in _items(node, text, at, scope, source)]
+    _refuse_alias_twice(items, source)
     names = distinct_names([item.name for item in items])
     for name, item in zip(names, items, strict=True):
         if name.lower() in CHANGE_COLUMNS:
             msg = f"output column {name!r} is reserved for change streams; give it another name with AS"
             raise source.unsupported("AS", msg, item.offset)
     return tuple(replace(item, name=name, written=item.name) for name, item in zip(names, items, strict=True))
+
+
+def _refuse_alias_twice(items: Sequence[Item], source: Source) -> None:
+    """Refuse a name behind AS that another item has too.
+
+    Raises:
+        UnsupportedQueryError: There is one; the position is that of the second item's name.
+    """
+    first: dict[str, Item] = {}
+    for item in items:
+        other = first.setdefault(item.name.lower(), item)
+        if other is not item and (other.alias_offset, item.alias_offset) != (None, None):
+            at = item.offset if item.alias_offset is None else item.alias_offset
+            line, column = source.position(other.offset)
+            msg = (
+                f"two output columns have the name {item.name!r}, the first at line {line}, column {column}; a name "
+                "with AS is that of one column: give one of the two another"
+            )
+            raise source.unsupported("AS", msg, at)
 
 
 def compute(items: Sequence[Item], scope: Scope, source: Source) -> tuple[tuple[ColumnRef, ...], tuple[Output, ...]]:
@@ -123,9 +146,9 @@ def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source)
         yield from _star(node, offset, scope, source)
         return
     node = node.unnest()
-    name, value = text, node
+    name, value, alias_offset = text, node, None
     if isinstance(node, exp.Alias):
-        name, value = node.alias, node.this
+        name, value, alias_offset = node.alias, node.this, offset_of(node.args["alias"], offset)
     elif isinstance(node, exp.Column):
         name = node.name
     bare = any(not isinstance(star.parent, exp.Column) for star in value.find_all(exp.Star))
@@ -135,7 +158,7 @@ def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source)
     value = resolve(value.unnest(), scope, source)
     if isinstance(value, exp.Column) and name is not text and not isinstance(node, exp.Alias):
         name = scope.name(value.meta[REF])
-    yield Item(name, value, offset)
+    yield Item(name, value, offset, alias_offset=alias_offset)
 
 
 def _star(node: exp.Expr, offset: int, scope: Scope, source: Source) -> Iterable[Item]:
