@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import json
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.errors import ChangeFormatError, SqlSyntaxError
+from livejoin.errors import ChangeFormatError, ReadError, SqlSyntaxError
 from oracle import multiset, signed_multiset
 
 SQL = (
@@ -194,6 +196,50 @@ def test_old_commits_stay_readable() -> None:
     db.apply("T", [(i, f"number {i}") for i in range(3, 2000)])
     assert before.to_pylist() == copied
     assert first["all"].to_pylist() == copied
+
+
+async def _awaited(delta: object, more: int = 0) -> None:
+    raise AssertionError(delta, more)
+
+
+class _Awaited:
+    async def __call__(self, delta: object) -> None:
+        raise AssertionError(delta)
+
+    async def method(self, delta: object) -> None:
+        raise AssertionError(delta)
+
+
+async def _generated(delta: object) -> Any:
+    yield delta
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [_awaited, _Awaited(), _Awaited().method, partial(_awaited, more=1), partial(partial(_Awaited()), 1), _generated],
+)
+def test_an_async_subscriber_is_refused(callback: Any) -> None:
+    """Nothing would await what it returns."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+    view = db.create_view("v", "SELECT src FROM G")
+    with pytest.raises(ReadError, match=r"awaits none.*subscribe a plain function"):
+        view.subscribe(callback)
+    seen: list[pa.Table] = []
+    for plain in (seen.append, partial(lambda delta, more: more.append(delta), more=seen)):
+        view.subscribe(plain)
+    db.apply("G", [(1, 2)])
+    assert [delta.num_rows for delta in seen] == [1, 1]
+
+
+def test_every_error_is_at_the_top_and_the_package_is_typed() -> None:
+    errors = {name: value for name, value in vars(livejoin.errors).items() if isinstance(value, type)}
+    assert {"LivejoinError", "SqlError", "CapacityError"} <= errors.keys()
+    for name, error in errors.items():
+        assert getattr(livejoin, name) is error
+        assert issubclass(error, livejoin.LivejoinError)
+        assert name in livejoin.__all__
+    assert importlib.resources.files(livejoin).joinpath("py.typed").is_file()
 
 
 def test_a_subscriber_that_fails_does_not_keep_the_delta_from_others() -> None:

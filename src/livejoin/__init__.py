@@ -12,10 +12,54 @@ from importlib import metadata
 
 from livejoin import errors
 from livejoin.database import Commit, Database, View
+from livejoin.errors import (
+    AbsentRowError,
+    CapacityError,
+    ChangeError,
+    ChangeFormatError,
+    ChangeValueError,
+    DuplicateKeyError,
+    ExpressionError,
+    LivejoinError,
+    PipelineError,
+    ReadError,
+    SchemaError,
+    SqlError,
+    SqlSyntaxError,
+    SqlTypeError,
+    StateError,
+    UnknownNameError,
+    UnsupportedQueryError,
+    WeakGuaranteeError,
+)
 
 try:
     __version__ = metadata.version("livejoin")
 except metadata.PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0+unknown"
 
-__all__ = ["Commit", "Database", "View", "__version__", "errors"]
+__all__ = [
+    "AbsentRowError",
+    "CapacityError",
+    "ChangeError",
+    "ChangeFormatError",
+    "ChangeValueError",
+    "Commit",
+    "Database",
+    "DuplicateKeyError",
+    "ExpressionError",
+    "LivejoinError",
+    "PipelineError",
+    "ReadError",
+    "SchemaError",
+    "SqlError",
+    "SqlSyntaxError",
+    "SqlTypeError",
+    "StateError",
+    "UnknownNameError",
+    "UnsupportedQueryError",
+    "View",
+    "WeakGuaranteeError",
+    "__version__",
+    "errors",
+]

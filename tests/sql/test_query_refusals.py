@@ -225,12 +225,60 @@ SYNTAX_HERE = [
 ]
 
 
+# SQL texts of some size: what comes first, what is repeated, what stands in the middle, and what is repeated behind.
+NESTED = [
+    ("SELECT ", "(", "src", ")"),
+    ("SELECT src FROM G WHERE ", "(", "src = 1", ")"),
+    ("SELECT ", "abs(", "src", ")"),
+    ("SELECT ", "CASE WHEN src = 1 THEN 1 ELSE ", "0", " END"),
+    ("SELECT src FROM G WHERE ", "NOT ", "src = 1", ""),
+    ("SELECT ", "- ", "src", ""),
+    ("SELECT ", "CAST(", "src", " AS BIGINT)"),
+    ("", "(", "SELECT src FROM G", ")"),
+    ("SELECT src FROM ", "(SELECT src FROM ", "G", ") q"),
+    ("SELECT src FROM ", "(", "G", ")"),
+]
+LONG = [
+    ("SELECT src FROM G WHERE src <> 0", " AND src <> {}"),
+    ("SELECT src FROM G WHERE src = 0", " OR src = {}"),
+    ("SELECT A.src FROM G A JOIN G B ON A.src = B.src WHERE A.dst > 1", " AND A.dst <> {}"),
+    ("SELECT src FROM G GROUP BY src HAVING sum(dst) > 0", " AND sum(dst) <> {}"),
+]
+
+
 @pytest.mark.parametrize(("marked", "clause", "message"), QUERIES)
 def test_clauses_outside(marked: str, clause: str, message: str) -> None:
     error, sql, offset = refusal(marked)
     assert type(error) is UnsupportedQueryError, error
     assert (error.clause, offset_of(error), error.sql) == (clause, offset, sql), error
     assert message in error.message
+
+
+@pytest.mark.parametrize(("first", "before", "middle", "behind"), NESTED)
+def test_a_text_that_is_nested_too_deeply(first: str, before: str, middle: str, behind: str) -> None:
+    depth = 3000
+    tail = "" if "FROM" in first + before + middle else " FROM G"
+    sql = first + before * depth + middle + behind * depth + tail
+    with pytest.raises(UnsupportedQueryError, match="nested too deeply") as caught:
+        bind_query(sql, CATALOG)
+    assert caught.value.clause == "nesting"
+    if before == "(":
+        assert offset_of(caught.value) == len(first) + depth - 1
+
+
+def test_a_long_chain_of_set_operations() -> None:
+    bind_query(" UNION ALL ".join(["SELECT src FROM G"] * 150), CATALOG)
+    with pytest.raises(UnsupportedQueryError, match="make views of parts of them"):
+        bind_query(" UNION ALL ".join(["SELECT src FROM G"] * 2000), CATALOG)
+
+
+@pytest.mark.parametrize(("first", "term"), LONG)
+def test_a_long_condition_is_not_nested(first: str, term: str) -> None:
+    bind_query(first + "".join(term.format(i) for i in range(1, 600)), CATALOG)
+
+
+def test_a_long_list_is_not_nested() -> None:
+    bind_query(f"SELECT src FROM G WHERE src IN ({', '.join(map(str, range(5000)))})", CATALOG)
 
 
 @pytest.mark.parametrize(("call", "remedy"), UNMAINTAINED)

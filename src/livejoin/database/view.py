@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import Any
 
 import pyarrow as pa
@@ -278,13 +282,20 @@ class View:
             A function that ends the subscription.
 
         Raises:
-            ReadError: The view was created with ``deltas=False``.
+            ReadError: The view was created with ``deltas=False``, or the callback is no function or an ``async`` one,
+                which nothing would await.
         """
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"
             raise ReadError(msg)
         if not callable(callback):
             msg = f"view {self.name!r} cannot call {callback!r}; subscribe a function of one argument, the delta"
+            raise ReadError(msg)
+        if _is_async(callback):
+            msg = (
+                f"view {self.name!r} calls its subscribers and awaits none, and {callback!r} is async; subscribe a plain "
+                "function that hands the delta on, as lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta)"
+            )
             raise ReadError(msg)
         self._subscribers.append(callback)
         return lambda: self._subscribers.remove(callback)
@@ -348,3 +359,11 @@ class View:
         self._graph.release(self._node, self.name)
         self._dropped = True
         self._subscribers.clear()
+
+
+def _is_async(callback: Callable[..., object]) -> bool:
+    """Whether calling it gives something to be awaited: an ``async def``, in a partial or as ``__call__`` too."""
+    while isinstance(callback, partial):
+        callback = callback.func
+    called = (callback, getattr(type(callback), "__call__", None))  # noqa: B004
+    return any(iscoroutinefunction(part) or isasyncgenfunction(part) for part in called)

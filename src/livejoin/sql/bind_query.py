@@ -31,13 +31,14 @@ from livejoin.sql.names.from_clause import column_names
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.order import Order, SortBy, order_of, position_of
 from livejoin.sql.names.outputs import Item, distinct_names
-from livejoin.sql.parse.depth import shallow
+from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, Combined, Definition, QueryTree, Sorted, With, query_tree
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF
 
 
+@within_depth
 def bind_query(sql: str, catalog: Catalog, views: Mapping[str, Query] | None = None) -> Query:
     """The relational query of a text over the tables of a catalog and over views.
 
@@ -67,11 +68,10 @@ def bind_query(sql: str, catalog: Catalog, views: Mapping[str, Query] | None = N
     >>> twice.reads, [given.table.name for given in twice.root.inputs]
     (('means',), ['means'])
     """
-    with shallow(sql):
-        tree, source = parse(sql)
-        names = KnownNames(catalog, views or {}, source, bind_tree)
-        relation = bind_tree(query_tree(tree, source), names).relation
-        return Query(sql, relation, tuple(names.reads))
+    tree, source = parse(sql)
+    names = KnownNames(catalog, views or {}, source, bind_tree)
+    relation = bind_tree(query_tree(tree, source), names).relation
+    return Query(sql, relation, tuple(names.reads))
 
 
 def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:

@@ -89,12 +89,13 @@ def split_conditions(
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     """The conjuncts of a condition, without parentheses around them."""
-    node = node.unnest()
-    if isinstance(node, exp.And):
-        yield from conjuncts(node.this)
-        yield from conjuncts(node.expression)
-        return
-    yield node
+    waiting = [node]
+    while waiting:
+        part = waiting.pop().unnest()
+        if isinstance(part, exp.And):
+            waiting += [part.expression, part.this]
+        else:
+            yield part
 
 
 def _column_equality(node: exp.Expr, offset: int) -> Equality | None:

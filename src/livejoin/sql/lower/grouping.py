@@ -73,6 +73,7 @@ class Grouping:
             self._column(value, offset_of(value, start), "group")
         self._grouped = dict(self._columns)
         self._groups = len(self._values)
+        self._by_connector = any(isinstance(value.unnest(), exp.Connector) for value in groups)
         self._calls: list[Call] = []
 
     def over(self, value: exp.Expr, offset: int) -> exp.Expr:
@@ -102,6 +103,8 @@ class Grouping:
     def _exchanged(self, part: exp.Expr, offset: int) -> exp.Expr:
         if isinstance(part, exp.Null):
             return part  # it has any type, a column of NULLs has one
+        if isinstance(part, exp.Connector) and not self._by_connector:
+            return part  # a long condition would be written down once for each of its terms
         group = place_of(part, self._grouped)
         if group is not None:
             return column_at(group)

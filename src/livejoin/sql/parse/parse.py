@@ -17,6 +17,7 @@ from sqlglot.parsers.spark import SparkParser
 from livejoin.errors import SqlSyntaxError
 from livejoin.sql.parse.column_types import unknown_type
 from livejoin.sql.parse.gaps import refuse_gaps
+from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_end, mark_inside, mark_keyword, mark_select
@@ -84,7 +85,8 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
 
     Raises:
         SqlSyntaxError: The text does not parse, is empty, or qualifies a name with a string.
-        UnsupportedQueryError: There is more than one statement, or one that livejoin does not have.
+        UnsupportedQueryError: There is more than one statement, or one that livejoin does not have, or it is nested too
+            deeply.
     """
     if not isinstance(sql, str):
         msg = f"a query is a text; found {sql!r:.80}"
@@ -106,6 +108,8 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
         statements = [tree for tree in dialect.parser().parse(tokens, sql) if isinstance(tree, exp.Expr)]
     except ParseError as error:
         raise _syntax_error(error, source) from error
+    except RecursionError:
+        raise too_deep(source) from None
     statements = [tree for tree in statements if not isinstance(tree, exp.Semicolon)]
     if not statements:
         msg = "the SQL text is empty; allowed is one statement"
@@ -113,6 +117,7 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     if len(statements) > 1:
         msg = f"found {len(statements)} statements; allowed is one: pass them one at a time"
         raise source.unsupported(";", msg, source.find({TokenType.SEMICOLON}))
+    refuse_nested_queries(statements[0], source)
     return statements[0], source
 
 

@@ -11,6 +11,7 @@ from sqlglot import TokenType, exp
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Column, SqlType, Table
 from livejoin.sql.parse.column_types import ALLOWED_TYPES, TYPES, has_zone, written_type
+from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign
@@ -34,6 +35,7 @@ def parse_create_table(sql: str) -> Table:
     return declare(*_create_table(sql))
 
 
+@within_depth
 def _create_table(sql: str) -> tuple[exp.Create, Source]:
     tree, source = parse(sql)
     if not isinstance(tree, exp.Create) or tree.kind != "TABLE":
@@ -60,9 +62,9 @@ def parse_columns(
     try:
         return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, window_rows, static, window_range)
     except UnsupportedQueryError as error:
-        raise UnsupportedQueryError(error.message, columns, error.line - 1, error.column, error.clause) from error
+        raise UnsupportedQueryError(error.message, columns, max(error.line - 1, 0), error.column, error.clause) from error
     except SqlError as error:
-        raise type(error)(error.message, columns, error.line - 1, error.column) from error
+        raise type(error)(error.message, columns, max(error.line - 1, 0), error.column) from error
 
 
 def declare(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 
 from livejoin.schema import Table
+from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.declare import declare, table_name
@@ -51,6 +52,7 @@ class DropView:
 Statement = CreateTable | CreateView | DropTable | DropView
 
 
+@within_depth
 def parse_statement(sql: str) -> Statement:
     """The statement of a SQL text.
 

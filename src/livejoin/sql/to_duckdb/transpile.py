@@ -21,7 +21,7 @@ from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import find_aggregate
 from livejoin.sql.names.from_clause import bind_from
 from livejoin.sql.names.scope import Scope
-from livejoin.sql.parse.depth import shallow
+from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, query_tree
 from livejoin.sql.parse.source import Source
@@ -30,6 +30,7 @@ from livejoin.sql.to_duckdb.query_text import query_text
 from livejoin.sql.to_duckdb.scalar_text import for_duckdb
 
 
+@within_depth
 def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Query] | None = None) -> str:
     """A query of the Spark dialect as DuckDB text.
 
@@ -48,23 +49,22 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
     >>> to_duckdb("SELECT date_add(d, 1) AS next, `a b` DIV 2 FROM H")
     'SELECT CAST(CAST("d" AS DATE) + INTERVAL 1 DAY AS DATE) AS "next", "a b" // 2 FROM "H"'
     """
-    with shallow(sql):
-        tree, text = parse(sql)
-        query = query_tree(tree, text)
-        names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree)
-        if not isinstance(query, Block) or _computes(query.select) or any(sub_queries(query.select)):
-            known = _known(names, text)
-            return query_text(bind_tree(query, known), known)
-        select = query.select
-        if any(map(_is_star, select.expressions)) and _merges(select):
-            select = _with_columns(select, _scope(select, names, query.source))
-        try:
-            return select.transform(for_duckdb).sql(
-                "duckdb", identify=True, comments=False, unsupported_level=ErrorLevel.RAISE
-            )
-        except UnsupportedError as error:
-            msg = f"the query cannot be written for DuckDB: {str(error).splitlines()[0]}"
-            raise text.unsupported("SELECT", msg, query.source.find({TokenType.SELECT})) from error
+    tree, text = parse(sql)
+    query = query_tree(tree, text)
+    names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree)
+    if not isinstance(query, Block) or _computes(query.select) or any(sub_queries(query.select)):
+        known = _known(names, text)
+        return query_text(bind_tree(query, known), known)
+    select = query.select
+    if any(map(_is_star, select.expressions)) and _merges(select):
+        select = _with_columns(select, _scope(select, names, query.source))
+    try:
+        return select.transform(for_duckdb).sql(
+            "duckdb", identify=True, comments=False, unsupported_level=ErrorLevel.RAISE
+        )
+    except UnsupportedError as error:
+        msg = f"the query cannot be written for DuckDB: {str(error).splitlines()[0]}"
+        raise text.unsupported("SELECT", msg, query.source.find({TokenType.SELECT})) from error
 
 
 def _computes(select: exp.Select) -> bool:
