@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.spark.frames import pack, table_of, unpack
@@ -55,6 +56,16 @@ def test_tables_come_out_as_they_went_in(spark: SparkSession) -> None:
     assert rows_of(batch.changes["one"]) == Counter({(1, "x"): 2, (None, None): 1})
     assert batch.changes["two"].column_names == ["k", "_change_type"]
     assert rows_of(batch.changes["two"]) == Counter({(5, "delete"): 1, (6, "insert"): 1})
+
+
+def test_columns_that_are_never_null_travel_with_other_tables(spark: SparkSession) -> None:
+    """Spark's range and literals are not nullable; beside another table's rows they are NULL all the same."""
+    first = spark.range(2).withColumn("_change_type", F.lit("insert"))
+    second = spark.range(5, 7).withColumn("name", F.lit("x")).withColumn("_change_type", F.lit("insert"))
+    packed = pack({"one": first, "two": second}, {"one": ["id"], "two": ["id", "name"]})
+    batch = unpack(("one", "two"), packed.toArrow())
+    assert rows_of(batch.changes["one"]) == Counter({(0, "insert"): 1, (1, "insert"): 1})
+    assert rows_of(batch.changes["two"]) == Counter({(5, "x", "insert"): 1, (6, "x", "insert"): 1})
 
 
 def test_only_the_asked_columns_travel(spark: SparkSession) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,8 @@ import pytest
 from deltas import add, sum_of, versions_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from livejoin.errors import PipelineError, SchemaError, StateError, UnknownNameError
 from livejoin.spark import BatchReport, maintain
@@ -234,6 +239,86 @@ def test_wrong_arguments_are_refused_before_the_start(
     with pytest.raises(kind, match=message):
         maintain(spark, **(arguments | wrong))
     assert not (tmp_path / "checkpoint").exists()
+
+
+def test_two_streams_of_insertions_only(spark: SparkSession, tmp_path: Path) -> None:
+    """A literal `_change_type` is never NULL, and beside another table's rows there is none."""
+    feed(tmp_path / "g", "1.csv", "1,2\n2,3\n")
+    feed(tmp_path / "h", "1.csv", "2,7\n")
+    tables = {
+        name: stream(spark, tmp_path / name.lower(), EDGES).withColumn("_change_type", F.lit("insert"))
+        for name in ("G", "H")
+    }
+    query = maintain(
+        spark,
+        {"v": "SELECT G.src, H.dst FROM G JOIN H ON G.dst = H.src"},
+        tables,
+        path=tmp_path / "out",
+        checkpoint=tmp_path / "checkpoint",
+        trigger={"availableNow": True},
+    )
+    assert query.awaitTermination(60)
+    assert sum_of(tmp_path / "out" / "v") == Counter({(1, 7): 1})
+
+
+LOCKS = """
+import sys
+from pathlib import Path
+from livejoin.errors import StateError
+from livejoin.spark.checkpoint_lock import lock_checkpoint
+try:
+    lock_checkpoint(Path(sys.argv[1]))
+    print("locked", flush=True)
+    sys.stdin.read()
+except StateError as error:
+    print(error)
+"""
+
+
+def test_one_query_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+
+    def run(folder: str) -> StreamingQuery:
+        frame = stream(spark, tmp_path / "in", EDGES)
+        return maintain(spark, {"v": "SELECT src FROM G"}, {"G": frame}, path=tmp_path / folder, checkpoint=checkpoint)
+
+    first = run("out")
+    with pytest.raises(StateError) as caught:
+        run("elsewhere")
+    assert str(checkpoint) in str(caught.value)
+    assert f"the query {first.id} in process {os.getpid()}" in str(caught.value)
+    assert not (tmp_path / "elsewhere").exists()
+    assert first.isActive
+    command = [sys.executable, "-c", LOCKS, str(checkpoint)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    outside = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, input="")
+    assert f"the query {first.id} in process {os.getpid()}" in outside.stdout
+    first.stop()
+    second = run("out")
+    assert second.isActive
+    second.stop()
+    (tmp_path / "foreign" / "v").mkdir(parents=True)
+    (tmp_path / "foreign" / "v" / "part-00000009.parquet").write_bytes(b"")
+    with pytest.raises(StateError, match="the files are of another run"):  # a start that fails leaves no lock
+        run("foreign")
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "locked\n"
+        with pytest.raises(StateError, match=f"in process {process.pid}, which runs"):
+            run("out")
+        process.kill()  # the lock dies with its process
+    run("out").stop()
+
+
+def test_workers_run_the_same_python(spark: SparkSession) -> None:
+    def interpreter(_: int) -> str:
+        from sys import executable  # noqa: PLC0415
+
+        return executable
+
+    assert spark.sparkContext.parallelize([0], 1).map(interpreter).collect() == [sys.executable]
 
 
 def test_file_uris_are_local_folders() -> None:

@@ -138,9 +138,12 @@ def _check_change_column(table: str, field: T.StructField) -> None:
 
 
 def _row(frame: DataFrame, columns: Sequence[str]) -> Expression:
+    """The row as a struct whose fields may all be NULL: in the rows of other tables the struct is NULL as a whole."""
     present = {name.lower(): name for name in frame.columns}
     carried = [_named(frame, present[name]).alias(name) for name in _CARRIED if name in present]
-    return F.struct(*(_named(frame, name) for name in columns), *carried)
+    row = F.struct(*(_named(frame, name) for name in columns), *carried)
+    fields = frame.select(row.alias("row")).schema["row"].dataType.fields
+    return row.cast(T.StructType([T.StructField(field.name, field.dataType, nullable=True) for field in fields]))
 
 
 def _named(frame: DataFrame, column: str) -> Expression:

@@ -7,9 +7,12 @@ terminal stays with the program, and nothing is lost that one may want to read a
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -39,6 +42,9 @@ def local_session(
 ) -> SparkSession:
     """Start Spark in this process without a word on the terminal, or return the session that runs already.
 
+    Its Python workers run this process's Python, unless the setting ``spark.pyspark.python`` or the environment variable
+    ``PYSPARK_PYTHON`` names another one.
+
     Args:
         name: The application's name.
         cores: Threads that Spark uses; ``"*"`` takes all cores.
@@ -56,13 +62,15 @@ def local_session(
     log.parent.mkdir(parents=True, exist_ok=True)
     conf = SparkConf(loadDefaults=False)
     conf.setMaster(f"local[{cores}]").setAppName(name)
-    for key, value in {**QUIET, **(settings or {})}.items():
+    worker = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    for key, value in {**QUIET, "spark.pyspark.python": worker, **(settings or {})}.items():
         conf.set(key, value)
     if SparkContext._gateway is not None:
         # The JVM outlives a stopped session, and a process has one of them.
-        return SparkSession.builder.config(conf=conf).getOrCreate()
+        with _workers_run(conf):
+            return SparkSession.builder.config(conf=conf).getOrCreate()
     # PySpark warns about versions of pandas when a session starts; nothing here goes through pandas.
-    with warnings.catch_warnings(), log.open("ab") as stream:
+    with _workers_run(conf), warnings.catch_warnings(), log.open("ab") as stream:
         warnings.simplefilter("ignore")
         try:
             gateway = launch_gateway(conf, {"stdout": stream, "stderr": stream})  # type: ignore[no-untyped-call]
@@ -70,6 +78,20 @@ def local_session(
             msg = f"Spark did not start: {_last_line(log)}; the whole story is in {log}"
             raise PipelineError(msg) from error
         return SparkSession(SparkContext(gateway=gateway, conf=conf))
+
+
+@contextmanager
+def _workers_run(conf: SparkConf) -> Iterator[None]:
+    """A context started within has the workers' Python of its settings, which PySpark reads from the environment only."""
+    before = os.environ.get("PYSPARK_PYTHON")
+    os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or sys.executable
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYSPARK_PYTHON"]
+        else:
+            os.environ["PYSPARK_PYTHON"] = before
 
 
 def _last_line(log: Path) -> str:

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE
+from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.engine import Declaration, Engine, sent_columns
 from livejoin.spark.frames import pack, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
@@ -65,7 +66,8 @@ def maintain(
         SqlError: A view's SQL text does not bind.
         SchemaError: There is no table or no view, a window names an unknown table, a column has an unknown type.
         PipelineError: ``path`` or ``checkpoint`` is missing or not local; the session is of Spark Connect.
-        StateError: The checkpoint or the output belongs to another job.
+        StateError: The checkpoint or the output belongs to another job, or a query of this or another process that runs
+            has the checkpoint.
     """
     return start(spark, views, tables, windows or {}, sink, path, checkpoint, trigger, on_batch)[0]
 
@@ -90,18 +92,25 @@ def start(
     columns = sent_columns(declared, views, {n for n, f in tables.items() if _is_append_only(f) and n not in windows})
     state = local_folder(checkpoint, "checkpoint")
     target = _sink(spark, sink, path)
-    engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin")
-    target.open(views, engine.last_batch)
-    frames = {
-        name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
-        for name, frame in tables.items()
-    }
-    if trigger is None and not any(frame.isStreaming for frame in tables.values()):
-        trigger = {"availableNow": True}
-    batches = MicroBatches(engine, target, on_batch)
-    writer = pack(frames, columns).writeStream.foreachBatch(batches)
-    writer = writer.option("checkpointLocation", (state / "spark").as_uri())
-    return (writer.trigger(**trigger) if trigger else writer).start(), batches
+    lock = lock_checkpoint(state)
+    try:
+        engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin")
+        target.open(views, engine.last_batch)
+        frames = {
+            name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
+            for name, frame in tables.items()
+        }
+        if trigger is None and not any(frame.isStreaming for frame in tables.values()):
+            trigger = {"availableNow": True}
+        batches = MicroBatches(engine, target, on_batch)
+        writer = pack(frames, columns).writeStream.foreachBatch(batches)
+        writer = writer.option("checkpointLocation", (state / "spark").as_uri())
+        query = (writer.trigger(**trigger) if trigger else writer).start()
+    except BaseException:
+        lock.release()
+        raise
+    lock.hand_to(query)
+    return query, batches
 
 
 def _is_append_only(frame: DataFrame) -> bool:

@@ -62,7 +62,9 @@ def parse_columns(
     try:
         return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, window_rows, static, window_range)
     except UnsupportedQueryError as error:
-        raise UnsupportedQueryError(error.message, columns, max(error.line - 1, 0), error.column, error.clause) from error
+        raise UnsupportedQueryError(
+            error.message, columns, max(error.line - 1, 0), error.column, error.clause
+        ) from error
     except SqlError as error:
         raise type(error)(error.message, columns, max(error.line - 1, 0), error.column) from error
 

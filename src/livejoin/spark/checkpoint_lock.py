@@ -1,0 +1,90 @@
+"""One query a checkpoint: a lock that dies with its process.
+
+Two queries that write one checkpoint would destroy it, and Spark stops the first one in silence where both are in one
+process. The file ``<checkpoint>/lock`` is locked by ``flock`` as long as the query runs; it stays there afterwards, and
+its text says who had it last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from pathlib import Path
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from livejoin.errors import StateError
+
+_held: dict[Path, CheckpointLock] = {}
+_guard = threading.Lock()
+
+
+class CheckpointLock:
+    """The lock of a checkpoint; mutable. Made by `lock_checkpoint`."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self._query: StreamingQuery | None = None
+
+    def hand_to(self, query: StreamingQuery) -> None:
+        """Keep the lock until a query ends."""
+        self._query = query
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, _holder(f"the query {query.name or query.id}").encode(), 0)
+        threading.Thread(target=self._release_at_end, args=(query,), daemon=True).start()
+
+    def release(self) -> None:
+        """Give the lock back; once more changes nothing."""
+        with _guard:
+            self._release()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the query that has it runs no more."""
+        return self._query is not None and not self._query.isActive
+
+    def _release(self) -> None:
+        if _held.get(self._path) is self:
+            del _held[self._path]
+            os.close(self._descriptor)
+
+    def _release_at_end(self, query: StreamingQuery) -> None:
+        with contextlib.suppress(Exception):  # the query's error is its caller's
+            query.awaitTermination()
+        self.release()
+
+
+def lock_checkpoint(folder: Path) -> CheckpointLock:
+    """Lock a checkpoint, whose folder is made if it is missing.
+
+    Raises:
+        StateError: A query that runs has it, of this process or of another one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder.resolve() / "lock"
+    with _guard:
+        before = _held.get(path)
+        if before is not None and before.ended:
+            before._release()
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(descriptor, 1000, 0).decode(errors="replace") or "another query"
+            os.close(descriptor)
+            msg = (
+                f"the checkpoint in {folder} is that of {holder}, which runs; stop that query and wait for its end, or "
+                "give another checkpoint and another output folder"
+            )
+            raise StateError(msg) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, _holder("a query").encode(), 0)
+        _held[path] = CheckpointLock(path, descriptor)
+        return _held[path]
+
+
+def _holder(query: str) -> str:
+    return f"{query} in process {os.getpid()}"
