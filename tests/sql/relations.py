@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
@@ -18,7 +19,8 @@ import duckdb
 import pyarrow as pa
 from sql_fixtures import by_definition, quoted
 
-from livejoin.query import Output
+from livejoin.query import Atom, Output
+from livejoin.query.keys import keys
 from livejoin.query.relational import (
     Aggregate,
     Call,
@@ -33,6 +35,8 @@ from livejoin.schema import SqlType
 
 Row = tuple[Any, ...]
 
+_PREFIX = "input of "
+
 
 def evaluate(relation: Relation, connection: duckdb.DuckDBPyConnection) -> list[Row]:
     """The rows of a relation. Every operator's result must have the types and the schema that it declares."""
@@ -40,8 +44,9 @@ def evaluate(relation: Relation, connection: duckdb.DuckDBPyConnection) -> list[
         case Join():
             # DuckDB has no relations without columns.
             one = Output("one", pa.int32(), "1")
-            query = replace(relation.query, outputs=(*relation.query.outputs, one))
-            rows = [row[:-1] for row in _rows(connection.sql(by_definition(query)).to_arrow_table())]
+            query = replace(relation.query, outputs=(*relation.query.outputs, one), atoms=_renamed(relation))
+            with _read(relation, connection):
+                rows = [row[:-1] for row in _rows(connection.sql(by_definition(query)).to_arrow_table())]
         case Project():
             rows = _project(relation, evaluate(relation.input, connection), connection)
         case Distinct():
@@ -56,7 +61,43 @@ def evaluate(relation: Relation, connection: duckdb.DuckDBPyConnection) -> list[
             rows = _first(relation, evaluate(relation.input, connection))
     elements = [field.type.value_type if pa.types.is_list(field.type) else field.type for field in relation.schema]
     assert elements == [kind.arrow for kind in relation.types]
-    return _rows(_table(relation.schema.types, rows)) if relation.types else rows
+    found = _rows(_table(relation.schema.types, rows)) if relation.types else rows
+    for key in keys(relation):
+        assert len({tuple(row[i] for i in sorted(key)) for row in found}) == len(found), (key, relation)
+    return found
+
+
+def _renamed(join: Join) -> tuple[Atom, ...]:
+    """The atoms; those over inputs read tables whose names no view has."""
+    names = {given.table.name for given in join.inputs}
+    return tuple(
+        replace(atom, table=replace(atom.table, name=_PREFIX + atom.table.name)) if atom.table.name in names else atom
+        for atom in join.query.atoms
+    )
+
+
+@contextmanager
+def _read(join: Join, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """The inputs of a join as tables; their declarations and the atoms over them keep their laws."""
+    tables = {}
+    for given in join.inputs:
+        name, relation = given.table.name, given.relation
+        assert _PREFIX + name not in tables
+        assert [column.type for column in given.table.columns] == list(relation.types)
+        atoms = [atom for atom in join.query.atoms if atom.table.name == name]
+        assert atoms
+        assert all(atom.table == given.table and atom.predicate is None for atom in atoms)
+        if relation.schema.names == ["nothing"]:
+            assert all(atom.columns == () for atom in atoms)
+        assert not given.table.primary_key or frozenset(given.table.primary_key) in keys(relation)
+        tables[_PREFIX + name] = _table(relation.schema.types, evaluate(relation, connection)).rename_columns(
+            [column.name for column in given.table.columns]
+        )
+    for name, table in tables.items():
+        connection.from_arrow(table).create(quoted(name))
+    yield
+    for name in tables:
+        connection.execute(f"DROP TABLE {quoted(name)}")
 
 
 def _rows(table: pa.Table) -> list[Row]:

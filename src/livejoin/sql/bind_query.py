@@ -23,6 +23,7 @@ from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
 from livejoin.sql.lower.grouping import Grouping
+from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.project import column_at, first_rows, project, refuse_lists
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.lower.select_join import Joined
@@ -79,7 +80,8 @@ def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
     match tree:
         case Block():
             block = resolve_block(tree, names)
-            return BoundBlock(block, block, bind_block(block))
+            merged = merge(block)
+            return BoundBlock(block, merged, bind_block(merged))
         case Combined():
             left, right = bind_tree(tree.left, names), bind_tree(tree.right, names)
             relation = combine(tree.kind, tree.all, (left.relation, right.relation), tree.source, tree.offset)

@@ -23,6 +23,7 @@ from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF, check_scalar, expression_text, refs_of
 
+GUARDED = "guarded"
 _BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -47,7 +48,7 @@ class Conditions:
 def split_conditions(
     conditions: Iterable[exp.Expr], merged: Sequence[Equality], scope: Scope, source: Source, offset: int
 ) -> Conditions:
-    """Split resolved conditions.
+    """Split resolved conditions; one with `GUARDED` in its ``meta`` is decided behind those before it (see `merge`).
 
     Args:
         conditions: ON and WHERE conditions whose columns are resolved.
@@ -67,7 +68,7 @@ def split_conditions(
     others: list[tuple[exp.Expr, int]] = []
     for conjunct in (part for condition in conditions for part in conjuncts(condition)):
         at = source.behind(_BOUNDARIES, offset_of(conjunct, offset))
-        equality = _column_equality(conjunct, at)
+        equality = column_equality(conjunct, at)
         if equality is not None and can_join(equality, scope):
             joined.append(equality)
             if equality.left.atom != equality.right.atom:
@@ -78,11 +79,13 @@ def split_conditions(
     for conjunct, at in others:
         placed = onto_one_atom(conjunct, equal, scope)
         if placed is None:
-            equality = _column_equality(conjunct, at)
+            equality = column_equality(conjunct, at)
             raise cannot_join(equality, scope, source) if equality else _refusal(conjunct, scope, source, at)
         atom, predicate = placed
         if not _is_true(predicate):
             text = _text(conjunct, predicate, scope.relations[atom], source, at)
+            if conjunct.meta.get(GUARDED) and atom in predicates:
+                text = f"CASE WHEN {' AND '.join(f'({before})' for before in predicates[atom])} THEN {text} END"
             predicates[atom] = (*predicates.get(atom, ()), text)
     return Conditions(equal, predicates)
 
@@ -98,7 +101,8 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
             yield part
 
 
-def _column_equality(node: exp.Expr, offset: int) -> Equality | None:
+def column_equality(node: exp.Expr, offset: int) -> Equality | None:
+    """The equality of two columns that a conjunct is, None if it is none."""
     if not isinstance(node, exp.EQ):
         return None
     left, right = node.this.unnest(), node.expression.unnest()

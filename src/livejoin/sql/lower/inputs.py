@@ -19,7 +19,7 @@ from livejoin.query.conjunctive import Atom, ColumnRef, Output, Product
 from livejoin.query.keys import keys
 from livejoin.query.relational import Input, Project, Relation
 from livejoin.schema import Column, Table
-from livejoin.sql.lower.project import list_columns
+from livejoin.sql.lower.project import list_columns, project_nothing
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
@@ -90,8 +90,7 @@ def _columns_read(occurrence: Occurrence, used: list[int], atom: Atom) -> Relati
     if used == list(range(len(relation.types))) and atom.predicate is None:
         return relation
     if not used:
-        nothing = Output("nothing", BIGINT.arrow, "CAST(0 AS BIGINT)")
-        return Project(relation, (nothing,), (BIGINT,), atom.predicate, atom.condition)
+        return replace(project_nothing(relation), predicate=atom.predicate, condition=atom.condition)
     outputs = tuple(Output(occurrence.table.columns[i].name, relation.schema.types[i], i) for i in used)
     return Project(relation, outputs, tuple(relation.types[i] for i in used), atom.predicate, atom.condition)
 

@@ -17,7 +17,7 @@ from livejoin.schema import SqlType
 from livejoin.sql.names.order import Order, SortBy
 from livejoin.sql.names.outputs import Item, no_column_type
 from livejoin.sql.parse.source import Source, shown
-from livejoin.sql.to_duckdb.result_types import column_type
+from livejoin.sql.to_duckdb.result_types import BIGINT, column_type
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, check_scalar, expression_text
 from livejoin.sql.to_duckdb.simple_condition import simple_condition
 
@@ -93,6 +93,11 @@ def first_rows(
         sort.append(SortKey(column, key.descending, key.nulls_first))
     top = TopK(wide, tuple(sort), order.limit, order.offset)
     return top if added == visible else project(top, copies[:visible], None, source)
+
+
+def project_nothing(relation: Relation) -> Project:
+    """A relation of which no column is used: as many rows of one column ``nothing``, which is always 0."""
+    return Project(relation, (Output("nothing", BIGINT.arrow, f"CAST(0 AS {BIGINT})"),), (BIGINT,))
 
 
 def columns_of(relation: Relation) -> pa.Schema:

@@ -1,0 +1,316 @@
+"""Merge plain queries in FROM into the SELECT that reads them, so that the planner sees one join (view merging).
+
+A plain query is a SELECT that neither groups nor sorts nor takes distinct rows. Under bag semantics its reader may join
+its tables itself, with its conditions, and write its expressions in the place of its columns:
+
+    SELECT f(q.x) FROM (SELECT e AS x FROM R WHERE c) q, S WHERE p(q.x)
+      =  SELECT f(e) FROM R, S WHERE c AND p(e).
+
+A query stays apart, and its rows are stored where they are joined, if
+
+* a condition of the reader could not be decided any more: it compares a computed column with a column of another table
+  (a join is on columns), or is over columns of several of the query's tables (a filter over the query decides it);
+* the reader would join more than `MOST_ATOMS` tables;
+* the expressions written in the place of columns would grow too long: each level of queries may double them;
+* it reads lists, which a join does not.
+
+Merging changes the rows that an expression is evaluated for. In the SELECT list, in groups and in aggregates these are
+rows that the query gives too, and fewer of them: what failed for none fails for none. A condition of the reader over a
+computed column becomes a predicate of one table, which is evaluated for all of its rows, and could fail for those that
+the query's WHERE keeps away from the reader. So a condition that may fail is written behind the query's own conditions
+on that table, ``CASE WHEN c THEN p(e) END``. Rows of the table that join nothing are not kept away: SQL leaves open
+whether a filter comes before a join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.schema import SqlType
+from livejoin.sql.lower.conditions import GUARDED, column_equality, conjuncts
+from livejoin.sql.lower.join_types import can_join
+from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.lower.substitute import onto_one_atom
+from livejoin.sql.lower.variables import classes
+from livejoin.sql.names.from_clause import Equality
+from livejoin.sql.names.order import Order
+from livejoin.sql.names.scope import Relation, Scope
+from livejoin.sql.parse.source import offset_of
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+
+MOST_ATOMS = 62
+_MOST_NODES = 400  # written in the place of the columns of one query
+_MOST_LEVELS = 40  # of one expression
+
+# What gives a value, or NULL, whatever its arguments are.
+_NEVER_FAILS = (
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren),
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In, exp.Is),
+    *(exp.And, exp.Or, exp.Not, exp.Case, exp.If, exp.Coalesce, exp.TryCast, exp.DataType, exp.DataTypeParam),
+    *(exp.Upper, exp.Lower, exp.Length, exp.DPipe, exp.Like),
+)
+
+
+def merge(block: SelectBlock) -> SelectBlock:
+    """A SELECT with the plain queries that it reads merged into it, where that is equal.
+
+    Cost: the nodes of its expressions times the queries that stay apart.
+    """
+    chosen = _candidates(block)
+    while chosen:
+        merged = _Merger(block, chosen).merged()
+        apart = _undecided(block, chosen, merged)
+        if not apart:
+            return merged
+        chosen -= apart
+    return block
+
+
+def _candidates(block: SelectBlock) -> frozenset[int]:
+    """The queries that are plain and not too large, taken in their order."""
+    found: set[int] = set()
+    atoms = len(block.scope.relations)
+    uses = [ref for value in _values(block) for ref in _all_refs(value)]
+    for relation in block.scope.relations:
+        plain = None if relation.nested is None else relation.nested.plain
+        if plain is None or atoms + len(plain.scope.relations) - 1 > MOST_ATOMS:
+            continue
+        if len(block.scope.relations) > 1 and _reads_lists(plain):
+            continue
+        used = [plain.items[ref.column].value for ref in uses if ref.atom == relation.atom]
+        computed = [value for value in used if not isinstance(value, exp.Column)]
+        if sum(len(list(value.walk())) for value in computed) > _MOST_NODES:
+            continue
+        if max((_levels(value) for value in computed), default=0) > _MOST_LEVELS:
+            continue
+        found.add(relation.atom)
+        atoms += len(plain.scope.relations) - 1
+    return frozenset(found)
+
+
+def _undecided(block: SelectBlock, chosen: frozenset[int], merged: SelectBlock) -> frozenset[int]:
+    """The merged queries that a condition of the reader is over which can no longer be decided."""
+    merger = _Merger(block, chosen)
+    pairs = [(conjunct, merger.over(conjunct)) for c in block.conditions for conjunct in conjuncts(c)]
+    equalities = [e for conjunct in _conjuncts(merged) if (e := column_equality(conjunct, 0)) is not None]
+    equal = classes([*merged.equalities, *(e for e in equalities if can_join(e, merged.scope))])
+    found: set[int] = set()
+    for written, conjunct in pairs:
+        equality = column_equality(conjunct, 0)
+        joins = equality is not None and equality.left.atom != equality.right.atom and can_join(equality, merged.scope)
+        if joins or onto_one_atom(conjunct, equal, merged.scope) is not None:
+            continue
+        atoms = {ref.atom for ref in refs_of(written)} & chosen
+        computed = {ref.atom for ref in refs_of(written) if ref.atom in chosen and not merger.is_column(ref)}
+        both = column_equality(written, 0)
+        found |= computed if computed and both is not None and both.left.atom != both.right.atom else atoms
+    for using in block.equalities:
+        sides = {ref for ref in (using.left, using.right) if ref.atom in chosen}
+        found |= {ref.atom for ref in sides if not merger.is_column(ref)}
+    return frozenset(found)
+
+
+def _conjuncts(block: SelectBlock) -> Iterator[exp.Expr]:
+    return (conjunct for condition in block.conditions for conjunct in conjuncts(condition))
+
+
+def _values(block: SelectBlock) -> Iterator[exp.Expr]:
+    """All expressions of a SELECT."""
+    yield from (item.value for item in block.items)
+    yield from block.conditions
+    yield from block.groups or ()
+    if block.having is not None:
+        yield block.having
+    if block.order is not None:
+        yield from (key.value for key in block.order.keys)
+
+
+def _all_refs(value: exp.Expr) -> Iterator[ColumnRef]:
+    return (column.meta[REF] for column in value.find_all(exp.Column))
+
+
+def _levels(value: exp.Expr) -> int:
+    """The number of expressions around the innermost one."""
+    level, nodes = 0, [value]
+    while nodes:
+        level, nodes = level + 1, [child for node in nodes for child in node.iter_expressions()]
+    return level
+
+
+def _reads_lists(block: SelectBlock) -> bool:
+    refs = [ref for value in _values(block) for ref in _all_refs(value)]
+    return any(pa.types.is_list(block.scope.arrow(ref)) for ref in refs)
+
+
+@dataclass(frozen=True)
+class _Merger:
+    """A SELECT and the occurrences of nested queries that are merged into it."""
+
+    block: SelectBlock
+    chosen: frozenset[int]
+
+    def merged(self) -> SelectBlock:
+        """The SELECT over the tables of the queries."""
+        block = self.block
+        equalities, conditions = [], []
+        for relation in block.scope.relations:
+            if relation.atom in self.chosen:
+                equalities += self._inner_equalities(relation)
+                conditions += self._inner_conditions(relation)
+        equalities += [
+            Equality(self._ref(e.left), self._ref(e.right), e.offset)
+            for e in block.equalities
+            if self.is_column(e.left) and self.is_column(e.right)
+        ]
+        conditions += [self.over(conjunct) for conjunct in _conjuncts(block)]
+        groups = None if block.groups is None else [self.over(value) for value in block.groups]
+        order = block.order
+        if order is not None:
+            keys = tuple(replace(key, value=self.over(key.value)) for key in order.keys)
+            order = Order(keys, order.limit, order.offset)
+        return replace(
+            block,
+            scope=Scope(tuple(self._relations())),
+            equalities=tuple(equalities),
+            conditions=tuple(conditions),
+            items=tuple(replace(item, value=self.over(item.value)) for item in block.items),
+            groups=None if groups is None else tuple({key_of(value): value for value in groups}.values()),
+            having=None if block.having is None else self.over(block.having),
+            order=order,
+        )
+
+    def over(self, value: exp.Expr) -> exp.Expr:
+        """An expression of the reader over the tables of the queries."""
+        is_computed = any(ref.atom in self.chosen and not self.is_column(ref) for ref in refs_of(value))
+
+        def exchanged(part: exp.Expr) -> exp.Expr:
+            if not isinstance(part, exp.Column):
+                return part
+            found = _placed_at(self._value(part.meta[REF]), part)
+            return found if part.parent is None else _within(found, self._type(part.meta[REF]))
+
+        found = value.copy().transform(exchanged)
+        if is_computed and not all(isinstance(node, _NEVER_FAILS) for node in found.walk()):
+            found.meta[GUARDED] = True
+        return found
+
+    def is_column(self, ref: ColumnRef) -> bool:
+        """Whether a column of the reader is a column of a table, and not computed."""
+        return isinstance(self._value(ref), exp.Column)
+
+    def _plain(self, relation: Relation) -> SelectBlock:
+        plain = None if relation.nested is None else relation.nested.plain
+        assert plain is not None, "only plain queries are merged"
+        return plain
+
+    def _value(self, ref: ColumnRef) -> exp.Expr:
+        """What a column of the reader is over the tables of the queries."""
+        relation = self.block.scope.relations[ref.atom]
+        if ref.atom in self.chosen:
+            return self._shifted(self._plain(relation).items[ref.column].value, ref.atom)
+        return bound_column(ColumnRef(self._start(ref.atom), ref.column), relation.names[ref.column])
+
+    def _ref(self, ref: ColumnRef) -> ColumnRef:
+        found: ColumnRef = self._value(ref).meta[REF]
+        return found
+
+    def _type(self, ref: ColumnRef) -> SqlType:
+        return self.block.scope.declared(ref).type
+
+    def _start(self, atom: int) -> int:
+        """The position that the first table of an occurrence has in the merged SELECT."""
+        return sum(self._width(relation) for relation in self.block.scope.relations[:atom])
+
+    def _width(self, relation: Relation) -> int:
+        return len(self._plain(relation).scope.relations) if relation.atom in self.chosen else 1
+
+    def _shifted(self, value: exp.Expr, atom: int) -> exp.Expr:
+        """An expression of a query over the tables of the merged SELECT."""
+        start = self._start(atom)
+        found = value.copy()
+        for column in found.find_all(exp.Column):
+            ref = column.meta[REF]
+            column.meta[REF] = ColumnRef(start + ref.atom, ref.column)
+        return found
+
+    def _inner_conditions(self, relation: Relation) -> Iterator[exp.Expr]:
+        """The conditions of a query; those of another text stand where the query is read."""
+        plain = self._plain(relation)
+        for conjunct in _conjuncts(plain):
+            found = self._shifted(conjunct, relation.atom)
+            yield found if plain.source.sql == self.block.source.sql else _moved(found, relation.offset)
+
+    def _inner_equalities(self, relation: Relation) -> Iterator[Equality]:
+        plain, start = self._plain(relation), self._start(relation.atom)
+        for e in plain.equalities:
+            left, right = (ColumnRef(start + ref.atom, ref.column) for ref in (e.left, e.right))
+            yield Equality(left, right, e.offset if plain.source.sql == self.block.source.sql else relation.offset)
+
+    def _relations(self) -> Iterator[Relation]:
+        """The occurrences of the merged SELECT, behind the alias of their query where two have one alias."""
+        own = [(relation, inner) for relation in self.block.scope.relations for inner in self._occurrences(relation)]
+        aliases = [inner.alias.lower() for _, inner in own]
+        taken = {relation.alias.lower() for relation, inner in own if relation is inner}
+        for atom, (relation, inner) in enumerate(own):
+            name, number = inner.alias, 1
+            if relation is not inner:
+                if aliases.count(name.lower()) > 1:
+                    name = f"{relation.alias}.{name}"
+                readable = name
+                while name.lower() in taken:
+                    number += 1
+                    name = f"{readable}_{number}"
+                taken.add(name.lower())
+            yield replace(inner, atom=atom, alias=name)
+
+    def _occurrences(self, relation: Relation) -> Iterable[Relation]:
+        return self._plain(relation).scope.relations if relation.atom in self.chosen else [relation]
+
+
+def _placed_at(value: exp.Expr, column: exp.Column) -> exp.Expr:
+    """An expression that stands where a column is written."""
+    return _moved(value, offset_of(column, -1))
+
+
+def _moved(value: exp.Expr, offset: int) -> exp.Expr:
+    """An expression whose parts have no position but that one; none if it is negative."""
+    for node in value.walk():
+        for name in ("start", "end", "line", "col"):
+            node.meta.pop(name, None)
+    if offset >= 0:
+        value.meta["start"] = offset
+    return value
+
+
+def _within(value: exp.Expr, kind: SqlType) -> exp.Expr:
+    """A value as a part of an expression: a number or a text written there would take any type, a column has one."""
+    if isinstance(value, (exp.Column, exp.Null)):
+        return value
+    if _has_any_type(value):
+        return exp.Cast(this=value, to=exp.DataType.build(str(kind), dialect="spark"))
+    return exp.paren(value, copy=False)
+
+
+def _has_any_type(value: exp.Expr) -> bool:
+    """Whether a value is made of literals, so that its type depends on where it stands."""
+    match value:
+        case exp.Literal() | exp.Null():
+            return True
+        case exp.Paren() | exp.Neg():
+            return _has_any_type(value.this)
+        case exp.Add() | exp.Sub() | exp.Mul():
+            return _has_any_type(value.this) and _has_any_type(value.expression)
+        case exp.Case():
+            results = [*(part.args["true"] for part in value.args["ifs"]), value.args.get("default")]
+        case exp.If():
+            results = [value.args["true"], value.args.get("false")]
+        case exp.Coalesce():
+            results = [value.this, *value.expressions]
+        case _:
+            return False
+    return all(result is None or _has_any_type(result) for result in results)
