@@ -16,6 +16,8 @@ from collisions import words_with_hash
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.set_operation import SetOperator
 from livejoin.errors import ChangeValueError, UnsupportedQueryError
+from livejoin.kernels.memory.layout import D_LOG
+from livejoin.kernels.relation.multiset import M_DIRECTORY
 from livejoin.schema import SqlType
 from livejoin.state.codec import NULL_CODE, Codec
 from oracle import difference, multiset
@@ -134,6 +136,62 @@ def test_growth_and_equal_hashes() -> None:
     assert operator.maintain([nothing, Delta(rows, -ones, ones)]).weights.size == 0
     assert operator.count() == 0 and not list(operator.scan(10))
     operator._check()
+
+
+@pytest.mark.parametrize(("kind", "all"), OPERATIONS)
+def test_rows_that_left_cost_nothing(kind: str, all: bool) -> None:
+    """100,000 rows come and all but ten leave: reading looks at ten entries, and the memory is that of ten rows."""
+    operator = make(kind, all, (BIGINT,))
+    words = np.arange(100_000)
+
+    def change(side: int, values: np.ndarray, weight: int) -> None:
+        counts = np.full(values.shape[0], weight)
+        rows = Rows(operator.codec, (BIGINT,), [values], values.shape[0])
+        operator.load(side, Delta(rows, counts, np.zeros_like(counts)))
+
+    for side in range(sides_of(kind)):
+        change(side, words, 1 + (side == 0))
+    grown = operator.arena.capacity_bytes
+    for begin in range(10, 100_000, 9_999):
+        for side in range(sides_of(kind)):
+            change(side, words[begin : begin + 9_999], -1 - (side == 0))
+    assert visited(operator) < 200
+    operator._check()
+    change(0, words[:1], 1)
+    operator._check()
+    assert visited(operator) < 200 and operator.arena.capacity_bytes <= 1 << 15 < grown >> 6
+    ten = Counter([(i,) for i in range(10)])
+    assert dict(content(operator.scan(4))) == combined(kind, all, [ten + ten + Counter([(0,)]), ten])
+
+
+def visited(operator: SetOperator) -> int:
+    """Slots that a walk over all entries looks at, and entries that a scan does."""
+    return (1 << int(operator.arena.words[M_DIRECTORY + D_LOG])) + operator.listed().shape[0]
+
+
+def test_rows_outside_of_the_result_cost_nothing() -> None:
+    """One row of 10,001 stands in the result: a scan looks at it alone."""
+    operator = make("except", False, (BIGINT,))
+    for side, begin in ((0, 0), (1, 1)):
+        words = np.arange(begin, 5001)
+        rows = Rows(operator.codec, (BIGINT,), [words], words.shape[0])
+        operator.load(side, Delta(rows, np.ones_like(words), np.zeros_like(words)))
+    assert operator.listed().shape[0] == 1 and dict(content(operator.scan(10))) == {(0,): 1}
+    operator._check()
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("kind", ["except", "intersect"])
+def test_entries_of_two_sides_go_with_their_last_row(kind: str) -> None:
+    """A row leaves each side in either order; as long as it stands on one there is an entry, and then none."""
+    for order in ((0, 1), (1, 0)):
+        operator = make(kind, False, (BIGINT,))
+        apply_to(operator, kind, [Weighted(0, side, (7,), 1) for side in (0, 1)])
+        apply_to(operator, kind, [Weighted(1, order[0], (7,), -1)])
+        assert operator.column_words(0).tolist() == [7]
+        apply_to(operator, kind, [Weighted(2, order[1], (7,), -1)])
+        assert operator.column_words(0).tolist() == []
+        operator._check()
 
 
 @pytest.mark.nojit

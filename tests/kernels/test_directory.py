@@ -11,7 +11,20 @@ from collisions import words_with_hash
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import directory as kernel
 from livejoin.kernels.memory import look_up
-from livejoin.kernels.memory.layout import D_COUNT, D_FREE, D_LOG, D_SLOTS, DIRECTORY, H_BUMP, H_STACK, MASK32
+from livejoin.kernels.memory.layout import (
+    D_COUNT,
+    D_FREE,
+    D_LOG,
+    D_SLOTS,
+    DIRECTORY,
+    H_BUMP,
+    H_CLASSES,
+    H_END,
+    H_FREE,
+    H_STACK,
+    MASK32,
+    SIZE_CLASSES,
+)
 from livejoin.state.arena import Arena
 
 Key = tuple[int, ...]
@@ -65,6 +78,7 @@ class Directory:
         taken = m[slots : slots + (1 << log)]
         assert sorted((taken[taken != 0] & MASK32).tolist()) == sorted(self.entries.values())
         assert int(m[self.at + D_COUNT]) == len(self.entries) <= 3 << log >> 2
+        assert log == kernel.LEAST_LOG or len(self.entries) * 8 >= 1 << log, "a walk costs O(entries)"
         for key, entry in self.entries.items():
             assert self.find(key) == entry
             assert tuple(m[entry + ENTRY_KEY : entry + ENTRY_KEY + self.width].tolist()) == key
@@ -167,6 +181,42 @@ def test_growth() -> None:
     assert int(directory.arena.words[directory.at + D_LOG]) >= 12
     for key in list(directory.entries)[::2]:
         directory.remove(key)
+    directory.check()
+
+
+def test_slots_are_given_back() -> None:
+    """2,000 keys come and go twice: eight slots are left each time, and the second time needs no new words."""
+    directory = Directory(1)
+    used = 0
+    for _ in range(2):
+        for i in range(2000):
+            directory.insert((i,))
+        for i in range(2000):
+            directory.remove((i,))
+            if i % 97 == 0:
+                directory.check()
+        directory.check()
+        assert int(directory.arena.words[directory.at + D_LOG]) == kernel.LEAST_LOG
+        bump = int(directory.arena.words[H_BUMP])
+        assert not used or bump == used
+        used = bump
+
+
+def test_without_space_the_slots_stay_until_the_next_removal() -> None:
+    directory = Directory(1)
+    for i in range(100):
+        directory.insert((i,))
+    m = directory.arena.words
+    free, classes = m[H_FREE : H_FREE + SIZE_CLASSES].copy(), m[H_CLASSES]
+    m[H_FREE : H_FREE + SIZE_CLASSES], m[H_CLASSES], end = 0, 0, m[H_END]
+    m[H_END] = m[H_BUMP]
+    log = int(m[directory.at + D_LOG])
+    for i in range(90):
+        directory.remove((i,))
+    assert int(m[directory.at + D_LOG]) == log
+    m[H_FREE : H_FREE + SIZE_CLASSES], m[H_CLASSES], m[H_END] = free, classes, end
+    for i in range(90, 97):
+        directory.remove((i,))
     directory.check()
 
 

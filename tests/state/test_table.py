@@ -245,6 +245,74 @@ def test_growth_from_the_smallest_size(key: tuple[int, ...], window: int | None,
 
 
 @pytest.mark.nojit
+@pytest.mark.parametrize(("key", "window"), [((), None), ((0,), None), ((), 100_000)])
+@pytest.mark.parametrize("order", ["first", "last", "mixed"])
+def test_rows_that_left_cost_nothing(key: tuple[int, ...], window: int | None, order: str) -> None:
+    """100,000 rows come and all but ten leave: what is kept is the size of ten rows, whose ids stay as they were.
+
+    Where the rows that stay are not the first ones their words must stay too, and the index alone shrinks.
+    """
+    base = BaseTable(declare(2, key, window))
+    fresh = base.nbytes
+    values = np.array([np.arange(100_000), np.arange(100_000) % 7])
+    base.stage_commit(values, np.ones(100_000, np.int64), False)
+    base.commit()
+    stays = np.zeros(100_000, bool)
+    stays[{"first": slice(10), "last": slice(-10, None), "mixed": slice(0, None, 10_000)}[order]] = True
+    kept, gone = values[:, stays].copy(), values[:, ~stays].copy()
+    ids = base.find(kept)
+    for begin in range(0, gone.shape[1], 9_999):
+        part = np.ascontiguousarray(gone[:, begin : begin + 9_999])
+        base.stage_commit(part, np.full(part.shape[1], -1), False)
+        base.commit()
+    for _ in range(3):  # what left is given back when the next staging begins
+        base.stage_commit(kept[:, :1].copy(), np.array([-1]), False)
+        base.rollback()
+    base._check()
+    assert base.find(kept).tolist() == ids.tolist()
+    assert base.live_rows()[0].tolist() == sorted(ids.tolist())
+    assert base._slots.nbytes + base._key_slots.nbytes <= 2 * fresh
+    if window is None:
+        assert base.words.shape[0] <= (2 * int(ids.max()) + 32) * base.stride
+        assert int(base._header[R_NEXT]) == int(ids.max()) + 1
+    dead = 0 if window is None else 1100  # entries of the window that it may remember
+    assert order != "first" or base.nbytes <= 8 * fresh + 2 * dead * base.stride * 8
+    more = np.array([np.arange(200_000, 200_040), np.zeros(40, np.int64)])
+    base.stage_commit(more, np.ones(40, np.int64), False)
+    base.commit()
+    base._check()
+    assert content(base) == Counter(map(tuple, [*kept.T.tolist(), *more.T.tolist()]))
+    assert window or sorted(base.find(more).tolist()) == sorted(set(range(100_000)) - set(ids.tolist()))[:40]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_come_and_go_in_waves(seed: int) -> None:
+    """Tables that grow and shrink again and again hold what their model does, in bounded memory."""
+    rng = random.Random(seed)
+    base, there = BaseTable(declare(1)), set[int]()
+    for wave in range(12):
+        target = rng.choice([0, 3, 40, 900]) if wave % 2 else rng.choice([20, 400, 3000])
+        while len(there) != target:
+            size = rng.randint(1, 1 + abs(target - len(there)))
+            size = min(size, abs(target - len(there)))
+            if len(there) < target:
+                rows, weight = rng.sample(sorted(set(range(5000)) - there), size), 1
+            else:
+                rows, weight = rng.sample(sorted(there), size), -1
+            known = sorted(there)
+            ids = base.find(np.array([known], np.int64))
+            base.stage_commit(np.array([rows], np.int64), np.full(size, weight), False)
+            if rng.random() < 0.2:
+                base.rollback()
+            else:
+                base.commit()
+                there ^= set(rows)
+            still = [i for i, row in zip(ids.tolist(), known, strict=True) if row in there]
+            assert base.find(np.array([[row for row in known if row in there]], np.int64)).tolist() == still
+            base._check()
+        assert set(content(base)) == {(row,) for row in there}
+
+
 def test_an_id_is_free_only_after_the_commit() -> None:
     """A delta still reads the rows that its commit deletes."""
     base = BaseTable(declare(1))

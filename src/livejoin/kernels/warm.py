@@ -32,7 +32,6 @@ _STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _LINE, _MATRIX, 
 
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (rows.rehash, (_LINE, _LINE)),
-    (rows.live_rows, (_LINE, _LINE, _INT, _LINE, _LINE)),
     (settling.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
     (settling.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT)),
     (window.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE)),

@@ -7,6 +7,9 @@ import numpy as np
 from livejoin.errors import CapacityError
 from livejoin.kernels.memory import layout as k
 
+_SPARSE = 16
+_SMALL = 256
+
 
 class Arena:
     """One flat buffer of 64-bit words for all kernel state of a view; mutable.
@@ -48,6 +51,17 @@ class Arena:
         larger[:size] = self.words
         larger[k.H_END] = 2 * size
         self.words = larger
+
+    def is_sparse(self, needed: int) -> bool:
+        """Whether the buffer is so much larger than the words in use that its owner should fill a new one.
+
+        Law: an arena that was just filled anew is not sparse, and becomes so only when half of what it held has left;
+        so filling anew costs O(1) amortised for each word that left.
+
+        Args:
+            needed: Words of what the owner keeps; hash slots and spare places apart, which may be five times as much.
+        """
+        return self.words.shape[0] > _SPARSE * max(needed, _SMALL)
 
     @property
     def used_bytes(self) -> int:

@@ -1,12 +1,22 @@
-"""Slots of hash indexes over rows: allocated and enlarged here, used by `livejoin.kernels.relation.rows`."""
+"""The room of rows with ids: hash indexes over them and the words that they lie in, which grow and shrink here.
+
+Law: when a staging begins the index has at most sixteen slots a row, and after any history the words are O(1) times
+those up to the largest id that was in use at the last look. Ids never change, so that words shrink only from the end.
+Cost: amortised O(1) for each row that comes or leaves, apart from a sort of the ids. The layouts are those of
+`livejoin.kernels.relation.rows`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.relation import rows as kernel
 from livejoin.words import Words
+
+_LEAST_LOG = 4
+_LEAST_ROWS = 16
 
 
 def empty_slots(log: int) -> Words:
@@ -17,13 +27,75 @@ def empty_slots(log: int) -> Words:
 
 
 def roomy(slots: Words, rows: int) -> Words:
-    """The table itself, or a larger one where ``rows`` would fill it by more than five eighths."""
-    log = int(slots[0])
+    """The table itself, a larger one where ``rows`` would fill it by more than five eighths, or a smaller one.
+
+    A table is halved until it is at least a sixth full when ``rows`` would fill less than a sixteenth of it.
+    """
+    before = log = int(slots[0])
     while rows * 8 > 5 << log:
         log += 1
-    if log == slots[0]:
+    if rows * 16 < 1 << log:
+        while log > _LEAST_LOG and rows * 6 < 1 << log:
+            log -= 1
+    if log == before:
         return slots
-    larger = empty_slots(log)
+    other = empty_slots(log)
     with wrapping():
-        kernel.rehash(slots, larger)
+        kernel.rehash(slots, other)
+    return other
+
+
+def ids_of(slots: Words) -> Words:
+    """The ids of all rows in an index, ascending; O(rows log rows)."""
+    taken = slots[1:]
+    ids: Words = np.sort((taken[taken != 0] & MASK32) - 1)
+    return ids
+
+
+def extended(header: Words, words: Words, stride: int, inserts: int) -> Words:
+    """The words themselves, or larger ones where so many new rows could find no place."""
+    rows = rows_with(header, inserts)
+    if rows * stride <= words.shape[0]:
+        return words
+    larger = np.zeros(max(rows, 2 * words.shape[0] // stride) * stride, np.int64)
+    larger[: words.shape[0]] = words
     return larger
+
+
+def rows_with(header: Words, inserts: int) -> int:
+    """Ids that are given out at most after so many new rows, which take free ids first."""
+    return max(int(header[kernel.R_NEXT]), int(header[kernel.R_USED]) + inserts)
+
+
+def trimmed(header: Words, words: Words, stride: int, slots: Words) -> tuple[Words, Words]:
+    """The header and the words without free ids at their end, or these themselves where that is not worth it.
+
+    The ids in use are looked at when half as many were given back since the last look and at most a quarter of the
+    rows have one. If half of the ids given out are free at the end, they are withdrawn. After many changes the free ids
+    are put in order in any case: new rows take the lowest ones, so that the end becomes free.
+
+    The words are not changed in place: a caller takes over both results at once, between two stagings.
+
+    Args:
+        header: The header.
+        words: The rows.
+        stride: Words a row.
+        slots: The index, which names all ids in use.
+    """
+    capacity = words.shape[0] // stride
+    rows, given_back = int(header[kernel.R_USED]), int(header[kernel.R_GIVEN_BACK])
+    if given_back < header[kernel.R_NEXT_LOOK] or capacity <= max(4 * rows, _LEAST_ROWS):
+        return header, words
+    used = ids_of(slots)
+    issued = int(used[-1]) + 1 if rows else 0
+    next_look = rows // 2 + 1
+    if 2 * issued > header[kernel.R_NEXT] and 8 * given_back < capacity:
+        header[kernel.R_NEXT_LOOK] = given_back + next_look
+        return header, words
+    free = np.setdiff1d(np.arange(issued), used, assume_unique=True)
+    header, words = header.copy(), words[: min(max(2 * issued, _LEAST_ROWS), capacity) * stride].copy()
+    words[free * stride + 1] = np.append(free + 1, 0)[1:]
+    header[kernel.R_FREE] = free[0] + 1 if free.shape[0] else 0
+    header[kernel.R_NEXT] = issued
+    header[kernel.R_GIVEN_BACK], header[kernel.R_NEXT_LOOK] = 0, next_look
+    return header, words

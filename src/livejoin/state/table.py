@@ -20,11 +20,12 @@ from livejoin.kernels.memory import look_up
 from livejoin.kernels.relation import range_window, settling, staging, window
 from livejoin.kernels.relation import rows as kernel
 from livejoin.schema import Table
-from livejoin.state.slots import empty_slots, roomy
+from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
 from livejoin.state.table_invariants import check_table
 from livejoin.words import Words
 
 _LEAST_TIME = -(1 << 63)
+_LEAST_QUEUE = 16
 _DEAD_ENTRIES = 1024  # a window's queue may hold as many more entries than twice its rows
 
 
@@ -76,7 +77,7 @@ class BaseTable:
         self._key = np.array([self._first + c for c in table.primary_key], np.int64)
         self._key_slots = empty_slots(4 if table.primary_key else 0)
         self._window = _window_of(table, self._first)
-        self._queue = np.zeros(16 if table.window_rows else 1, np.int64)
+        self._queue = np.zeros(_LEAST_QUEUE if table.window_rows else 1, np.int64)
         if table.window_range is not None:
             self._queue = np.array([_LEAST_TIME, 0], np.int64)
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
@@ -173,11 +174,11 @@ class BaseTable:
         self.commit()
 
     def live_rows(self) -> tuple[Words, Words]:
-        """Ids and multiplicities of all rows; O(rows)."""
-        rows = np.empty(self.rows, np.int64)
-        weights = np.empty(self.rows, np.int64)
-        kernel.live_rows(self._header, self.words, self.stride, rows, weights)
-        return rows, weights
+        """Ids and multiplicities of all rows, ids ascending; O(rows log rows), whatever was there before."""
+        ids = ids_of(self._slots)
+        weights = self.words[ids * self.stride] >> 1
+        there = weights > 0
+        return ids[there], weights[there]
 
     def values_of(self, rows: Words) -> Words:
         """Words of shape (columns, n) of the given rows."""
@@ -208,8 +209,7 @@ class BaseTable:
 
     def used_words(self, column: int) -> Words:
         """Words of one column over all rows that have an id, also those that only a window's queue still names."""
-        issued = self.words.reshape(-1, self.stride)[: int(self._header[kernel.R_NEXT])]
-        named: Words = issued[self._named(), self._first + column]
+        named: Words = self.words[ids_of(self._slots) * self.stride + self._first + column]
         return named
 
     def arrays(self) -> dict[str, Words]:
@@ -251,20 +251,18 @@ class BaseTable:
         )
 
     def _begin(self, weights: Words) -> None:
-        """Make room for the worst case, so that the kernels never allocate; forget dead entries of the window."""
+        """Make room for the worst case, so that the kernels never allocate; give back what is not needed."""
         if self._before is not None:
             msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
             raise StateError(msg)
         inserts = int(np.count_nonzero(weights > 0))
         self._forget_dead_entries()
-        rows = int(self._header[kernel.R_NEXT]) + inserts
+        self._header, self.words = trimmed(self._header, self.words, self.stride, self._slots)
+        rows = rows_with(self._header, inserts)
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"table {self.table.name!r} would have {rows:,} rows, more than one table can address"
             raise CapacityError(msg)
-        if rows * self.stride > self.words.shape[0]:
-            larger = np.zeros(max(rows, 2 * self.words.shape[0] // self.stride) * self.stride, np.int64)
-            larger[: self.words.shape[0]] = self.words
-            self.words = larger
+        self.words = extended(self._header, self.words, self.stride, inserts)
         self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + inserts)
         if self._key.shape[0]:
             self._key_slots = roomy(self._key_slots, self.rows + inserts)
@@ -293,19 +291,24 @@ class BaseTable:
             compact(self._header, self.words, self.stride, self._slots, self._queue)
 
     def _make_room_in_window(self, entries: int) -> None:
-        """Make room for so many entries."""
-        if self.table.window_range is not None:
-            needed = range_window.W_HEAP + 2 * entries
-            if needed > self._queue.shape[0]:
-                larger = np.zeros(max(needed, 2 * self._queue.shape[0]), np.int64)
-                larger[: self._queue.shape[0]] = self._queue
-                self._queue = larger
-        elif entries > self._queue.shape[0]:
+        """Make room for so many entries; a window of which less than a sixteenth is needed shrinks."""
+        if not self.table.has_window:
+            return
+        by_range = self.table.window_range is not None
+        needed = range_window.W_HEAP + 2 * entries if by_range else max(entries, _LEAST_QUEUE)
+        places = self._queue.shape[0]
+        if needed <= places and (16 * needed >= places or places <= _LEAST_QUEUE):
+            return
+        if by_range:
+            used = range_window.W_HEAP + 2 * self._entries
+            other = np.zeros(max(needed, min(2 * places, 2 * needed)), np.int64)
+            other[:used] = self._queue[:used]
+        else:
             head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
-            larger = np.zeros(1 << entries.bit_length(), np.int64)
+            other = np.zeros(1 << max(entries, _LEAST_QUEUE - 1).bit_length(), np.int64)
             positions = np.arange(head, tail)
-            larger[positions & (larger.shape[0] - 1)] = self._queue[positions & (self._queue.shape[0] - 1)]
-            self._queue = larger
+            other[positions & (other.shape[0] - 1)] = self._queue[positions & (places - 1)]
+        self._queue = other
 
     def _result(self, events: Words) -> Staged:
         ignored = int(self._header[kernel.R_IGNORED])
@@ -320,8 +323,7 @@ class BaseTable:
     def _named(self) -> npt.NDArray[np.bool_]:
         """Which of the ids given out are in use."""
         used = np.zeros(int(self._header[kernel.R_NEXT]), bool)
-        taken = self._slots[1:][self._slots[1:] != 0]
-        used[(taken & k.MASK32) - 1] = True
+        used[ids_of(self._slots)] = True
         return used
 
     def _check(self) -> None:

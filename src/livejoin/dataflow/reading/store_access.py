@@ -38,7 +38,7 @@ def store_access(store: Store) -> Access:
 
 
 class SetAccess:
-    """The rows of a set operation. Cost: O(1) by values; by rank O(rows kept) once after a change.
+    """The rows of a set operation. Cost: O(1) by values; by rank O(1), with ALL O(rows) once after a change.
 
     Args:
         store: The operation.
@@ -46,37 +46,29 @@ class SetAccess:
 
     def __init__(self, store: SetOperator) -> None:
         self._store = store
-        self._m = store.arena.words
 
     @cached_property
-    def _index(self) -> tuple[Words, Words]:
-        """The entries of the result in the order of the scan, and for each the rows up to it."""
-        entries = _entries(self._m, multiset.M_DIRECTORY)
-        times = self._times(entries)
-        kept = times > 0
-        return entries[kept], np.cumsum(times[kept])
+    def _ends(self) -> Words:
+        """For each row of the result the ranks up to it, in the order of the scan."""
+        ends: Words = np.cumsum(self._times(self._store.listed()))
+        return ends
 
     def total(self) -> int:
         return self._store.count()
 
     def at(self, ranks: Words) -> Rows:
-        entries, ends = self._index
-        chosen = entries[np.searchsorted(ends, ranks, side="right")]
         store = self._store
-        columns = [self._m[chosen + store.sides + i] for i in range(len(store.types))]
-        return Rows(store.codec, store.types, columns, ranks.shape[0])
+        is_bag = store.kernel_kind in (multiset.EXCEPT_ALL, multiset.INTERSECT_ALL)
+        places = np.searchsorted(self._ends, ranks, side="right") if is_bag else ranks
+        return Rows(store.codec, store.types, store.columns_of(store.listed()[places]), ranks.shape[0])
 
     def multiplicities(self, rows: Rows) -> Words:
-        entries = np.empty(rows.length, np.int64)
-        values = rows.matrix(range(len(self._store.types)))
-        with wrapping():
-            look_up.find_entries(self._m, multiset.M_DIRECTORY, self._store.sides, values, entries)
+        entries = self._store.entries_of(rows.matrix(range(len(self._store.types))))
         return np.where(entries != 0, self._times(entries), 0)
 
     def _times(self, entries: Words) -> Words:
         """How often the rows of entries stand in the result, as `livejoin.kernels.relation.multiset.multiplicity`."""
-        left = self._m[entries + multiset.LEFT] >> 1
-        right = self._m[entries + multiset.RIGHT] if self._store.sides == 2 else left
+        left, right = self._store.counts(entries)
         times: Words
         match self._store.kernel_kind:
             case multiset.DISTINCT:

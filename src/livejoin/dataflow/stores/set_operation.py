@@ -2,7 +2,8 @@
 
 Law: after every delta, what `scan` gives is the operation over the rows that the deltas of its inputs add up to, and
 the deltas of `maintain` add up to it. The state is a counted multiset of rows, `livejoin.kernels.relation.multiset`:
-O(rows that stand on some side). UNION ALL needs no state: its delta is the concatenation of its inputs' deltas.
+O(rows that stand on some side), whatever stood there before. UNION ALL needs no state: its delta is the concatenation
+of its inputs' deltas.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.stores.comparable import refuse_lists
+from livejoin.families.arena_checks import block_span, check_tiling, directory_spans
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
+from livejoin.kernels.memory import look_up
+from livejoin.kernels.memory.directory import LEAST_LOG
 from livejoin.kernels.relation import multiset as kernel
 from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
@@ -61,7 +65,10 @@ class SetOperator:
         self.sides = 1 if self.kernel_kind == kernel.DISTINCT else 2
         width = len(self.types)
         self._offsets = np.arange(width + 1)
-        self.arena = Arena(kernel.M_ROW + width, (kernel.M_DIRECTORY,))
+        self.arena = self._empty()
+
+    def _empty(self) -> Arena:
+        return Arena(kernel.M_ROW + len(self.types), (kernel.M_DIRECTORY,))
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes.
@@ -76,7 +83,7 @@ class SetOperator:
             UnsupportedQueryError: A column holds lists.
             ChangeValueError: A value that livejoin reserves.
 
-        Cost: expected O(changes), one probe each.
+        Cost: expected O(changes), one probe each; amortised, because space that rows leave is given back.
         """
         changes, sides = _in_order(inputs)
         changed = self._apply(changes, sides)
@@ -92,29 +99,47 @@ class SetOperator:
         values = changes.rows.matrix(range(len(self.types)))
         if self.sides == 1:
             sides = np.zeros_like(sides)
+        weights, versions = np.ascontiguousarray(changes.weights), np.ascontiguousarray(changes.versions)
+        if self.arena.is_sparse(self._rows() * self._entry_words()):
+            self._compact()
+        return self._run(self.arena, values, weights, versions, sides)
+
+    def _run(self, arena: Arena, values: Words, weights: Words, versions: Words, sides: Words) -> Words:
+        """Apply changes to an arena; what `_apply` gives."""
         length = sides.shape[0]
         touched = np.empty((length, kernel.TOUCHED_FIELDS), np.int64)
         out = np.empty((2, length), np.int64)
-        weights, versions = np.ascontiguousarray(changes.weights), np.ascontiguousarray(changes.versions)
-        self.arena.words[[kernel.M_CHANGE, kernel.M_TOUCHED, kernel.M_MADE]] = 0
+        arena.words[[kernel.M_CHANGE, kernel.M_TOUCHED, kernel.M_MADE]] = 0
         arguments = (self._offsets, self.kernel_kind, self.sides, values, weights, versions, sides, touched, out)
         with wrapping():
-            while kernel.apply(self.arena.words, *arguments) == k.NEED_SPACE:
-                self.arena.grow()
-        return out[:, : int(self.arena.words[kernel.M_MADE])]
+            while kernel.apply(arena.words, *arguments) == k.NEED_SPACE:
+                arena.grow()
+        return out[:, : int(arena.words[kernel.M_MADE])]
+
+    def _compact(self) -> None:
+        """Bring all rows into an arena of their own size; O(rows)."""
+        entries = self._entries()
+        left, right = self.counts(entries)
+        values = self.arena.words[entries + (self._key + np.arange(len(self.types)))[:, None]]
+        weights = np.concatenate([left, right])
+        sides = np.repeat(np.arange(2), entries.shape[0])
+        there = weights != 0
+        arena = self._empty()
+        versions = np.zeros(int(there.sum()), np.int64)
+        self._run(arena, np.tile(values, 2)[:, there], weights[there], versions, sides[there])
+        self.arena = arena
 
     def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
         """The rows of the result with their multiplicities, in batches of at most ``capacity`` rows.
 
-        The operator must not change meanwhile. Cost: O(rows kept).
+        The operator must not change meanwhile. Cost: O(rows of the result), constant delay a row.
         """
         width = len(self.types)
-        begin = 0
-        while begin >= 0:
-            output = np.empty((width + 1, capacity), np.int64)
-            begin, made = kernel.scan(self.arena.words, self.kernel_kind, self.sides, begin, output)
-            if made:
-                yield Rows(self.codec, self.types, list(output[:width, :made]), made), output[width, :made]
+        begin, left = 0, self.listed().shape[0]
+        while begin < left:
+            output = np.empty((width + 1, min(capacity, left - begin)), np.int64)
+            begin += kernel.scan(self.arena.words, self.kernel_kind, self.sides, begin, output)
+            yield Rows(self.codec, self.types, list(output[:width]), output.shape[1]), output[width]
 
     def count(self) -> int:
         """Rows of the result, counted with multiplicities; O(1)."""
@@ -122,9 +147,47 @@ class SetOperator:
 
     def column_words(self, column: int) -> Words:
         """The words of a column over all rows that are kept, in no particular order; O(rows)."""
-        words = np.empty(int(self.arena.words[kernel.M_DIRECTORY + k.D_COUNT]), np.int64)
-        kernel.column_words(self.arena.words, self.sides + column, words)
+        words: Words = self.arena.words[self._entries() + self._key + column]
         return words
+
+    def listed(self) -> Words:
+        """The entries of the result in the order of `scan`, valid until the next change; O(1)."""
+        m = self.arena.words
+        block = int(m[kernel.M_LIST]) & k.REF_MASK
+        return m[block : block + int(m[kernel.M_LISTED])]
+
+    def counts(self, entries: Words) -> tuple[Words, Words]:
+        """How often the rows of entries stand on the left and on the right side, of DISTINCT 0."""
+        m = self.arena.words
+        right = m[entries + kernel.RIGHT] if self.sides == 2 else np.zeros_like(entries)
+        return m[entries + kernel.LEFT] >> 1, right
+
+    def entries_of(self, values: Words) -> Words:
+        """The entries of rows, int64 of shape (width, n), 0 for those that stand on no side; expected O(1) a row."""
+        found = np.empty(values.shape[1], np.int64)
+        with wrapping():
+            look_up.find_entries(self.arena.words, kernel.M_DIRECTORY, self._key, values, found)
+        return found
+
+    def columns_of(self, entries: Words) -> list[Words]:
+        """The words of the rows of entries, a column each."""
+        return [self.arena.words[entries + self._key + i] for i in range(len(self.types))]
+
+    @property
+    def _key(self) -> int:
+        return int(kernel.key_of(self.sides))
+
+    def _rows(self) -> int:
+        return int(self.arena.words[kernel.M_DIRECTORY + k.D_COUNT])
+
+    def _entry_words(self) -> int:
+        return self._key + len(self.types)
+
+    def _entries(self) -> Words:
+        """All entries, in no particular order; O(rows)."""
+        found = np.empty(self._rows(), np.int64)
+        kernel.entries(self.arena.words, found)
+        return found
 
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays, valid until the next change."""
@@ -138,29 +201,28 @@ class SetOperator:
         """Assert all invariants; O(rows), for tests."""
         m = self.arena.words
         width = len(self.types)
-        log, slots = int(m[kernel.M_DIRECTORY + k.D_LOG]), int(m[kernel.M_DIRECTORY + k.D_SLOTS])
-        taken = m[slots : slots + (1 << log)]
-        entries = (taken[taken != 0] & k.MASK32)[:, None]
-        assert entries.shape[0] == int(m[kernel.M_DIRECTORY + k.D_COUNT]), "every entry has one slot"
-        left, right = m[entries + kernel.LEFT], m[entries + kernel.RIGHT] if self.sides == 2 else np.zeros(1, np.int64)
-        assert not (left & 1).any(), "no row is touched between versions"
+        log = int(m[kernel.M_DIRECTORY + k.D_LOG])
+        assert self._rows() * 4 <= 3 << log and (log == LEAST_LOG or self._rows() * 8 >= 1 << log), "slots fit entries"
+        entries = self._entries()
+        assert np.unique(entries).shape[0] == entries.shape[0], "every entry has one slot"
+        left, right = self.counts(entries)
+        assert not (m[entries] & 1).any(), "no row is touched between versions"
         assert (left >= 0).all() and (right >= 0).all() and (left + right > 0).all(), "counts"
-        assert np.unique(m[entries + self.sides + np.arange(width)], axis=0).shape[0] == entries.shape[0], "one a row"
-        scanned = sum(int(weights.sum()) for _, weights in self.scan(1000))
-        assert scanned == self.count(), "the result's size"
-        free = 0
-        entry = int(m[kernel.M_DIRECTORY + k.D_FREE])
-        while entry:
-            free += 1
-            entry = int(m[entry])
-        blocks = 0
-        for size_class in range(k.SIZE_CLASSES):
-            block = int(m[k.H_FREE + size_class])
-            while block:
-                blocks += 1 << size_class
-                block = int(m[block])
-        used = kernel.M_ROW + width + (entries.shape[0] + free) * (self.sides + width) + (1 << log) + blocks
-        assert used == int(m[k.H_BUMP]), "every word is a row's, a slot or free"
+        rows = m[entries[:, None] + self._key + np.arange(width)]
+        assert np.unique(rows, axis=0).shape[0] == entries.shape[0], "one a row"
+        listed = self.listed()
+        assert (m[listed + self._key - 1] == np.arange(1, listed.shape[0] + 1)).all(), "listed entries know their place"
+        assert np.count_nonzero(m[entries + self._key - 1]) == listed.shape[0], "all others have none"
+        scanned = [weights for _, weights in self.scan(1000)]
+        assert all((weights > 0).all() for weights in scanned), "listed rows stand in the result"
+        assert sum(int(weights.sum()) for weights in scanned) == self.count(), "the result's size"
+        spans = [
+            (0, kernel.M_ROW + width),
+            *directory_spans(m, kernel.M_DIRECTORY, entries.tolist(), self._entry_words()),
+        ]
+        if m[kernel.M_LIST]:
+            spans.append(block_span(int(m[kernel.M_LIST])))
+        check_tiling(m, spans)
 
 
 def _in_order(inputs: Sequence[Delta]) -> tuple[Delta, Words]:

@@ -59,7 +59,7 @@ from livejoin.kernels.bag.layout import (
 )
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.blocks import reserve
-from livejoin.kernels.memory.directory import create, find, finish, hash_key, mix, remove, seed
+from livejoin.kernels.memory.directory import create, find, finish, hash_key, mix, seed, shrink_slots, take_out
 from livejoin.kernels.memory.layout import D_COUNT, D_LOG, H_BUMP, H_END, H_PROBES, H_REGISTERED, REF_MASK
 
 _AT_ONCE = 12  # values that can become heavy in one change: two a program, and those of the changed tuple
@@ -129,7 +129,7 @@ def _add(m: Any, p: Any, pair: int, first: int, second: int, amount: int) -> Non
     if m[entry] > MAX_MULTIPLICITY:
         m[J_OVERFLOW] = 1
     if m[entry] == 0:
-        remove(m, p[pair + PV_DIRECTORY], entry, PAIR_KEY, 2)
+        take_out(m, p[pair + PV_DIRECTORY], entry, PAIR_KEY, 2)
 
 
 @inlined
@@ -220,7 +220,7 @@ def _make_light(m: Any, p: Any, node: int, value: int) -> None:
                     first, second = (value, one) if number == 0 else (one, value)
                     entry = view_entry(m, p, pair, first, second)
                     if entry != 0:
-                        remove(m, p[pair + PV_DIRECTORY], entry, PAIR_KEY, 2)
+                        take_out(m, p[pair + PV_DIRECTORY], entry, PAIR_KEY, 2)
     heavy = p[node + ND_LIST]
     place = m[value + p[node + ND_HEAVY]] - 1
     m[heavy] -= 1
@@ -235,6 +235,7 @@ def change_views(m: Any, p: Any, store: int) -> None:
     """Bring the changed tuple's new multiplicity into the views: as a tuple of each first side, then of each second.
 
     Values that its leaving makes light become so; the tuple itself still has its old multiplicity and all its places.
+    Slots are halved only here, when all that `has_room` reckoned for the change has been used.
     """
     entry = m[J_ENTRY]
     for i in range(p[B_PAIRS]):
@@ -250,6 +251,8 @@ def change_views(m: Any, p: Any, store: int) -> None:
                 _spread(m, p, pair, number, value, middle, m[J_NEW] - m[J_OLD], changed, 0)
     if m[J_NEW] == 0:
         _rebalance(m, p, store, 1)
+        for i in range(p[B_PAIRS]):
+            shrink_slots(m, p[p[B_FIRST_PAIR] + i * BAG_PAIR + PV_DIRECTORY])
 
 
 @helper

@@ -1,7 +1,11 @@
 """Edge directories: open addressing with linear probing from keys to entries in the arena.
 
 A hash slot holds the key's 32-bit hash above the entry's 32-bit reference. The home of a key is given by the top bits
-of the hash, so that growing and the backward shift of a deletion never look at keys. Expected cost of a probe: O(1).
+of the hash, so that resizing and the backward shift of a deletion never look at keys. Expected cost of a probe: O(1).
+
+Slots are doubled when more than three quarters of them are taken, and halved when fewer than an eighth are: a walk over
+them costs O(entries), whatever was there before. Halving needs words for the smaller half; without them the slots stay
+as they are until the next removal.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from livejoin.kernels.memory.layout import D_COUNT, D_FREE, D_LOG, D_SLOTS, MASK
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(32)
 _SEED = np.uint64(0x2545F4914F6CDD1D)
+
+LEAST_LOG = 3  # a directory never has fewer than eight hash slots
 
 
 @inlined
@@ -86,23 +92,31 @@ def place(m: Any, slots: int, log: int, word: int) -> None:
 
 
 @helper
-def grow(m: Any, directory: int) -> bool:
-    """Double a directory's hash slots; False if there is no space. Cost: linear, amortised O(1) an insertion."""
-    log = m[directory + D_LOG]
+def resize(m: Any, directory: int, log: int) -> bool:
+    """Move a directory into ``1 << log`` hash slots; False if there is no space. Cost: linear."""
+    before = m[directory + D_LOG]
     old = m[directory + D_SLOTS]
-    slots = allocate(m, log + 1)
+    slots = allocate(m, log)
     if slots == 0:
         return False
-    for i in range(2 << log):
-        m[slots + i] = 0
     for i in range(1 << log):
+        m[slots + i] = 0
+    for i in range(1 << before):
         word = m[old + i]
         if word != 0:
-            place(m, slots, log + 1, word)
-    release(m, old, log)
+            place(m, slots, log, word)
+    release(m, old, before)
     m[directory + D_SLOTS] = slots
-    m[directory + D_LOG] = log + 1
+    m[directory + D_LOG] = log
     return True
+
+
+@inlined
+def shrink_slots(m: Any, directory: int) -> None:
+    """Halve the hash slots of a directory that fills less than an eighth; amortised O(1) a removal."""
+    log = m[directory + D_LOG]
+    if log > LEAST_LOG and m[directory + D_COUNT] << 3 < 1 << log:
+        resize(m, directory, log - 1)
 
 
 @helper
@@ -112,7 +126,7 @@ def create(
     """Insert an entry for a row's key, which must not be there; words before the key are 0. Returns 0 if no space."""
     log = m[directory + D_LOG]
     if (m[directory + D_COUNT] + 1) * 4 > 3 << log:
-        if not grow(m, directory):
+        if not resize(m, directory, log + 1):
             return 0
         log += 1
     entry: int = m[directory + D_FREE]
@@ -132,8 +146,11 @@ def create(
 
 
 @helper
-def remove(m: Any, directory: int, entry: int, entry_key: int, width: int) -> None:
-    """Remove an entry and give its words back; the entries behind it in the cluster shift back."""
+def take_out(m: Any, directory: int, entry: int, entry_key: int, width: int) -> None:
+    """Remove an entry and give its words back; the entries behind it in the cluster shift back.
+
+    The slots stay as many as they are, for a caller that has reckoned what space they leave.
+    """
     state = seed()
     for k in range(width):
         state = mix(state, m[entry + entry_key + k])
@@ -158,3 +175,10 @@ def remove(m: Any, directory: int, entry: int, entry_key: int, width: int) -> No
     m[directory + D_COUNT] -= 1
     m[entry] = m[directory + D_FREE]
     m[directory + D_FREE] = entry
+
+
+@helper
+def remove(m: Any, directory: int, entry: int, entry_key: int, width: int) -> None:
+    """Remove an entry and give its words back; halve the slots that have become too many."""
+    take_out(m, directory, entry, entry_key, width)
+    shrink_slots(m, directory)

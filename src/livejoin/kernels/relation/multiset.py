@@ -1,16 +1,18 @@
 """A counted multiset of rows with one or two sides: the state of DISTINCT and the set operations (CROWN, section 7.2).
 
-An entry of the arena's one directory holds, for each side, how often its row stands there, then the row's words. The
-multiplicity of a row in the result is a function f of its counts l and r:
+An entry of the arena's one directory holds, for each side, how often its row stands there, its place in the list of
+the result's entries, then the row's words. The multiplicity of a row in the result is a function f of its counts l, r:
 
     DISTINCT, UNION   [l > 0], both sides counted together in l
     EXCEPT            [l > 0 and r = 0]        EXCEPT ALL      max(l - r, 0)
     INTERSECT         [l > 0 and r > 0]        INTERSECT ALL   min(l, r)
 
-Law: the changes written for a version are f after it minus f before it, for every row where they differ.
+Law: the changes written for a version are f after it minus f before it, for every row where they differ. Between two
+versions the list has the entries with f > 0, each once, so that the result is read with constant delay a row.
 
 Inside a version counts may pass through anything, also below zero, because only its net effect counts. The first
 change of a row in a version *touches* it: what f was is noted beside the entry, which is settled when the version ends.
+The list has places for all entries from the moment they are made, so that settling never needs space.
 """
 
 from __future__ import annotations
@@ -19,20 +21,41 @@ from typing import Any
 
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.blocks import reserve, shrink
 from livejoin.kernels.memory.directory import create, find, finish, mix, remove, seed
-from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, DIRECTORY, DONE, H_STACK, MASK32, NEED_SPACE
+from livejoin.kernels.memory.layout import (
+    D_COUNT,
+    D_LOG,
+    D_SLOTS,
+    DIRECTORY,
+    DONE,
+    H_STACK,
+    MASK32,
+    NEED_SPACE,
+    REF_MASK,
+)
 
 # Arena header behind the fixed one
 M_DIRECTORY = H_STACK
 M_TOTAL = M_DIRECTORY + DIRECTORY  # rows of the result with multiplicities
-M_CHANGE = M_TOTAL + 1  # cursor of an interrupted `apply`: change, rows touched in its version, changes written
-M_TOUCHED = M_TOTAL + 2
-M_MADE = M_TOTAL + 3
-M_ROW = M_TOTAL + 4  # the row that is looked up
+M_LIST = M_TOTAL + 1  # the block of the result's entries, how many they are
+M_LISTED = M_LIST + 1
+M_CHANGE = M_LISTED + 1  # cursor of an interrupted `apply`: change, rows touched in its version, changes written
+M_TOUCHED = M_CHANGE + 1
+M_MADE = M_CHANGE + 2
+M_ROW = M_CHANGE + 3  # the row that is looked up
 
-# Entry: the left count above the touched bit, the right count if there are two sides, the row's words
+# Entry: the left count above the touched bit, the right count if there are two sides, behind the counts the place in
+# the list plus one or 0, the row's words
 LEFT = 0
 RIGHT = 1
+
+
+@inlined
+def key_of(sides: int) -> int:
+    """Where an entry's row begins; before it is its place in the list."""
+    return sides + 1
+
 
 # Touched rows: (entry, position of the change that touched it, multiplicity in the result before)
 TOUCHED_FIELDS = 3
@@ -69,10 +92,30 @@ def _entry_of(m: Any, p: Any, sides: int, width: int, values: Any, change: int) 
         m[M_ROW + i] = word
         h = mix(h, word)
     hash32 = finish(h)
-    entry: int = find(m, p, M_DIRECTORY, sides, M_ROW, width, 0, hash32)
-    if entry == 0:
-        entry = create(m, p, M_DIRECTORY, sides + width, sides, M_ROW, width, 0, hash32)
+    key = key_of(sides)
+    entry: int = find(m, p, M_DIRECTORY, key, M_ROW, width, 0, hash32)
+    if entry == 0 and reserve(m, M_LIST, m[M_LISTED], m[M_DIRECTORY + D_COUNT] + 1):
+        entry = create(m, p, M_DIRECTORY, key + width, key, M_ROW, width, 0, hash32)
     return entry
+
+
+@inlined
+def _list(m: Any, place: int, entry: int) -> None:
+    """Bring an entry into the result."""
+    m[(m[M_LIST] & REF_MASK) + m[M_LISTED]] = entry
+    m[M_LISTED] += 1
+    m[entry + place] = m[M_LISTED]
+
+
+@inlined
+def _unlist(m: Any, place: int, entry: int) -> None:
+    """Take an entry out of the result; the last one comes to its place."""
+    block = (m[M_LIST] & REF_MASK) - 1
+    last = m[block + m[M_LISTED]]
+    m[block + m[entry + place]] = last
+    m[last + place] = m[entry + place]
+    m[entry + place] = 0
+    m[M_LISTED] -= 1
 
 
 @helper
@@ -82,14 +125,20 @@ def _settle(m: Any, kind: int, sides: int, width: int, touched: Any, out: Any) -
     for i in range(m[M_TOUCHED]):
         entry = touched[i, 0]
         m[entry + LEFT] ^= 1
-        gained = multiplicity(m, kind, entry) - touched[i, 2]
+        times = multiplicity(m, kind, entry)
+        gained = times - touched[i, 2]
         if gained != 0:
+            if touched[i, 2] == 0:
+                _list(m, sides, entry)
+            elif times == 0:
+                _unlist(m, sides, entry)
             out[0, made] = touched[i, 1]
             out[1, made] = gained
             made += 1
             m[M_TOTAL] += gained
         if m[entry + LEFT] == 0 and (sides == 1 or m[entry + RIGHT] == 0):
-            remove(m, M_DIRECTORY, entry, sides, width)
+            remove(m, M_DIRECTORY, entry, key_of(sides), width)
+            shrink(m, M_LIST, m[M_LISTED], m[M_DIRECTORY + D_COUNT])
     m[M_MADE] = made
     m[M_TOUCHED] = 0
 
@@ -156,47 +205,42 @@ def apply(
 
 
 @kernel
-def scan(arena: Any, kind: int, sides: int, begin: int, output: Any) -> tuple[int, int]:
-    """Write the rows of the result, each once.
+def scan(arena: Any, kind: int, sides: int, begin: int, output: Any) -> int:
+    """Write rows of the result, each once.
 
     Args:
         arena: The state, unchanged since the scan began.
         kind: The operation.
         sides: Counts of an entry.
-        begin: 0, or where the last call stopped.
+        begin: How many were written before.
         output: int64 of shape (width + 1, capacity): the rows' words, then their multiplicities.
 
     Returns:
-        Where to go on, -1 at the end, and the number of rows written.
+        The number of rows written, fewer than the capacity only at the end.
+
+    Cost: O(rows written).
     """
     m = words(arena)
     width = output.shape[0] - 1
-    slots = m[M_DIRECTORY + D_SLOTS]
-    made = 0
-    for at in range(begin, 1 << m[M_DIRECTORY + D_LOG]):
-        entry = m[slots + at] & MASK32
-        if entry == 0:
-            continue
-        times = multiplicity(m, kind, entry)
-        if times == 0:
-            continue
-        if made == output.shape[1]:
-            return at, made
+    key = key_of(sides)
+    block = m[M_LIST] & REF_MASK
+    made = min(m[M_LISTED] - begin, output.shape[1])
+    for row in range(made):
+        entry = m[block + begin + row]
         for i in range(width):
-            output[i, made] = m[entry + sides + i]
-        output[width, made] = times
-        made += 1
-    return -1, made
+            output[i, row] = m[entry + key + i]
+        output[width, row] = multiplicity(m, kind, entry)
+    return made  # type: ignore[no-any-return]
 
 
 @kernel
-def column_words(arena: Any, offset: int, out: Any) -> None:
-    """Write one word of every entry, in no particular order; ``out`` has a place for each entry."""
+def entries(arena: Any, out: Any) -> None:
+    """Write the references of all entries, in no particular order; ``out`` has a place for each. Cost: O(entries)."""
     m = words(arena)
     slots = m[M_DIRECTORY + D_SLOTS]
     made = 0
     for at in range(1 << m[M_DIRECTORY + D_LOG]):
         entry = m[slots + at] & MASK32
         if entry != 0:
-            out[made] = m[entry + offset]
+            out[made] = entry
             made += 1

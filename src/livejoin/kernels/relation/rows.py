@@ -22,7 +22,9 @@ R_HEAD = 4  # window queue: position of the oldest entry, position behind the ne
 R_TAIL = 5
 R_USED = 6  # rows in the hash index
 R_IGNORED = 7  # conflicts skipped by the last staging
-ROWS_HEADER = 8
+R_GIVEN_BACK = 8  # ids given back since the free list was last put in order, and as how many it is looked at next
+R_NEXT_LOOK = 9
+ROWS_HEADER = 10
 
 # Touched rows: (row id, multiplicity before, dead before, a change that named the row or -1)
 TOUCHED = 4
@@ -112,17 +114,17 @@ def remove_slot(slots: Any, h: int, row: int) -> None:
 
 
 @kernel
-def rehash(slots: Any, larger: Any) -> None:
-    """Move all slots into a larger, cleared table whose first word is its log2 size."""
-    log = larger[0]
+def rehash(slots: Any, other: Any) -> None:
+    """Move all slots into another, cleared table that has room for them; its first word is its log2 size."""
+    log = other[0]
     mask = (1 << log) - 1
     for k in range(1 << slots[0]):
         word = slots[1 + k]
         if word != 0:
             i = ((word >> 32) & MASK32) >> (32 - log)
-            while larger[1 + i] != 0:
+            while other[1 + i] != 0:
                 i = (i + 1) & mask
-            larger[1 + i] = word
+            other[1 + i] = word
 
 
 @helper
@@ -177,16 +179,4 @@ def give_back(header: Any, words: Any, stride: int, first: int, slots: Any, row:
     header[R_USED] -= 1
     words[at + 1] = header[R_FREE]
     header[R_FREE] = row + 1
-
-
-@kernel
-def live_rows(header: Any, words: Any, stride: int, rows: Any, weights: Any) -> int:
-    """List all rows with a positive multiplicity and their multiplicities; returns how many."""
-    made = 0
-    for row in range(header[R_NEXT]):
-        mult = words[row * stride] >> 1
-        if words[row * stride] & 1 == 0 and mult > 0:
-            rows[made] = row
-            weights[made] = mult
-            made += 1
-    return made
+    header[R_GIVEN_BACK] += 1
