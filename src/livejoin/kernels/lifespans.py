@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from livejoin.kernels.jit import kernel
+from livejoin.kernels.parameters import Line
 
 
 @kernel
-def number_forest(successor: Any) -> Any:
+def number_forest(successor: Line) -> Any:
     """Depths and postorder numbers of a forest whose nodes have their parents to the right; linear time.
 
     Children are ordered by position, so that subtrees of smaller children have smaller numbers.

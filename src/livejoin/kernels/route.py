@@ -10,13 +10,12 @@ it to all cells. A cell numbers the rows that it holds by itself, so that its re
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from livejoin.kernels.jit import inlined, kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import EVENT_FIELDS, V_MASK, V_ROW, V_TABLE, V_WEIGHT
+from livejoin.kernels.parameters import Line, Matrix
 
 S_COUNT = 0
 S_ISSUED = 1
@@ -44,19 +43,19 @@ def cell_of(word: int, cells: int) -> int:
 
 @kernel
 def route(
-    events: Any,
+    events: Matrix,
     table: int,
-    columns: Any,
-    bits: Any,
+    columns: Line,
+    bits: Line,
     every: int,
     cell: int,
     cells: int,
-    values: Any,
+    values: Matrix,
     stride: int,
-    homes: Any,
-    spare: Any,
-    rows: Any,
-    masks: Any,
+    homes: Line,
+    spare: Line,
+    rows: Line,
+    masks: Line,
 ) -> int:
     """Find the events of one table that concern a cell, and give numbers to the rows that come to it.
 
@@ -116,7 +115,7 @@ def route(
 
 
 @kernel
-def gather(events: Any, rows: Any, masks: Any, chosen: Any) -> None:
+def gather(events: Matrix, rows: Line, masks: Line, chosen: Line) -> None:
     """Write the events whose row has a number, in order, with that number and their mask in the cell.
 
     Args:
@@ -136,7 +135,7 @@ def gather(events: Any, rows: Any, masks: Any, chosen: Any) -> None:
 
 
 @kernel
-def place(rows: Any, homes: Any, numbers: Any, sources: Any, positions: Any) -> int:
+def place(rows: Line, homes: Line, numbers: Line, sources: Line, positions: Line) -> int:
     """List the rows that have a number: the number, the row, and its position in ``rows``; returns how many."""
     at = 0
     for i in range(rows.shape[0]):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from livejoin.errors import CapacityError
-from livejoin.kernels.bag.layout import MAX_MULTIPLICITY
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.memory import look_up
+from livejoin.kernels.memory.layout import MAX_MULTIPLICITY
 from livejoin.kernels.relation import derived_rows as bag_rows
+from livejoin.kernels.relation import find
 from livejoin.kernels.relation import rows as kernel
 from livejoin.state.slots import empty_slots, roomy
 from livejoin.words import Words
@@ -119,7 +119,7 @@ class DerivedRows:
         """Ids of given rows, -1 for those that are not there; as `livejoin.state.table.BaseTable.find`."""
         found = np.empty(values.shape[1], np.int64)
         with wrapping():
-            look_up.find_rows(self.words, self.stride, 1, self._slots, values, found)
+            find.find_rows(self.words, self.stride, 1, self._slots, values, found)
         return found
 
     def values_of(self, rows: Words) -> Words:

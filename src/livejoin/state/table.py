@@ -16,8 +16,7 @@ import numpy.typing as npt
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.memory import look_up
-from livejoin.kernels.relation import range_window, settling, staging, window
+from livejoin.kernels.relation import find, range_window, settling, staging, window
 from livejoin.kernels.relation import rows as kernel
 from livejoin.schema import Table
 from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
@@ -193,7 +192,7 @@ class BaseTable:
         """
         found = np.empty(values.shape[1], np.int64)
         with wrapping():
-            look_up.find_rows(self.words, self.stride, self._first, self._slots, values, found)
+            find.find_rows(self.words, self.stride, self._first, self._slots, values, found)
         return self._there(found)
 
     def find_key(self, values: Words) -> Words:
@@ -204,7 +203,7 @@ class BaseTable:
         """
         found = np.empty(values.shape[1], np.int64)
         with wrapping():
-            look_up.find_keys(self.words, self.stride, self._key_slots, self._key, values, found)
+            find.find_keys(self.words, self.stride, self._key_slots, self._key, values, found)
         return self._there(found)
 
     def used_words(self, column: int) -> Words:

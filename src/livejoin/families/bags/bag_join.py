@@ -68,7 +68,7 @@ class BagJoin(ArenaState[BagJoinPlan]):
         while status != k.DONE:
             with wrapping():
                 status = kernel.maintain(self.arena.words, self.plan.words, events, output)
-            if status == b.TOO_LARGE:
+            if status == k.TOO_LARGE:
                 raise too_large(self._name)
             if status == k.NEED_SPACE:
                 self.arena.grow()

@@ -21,6 +21,7 @@ from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.join_access import RowIndexes, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
 from livejoin.kernels.crown import ranks as kernel
+from livejoin.kernels.crown.look_up import sum_block
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
@@ -164,7 +165,7 @@ class TreeAccess:
         given = np.ascontiguousarray(_matrix(others, values, length)[:, there])
         with wrapping():
             node = plan.node_offsets[position]
-            look_up.sum_block(m, plan.words, node, blocks, lengths, offsets, given, sums)
+            sum_block(m, plan.words, node, blocks, lengths, offsets, given, sums)
         found[there] = sums
         return found
 

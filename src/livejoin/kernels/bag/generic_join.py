@@ -8,8 +8,6 @@ number of the attributes that the tuple does not have.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.bag.layout import (
     A_BEFORE,
     A_BLOCK,
@@ -48,7 +46,6 @@ from livejoin.kernels.bag.layout import (
     J_OLD,
     J_OVERFLOW,
     J_SUM,
-    MAX_MULTIPLICITY,
     NOTHING,
     O_VERSION,
     O_WEIGHT,
@@ -58,11 +55,12 @@ from livejoin.kernels.bag.layout import (
 )
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.directory import find, hash_key
-from livejoin.kernels.memory.layout import H_OUT, H_PROBES, H_VERSION, REF_MASK
+from livejoin.kernels.memory.layout import H_OUT, H_PROBES, H_VERSION, MAX_MULTIPLICITY, REF_MASK
+from livejoin.kernels.parameters import Arena, Output, Plan
 
 
 @helper
-def _times(m: Any, p: Any, one: int, entry: int, weight: int) -> int:
+def _times(m: Arena, p: Plan, one: int, entry: int, weight: int) -> int:
     """A weight times what an entry contributes."""
     factor = m[entry + X_SUPPORT]
     if entry == m[J_ENTRY]:
@@ -76,7 +74,7 @@ def _times(m: Any, p: Any, one: int, entry: int, weight: int) -> int:
 
 
 @inlined
-def _probe(m: Any, p: Any, one: int) -> int:
+def _probe(m: Arena, p: Plan, one: int) -> int:
     """The entry of a participant's node under the bindings, 0 if there is none."""
     width, offsets, bindings = p[one + A_WIDTH], p[one + A_OFFSETS], p[B_BINDINGS]
     h = hash_key(m, p, bindings, width, offsets)
@@ -85,7 +83,7 @@ def _probe(m: Any, p: Any, one: int) -> int:
 
 
 @helper
-def begin(m: Any, p: Any, program: int, delta: int) -> bool:
+def begin(m: Arena, p: Plan, program: int, delta: int) -> bool:
     """Bind the changed tuple and look the other relations up; False if one of them has nothing to join."""
     m[J_FRESH] = 1
     m[J_DEPTH] = 0
@@ -109,7 +107,7 @@ def begin(m: Any, p: Any, program: int, delta: int) -> bool:
 
 
 @helper
-def _open(m: Any, p: Any, program: int, depth: int) -> None:
+def _open(m: Arena, p: Plan, program: int, depth: int) -> None:
     """Begin a step: choose the participant with the shortest block."""
     step = p[program + G_STEP_LIST] + 2 * (depth - 1)
     frame = p[B_FRAMES] + depth * BAG_FRAME
@@ -126,7 +124,7 @@ def _open(m: Any, p: Any, program: int, depth: int) -> None:
 
 
 @helper
-def _advance(m: Any, p: Any, program: int, depth: int) -> bool:
+def _advance(m: Arena, p: Plan, program: int, depth: int) -> bool:
     """The next value of a step that all participants have; False at the end."""
     step = p[program + G_STEP_LIST] + 2 * (depth - 1)
     frame = p[B_FRAMES] + depth * BAG_FRAME
@@ -159,7 +157,7 @@ def _advance(m: Any, p: Any, program: int, depth: int) -> bool:
 
 
 @inlined
-def _emit(m: Any, p: Any, program: int, weight: int, out: Any, capacity: int) -> None:
+def _emit(m: Arena, p: Plan, program: int, weight: int, out: Output, capacity: int) -> None:
     """Write a result, or add it to the one written last if both agree in what the bag keeps."""
     columns = p[B_COLUMNS]
     if columns == 0:
@@ -183,7 +181,7 @@ def _emit(m: Any, p: Any, program: int, weight: int, out: Any, capacity: int) ->
 
 
 @helper
-def run(m: Any, p: Any, program: int, out: Any, capacity: int) -> bool:
+def run(m: Arena, p: Plan, program: int, out: Output, capacity: int) -> bool:
     """Write all results of a program that has begun; False if the output buffer is full."""
     steps = p[program + G_STEPS]
     depth = m[J_DEPTH]

@@ -21,8 +21,6 @@ Law: between two changes V has the sum above for all pairs of heavy values, and 
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.bag.layout import (
     B_FIRST_PAIR,
     B_LEAST_HEAVY,
@@ -33,7 +31,6 @@ from livejoin.kernels.bag.layout import (
     J_NEW,
     J_OLD,
     J_OVERFLOW,
-    MAX_MULTIPLICITY,
     ND_DIRECTORY,
     ND_FROM,
     ND_HEAVY,
@@ -60,19 +57,29 @@ from livejoin.kernels.bag.layout import (
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.blocks import reserve
 from livejoin.kernels.memory.directory import create, find, finish, hash_key, mix, seed, shrink_slots, take_out
-from livejoin.kernels.memory.layout import D_COUNT, D_LOG, H_BUMP, H_END, H_PROBES, H_REGISTERED, REF_MASK
+from livejoin.kernels.memory.layout import (
+    D_COUNT,
+    D_LOG,
+    H_BUMP,
+    H_END,
+    H_PROBES,
+    H_REGISTERED,
+    MAX_MULTIPLICITY,
+    REF_MASK,
+)
+from livejoin.kernels.parameters import Arena, Plan
 
 _AT_ONCE = 12  # values that can become heavy in one change: two a program, and those of the changed tuple
 
 
 @inlined
-def threshold(m: Any, p: Any) -> int:
+def threshold(m: Arena, p: Plan) -> int:
     """Theta for the tuples that there are."""
     return max(p[B_LEAST_HEAVY], int(float(m[H_REGISTERED]) ** 0.5))  # type: ignore[no-any-return]
 
 
 @helper
-def has_room(m: Any, p: Any) -> bool:
+def has_room(m: Arena, p: Plan) -> bool:
     """Whether there is space for all that one change can need here."""
     needed = 0
     for i in range(p[B_PAIRS]):
@@ -89,7 +96,7 @@ def has_room(m: Any, p: Any) -> bool:
 
 
 @inlined
-def _node_entry(m: Any, p: Any, node: int, row: int) -> int:
+def _node_entry(m: Arena, p: Plan, node: int, row: int) -> int:
     """The entry of a tuple's projection, 0 if there is none."""
     width, offsets = p[node + ND_WIDTH], p[node + ND_FROM]
     m[H_PROBES] += 1
@@ -98,7 +105,7 @@ def _node_entry(m: Any, p: Any, node: int, row: int) -> int:
 
 
 @inlined
-def tuple_of(m: Any, p: Any, pair: int, side: int, value: int, middle: int) -> int:
+def tuple_of(m: Arena, p: Plan, pair: int, side: int, value: int, middle: int) -> int:
     """The tuple of a side with a value and a middle one, 0 if there is none."""
     m[J_KEY + p[side + SD_COLUMN]] = value
     m[J_KEY + p[side + SD_MIDDLE_COLUMN]] = middle
@@ -109,7 +116,7 @@ def tuple_of(m: Any, p: Any, pair: int, side: int, value: int, middle: int) -> i
 
 
 @inlined
-def view_entry(m: Any, p: Any, pair: int, first: int, second: int) -> int:
+def view_entry(m: Arena, p: Plan, pair: int, first: int, second: int) -> int:
     """The entry of two heavy values, 0 if there is none; leaves the key in J_KEY."""
     m[J_KEY] = first
     m[J_KEY + 1] = second
@@ -119,7 +126,7 @@ def view_entry(m: Any, p: Any, pair: int, first: int, second: int) -> int:
 
 
 @helper
-def _add(m: Any, p: Any, pair: int, first: int, second: int, amount: int) -> None:
+def _add(m: Arena, p: Plan, pair: int, first: int, second: int, amount: int) -> None:
     """Add to the view's sum for two heavy values; `has_room` was asked before."""
     entry = view_entry(m, p, pair, first, second)
     if entry == 0:
@@ -133,7 +140,9 @@ def _add(m: Any, p: Any, pair: int, first: int, second: int, amount: int) -> Non
 
 
 @inlined
-def _meet(m: Any, p: Any, pair: int, side: int, value: int, other: int, amount: int, entry: int, changed: int) -> None:
+def _meet(
+    m: Arena, p: Plan, pair: int, side: int, value: int, other: int, amount: int, entry: int, changed: int
+) -> None:
     """Add what a tuple of the other side, whose value is heavy, makes with a value of a side.
 
     ``changed`` is the multiplicity to take for the tuple that is changing.
@@ -150,7 +159,7 @@ def _meet(m: Any, p: Any, pair: int, side: int, value: int, other: int, amount: 
 
 @helper
 def _spread(
-    m: Any, p: Any, pair: int, side: int, value: int, middle: int, amount: int, changed: int, left_out: int
+    m: Arena, p: Plan, pair: int, side: int, value: int, middle: int, amount: int, changed: int, left_out: int
 ) -> None:
     """Add what a tuple of a side, with a heavy value and a middle one, makes with all heavy values of the other side.
 
@@ -183,7 +192,7 @@ def _spread(
 
 
 @helper
-def make_heavy(m: Any, p: Any, node: int, value: int) -> None:
+def make_heavy(m: Arena, p: Plan, node: int, value: int) -> None:
     """Put a value among the heavy ones and fill its part of the views."""
     heavy = p[node + ND_LIST]
     reserve(m, heavy + 1, m[heavy], m[heavy] + 1)
@@ -208,7 +217,7 @@ def make_heavy(m: Any, p: Any, node: int, value: int) -> None:
 
 
 @helper
-def _make_light(m: Any, p: Any, node: int, value: int) -> None:
+def _make_light(m: Arena, p: Plan, node: int, value: int) -> None:
     """Take a value from the heavy ones and its part out of the views."""
     for i in range(p[B_PAIRS]):
         pair = p[B_FIRST_PAIR] + i * BAG_PAIR
@@ -231,7 +240,7 @@ def _make_light(m: Any, p: Any, node: int, value: int) -> None:
 
 
 @helper
-def change_views(m: Any, p: Any, store: int) -> None:
+def change_views(m: Arena, p: Plan, store: int) -> None:
     """Bring the changed tuple's new multiplicity into the views: as a tuple of each first side, then of each second.
 
     Values that its leaving makes light become so; the tuple itself still has its old multiplicity and all its places.
@@ -256,13 +265,13 @@ def change_views(m: Any, p: Any, store: int) -> None:
 
 
 @helper
-def grown(m: Any, p: Any, store: int) -> None:
+def grown(m: Arena, p: Plan, store: int) -> None:
     """After a tuple came: its values may have become heavy."""
     _rebalance(m, p, store, 0)
 
 
 @helper
-def _rebalance(m: Any, p: Any, store: int, leaving: int) -> None:
+def _rebalance(m: Arena, p: Plan, store: int, leaving: int) -> None:
     """Make the changed tuple's values heavy or light as their tuples, without ``leaving`` ones, demand."""
     theta = threshold(m, p)
     for i in range(p[B_PAIRS]):

@@ -6,8 +6,6 @@ that it stands for, and the block of an edge lists exactly the target entries th
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.bag.layout import (
     BAG_EDGE,
     BAG_NODE,
@@ -34,10 +32,11 @@ from livejoin.kernels.jit import helper
 from livejoin.kernels.memory.blocks import drop, reserve, shrink
 from livejoin.kernels.memory.directory import create, find, hash_key, remove
 from livejoin.kernels.memory.layout import H_PROBES, REF_MASK
+from livejoin.kernels.parameters import Arena, Plan
 
 
 @helper
-def _entry_of(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
+def _entry_of(m: Arena, p: Plan, node: int, row: int, offsets: int) -> int:
     """The entry of a row's projection, made if there is none; 0 if there is no space."""
     width = p[node + ND_WIDTH]
     h = hash_key(m, p, row, width, offsets)
@@ -50,7 +49,7 @@ def _entry_of(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
 
 
 @helper
-def prepare_tuple(m: Any, p: Any, store: int, record: int) -> int:
+def prepare_tuple(m: Arena, p: Plan, store: int, record: int) -> int:
     """The entry of a record's tuple, with everything that linking it needs; 0 if there is no space.
 
     Nothing is linked yet, so that calling it again after the arena has grown does no harm.
@@ -77,7 +76,7 @@ def prepare_tuple(m: Any, p: Any, store: int, record: int) -> int:
 
 
 @helper
-def link_tuple(m: Any, p: Any, store: int) -> None:
+def link_tuple(m: Arena, p: Plan, store: int) -> None:
     """Bring the tuple just prepared, which is new, into all blocks."""
     for e in range(p[store + S_EDGES]):
         edge = p[store + S_EDGE_LIST] + e * BAG_EDGE
@@ -92,7 +91,7 @@ def link_tuple(m: Any, p: Any, store: int) -> None:
 
 
 @helper
-def locate_tuple(m: Any, p: Any, store: int, entry: int) -> None:
+def locate_tuple(m: Arena, p: Plan, store: int, entry: int) -> None:
     """Find the entries of a tuple that is there, as `prepare_tuple` does of a new one."""
     first = p[store + S_NODE_LIST]
     m[p[first + ND_PLACE]] = entry
@@ -102,7 +101,7 @@ def locate_tuple(m: Any, p: Any, store: int, entry: int) -> None:
 
 
 @helper
-def unlink_tuple(m: Any, p: Any, store: int) -> None:
+def unlink_tuple(m: Arena, p: Plan, store: int) -> None:
     """Take the tuple just located, whose multiplicity is 0, out of all blocks; entries that it alone supported go."""
     first = p[store + S_NODE_LIST]
     for n in range(1, p[store + S_NODES]):

@@ -151,6 +151,3 @@ PAIR_ENTRY = 3
 O_WEIGHT = 0
 O_VERSION = 1
 OUTPUT_FIELDS = 2
-
-MAX_MULTIPLICITY = 1 << 46
-TOO_LARGE = 3  # status: a multiplicity does not fit

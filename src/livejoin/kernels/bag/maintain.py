@@ -7,8 +7,6 @@ store tell the changed tuple's multiplicity before and after by whether their tu
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.bag.generic_join import begin, run
 from livejoin.kernels.bag.heavy_pairs import change_views, grown, has_room
 from livejoin.kernels.bag.index import link_tuple, locate_tuple, prepare_tuple, unlink_tuple
@@ -24,7 +22,6 @@ from livejoin.kernels.bag.layout import (
     J_OVERFLOW,
     J_STORE,
     J_SUM,
-    MAX_MULTIPLICITY,
     O_VERSION,
     O_WEIGHT,
     RL_ORBIT,
@@ -34,7 +31,6 @@ from livejoin.kernels.bag.layout import (
     S_REF,
     S_RELATION_LIST,
     S_RELATIONS,
-    TOO_LARGE,
     X_SUPPORT,
 )
 from livejoin.kernels.bag.triangle import count_pair
@@ -49,6 +45,7 @@ from livejoin.kernels.memory.layout import (
     H_PHASE,
     H_REGISTERED,
     H_VERSION,
+    MAX_MULTIPLICITY,
     NEED_SPACE,
     OUTPUT_FULL,
     P_FIRST_TABLE,
@@ -56,6 +53,7 @@ from livejoin.kernels.memory.layout import (
     PT_ATOM_LIST,
     PT_ATOMS,
     PT_STRIDE,
+    TOO_LARGE,
     V_MASK,
     V_ROW,
     V_TABLE,
@@ -63,10 +61,11 @@ from livejoin.kernels.memory.layout import (
     V_WEIGHT,
 )
 from livejoin.kernels.memory.records import record_of
+from livejoin.kernels.parameters import Arena, ArenaArray, Matrix, Output, Plan
 
 
 @inlined
-def _delta(m: Any, p: Any, relation: int) -> int:
+def _delta(m: Arena, p: Plan, relation: int) -> int:
     """What a relation gains of the changed tuple."""
     if p[relation + RL_SUPPORT] == 1:
         return (1 if m[J_NEW] > 0 else 0) - (1 if m[J_OLD] > 0 else 0)
@@ -74,7 +73,7 @@ def _delta(m: Any, p: Any, relation: int) -> int:
 
 
 @helper
-def _count(m: Any, p: Any, store: int, out: Any, capacity: int) -> bool:
+def _count(m: Arena, p: Plan, store: int, out: Output, capacity: int) -> bool:
     """Join the changed tuple where the bag keeps nothing: only the sum is written; False if the output buffer is full.
 
     As many results have the tuple at each relation of an orbit, unless they have it at two.
@@ -106,7 +105,7 @@ def _count(m: Any, p: Any, store: int, out: Any, capacity: int) -> bool:
 
 
 @helper
-def _join(m: Any, p: Any, store: int, out: Any, capacity: int) -> bool:
+def _join(m: Arena, p: Plan, store: int, out: Output, capacity: int) -> bool:
     """Join the changed tuple as each relation of its store in turn; False if the output buffer is full."""
     number = m[H_PHASE] - 1
     while number < p[store + S_RELATIONS]:
@@ -125,7 +124,7 @@ def _join(m: Any, p: Any, store: int, out: Any, capacity: int) -> bool:
 
 
 @helper
-def _find_tuple(m: Any, p: Any, store: int, record: int, weight: int, mask: int) -> bool:
+def _find_tuple(m: Arena, p: Plan, store: int, record: int, weight: int, mask: int) -> bool:
     """Begin a change of a store: its tuple is in all indexes from now on; False if there is no space.
 
     J_ENTRY is 0 if the row does not take part.
@@ -155,7 +154,7 @@ def _find_tuple(m: Any, p: Any, store: int, record: int, weight: int, mask: int)
 
 
 @kernel
-def maintain(arena: Any, plan: Any, events: Any, output: Any) -> int:
+def maintain(arena: ArenaArray, plan: Plan, events: Matrix, output: Output) -> int:
     """Apply events to a bag in order, writing what its join gains and loses.
 
     Args:

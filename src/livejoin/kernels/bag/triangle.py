@@ -1,8 +1,6 @@
-"""Triangles that a changed tuple makes between two heavy values, read off a pair view (see `bag_pairs`)."""
+"""Triangles that a changed tuple makes between two heavy values, read off a pair view (see `livejoin.kernels.bag.heavy_pairs`)."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from livejoin.kernels.bag.heavy_pairs import make_heavy, threshold, tuple_of, view_entry
 from livejoin.kernels.bag.layout import (
@@ -22,7 +20,6 @@ from livejoin.kernels.bag.layout import (
     J_OVERFLOW,
     J_STORE,
     J_SUM,
-    MAX_MULTIPLICITY,
     ND_HEAVY,
     ND_KEY,
     PARTICIPANT,
@@ -36,10 +33,12 @@ from livejoin.kernels.bag.layout import (
     X_SUPPORT,
 )
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.memory.layout import MAX_MULTIPLICITY
+from livejoin.kernels.parameters import Arena, Plan
 
 
 @helper
-def count_pair(m: Any, p: Any, program: int) -> bool:
+def count_pair(m: Arena, p: Plan, program: int) -> bool:
     """Add the triangles of a program that has begun to J_SUM by a view; False if a block is short enough to be read."""
     pair = p[program + G_PAIR]
     if pair == 0:
@@ -66,7 +65,7 @@ def count_pair(m: Any, p: Any, program: int) -> bool:
 
 
 @helper
-def _itself(m: Any, p: Any, pair: int, first: int, second: int, y: int, x: int) -> int:
+def _itself(m: Arena, p: Plan, pair: int, first: int, second: int, y: int, x: int) -> int:
     """What the view's sum lacks where the changed tuple itself is one of the two: V has its old multiplicity there."""
     own = m[J_ENTRY]
     one, two = pair + PV_SIDES, pair + PV_SIDES + SIDE
@@ -92,7 +91,7 @@ def _itself(m: Any, p: Any, pair: int, first: int, second: int, y: int, x: int) 
 
 
 @inlined
-def _is_at(m: Any, p: Any, side: int, entry: int, value: int) -> bool:
+def _is_at(m: Arena, p: Plan, side: int, entry: int, value: int) -> bool:
     """Whether the changed tuple is one of a side's tuples with a value."""
     if p[side + SD_STORE] != m[J_STORE]:
         return False

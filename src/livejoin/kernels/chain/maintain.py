@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from livejoin.kernels.chain.layout import APPLYING, EMITTING, FRESH, GATHERING, JOINING, P_RESULT
@@ -26,6 +24,7 @@ from livejoin.kernels.memory.layout import (
     V_VERSION,
     V_WEIGHT,
 )
+from livejoin.kernels.parameters import ArenaArray, Cursor, Delta, Matrix, Output, Plan, Segments
 
 
 @helper
@@ -36,7 +35,14 @@ def _status(space: int) -> int:
 
 @kernel
 def maintain(
-    arena: Any, delta: Any, plan: Any, events: Any, cursor_words: Any, emit: bool, output: Any, segments: Any
+    arena: ArenaArray,
+    delta: Delta,
+    plan: Plan,
+    events: Matrix,
+    cursor_words: Cursor,
+    emit: bool,
+    output: Output,
+    segments: Segments,
 ) -> int:
     """Apply events to a chain of joins, a version at a time, writing the delta of each to the output.
 
@@ -100,7 +106,7 @@ def maintain(
 
 
 @kernel
-def scan(arena: Any, plan: Any, cursor_words: Any, output: Any) -> tuple[bool, int]:
+def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) -> tuple[bool, int]:
     """Write the result into a buffer of shape (columns, capacity) from a cursor on, which starts at zero.
 
     Returns whether it is finished and the rows written.
@@ -109,7 +115,7 @@ def scan(arena: Any, plan: Any, cursor_words: Any, output: Any) -> tuple[bool, i
 
 
 @kernel
-def count(arena: Any, plan: Any) -> tuple[int, float]:
+def count(arena: ArenaArray, plan: Plan) -> tuple[int, float]:
     """Size of the result modulo 2**64, and about as a float, which tells whether the first is exact."""
     exact, rough = count_result(words(arena), words(plan))
     return np.int64(exact), rough  # type: ignore[return-value]

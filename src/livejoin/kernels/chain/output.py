@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from livejoin.kernels.chain.layout import (
@@ -18,15 +16,16 @@ from livejoin.kernels.chain.layout import (
     X_VALUE,
 )
 from livejoin.kernels.chain.stores import changes_of, is_change
-from livejoin.kernels.crown.witness import open_segment
 from livejoin.kernels.jit import helper
 from livejoin.kernels.memory.batch_delta import D_BUMP, D_INDEX, D_PASS, D_RECORD, X_NEXT, X_OF
 from livejoin.kernels.memory.layout import BAG, D_COUNT, D_LOG, D_SLOTS, H_OUT, MASK32, P_HEAD, P_MODE, P_WORDS, RING
+from livejoin.kernels.memory.segments import open_segment
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, Cursor, Delta, Output, Plan, Segments, Words
 
 
 @helper
-def write_row(m: Any, p: Any, row: int, count: int, out: Any, capacity: int, at: int) -> None:
+def write_row(m: Arena, p: Plan, row: int, count: int, out: Output, capacity: int, at: int) -> None:
     """Write the head columns of a result row ``count`` times."""
     for i in range(p[P_HEAD]):
         value = m[row + p[p[P_OUTPUT] + i]]
@@ -36,14 +35,14 @@ def write_row(m: Any, p: Any, row: int, count: int, out: Any, capacity: int, at:
 
 
 @helper
-def write_annotation(p: Any, source: Any, origin: int, out: Any, capacity: int, at: int) -> None:
+def write_annotation(p: Plan, source: Words, origin: int, out: Output, capacity: int, at: int) -> None:
     """Write an annotation behind the head columns."""
     for i in range(p[P_WORDS]):
         out[(p[P_HEAD] + i) * capacity + at] = source[origin + i]
 
 
 @helper
-def _copies(m: Any, d: Any, p: Any, changed: int) -> int:
+def _copies(m: Arena, d: Delta, p: Plan, changed: int) -> int:
     """How often the row of a changed result is in what goes (D_PASS -1) or in what comes (1)."""
     if p[P_MODE] == BAG:
         change = d[changed + X_VALUE] * d[D_PASS]
@@ -57,7 +56,7 @@ def _copies(m: Any, d: Any, p: Any, changed: int) -> int:
 
 
 @helper
-def emit_changes(m: Any, d: Any, p: Any, out: Any, capacity: int, runs: Any) -> bool:
+def emit_changes(m: Arena, d: Delta, p: Plan, out: Output, capacity: int, runs: Segments) -> bool:
     """Write the changes of the result, first what goes; D_INDEX counts copies. False if the buffer is full."""
     result = p[P_RESULT]
     value = p[result + S_VALUE]
@@ -92,7 +91,7 @@ def emit_changes(m: Any, d: Any, p: Any, out: Any, capacity: int, runs: Any) -> 
 
 
 @helper
-def write_result(m: Any, p: Any, cursor: Any, out: Any, capacity: int) -> tuple[bool, int]:
+def write_result(m: Arena, p: Plan, cursor: Cursor, out: Output, capacity: int) -> tuple[bool, int]:
     """Write the rows of the result from a cursor on; whether all are written, and how many."""
     result = p[P_RESULT]
     directory = p[result + S_DIRECTORY]
@@ -120,7 +119,7 @@ def write_result(m: Any, p: Any, cursor: Any, out: Any, capacity: int) -> tuple[
 
 
 @helper
-def count_result(m: Any, p: Any) -> tuple[int, float]:
+def count_result(m: Arena, p: Plan) -> tuple[int, float]:
     """The size of the result modulo 2**64, and about as a float."""
     result = p[P_RESULT]
     directory = p[result + S_DIRECTORY]

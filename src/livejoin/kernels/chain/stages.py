@@ -11,8 +11,6 @@ atomic parts; where it stopped is in the header of the delta, so that it goes on
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.chain.layout import (
     A_BIT,
     A_FACTOR_LIST,
@@ -55,7 +53,6 @@ from livejoin.kernels.memory.batch_delta import (
     FULL,
     X_NEXT,
     X_OF,
-    multiply_factors,
     record,
 )
 from livejoin.kernels.memory.layout import (
@@ -72,6 +69,7 @@ from livejoin.kernels.memory.layout import (
 )
 from livejoin.kernels.memory.records import record_of
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, Delta, Events, Plan
 
 DONE_STEP = 0  # what a step returns: it has ended; the arena or the delta have no space
 NO_ARENA = -1
@@ -79,7 +77,7 @@ NO_DELTA = -2
 
 
 @helper
-def gather(m: Any, d: Any, size: int, p: Any, e: Any, total: int, begin: int, end: int) -> int:
+def gather(m: Arena, d: Delta, size: int, p: Plan, e: Events, total: int, begin: int, end: int) -> int:
     """Turn the events of a batch into changes of the atoms' stores; D_STAGE is the atom, D_INDEX the event."""
     while d[D_STAGE] < p[P_ATOMS]:
         atom = p[p[P_ATOM_LIST] + d[D_STAGE]]
@@ -100,7 +98,7 @@ def gather(m: Any, d: Any, size: int, p: Any, e: Any, total: int, begin: int, en
 
 
 @helper
-def _gather_row(m: Any, d: Any, size: int, p: Any, atom: int, row: int, weight: int, takes_part: bool) -> int:
+def _gather_row(m: Arena, d: Delta, size: int, p: Plan, atom: int, row: int, weight: int, takes_part: bool) -> int:
     """Change the multiplicity of a base row in an atom."""
     store = p[atom + A_STORE]
     before = m[row + p[atom + A_MULTIPLICITY]]
@@ -123,7 +121,7 @@ def _gather_row(m: Any, d: Any, size: int, p: Any, atom: int, row: int, weight: 
     spare = d[D_BUMP]
     ring.set_one(d, p, spare)
     ring.scale(d, p, spare, weight)
-    multiply_factors(m, p, p[atom + A_FACTOR_LIST], p[atom + A_FACTORS], row, d, spare)
+    ring.multiply_factors(m, p, p[atom + A_FACTOR_LIST], p[atom + A_FACTORS], row, d, spare)
     ring.add(d, p, changed + X_VALUE, d, spare)
     if before == 0:
         d[changed + X_SUPPORT] += 1
@@ -137,7 +135,7 @@ def _gather_row(m: Any, d: Any, size: int, p: Any, atom: int, row: int, weight: 
 
 
 @helper
-def join(m: Any, d: Any, size: int, p: Any, stage: int, from_right: bool) -> int:
+def join(m: Arena, d: Delta, size: int, p: Plan, stage: int, from_right: bool) -> int:
     """Join the changes of one side with the rows of the other side."""
     changing = p[stage + J_RIGHT] if from_right else p[stage + J_LEFT]
     other = p[stage + J_LEFT] if from_right else p[stage + J_RIGHT]
@@ -162,7 +160,9 @@ def join(m: Any, d: Any, size: int, p: Any, stage: int, from_right: bool) -> int
 
 
 @helper
-def _pair(m: Any, d: Any, size: int, p: Any, stage: int, other: int, changed: int, row: int, from_right: bool) -> int:
+def _pair(
+    m: Arena, d: Delta, size: int, p: Plan, stage: int, other: int, changed: int, row: int, from_right: bool
+) -> int:
     """Add what a change and a row of the other side make to the change of the result."""
     result = p[stage + J_RESULT]
     values = p[stage + J_VALUES]
@@ -184,7 +184,7 @@ def _pair(m: Any, d: Any, size: int, p: Any, stage: int, other: int, changed: in
 
 
 @helper
-def apply_changes(m: Any, d: Any, p: Any, store: int) -> int:
+def apply_changes(m: Arena, d: Delta, p: Plan, store: int) -> int:
     """Bring the changes of a store into it."""
     while d[D_RECORD] != 0:
         changed = d[D_RECORD]
@@ -196,21 +196,21 @@ def apply_changes(m: Any, d: Any, p: Any, store: int) -> int:
 
 
 @helper
-def _begin(d: Any, p: Any, step: int, store: int) -> None:
+def _begin(d: Delta, p: Plan, step: int, store: int) -> None:
     """Begin a step over the changes of a store."""
     d[D_STEP] = step
     d[D_RECORD] = d[changes_of(p, store)]
 
 
 @helper
-def begin_stage(d: Any, p: Any) -> None:
+def begin_stage(d: Delta, p: Plan) -> None:
     """Begin the stage that D_STAGE says, if there is one."""
     if d[D_STAGE] < p[P_STAGES]:
         _begin(d, p, JOIN_RIGHT, p[p[p[P_STAGE_LIST] + d[D_STAGE]] + J_RIGHT])
 
 
 @helper
-def run_stages(m: Any, d: Any, size: int, p: Any) -> int:
+def run_stages(m: Arena, d: Delta, size: int, p: Plan) -> int:
     """Propagate the changes of the atoms through all joins, up to the changes of the result."""
     while d[D_STAGE] < p[P_STAGES]:
         stage = p[p[P_STAGE_LIST] + d[D_STAGE]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.chain.layout import (
     ENTRY_BLOCK,
     ENTRY_KEY,
@@ -32,17 +30,18 @@ from livejoin.kernels.memory.blocks import drop, reserve, shrink
 from livejoin.kernels.memory.directory import create, find, hash_key, remove
 from livejoin.kernels.memory.layout import H_PROBES, H_TOUCHED, MASK32, REF_MASK
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, Delta, Plan
 
 
 @inlined
-def changes_of(p: Any, store: int) -> int:
+def changes_of(p: Plan, store: int) -> int:
     """Where the delta has the first record of a store."""
     at: int = D_LISTS + p[store + S_NUMBER]
     return at
 
 
 @helper
-def change_row(m: Any, d: Any, size: int, p: Any, store: int) -> int:
+def change_row(m: Arena, d: Delta, size: int, p: Plan, store: int) -> int:
     """The record of the row with the values in SCRATCH, both made if they are not there.
 
     Returns:
@@ -63,7 +62,7 @@ def change_row(m: Any, d: Any, size: int, p: Any, store: int) -> int:
 
 
 @helper
-def index_entry(m: Any, p: Any, store: int, row: int, offsets: int) -> int:
+def index_entry(m: Arena, p: Plan, store: int, row: int, offsets: int) -> int:
     """The entry of a store's index for the key that a row, also one of another store, has at ``offsets``; 0: none."""
     width = p[store + S_INDEX_WIDTH]
     h = hash_key(m, p, row, width, offsets)
@@ -73,7 +72,7 @@ def index_entry(m: Any, p: Any, store: int, row: int, offsets: int) -> int:
 
 
 @helper
-def apply_change(m: Any, d: Any, p: Any, store: int, changed: int) -> bool:
+def apply_change(m: Arena, d: Delta, p: Plan, store: int, changed: int) -> bool:
     """Bring a record into its store; False, with nothing changed, if the arena has no space."""
     row = d[changed + X_OF]
     before = m[row + ROW_SUPPORT]
@@ -93,7 +92,7 @@ def apply_change(m: Any, d: Any, p: Any, store: int, changed: int) -> bool:
 
 
 @helper
-def _enter(m: Any, p: Any, store: int, row: int) -> bool:
+def _enter(m: Arena, p: Plan, store: int, row: int) -> bool:
     """Bring a row into the index; False if the arena has no space."""
     offsets = p[store + S_INDEX_OFFSETS]
     entry = index_entry(m, p, store, row, offsets)
@@ -113,7 +112,7 @@ def _enter(m: Any, p: Any, store: int, row: int) -> bool:
 
 
 @helper
-def _leave(m: Any, p: Any, store: int, row: int) -> None:
+def _leave(m: Arena, p: Plan, store: int, row: int) -> None:
     """Take a row out of the index; an entry without rows goes away."""
     entry = (m[row + ROW_UP] >> 32) & MASK32
     position = m[row + ROW_UP] & MASK32
@@ -132,7 +131,7 @@ def _leave(m: Any, p: Any, store: int, row: int) -> None:
 
 
 @inlined
-def presence(m: Any, d: Any, changed: int) -> int:
+def presence(m: Arena, d: Delta, changed: int) -> int:
     """1 if a record's row comes, -1 if it goes, else 0."""
     before = m[d[changed + X_OF] + ROW_SUPPORT]
     after = before + d[changed + X_SUPPORT]
@@ -140,6 +139,6 @@ def presence(m: Any, d: Any, changed: int) -> int:
 
 
 @helper
-def is_change(m: Any, d: Any, p: Any, changed: int) -> bool:
+def is_change(m: Arena, d: Delta, p: Plan, changed: int) -> bool:
     """Whether a record changes the relation: its row comes or goes, or has another multiplicity or annotation."""
     return presence(m, d, changed) != 0 or not ring.is_zero(d, p, changed + X_VALUE)

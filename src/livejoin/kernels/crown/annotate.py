@@ -14,8 +14,6 @@ the end. The law: between two changes, the rows emitted with sign +1 minus those
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.crown.annotation import annotation, multiplicity
 from livejoin.kernels.crown.live_views import slot_is_live
 from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
@@ -57,10 +55,11 @@ from livejoin.kernels.memory.layout import (
     WITHDRAWING,
 )
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 
 @helper
-def _push(m: Any, p: Any, node: int, row: int) -> None:
+def _push(m: Arena, p: Plan, node: int, row: int) -> None:
     """Put a frame for the slot of a row on the stack; its difference is written already."""
     frame = H_STACK + m[H_SP] * p[P_FRAME]
     m[frame + F_NODE] = node
@@ -70,7 +69,7 @@ def _push(m: Any, p: Any, node: int, row: int) -> None:
 
 
 @helper
-def begin_annotation(m: Any, p: Any, node: int, row: int, times: int) -> None:
+def begin_annotation(m: Arena, p: Plan, node: int, row: int, times: int) -> None:
     """Start the pass for a row outside of the connex subtree whose multiplicity changes by ``times``."""
     m[H_TOUCHED_ROWS] = TOUCH_END
     m[H_STEP] = WALK
@@ -81,7 +80,7 @@ def begin_annotation(m: Any, p: Any, node: int, row: int, times: int) -> None:
 
 
 @helper
-def has_results(m: Any, p: Any, node: int, row: int) -> bool:
+def has_results(m: Arena, p: Plan, node: int, row: int) -> bool:
     """Whether a row of a connex node takes part in results: it is in V_s and live."""
     if m[row + p[node + N_STATE]] & COUNTER_MASK != p[node + N_CHILDREN]:
         return False
@@ -89,7 +88,7 @@ def has_results(m: Any, p: Any, node: int, row: int) -> bool:
 
 
 @helper
-def touch(m: Any, p: Any, node: int, row: int) -> bool:
+def touch(m: Arena, p: Plan, node: int, row: int) -> bool:
     """Put a row into the list of touched rows; whether its old results are to be enumerated now."""
     at = row + p[node + N_TOUCH]
     if m[at] != 0 or not has_results(m, p, node, row):
@@ -101,7 +100,7 @@ def touch(m: Any, p: Any, node: int, row: int) -> bool:
 
 
 @helper
-def walk(m: Any, p: Any, emit: bool) -> bool:
+def walk(m: Arena, p: Plan, emit: bool) -> bool:
     """Carry differences upwards until a row is touched whose old results are due, or nothing is left (False)."""
     emit = emit and p[P_LIVE] == 1
     while m[H_SP] > 0:
@@ -147,7 +146,16 @@ def walk(m: Any, p: Any, emit: bool) -> bool:
 
 @helper
 def annotate(
-    m: Any, p: Any, node: int, row: int, weight: int, cursor: Any, emit: bool, out: Any, capacity: int, runs: Any
+    m: Arena,
+    p: Plan,
+    node: int,
+    row: int,
+    weight: int,
+    cursor: Cursor,
+    emit: bool,
+    out: Output,
+    capacity: int,
+    runs: Segments,
 ) -> bool:
     """Carry on with an annotation pass; False if the output buffer is full.
 
@@ -194,7 +202,7 @@ def annotate(
 
 
 @helper
-def begin_self(m: Any, p: Any, node: int, row: int, cursor: Any, emit: bool) -> None:
+def begin_self(m: Arena, p: Plan, node: int, row: int, cursor: Cursor, emit: bool) -> None:
     """Start the pass for a row of a connex atom whose multiplicity changes."""
     m[H_TOUCHED_ROWS] = TOUCH_END
     m[H_STEP] = TOUCH_SELF

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper
 from livejoin.kernels.memory.layout import (
     COUNTER_BITS,
@@ -21,10 +19,11 @@ from livejoin.kernels.memory.layout import (
     SLOT,
 )
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, Output, Plan
 
 
 @helper
-def annotation(m: Any, p: Any, node: int, row: int, times: int, without: int, out: Any, at: int) -> None:
+def annotation(m: Arena, p: Plan, node: int, row: int, times: int, without: int, out: Output, at: int) -> None:
     """Write ``times`` the annotation of a row with multiplicity one to ``out[at]`` on.
 
     Args:
@@ -58,7 +57,7 @@ def annotation(m: Any, p: Any, node: int, row: int, times: int, without: int, ou
 
 
 @helper
-def multiplicity(m: Any, p: Any, node: int, row: int) -> int:
+def multiplicity(m: Arena, p: Plan, node: int, row: int) -> int:
     """The multiplicity of a row; that of a derived row is one."""
     if p[node + N_ATOM] == 0:
         return 1

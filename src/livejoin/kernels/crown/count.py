@@ -6,8 +6,6 @@ inner nodes of a tree over distinct rows are visited.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from livejoin.kernels.jit import helper, kernel
@@ -39,10 +37,11 @@ from livejoin.kernels.memory.layout import (
     S_WEIGHT,
     SLOT,
 )
+from livejoin.kernels.parameters import Arena, ArenaArray, Plan
 
 
 @helper
-def is_flat(m: Any, p: Any, node: int) -> bool:
+def is_flat(m: Arena, p: Plan, node: int) -> bool:
     """Whether every row of a connex node stands for one result of its subtree."""
     if p[P_MODE] == BAG and p[node + N_ATOM] == 1 and m[H_DUPLICATES] != 0:
         return False
@@ -54,7 +53,7 @@ def is_flat(m: Any, p: Any, node: int) -> bool:
 
 
 @helper
-def _weight_of(m: Any, p: Any, node: int, row: int) -> tuple[int, float]:
+def _weight_of(m: Arena, p: Plan, node: int, row: int) -> tuple[int, float]:
     """Results of the subtree below a row, as an integer that may wrap and as a float that cannot."""
     exact = 1
     rough = 1.0
@@ -76,7 +75,7 @@ def _weight_of(m: Any, p: Any, node: int, row: int) -> tuple[int, float]:
 
 
 @helper
-def _weigh_slot(m: Any, p: Any, node: int, slot: int) -> float:
+def _weigh_slot(m: Arena, p: Plan, node: int, slot: int) -> float:
     """Set a slot's annotation to the sum of its rows' weights."""
     exact = 0
     rough = 0.0
@@ -90,7 +89,7 @@ def _weigh_slot(m: Any, p: Any, node: int, slot: int) -> float:
 
 
 @kernel
-def count(arena: Any, plan: Any) -> tuple[int, float]:
+def count(arena: ArenaArray, plan: Plan) -> tuple[int, float]:
     """Size of the result with multiplicities, bottom-up over the tree in O(|D|); nothing is enumerated.
 
     Returns:

@@ -8,8 +8,6 @@ contains, so its cost is that of the delta.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.layout import (
     COUNTER_BITS,
@@ -30,10 +28,11 @@ from livejoin.kernels.memory.layout import (
     S_LEN,
     SLOT,
 )
+from livejoin.kernels.parameters import Arena, Plan
 
 
 @inlined
-def slot_is_live(m: Any, p: Any, node: int, slot: int) -> bool:
+def slot_is_live(m: Arena, p: Plan, node: int, slot: int) -> bool:
     """Whether a row in this slot of ``node`` is live: its parent is the virtual root, or some parent row is live."""
     parent = p[node + N_PARENT]
     if parent < 0:
@@ -45,7 +44,7 @@ def slot_is_live(m: Any, p: Any, node: int, slot: int) -> bool:
 
 
 @inlined
-def _swap_parents(m: Any, entry: int, link: int, row: int, position: int, other: int) -> None:
+def _swap_parents(m: Arena, entry: int, link: int, row: int, position: int, other: int) -> None:
     """Exchange a row at ``position`` of an entry's parent block with the one at ``other``; ``link`` is the offset."""
     if position != other:
         block = m[entry + E_PARENT_BLOCK] & REF_MASK
@@ -57,7 +56,7 @@ def _swap_parents(m: Any, entry: int, link: int, row: int, position: int, other:
 
 
 @helper
-def raise_live(m: Any, p: Any, node: int, row: int) -> None:
+def raise_live(m: Arena, p: Plan, node: int, row: int) -> None:
     """A row becomes live, and with it the V_s rows below that had no live parent so far."""
     children = p[node + N_CHILD_LIST]
     if p[node + N_ATOM] == 0:
@@ -83,7 +82,7 @@ def raise_live(m: Any, p: Any, node: int, row: int) -> None:
 
 
 @helper
-def lower_live(m: Any, p: Any, node: int, row: int) -> None:
+def lower_live(m: Arena, p: Plan, node: int, row: int) -> None:
     """A row ceases to be live, and with it the V_s rows below that have no other live parent."""
     children = p[node + N_CHILD_LIST]
     if p[node + N_ATOM] == 0:

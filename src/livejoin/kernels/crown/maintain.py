@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.crown.annotate import annotate, begin_annotation, begin_self
 from livejoin.kernels.crown.live_views import slot_is_live
 from livejoin.kernels.crown.odometer import advance, advance_annotated, start
@@ -66,10 +64,11 @@ from livejoin.kernels.memory.layout import (
     WEIGH,
 )
 from livejoin.kernels.memory.records import record_of
+from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Matrix, Output, Plan, Segments
 
 
 @helper
-def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: Any, emit: bool) -> int:
+def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, cursor: Cursor, emit: bool) -> int:
     """First step of a change at one atom; returns NEED_SPACE before anything changed, else DONE with a phase set."""
     state = row + p[node + N_STATE]
     before = m[state] >> COUNTER_BITS
@@ -126,7 +125,16 @@ def _begin(m: Any, p: Any, node: int, row: int, weight: int, mask: int, cursor: 
 
 @helper
 def _carry_on(
-    m: Any, p: Any, node: int, row: int, weight: int, cursor: Any, emit: bool, out: Any, capacity: int, runs: Any
+    m: Arena,
+    p: Plan,
+    node: int,
+    row: int,
+    weight: int,
+    cursor: Cursor,
+    emit: bool,
+    out: Output,
+    capacity: int,
+    runs: Segments,
 ) -> bool:
     """Go on with a change that has begun; False if the output buffer is full."""
     if m[H_PHASE] == WEIGH:
@@ -159,7 +167,9 @@ def _carry_on(
 
 
 @kernel
-def maintain(arena: Any, plan: Any, events: Any, cursor_words: Any, emit: bool, output: Any, segments: Any) -> int:
+def maintain(
+    arena: ArenaArray, plan: Plan, events: Matrix, cursor_words: Cursor, emit: bool, output: Output, segments: Segments
+) -> int:
     """Apply events to a view in order, writing the delta of each to the output.
 
     Args:
@@ -215,7 +225,7 @@ def maintain(arena: Any, plan: Any, events: Any, cursor_words: Any, emit: bool, 
 
 
 @kernel
-def scan(arena: Any, plan: Any, cursor_words: Any, output: Any) -> tuple[bool, int]:
+def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) -> tuple[bool, int]:
     """Full enumeration (CROWN, Algorithm 5) into a buffer of shape (head columns and words of an annotation, capacity).
 
     The cursor starts at zero with a start row's weight of 1, in every component; returns whether it is finished and the

@@ -9,8 +9,6 @@ The innermost block is written in one go, column by column.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.crown.annotation import annotation, multiplicity
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.layout import (
@@ -53,10 +51,11 @@ from livejoin.kernels.memory.layout import (
     STEP_UP_LINKED,
 )
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, Cursor, Output, Plan
 
 
 @helper
-def start(cursor: Any, row: int, weight: int) -> None:
+def start(cursor: Cursor, row: int, weight: int) -> None:
     """Set a cursor before the first result of a program that starts at ``row`` with the given multiplicity."""
     cursor[C_DEPTH] = 0
     cursor[C_REPEAT] = 0
@@ -67,7 +66,7 @@ def start(cursor: Any, row: int, weight: int) -> None:
 
 
 @inlined
-def _open(m: Any, p: Any, cursor: Any, step: int, level: int, size: int) -> None:
+def _open(m: Arena, p: Plan, cursor: Cursor, step: int, level: int, size: int) -> None:
     """Open the block of a step at a cursor level and place it on its first row; levels have ``size`` words."""
     kind = p[step + STEP_KIND]
     if kind == STEP_ROOT:
@@ -98,7 +97,7 @@ def _open(m: Any, p: Any, cursor: Any, step: int, level: int, size: int) -> None
 
 
 @helper
-def _weigh(m: Any, p: Any, cursor: Any, step: int, level: int) -> None:
+def _weigh(m: Arena, p: Plan, cursor: Cursor, step: int, level: int) -> None:
     """Multiply the row's multiplicity into the level's weight."""
     state = p[step + STEP_STATE]
     weight = cursor[level - LEVEL + C_WEIGHT]
@@ -109,7 +108,7 @@ def _weigh(m: Any, p: Any, cursor: Any, step: int, level: int) -> None:
 
 @helper
 def _write_outer(
-    m: Any, p: Any, program: int, cursor: Any, size: int, count: int, out: Any, capacity: int, at: int
+    m: Arena, p: Plan, program: int, cursor: Cursor, size: int, count: int, out: Output, capacity: int, at: int
 ) -> None:
     """Write the columns of the outer depths, which are constant over ``count`` rows from ``at`` on."""
     columns = p[program + G_OUTER_LIST]
@@ -122,7 +121,7 @@ def _write_outer(
 
 
 @helper
-def _write_block(m: Any, p: Any, program: int, block: int, count: int, out: Any, capacity: int, at: int) -> None:
+def _write_block(m: Arena, p: Plan, program: int, block: int, count: int, out: Output, capacity: int, at: int) -> None:
     """Write the innermost columns of the ``count`` rows of a block, one row of the buffer each."""
     columns = p[program + G_INNER_LIST]
     for i in range(p[program + G_INNER]):
@@ -134,7 +133,7 @@ def _write_block(m: Any, p: Any, program: int, block: int, count: int, out: Any,
 
 
 @helper
-def _write_copies(m: Any, p: Any, program: int, row: int, copies: int, out: Any, capacity: int, at: int) -> None:
+def _write_copies(m: Arena, p: Plan, program: int, row: int, copies: int, out: Output, capacity: int, at: int) -> None:
     """Write the innermost columns of one row ``copies`` times."""
     columns = p[program + G_INNER_LIST]
     for i in range(p[program + G_INNER]):
@@ -147,7 +146,16 @@ def _write_copies(m: Any, p: Any, program: int, row: int, copies: int, out: Any,
 
 @helper
 def _innermost(
-    m: Any, p: Any, program: int, cursor: Any, level: int, state: int, plain: bool, out: Any, capacity: int, at: int
+    m: Arena,
+    p: Plan,
+    program: int,
+    cursor: Cursor,
+    level: int,
+    state: int,
+    plain: bool,
+    out: Output,
+    capacity: int,
+    at: int,
 ) -> int:
     """Write the open innermost block from its index on; returns the new end of the buffer.
 
@@ -189,7 +197,7 @@ def _innermost(
 
 @helper
 def advance(
-    m: Any, p: Any, program: int, cursor: Any, plain: bool, out: Any, capacity: int, at: int
+    m: Arena, p: Plan, program: int, cursor: Cursor, plain: bool, out: Output, capacity: int, at: int
 ) -> tuple[bool, int]:
     """Enumerate until the program is finished or the buffer full.
 
@@ -245,7 +253,7 @@ def advance(
 
 
 @helper
-def _annotate_level(m: Any, p: Any, cursor: Any, node: int, row: int, level: int) -> None:
+def _annotate_level(m: Arena, p: Plan, cursor: Cursor, node: int, row: int, level: int) -> None:
     """Write the annotation down to a level: that of the level above times that of the row."""
     above = level - p[P_LEVEL] + C_WEIGHT
     annotation(m, p, node, row, multiplicity(m, p, node, row), -1, cursor, level + C_WEIGHT)
@@ -253,14 +261,16 @@ def _annotate_level(m: Any, p: Any, cursor: Any, node: int, row: int, level: int
 
 
 @helper
-def _write_annotation(p: Any, cursor: Any, level: int, out: Any, capacity: int, at: int) -> None:
+def _write_annotation(p: Plan, cursor: Cursor, level: int, out: Output, capacity: int, at: int) -> None:
     """Write the annotation of a level behind the head columns."""
     for i in range(p[P_WORDS]):
         out[(p[P_HEAD] + i) * capacity + at] = cursor[level + C_WEIGHT + i]
 
 
 @helper
-def advance_annotated(m: Any, p: Any, program: int, cursor: Any, out: Any, capacity: int, at: int) -> tuple[bool, int]:
+def advance_annotated(
+    m: Arena, p: Plan, program: int, cursor: Cursor, out: Output, capacity: int, at: int
+) -> tuple[bool, int]:
     """As `advance`, but every result once, with the words of its annotation in columns behind the head.
 
     The annotation of a result is the product of those of its rows (CROWN, formula 14). The cursor's start row has its

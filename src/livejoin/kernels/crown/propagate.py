@@ -14,8 +14,6 @@ buffer is full and go on in the next call.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.crown.live_views import lower_live, raise_live, slot_is_live
 from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
 from livejoin.kernels.jit import helper
@@ -57,10 +55,11 @@ from livejoin.kernels.memory.layout import (
     S_LEN,
     SLOT,
 )
+from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 
 @helper
-def enter(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int, runs: Any) -> bool:
+def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: int, runs: Segments) -> bool:
     """Carry on with a row that enters V_s of its node and with all that follows; False if the buffer is full."""
     live_views = p[P_LIVE] == 1
     while True:
@@ -135,7 +134,7 @@ def enter(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int, runs
 
 
 @helper
-def _detach(m: Any, p: Any, node: int, row: int) -> None:
+def _detach(m: Arena, p: Plan, node: int, row: int) -> None:
     """Take a row out of its slot's block of V_s rows."""
     up = p[node + N_UP]
     word = m[row + up]
@@ -152,7 +151,7 @@ def _detach(m: Any, p: Any, node: int, row: int) -> None:
 
 
 @helper
-def leave(m: Any, p: Any, cursor: Any, emit: bool, out: Any, capacity: int, runs: Any) -> bool:
+def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: int, runs: Segments) -> bool:
     """Carry on with a row that leaves V_s of its node and with all that follows; False if the buffer is full."""
     live_views = p[P_LIVE] == 1
     while True:

@@ -11,8 +11,6 @@ A node is *flat* if one result lies below each of its rows: then ranks are posit
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.crown.annotation import annotation, multiplicity
 from livejoin.kernels.crown.count import is_flat
 from livejoin.kernels.jit import helper, inlined, kernel
@@ -53,10 +51,11 @@ from livejoin.kernels.memory.layout import (
 )
 from livejoin.kernels.memory.prefix_sums import row_of_rank, sum_before
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, ArenaArray, Line, Plan, Sums, Words
 
 
 @inlined
-def _results_below(m: Any, p: Any, sums: Any, node: int, slot: int) -> int:
+def _results_below(m: Arena, p: Plan, sums: Sums, node: int, slot: int) -> int:
     """Results below all rows of a slot."""
     length: int = m[slot + S_LEN] >> 32
     if length == 0 or is_flat(m, p, node):
@@ -66,7 +65,7 @@ def _results_below(m: Any, p: Any, sums: Any, node: int, slot: int) -> int:
 
 
 @inlined
-def _slot_below(m: Any, p: Any, node: int, row: int, index: int, child: int) -> int:
+def _slot_below(m: Arena, p: Plan, node: int, row: int, index: int, child: int) -> int:
     """The slot of a child that a row joins."""
     if p[child + N_LINKED] == 1:
         return int((m[row + p[node + N_LINK] + index] >> 32) & MASK32)
@@ -74,7 +73,7 @@ def _slot_below(m: Any, p: Any, node: int, row: int, index: int, child: int) -> 
 
 
 @helper
-def _weigh_slot(m: Any, p: Any, sums: Any, node: int, slot: int) -> float:
+def _weigh_slot(m: Arena, p: Plan, sums: Sums, node: int, slot: int) -> float:
     """Write the sums of a slot's block; about how many results lie below it."""
     block = m[slot + S_BLOCK] & REF_MASK
     children = p[node + N_CHILD_LIST]
@@ -97,7 +96,7 @@ def _weigh_slot(m: Any, p: Any, sums: Any, node: int, slot: int) -> float:
 
 
 @kernel
-def weigh(arena: Any, plan: Any, prefix_sums: Any) -> float:
+def weigh(arena: ArenaArray, plan: Plan, prefix_sums: Sums) -> float:
     """Count the results below every row of the connex subtree; O(|D|).
 
     Args:
@@ -130,7 +129,7 @@ def weigh(arena: Any, plan: Any, prefix_sums: Any) -> float:
 
 
 @kernel
-def total(arena: Any, plan: Any, prefix_sums: Any) -> int:
+def total(arena: ArenaArray, plan: Plan, prefix_sums: Sums) -> int:
     """Size of the result, after `weigh`; O(1)."""
     m = words(arena)
     p = words(plan)
@@ -138,7 +137,7 @@ def total(arena: Any, plan: Any, prefix_sums: Any) -> int:
 
 
 @helper
-def _slot_of_step(m: Any, p: Any, step: int, rows: Any, rank: int) -> int:
+def _slot_of_step(m: Arena, p: Plan, step: int, rows: Line, rank: int) -> int:
     """The slot that a step opens, below the row that an earlier step found."""
     if p[step + STEP_KIND] == STEP_ROOT:
         return H_ROOT
@@ -149,7 +148,7 @@ def _slot_of_step(m: Any, p: Any, step: int, rows: Any, rank: int) -> int:
 
 
 @kernel
-def descend(arena: Any, plan: Any, prefix_sums: Any, ranks: Any, rows: Any) -> None:
+def descend(arena: ArenaArray, plan: Plan, prefix_sums: Sums, ranks: Line, rows: Line) -> None:
     """Find the results at some ranks of the full enumeration, after `weigh`.
 
     Args:
@@ -191,7 +190,7 @@ def descend(arena: Any, plan: Any, prefix_sums: Any, ranks: Any, rows: Any) -> N
 
 
 @kernel
-def annotate(arena: Any, plan: Any, rows: Any, scratch: Any, annotations: Any) -> None:
+def annotate(arena: ArenaArray, plan: Plan, rows: Line, scratch: Words, annotations: Line) -> None:
     """Annotations of results, the product of those of their rows (CROWN, formula 14).
 
     Args:

@@ -8,8 +8,6 @@ one of its inline children.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.blocks import drop, reserve, shrink
 from livejoin.kernels.memory.directory import create, find, hash_key, remove
@@ -50,10 +48,11 @@ from livejoin.kernels.memory.layout import (
     S_WEIGHT,
     SLOT,
 )
+from livejoin.kernels.parameters import Arena, Plan
 
 
 @helper
-def edge_entry(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
+def edge_entry(m: Arena, p: Plan, node: int, row: int, offsets: int) -> int:
     """Find or create the entry of the edge above ``node`` for the key that ``row`` has at ``offsets``; 0: no space."""
     directory = p[node + N_DIRECTORY]
     key = p[node + N_ENTRY_KEY]
@@ -70,7 +69,7 @@ def edge_entry(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
 
 
 @helper
-def derived_row(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
+def derived_row(m: Arena, p: Plan, node: int, row: int, offsets: int) -> int:
     """Find or create the row of a derived node with the variables that ``row`` has at ``offsets``; 0: no space."""
     directory = p[node + N_ROWS_DIRECTORY]
     key = p[node + N_ROWS_KEY]
@@ -87,7 +86,7 @@ def derived_row(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
 
 
 @inlined
-def is_enrolled(m: Any, p: Any, node: int, row: int) -> bool:
+def is_enrolled(m: Arena, p: Plan, node: int, row: int) -> bool:
     """Whether a derived row is registered: something is registered below it."""
     for c in range(p[node + N_INLINE]):
         if m[row + SLOT * c + S_LEN] != 0:
@@ -96,7 +95,7 @@ def is_enrolled(m: Any, p: Any, node: int, row: int) -> bool:
 
 
 @helper
-def prepare_row(m: Any, p: Any, node: int, row: int, above: int) -> bool:
+def prepare_row(m: Arena, p: Plan, node: int, row: int, above: int) -> bool:
     """Find or create the entries of one row and make room in their blocks; False if there is no space.
 
     Args:
@@ -133,7 +132,7 @@ def prepare_row(m: Any, p: Any, node: int, row: int, above: int) -> bool:
 
 
 @helper
-def prepare(m: Any, p: Any, node: int, row: int) -> bool:
+def prepare(m: Arena, p: Plan, node: int, row: int) -> bool:
     """Prepare an atom's row and the derived rows above it, from the top; may be repeated. False: no space."""
     chain = p[node + N_CHAIN_LIST]
     above = 0
@@ -147,7 +146,7 @@ def prepare(m: Any, p: Any, node: int, row: int) -> bool:
 
 
 @helper
-def enroll_row(m: Any, p: Any, node: int, row: int) -> int:
+def enroll_row(m: Arena, p: Plan, node: int, row: int) -> int:
     """Register a prepared row; returns its counter: the children whose V_p has its key."""
     slot = (m[row + p[node + N_UP]] >> 32) & MASK32
     m[slot + S_LEN] += 1
@@ -166,7 +165,7 @@ def enroll_row(m: Any, p: Any, node: int, row: int) -> int:
 
 
 @helper
-def enroll(m: Any, p: Any, node: int, row: int, weight: int) -> bool:
+def enroll(m: Arena, p: Plan, node: int, row: int, weight: int) -> bool:
     """Register a prepared row of an atom and the derived rows above it that are new.
 
     The first half of R-UPDATE (CROWN, Algorithm 4). Returns whether the row belongs to V_s.
@@ -194,7 +193,7 @@ def enroll(m: Any, p: Any, node: int, row: int, weight: int) -> bool:
 
 
 @helper
-def unlink(m: Any, p: Any, node: int, row: int) -> None:
+def unlink(m: Arena, p: Plan, node: int, row: int) -> None:
     """Take a row out of the parent blocks of its linked children; entries that nothing refers to are removed."""
     links = row + p[node + N_LINK]
     children = p[node + N_CHILD_LIST]
@@ -220,7 +219,7 @@ def unlink(m: Any, p: Any, node: int, row: int) -> None:
 
 
 @helper
-def leave_slot(m: Any, p: Any, node: int, slot: int) -> None:
+def leave_slot(m: Arena, p: Plan, node: int, slot: int) -> None:
     """One registered row less below ``slot``; entries and derived rows that nothing refers to are removed."""
     while True:
         m[slot + S_LEN] -= 1
@@ -245,7 +244,7 @@ def leave_slot(m: Any, p: Any, node: int, slot: int) -> None:
 
 
 @helper
-def withdraw(m: Any, p: Any, node: int, row: int) -> None:
+def withdraw(m: Arena, p: Plan, node: int, row: int) -> None:
     """Unregister an atom's row that is not in V_s and therefore not live."""
     unlink(m, p, node, row)
     leave_slot(m, p, node, (m[row + p[node + N_UP]] >> 32) & MASK32)

@@ -6,8 +6,6 @@ refers to a record any more. Nothing here needs space: blocks have been enlarged
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.dyn.delta import keys_of, tuples_of
 from livejoin.kernels.dyn.layout import (
     N_ATOM,
@@ -54,10 +52,11 @@ from livejoin.kernels.memory.layout import (
     REF_MASK,
 )
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, Delta, Plan
 
 
 @helper
-def apply_delta(m: Any, d: Any, p: Any) -> None:
+def apply_delta(m: Arena, d: Delta, p: Plan) -> None:
     """Bring the whole delta into the T-representation."""
     for i in range(p[P_NODES]):
         node = p[p[P_POSTORDER] + i]
@@ -77,7 +76,7 @@ def apply_delta(m: Any, d: Any, p: Any) -> None:
 
 
 @helper
-def _apply_key(m: Any, d: Any, p: Any, node: int, keys: int) -> None:
+def _apply_key(m: Arena, d: Delta, p: Plan, node: int, keys: int) -> None:
     """Bring the changed tuples of a key into its group, and the change of the key into Psi_n."""
     slot = d[keys + X_OF]
     changed = d[keys + X_GROUP]
@@ -97,7 +96,7 @@ def _apply_key(m: Any, d: Any, p: Any, node: int, keys: int) -> None:
 
 
 @helper
-def _apply_tuple(m: Any, d: Any, p: Any, node: int, slot: int, changed: int) -> None:
+def _apply_tuple(m: Arena, d: Delta, p: Plan, node: int, slot: int, changed: int) -> None:
     """Bring one changed tuple into the group of a slot, or out of it, and its change into Lambda_n."""
     row = d[changed + X_OF]
     state = d[changed + X_STATE]
@@ -134,7 +133,7 @@ def _apply_tuple(m: Any, d: Any, p: Any, node: int, slot: int, changed: int) -> 
 
 
 @helper
-def _leave_guards(m: Any, p: Any, node: int, row: int) -> None:
+def _leave_guards(m: Arena, p: Plan, node: int, row: int) -> None:
     """Take a tuple out of Gamma_n where a guard has lost its key, and away where all have."""
     guards = p[node + N_GUARDS]
     present = 0
@@ -157,7 +156,7 @@ def _leave_guards(m: Any, p: Any, node: int, row: int) -> None:
 
 
 @helper
-def _unlink(m: Any, p: Any, entry: int, position: int, offset: int) -> None:
+def _unlink(m: Arena, p: Plan, entry: int, position: int, offset: int) -> None:
     """Take a tuple out of an entry's block of parents; ``offset`` is that of the LINK in the tuples."""
     parents = entry + p[P_SLOT]
     last = m[parents] - 1
@@ -174,7 +173,7 @@ def _unlink(m: Any, p: Any, entry: int, position: int, offset: int) -> None:
 
 
 @helper
-def _remove_keys(m: Any, d: Any, p: Any, node: int) -> None:
+def _remove_keys(m: Arena, d: Delta, p: Plan, node: int) -> None:
     """End the changes of the keys of all children without guard; entries that nothing refers to go away."""
     children = p[node + N_CHILD_LIST]
     for c in range(p[node + N_GUARDS], p[node + N_CHILDREN]):
@@ -188,7 +187,7 @@ def _remove_keys(m: Any, d: Any, p: Any, node: int) -> None:
 
 
 @helper
-def _remove_entry(m: Any, p: Any, child: int, entry: int) -> None:
+def _remove_entry(m: Arena, p: Plan, child: int, entry: int) -> None:
     """Remove an edge entry if it has neither tuples nor parents."""
     if m[entry + SLOT_LEN] == 0 and m[entry + p[P_SLOT]] == 0:
         remove(m, p[child + N_DIRECTORY], entry, p[child + N_ENTRY_KEY], p[child + N_KEY_WIDTH])

@@ -5,8 +5,6 @@ While it runs the words PENDING of the slots, which are free between batches, ho
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from livejoin.kernels.dyn.delta import slot_of
@@ -29,10 +27,11 @@ from livejoin.kernels.dyn.layout import (
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import BAG, D_LOG, D_SLOTS, MASK32, P_MODE, P_NODES, P_POSTORDER, REF_MASK
+from livejoin.kernels.parameters import Arena, ArenaArray, Plan
 
 
 @helper
-def _results_of(m: Any, p: Any, node: int, row: int) -> tuple[int, float]:
+def _results_of(m: Arena, p: Plan, node: int, row: int) -> tuple[int, float]:
     """Results below a tuple, as an integer that may wrap and as a float that cannot."""
     exact = 1
     if p[P_MODE] == BAG and p[node + N_ATOM] == 1:
@@ -49,7 +48,7 @@ def _results_of(m: Any, p: Any, node: int, row: int) -> tuple[int, float]:
 
 
 @helper
-def _count_slot(m: Any, p: Any, node: int, slot: int) -> float:
+def _count_slot(m: Arena, p: Plan, node: int, slot: int) -> float:
     """Put the results below a slot into its free word; about how many they are."""
     exact = 0
     rough = 0.0
@@ -63,7 +62,7 @@ def _count_slot(m: Any, p: Any, node: int, slot: int) -> float:
 
 
 @helper
-def _each_slot(m: Any, p: Any, node: int, clean: bool) -> float:
+def _each_slot(m: Arena, p: Plan, node: int, clean: bool) -> float:
     """Count the results below every slot of a node, or clear what counting left; the largest number, about."""
     if p[node + N_PARENT] < 0:
         if clean:
@@ -83,7 +82,7 @@ def _each_slot(m: Any, p: Any, node: int, clean: bool) -> float:
 
 
 @kernel
-def count(arena: Any, plan: Any) -> tuple[int, float]:
+def count(arena: ArenaArray, plan: Plan) -> tuple[int, float]:
     """Size of the result, counted with multiplicities under bag semantics, in O(|D|); nothing is enumerated.
 
     Returns:

@@ -11,8 +11,6 @@ be told from: entries that are made for tuples to come are empty, and PENDING wo
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.dyn.layout import (
     LISTS,
     N_CHILD_LIST,
@@ -55,30 +53,29 @@ from livejoin.kernels.memory.batch_delta import (
     FULL,
     X_NEXT,
     X_OF,
-    multiply_factors,
     record,
-    subtract,
 )
 from livejoin.kernels.memory.blocks import reserve
 from livejoin.kernels.memory.directory import create, find, hash_key
 from livejoin.kernels.memory.layout import H_PROBES, H_PROPAGATED, H_STOPPED, MASK32, P_WORDS, REF_MASK
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, Delta, Plan
 
 
 @inlined
-def keys_of(p: Any, node: int) -> int:
+def keys_of(p: Plan, node: int) -> int:
     """Where the delta has the first record of a node's changed keys."""
     return D_LISTS + LISTS * p[node + N_NUMBER]  # type: ignore[no-any-return]
 
 
 @inlined
-def tuples_of(p: Any, node: int) -> int:
+def tuples_of(p: Plan, node: int) -> int:
     """Where the delta has the first record of a node's tuples."""
     return D_LISTS + LISTS * p[node + N_NUMBER] + 1  # type: ignore[no-any-return]
 
 
 @inlined
-def slot_of(m: Any, p: Any, node: int, child: int, row: int) -> int:
+def slot_of(m: Arena, p: Plan, node: int, child: int, row: int) -> int:
     """The slot of a child that a hyperedge's tuple refers to; of a child that is no guard, 0 outside of Gamma_n."""
     if p[child + N_IS_GUARD] == 1:
         return row + p[P_SLOT] * p[child + N_INDEX]  # type: ignore[no-any-return]
@@ -86,7 +83,7 @@ def slot_of(m: Any, p: Any, node: int, child: int, row: int) -> int:
 
 
 @inlined
-def length_after(m: Any, d: Any, slot: int) -> int:
+def length_after(m: Arena, d: Delta, slot: int) -> int:
     """Live tuples of a slot after the batch."""
     pending = m[slot + SLOT_PENDING]
     length: int = m[slot + SLOT_LEN] if pending == 0 else d[pending + X_STATE]
@@ -94,7 +91,7 @@ def length_after(m: Any, d: Any, slot: int) -> int:
 
 
 @helper
-def find_slot(m: Any, p: Any, node: int, row: int) -> int:
+def find_slot(m: Arena, p: Plan, node: int, row: int) -> int:
     """The slot of a tuple's key, made if it is not there; 0 if there is no space."""
     if p[node + N_PARENT] < 0:
         return ROOT
@@ -105,7 +102,7 @@ def find_slot(m: Any, p: Any, node: int, row: int) -> int:
 
 
 @helper
-def edge(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
+def edge(m: Arena, p: Plan, node: int, row: int, offsets: int) -> int:
     """The edge entry, or above a guard the parent's tuple, whose key a row has at ``offsets``; 0: no space."""
     directory = p[node + N_DIRECTORY]
     key = p[node + N_ENTRY_KEY]
@@ -119,7 +116,7 @@ def edge(m: Any, p: Any, node: int, row: int, offsets: int) -> int:
 
 
 @helper
-def change_key(m: Any, d: Any, size: int, p: Any, node: int, changed: int, slot: int) -> int:
+def change_key(m: Arena, d: Delta, size: int, p: Plan, node: int, changed: int, slot: int) -> int:
     """Bring the record of a changed tuple into the change of its key, and into its group (Algorithm 2, line 8).
 
     Returns:
@@ -144,7 +141,7 @@ def change_key(m: Any, d: Any, size: int, p: Any, node: int, changed: int, slot:
 
 
 @helper
-def change_atom(m: Any, d: Any, size: int, p: Any, node: int) -> int:
+def change_atom(m: Arena, d: Delta, size: int, p: Plan, node: int) -> int:
     """Delta Lambda and Delta Psi of an atom whose rows' changes are recorded; returns as `change_key`."""
     changed = d[tuples_of(p, node)]
     while changed != 0:
@@ -162,7 +159,7 @@ def change_atom(m: Any, d: Any, size: int, p: Any, node: int) -> int:
                 d[D_PLAIN] = 0
             ring.set_one(d, p, changed + X_VALUE)
             ring.scale(d, p, changed + X_VALUE, times)
-            multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, d, changed + X_VALUE)
+            ring.multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, d, changed + X_VALUE)
             m[H_PROPAGATED] += 1
             space = change_key(m, d, size, p, node, changed, slot)
             if space != 1:
@@ -172,7 +169,7 @@ def change_atom(m: Any, d: Any, size: int, p: Any, node: int) -> int:
 
 
 @helper
-def gather(m: Any, d: Any, size: int, p: Any, node: int) -> bool:
+def gather(m: Arena, d: Delta, size: int, p: Plan, node: int) -> bool:
     """The tuples U of a hyperedge on which changes of its children bear (Algorithm 2, lines 2-4); False: no space."""
     children = p[node + N_CHILD_LIST]
     head = tuples_of(p, node)
@@ -197,7 +194,7 @@ def gather(m: Any, d: Any, size: int, p: Any, node: int) -> bool:
 
 
 @helper
-def join_guards(m: Any, p: Any, node: int, row: int) -> bool:
+def join_guards(m: Arena, p: Plan, node: int, row: int) -> bool:
     """Bring a tuple into Gamma_n and its indexes if it is not there (Algorithm 1, lines 9-10); False: no space.
 
     Only `gather` reads these indexes, and it has been here already; the tuple is in U, so that a second try finds what
@@ -222,7 +219,7 @@ def join_guards(m: Any, p: Any, node: int, row: int) -> bool:
 
 
 @helper
-def change_hyperedge(m: Any, d: Any, size: int, p: Any, node: int) -> int:
+def change_hyperedge(m: Arena, d: Delta, size: int, p: Plan, node: int) -> int:
     """Delta Lambda and Delta Psi of a hyperedge (Algorithm 2, lines 5-8); returns as `change_key`."""
     children = p[node + N_CHILD_LIST]
     changed = d[tuples_of(p, node)]
@@ -248,7 +245,7 @@ def change_hyperedge(m: Any, d: Any, size: int, p: Any, node: int) -> int:
             for c in range(p[node + N_CHILDREN]):
                 multiply_key(m, d, p, slot_of(m, p, node, p[children + c], row), value)
         if was:
-            subtract(d, p, value, m, row + p[node + N_VALUE])
+            ring.subtract(d, p, value, m, row + p[node + N_VALUE])
         m[H_PROPAGATED] += 1
         if was != will or (was and not ring.is_zero(d, p, value)):
             if not was:
@@ -266,7 +263,7 @@ def change_hyperedge(m: Any, d: Any, size: int, p: Any, node: int) -> int:
 
 
 @helper
-def multiply_key(m: Any, d: Any, p: Any, slot: int, at: int) -> None:
+def multiply_key(m: Arena, d: Delta, p: Plan, slot: int, at: int) -> None:
     """Multiply the vector at ``d[at]`` by Psi of a key after the batch.
 
     The sum is made behind the delta's last record, where `record` leaves space for one more.

@@ -6,8 +6,6 @@ atom in the group of its key. If all are live, their product is that of `livejoi
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.dyn.layout import (
     G_STEP_LIST,
     G_STEPS,
@@ -37,10 +35,11 @@ from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.directory import find, hash_key
 from livejoin.kernels.memory.layout import BAG, H_PROBES, P_FULL, P_MODE, P_WORDS, REF_MASK, SET
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Plan
 
 
 @helper
-def _find_tuple(m: Any, p: Any, cursor: Any, step: int, level: int) -> bool:
+def _find_tuple(m: Arena, p: Plan, cursor: Cursor, step: int, level: int) -> bool:
     """Place a level on the node's tuple with the values looked up; False if it is not live."""
     node = p[step + STEP_NODE]
     variables = p[node + N_VARIABLE_LIST]
@@ -70,7 +69,7 @@ def _find_tuple(m: Any, p: Any, cursor: Any, step: int, level: int) -> bool:
 
 
 @helper
-def _look_up(m: Any, p: Any, cursor: Any) -> bool:
+def _look_up(m: Arena, p: Plan, cursor: Cursor) -> bool:
     """Weigh the tuple whose values lie in the arena; False if it is not in the result."""
     count = p[p[P_FULL] + G_STEPS]
     spare = level_of(p, count)
@@ -89,7 +88,7 @@ def _look_up(m: Any, p: Any, cursor: Any) -> bool:
 
 
 @kernel
-def look_up(arena: Any, plan: Any, cursor_words: Any, values: Any, found: Any) -> None:
+def look_up(arena: ArenaArray, plan: Plan, cursor_words: Cursor, values: Matrix, found: Line) -> None:
     """Look tuples of the result up.
 
     Args:

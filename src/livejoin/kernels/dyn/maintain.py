@@ -7,9 +7,6 @@ section 4.5), while a part with one atom and one sign has no results that cancel
 
 from __future__ import annotations
 
-from typing import Any
-
-from livejoin.kernels.crown.witness import open_segment
 from livejoin.kernels.dyn.apply import apply_delta
 from livejoin.kernels.dyn.delta import change_atom, change_hyperedge, gather, keys_of, tuples_of
 from livejoin.kernels.dyn.layout import (
@@ -69,10 +66,14 @@ from livejoin.kernels.memory.layout import (
     V_WEIGHT,
 )
 from livejoin.kernels.memory.records import record_of
+from livejoin.kernels.memory.segments import open_segment
+from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Delta, Events, Matrix, Output, Plan, Segments
 
 
 @helper
-def _record_atom(m: Any, d: Any, size: int, p: Any, node: int, e: Any, total: int, begin: int, end: int) -> bool:
+def _record_atom(
+    m: Arena, d: Delta, size: int, p: Plan, node: int, e: Events, total: int, begin: int, end: int
+) -> bool:
     """Record what a batch does to the rows of an atom; False if the delta has no space."""
     for event in range(begin, end):
         if e[V_TABLE * total + event] != p[node + N_TABLE]:
@@ -93,7 +94,7 @@ def _record_atom(m: Any, d: Any, size: int, p: Any, node: int, e: Any, total: in
 
 
 @helper
-def _propagate(m: Any, d: Any, size: int, p: Any, node: int, e: Any, total: int, begin: int, end: int) -> int:
+def _propagate(m: Arena, d: Delta, size: int, p: Plan, node: int, e: Events, total: int, begin: int, end: int) -> int:
     """The delta of one node from those of its children; DONE, or what needs space."""
     if p[node + N_ATOM] == 1:
         if not _record_atom(m, d, size, p, node, e, total, begin, end):
@@ -109,7 +110,9 @@ def _propagate(m: Any, d: Any, size: int, p: Any, node: int, e: Any, total: int,
 
 
 @helper
-def _propagate_batch(m: Any, d: Any, size: int, p: Any, atom: int, e: Any, total: int, begin: int, end: int) -> int:
+def _propagate_batch(
+    m: Arena, d: Delta, size: int, p: Plan, atom: int, e: Events, total: int, begin: int, end: int
+) -> int:
     """The delta of a batch, of all atoms for ``atom`` -1; nothing has changed if it needs space."""
     clear(d, p)
     count = p[P_NODES]
@@ -127,7 +130,9 @@ def _propagate_batch(m: Any, d: Any, size: int, p: Any, atom: int, e: Any, total
 
 
 @helper
-def _enumerate(m: Any, d: Any, p: Any, node: int, cursor: Any, out: Any, capacity: int, runs: Any) -> bool:
+def _enumerate(
+    m: Arena, d: Delta, p: Plan, node: int, cursor: Cursor, out: Output, capacity: int, runs: Segments
+) -> bool:
     """Go on with the enumeration of a delta; False if the buffer is full."""
     plain = p[P_MODE] == SET or (p[P_MODE] == BAG and m[H_DUPLICATES] == 0 and d[D_PLAIN] == 1)
     while True:
@@ -145,7 +150,14 @@ def _enumerate(m: Any, d: Any, p: Any, node: int, cursor: Any, out: Any, capacit
 
 @kernel
 def maintain(
-    arena: Any, delta: Any, plan: Any, events: Any, cursor_words: Any, emit: bool, output: Any, segments: Any
+    arena: ArenaArray,
+    delta: Delta,
+    plan: Plan,
+    events: Matrix,
+    cursor_words: Cursor,
+    emit: bool,
+    output: Output,
+    segments: Segments,
 ) -> int:
     """Apply events to a T-representation, a version at a time, writing the delta of each to the output.
 
@@ -204,7 +216,7 @@ def maintain(
 
 
 @kernel
-def scan(arena: Any, plan: Any, cursor_words: Any, output: Any) -> tuple[bool, int]:
+def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) -> tuple[bool, int]:
     """Enumerate the result into a buffer of shape (columns, capacity) (DYN, Algorithm 3).
 
     The cursor starts at zero; returns whether it is finished and the rows written.

@@ -14,8 +14,6 @@ ones in which the tuple at the lowest of these steps comes or goes.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.dyn.delta import slot_of
 from livejoin.kernels.dyn.layout import (
     G_LOWEST,
@@ -58,20 +56,21 @@ from livejoin.kernels.dyn.layout import (
 )
 from livejoin.kernels.dyn.output import level_of, write_block, write_copies, write_outer
 from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.memory.batch_delta import D_PASS, X_OF, multiply_factors
+from livejoin.kernels.memory.batch_delta import D_PASS, X_OF
 from livejoin.kernels.memory.layout import BAG, MASK32, P_HEAD, P_MODE, P_WORDS, REF_MASK, RING, SET
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.parameters import Arena, Cursor, Delta, Output, Plan
 
 
 @helper
-def start(cursor: Any) -> None:
+def start(cursor: Cursor) -> None:
     """Set a cursor before the first result."""
     cursor[K_DEPTH] = 0
     cursor[K_COPIES] = 0
 
 
 @helper
-def _is_wanted(d: Any, p: Any, changed: int, lowest: bool) -> bool:
+def _is_wanted(d: Delta, p: Plan, changed: int, lowest: bool) -> bool:
     """Whether the enumeration goes over a changed tuple."""
     state = d[changed + X_STATE]
     if p[P_MODE] == BAG:
@@ -82,7 +81,7 @@ def _is_wanted(d: Any, p: Any, changed: int, lowest: bool) -> bool:
 
 
 @helper
-def _settle(m: Any, d: Any, p: Any, cursor: Any, level: int, changed: int, lowest: bool) -> bool:
+def _settle(m: Arena, d: Delta, p: Plan, cursor: Cursor, level: int, changed: int, lowest: bool) -> bool:
     """Place a level on the first wanted one of the changed tuples from a record on; False if there is none."""
     while changed != 0 and not _is_wanted(d, p, changed, lowest):
         changed = d[changed + X_GROUP]
@@ -94,7 +93,7 @@ def _settle(m: Any, d: Any, p: Any, cursor: Any, level: int, changed: int, lowes
 
 
 @inlined
-def slot_of_step(m: Any, p: Any, cursor: Any, step: int) -> int:
+def slot_of_step(m: Arena, p: Plan, cursor: Cursor, step: int) -> int:
     """The slot whose group a step opens, below the tuple that its parent's step stands on."""
     source = p[step + STEP_SOURCE]
     if source < 0:
@@ -106,7 +105,7 @@ def slot_of_step(m: Any, p: Any, cursor: Any, step: int) -> int:
 
 
 @helper
-def _open(m: Any, d: Any, p: Any, cursor: Any, step: int, level: int, lowest: bool) -> bool:
+def _open(m: Arena, d: Delta, p: Plan, cursor: Cursor, step: int, level: int, lowest: bool) -> bool:
     """Open the group of a step and place the level on its first tuple; False if there is none."""
     slot = slot_of_step(m, p, cursor, step)
     if p[step + STEP_CHANGED] == 1:
@@ -124,7 +123,7 @@ def _open(m: Any, d: Any, p: Any, cursor: Any, step: int, level: int, lowest: bo
 
 
 @helper
-def _next(m: Any, d: Any, p: Any, cursor: Any, level: int, lowest: bool) -> bool:
+def _next(m: Arena, d: Delta, p: Plan, cursor: Cursor, level: int, lowest: bool) -> bool:
     """Place a level on the next tuple of its group; False if there is none."""
     changed = cursor[level + K_RECORD]
     if changed != 0:
@@ -138,14 +137,16 @@ def _next(m: Any, d: Any, p: Any, cursor: Any, level: int, lowest: bool) -> bool
 
 
 @helper
-def _add_pending(m: Any, d: Any, p: Any, cursor: Any, at: int, pending: int) -> None:
+def _add_pending(m: Arena, d: Delta, p: Plan, cursor: Cursor, at: int, pending: int) -> None:
     """Add a record's change to the vector at ``cursor[at]`` if the enumeration is of what will be."""
     if pending != 0 and d[D_PASS] > 0:
         ring.add(cursor, p, at, d, pending + X_VALUE)
 
 
 @helper
-def _multiply_own(m: Any, d: Any, p: Any, cursor: Any, node: int, row: int, changed: int, at: int, spare: int) -> None:
+def _multiply_own(
+    m: Arena, d: Delta, p: Plan, cursor: Cursor, node: int, row: int, changed: int, at: int, spare: int
+) -> None:
     """Multiply a vector by what a tuple contributes by itself and with the nodes beside N."""
     if p[node + N_ATOM] == 1:
         ring.set_one(cursor, p, spare)
@@ -154,7 +155,7 @@ def _multiply_own(m: Any, d: Any, p: Any, cursor: Any, node: int, row: int, chan
             if changed != 0:
                 cursor[spare] = abs(d[changed + X_COUNT])
         else:
-            multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, cursor, spare)
+            ring.multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, cursor, spare)
             _add_pending(m, d, p, cursor, spare, changed)
         ring.multiply(cursor, p, at, cursor, spare)
     elif p[node + N_CONNEX_CHILDREN] == 0:
@@ -173,7 +174,7 @@ def _multiply_own(m: Any, d: Any, p: Any, cursor: Any, node: int, row: int, chan
 
 
 @helper
-def weigh_above(p: Any, cursor: Any, level: int, depth: int) -> None:
+def weigh_above(p: Plan, cursor: Cursor, level: int, depth: int) -> None:
     """Set a level's weight to that of the level above."""
     if depth == 0:
         ring.set_one(cursor, p, level + K_WEIGHT)
@@ -182,7 +183,7 @@ def weigh_above(p: Any, cursor: Any, level: int, depth: int) -> None:
 
 
 @helper
-def weigh(m: Any, d: Any, p: Any, cursor: Any, node: int, level: int, depth: int, spare: int) -> None:
+def weigh(m: Arena, d: Delta, p: Plan, cursor: Cursor, node: int, level: int, depth: int, spare: int) -> None:
     """Set a level's weight: that of the level above times what its tuple contributes."""
     weigh_above(p, cursor, level, depth)
     _multiply_own(m, d, p, cursor, node, cursor[level + K_ROW], cursor[level + K_RECORD], level + K_WEIGHT, spare)
@@ -190,15 +191,15 @@ def weigh(m: Any, d: Any, p: Any, cursor: Any, node: int, level: int, depth: int
 
 @helper
 def _write_group(
-    m: Any,
-    d: Any,
-    p: Any,
+    m: Arena,
+    d: Delta,
+    p: Plan,
     program: int,
-    cursor: Any,
+    cursor: Cursor,
     level: int,
     lowest: bool,
     plain: bool,
-    out: Any,
+    out: Output,
     capacity: int,
     at: int,
 ) -> tuple[bool, int]:
@@ -236,7 +237,7 @@ def _write_group(
 
 @helper
 def advance(
-    m: Any, d: Any, p: Any, program: int, cursor: Any, plain: bool, out: Any, capacity: int, at: int
+    m: Arena, d: Delta, p: Plan, program: int, cursor: Cursor, plain: bool, out: Output, capacity: int, at: int
 ) -> tuple[bool, int]:
     """Enumerate until the program is finished or the buffer full.
 

@@ -6,8 +6,6 @@ views.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.dyn.delta import slot_of
 from livejoin.kernels.dyn.layout import (
     G_STEP_LIST,
@@ -54,10 +52,11 @@ from livejoin.kernels.memory.layout import (
     REF_MASK,
 )
 from livejoin.kernels.memory.prefix_sums import row_of_rank, sum_before
+from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Plan, Sums
 
 
 @inlined
-def _is_flat(m: Any, p: Any, node: int) -> bool:
+def _is_flat(m: Arena, p: Plan, node: int) -> bool:
     """Whether one result of the subtree lies below each tuple of a node."""
     if p[node + N_CONNEX_CHILDREN] > 0:
         return False
@@ -65,7 +64,7 @@ def _is_flat(m: Any, p: Any, node: int) -> bool:
 
 
 @inlined
-def _copies(m: Any, p: Any, node: int, row: int) -> int:
+def _copies(m: Arena, p: Plan, node: int, row: int) -> int:
     """The multiplicity of an atom's tuple under bag semantics, else 1."""
     if p[P_MODE] == BAG and p[node + N_ATOM] == 1:
         return int(m[row + p[node + N_VALUE]])
@@ -73,7 +72,7 @@ def _copies(m: Any, p: Any, node: int, row: int) -> int:
 
 
 @inlined
-def _results_below(m: Any, p: Any, sums: Any, node: int, slot: int) -> int:
+def _results_below(m: Arena, p: Plan, sums: Sums, node: int, slot: int) -> int:
     """Results below all tuples of a slot."""
     length: int = m[slot + SLOT_LEN]
     if length == 0 or _is_flat(m, p, node):
@@ -83,7 +82,7 @@ def _results_below(m: Any, p: Any, sums: Any, node: int, slot: int) -> int:
 
 
 @helper
-def _weigh_slot(m: Any, p: Any, sums: Any, node: int, slot: int) -> float:
+def _weigh_slot(m: Arena, p: Plan, sums: Sums, node: int, slot: int) -> float:
     """Write the sums of a slot's block; about how many results lie below it."""
     block = m[slot + SLOT_BLOCK] & REF_MASK
     children = p[node + N_CHILD_LIST]
@@ -106,7 +105,7 @@ def _weigh_slot(m: Any, p: Any, sums: Any, node: int, slot: int) -> float:
 
 
 @kernel
-def weigh(arena: Any, plan: Any, prefix_sums: Any) -> float:
+def weigh(arena: ArenaArray, plan: Plan, prefix_sums: Sums) -> float:
     """Count the results below every tuple of N; arguments, result and cost as of `livejoin.kernels.crown.ranks`."""
     m = words(arena)
     p = words(plan)
@@ -129,7 +128,7 @@ def weigh(arena: Any, plan: Any, prefix_sums: Any) -> float:
 
 
 @kernel
-def total(arena: Any, plan: Any, prefix_sums: Any) -> int:
+def total(arena: ArenaArray, plan: Plan, prefix_sums: Sums) -> int:
     """Size of the result, after `weigh`; O(1)."""
     m = words(arena)
     p = words(plan)
@@ -137,7 +136,7 @@ def total(arena: Any, plan: Any, prefix_sums: Any) -> int:
 
 
 @helper
-def _slot_of_step(m: Any, p: Any, step: int, rows: Any, rank: int) -> int:
+def _slot_of_step(m: Arena, p: Plan, step: int, rows: Line, rank: int) -> int:
     """The slot that a step opens, below the tuple that an earlier step found."""
     if p[step + STEP_SOURCE] < 0:
         return ROOT
@@ -148,7 +147,7 @@ def _slot_of_step(m: Any, p: Any, step: int, rows: Any, rank: int) -> int:
 
 
 @kernel
-def descend(arena: Any, plan: Any, prefix_sums: Any, ranks: Any, rows: Any) -> None:
+def descend(arena: ArenaArray, plan: Plan, prefix_sums: Sums, ranks: Line, rows: Line) -> None:
     """Find the results at some ranks of the full enumeration; as `livejoin.kernels.crown.ranks.descend`."""
     m = words(arena)
     p = words(plan)
@@ -181,7 +180,7 @@ def descend(arena: Any, plan: Any, prefix_sums: Any, ranks: Any, rows: Any) -> N
 
 
 @kernel
-def annotate(arena: Any, plan: Any, rows: Any, cursor_words: Any, annotations: Any) -> None:
+def annotate(arena: ArenaArray, plan: Plan, rows: Line, cursor_words: Cursor, annotations: Line) -> None:
     """Annotations of results, from the tuples of each; ``cursor_words`` is a cursor of an enumeration.
 
     Otherwise as `livejoin.kernels.crown.ranks.annotate`.

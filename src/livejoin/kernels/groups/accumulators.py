@@ -18,17 +18,18 @@ from livejoin.kernels.groups.ordered_index import change
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.numbers.big_integer import add, negate, square, subtract, times
 from livejoin.kernels.numbers.ring import add_wide, high_product
+from livejoin.kernels.parameters import Arena, Matrix, Plan, Texts
 
 
 @inlined
-def _add_product(m: Any, at: int, word: int, weight: int) -> None:
+def _add_product(m: Arena, at: int, word: int, weight: int) -> None:
     """Add the product of two signed words to a two-word integer."""
     high = high_product(word, weight) - ((word >> 63) & weight) - ((weight >> 63) & word)
     add_wide(m, at, word * weight, high)
 
 
 @helper
-def _add_wide(m: Any, at: int, words: int, low: int, high: int, squared: bool, weight: int) -> None:
+def _add_wide(m: Arena, at: int, words: int, low: int, high: int, squared: bool, weight: int) -> None:
     """Add a two-word integer, or its square, ``weight`` times to an integer of some words."""
     m[g.G_LEFT] = low
     m[g.G_LEFT + 1] = high
@@ -49,7 +50,7 @@ def _add_wide(m: Any, at: int, words: int, low: int, high: int, squared: bool, w
 
 
 @helper
-def _add_special(m: Any, at: int, word: int, weight: int) -> None:
+def _add_special(m: Arena, at: int, word: int, weight: int) -> None:
     """Count an infinite double or NaN."""
     if word & ((1 << 52) - 1) != 0:
         m[at + 1] += weight
@@ -60,7 +61,7 @@ def _add_special(m: Any, at: int, word: int, weight: int) -> None:
 
 
 @helper
-def accumulate(m: Any, p: Any, group: int, values: Any, line: int, row: int, weight: int, texts: Any) -> None:
+def accumulate(m: Arena, p: Plan, group: int, values: Matrix, line: int, row: int, weight: int, texts: Texts) -> None:
     """Add a row to a group, or take it away; the arena must have the space that the plan's RESERVE says.
 
     Args:
@@ -107,7 +108,7 @@ def accumulate(m: Any, p: Any, group: int, values: Any, line: int, row: int, wei
 
 
 @helper
-def settle(m: Any, p: Any, group: int) -> None:
+def settle(m: Arena, p: Plan, group: int) -> None:
     """Give back the words of sums that have no arguments left."""
     for a in range(p[g.P_ACCUMULATORS], p[g.P_ACCUMULATORS_END], g.ACCUMULATOR):
         kind = p[a + g.A_KIND]

@@ -13,8 +13,6 @@ sum of squares. Values within 2**64 of each other take a window of four words.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
@@ -22,6 +20,7 @@ from livejoin.kernels.memory.arena import allocate, release
 from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.numbers.big_integer import add, subtract, times
 from livejoin.kernels.numbers.ring import high_product
+from livejoin.kernels.parameters import Arena
 
 UNIT = 1074
 FIRST_SHIFT = 32
@@ -60,7 +59,7 @@ def class_of(link: int) -> int:
 
 
 @helper
-def _widen(m: Any, at: int, begin: int, end: int) -> None:
+def _widen(m: Arena, at: int, begin: int, end: int) -> None:
     """Move a sum to a window that covers some words too; low words are zeros, high ones repeat the sign."""
     link = m[at]
     old, first, words = window_of(link), first_of(link), 1 << class_of(link)
@@ -79,7 +78,7 @@ def _widen(m: Any, at: int, begin: int, end: int) -> None:
 
 
 @helper
-def _accumulate(m: Any, at: int, place: int, term: int, negative: bool) -> None:
+def _accumulate(m: Arena, at: int, place: int, term: int, negative: bool) -> None:
     """Add a magnitude of four words, or take it away, at a word of the fixed-point number."""
     words = 4
     while words > 0 and m[term + words - 1] == 0:
@@ -106,7 +105,7 @@ def _accumulate(m: Any, at: int, place: int, term: int, negative: bool) -> None:
 
 
 @helper
-def add_double(m: Any, at: int, word: int, squared: bool, weight: int, term: int) -> None:
+def add_double(m: Arena, at: int, word: int, squared: bool, weight: int, term: int) -> None:
     """Add a finite double, or its square, ``weight`` times to the sum whose link is at ``at``.
 
     Args:
@@ -141,7 +140,7 @@ def add_double(m: Any, at: int, word: int, squared: bool, weight: int, term: int
 
 
 @helper
-def forget(m: Any, at: int) -> None:
+def forget(m: Arena, at: int) -> None:
     """Give the words of a sum back; it is zero then."""
     if m[at] != 0:
         release(m, window_of(m[at]), class_of(m[at]))

@@ -9,11 +9,10 @@ Nothing here fails: a caller makes sure of space beforehand.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate, release
 from livejoin.kernels.memory.layout import MASK32
+from livejoin.kernels.parameters import Arena
 
 LENGTH_SHIFT = 32
 SIZE_SHIFT = 40
@@ -62,7 +61,7 @@ def make_link(block: int, length: int, size_class: int, level: int) -> int:
 
 
 @helper
-def put(m: Any, at: int, place: int, key: int, value: int) -> None:
+def put(m: Arena, at: int, place: int, key: int, value: int) -> None:
     """Insert an entry into a node, which has space, whose link is at ``at``."""
     link = m[at]
     block, places = block_of(link), places_of(link)
@@ -77,7 +76,7 @@ def put(m: Any, at: int, place: int, key: int, value: int) -> None:
 
 
 @helper
-def move(m: Any, at: int, size_class: int) -> None:
+def move(m: Arena, at: int, size_class: int) -> None:
     """Bring a node into a block of another size.
 
     A block that was halved in place could never be put together again: a window of growing values then leaves two words
@@ -94,7 +93,7 @@ def move(m: Any, at: int, size_class: int) -> None:
 
 
 @helper
-def split(m: Any, at: int, kept: int) -> int:
+def split(m: Arena, at: int, kept: int) -> int:
     """Move the entries from ``kept`` on to a new node with space for one more; its link."""
     link = m[at]
     block, moved, places = block_of(link), length_of(link) - kept, places_of(link)
@@ -110,7 +109,7 @@ def split(m: Any, at: int, kept: int) -> int:
 
 
 @helper
-def cut(m: Any, at: int, place: int) -> None:
+def cut(m: Arena, at: int, place: int) -> None:
     """Remove an entry of a node that has others; a block that is mostly empty is replaced by one half its size."""
     link = m[at]
     block, places, length = block_of(link), places_of(link), length_of(link) - 1

@@ -6,12 +6,11 @@ are its length and where it is.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.ordered_index import write
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate, release
+from livejoin.kernels.parameters import Arena, Output, Plan
 
 
 @inlined
@@ -24,7 +23,7 @@ def class_for(size: int) -> int:
 
 
 @helper
-def write_list(m: Any, p: Any, c: int, group: int, length: int, out: Any, at: int) -> None:
+def write_list(m: Arena, p: Plan, c: int, group: int, length: int, out: Output, at: int) -> None:
     """Write a group's list for the result at ``c`` of the plan."""
     nulls = length - m[group + p[c + g.C_COUNT]]
     for _ in range(nulls):
@@ -34,7 +33,7 @@ def write_list(m: Any, p: Any, c: int, group: int, length: int, out: Any, at: in
 
 
 @helper
-def keep_lists(m: Any, p: Any, group: int, at: int) -> None:
+def keep_lists(m: Arena, p: Plan, group: int, at: int) -> None:
     """Write all lists of a group to blocks; the results at ``at`` then say where."""
     for c in range(p[g.P_RESULTS], p[g.P_RESULTS_END], g.RESULT):
         if p[c + g.C_KIND] == g.GIVE_LIST and m[at] > 0:
@@ -44,7 +43,7 @@ def keep_lists(m: Any, p: Any, group: int, at: int) -> None:
 
 
 @helper
-def release_lists(m: Any, p: Any, at: int) -> None:
+def release_lists(m: Arena, p: Plan, at: int) -> None:
     """Give the blocks back that `keep_lists` took."""
     for c in range(p[g.P_RESULTS], p[g.P_RESULTS_END], g.RESULT):
         if p[c + g.C_KIND] == g.GIVE_LIST and m[at] > 0:
@@ -53,7 +52,7 @@ def release_lists(m: Any, p: Any, at: int) -> None:
 
 
 @helper
-def words_of_lists(m: Any, p: Any, at: int) -> int:
+def words_of_lists(m: Arena, p: Plan, at: int) -> int:
     """Words of all lists of the results at ``at``."""
     total = 0
     for c in range(p[g.P_RESULTS], p[g.P_RESULTS_END], g.RESULT):

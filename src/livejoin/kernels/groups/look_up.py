@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.lists import words_of_lists
 from livejoin.kernels.groups.output import write_results
 from livejoin.kernels.groups.results import render
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.arena import words
+from livejoin.kernels.parameters import ArenaArray, Line, Output, Plan, Words
 
 
 @kernel
-def write_groups(arena: Any, plan: Any, groups: Any, begin: int, output: Any, lists: Any) -> int:
+def write_groups(arena: ArenaArray, plan: Plan, groups: Line, begin: int, output: Output, lists: Words) -> int:
     """Write the rows of groups, one for each place of the output.
 
     Args:

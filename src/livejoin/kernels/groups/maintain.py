@@ -8,8 +8,6 @@ the words that it can need are there.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.accumulators import accumulate, settle
 from livejoin.kernels.groups.lists import class_for, keep_lists, release_lists, words_of_lists
@@ -20,11 +18,12 @@ from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import allocate, release, words
 from livejoin.kernels.memory.directory import create, find, hash_key, remove
 from livejoin.kernels.memory.layout import D_COUNT, D_LOG, D_SLOTS, DONE, H_BUMP, H_END, MASK32, NEED_SPACE, OUTPUT_FULL
+from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Output, Plan, Texts, Words
 from livejoin.kernels.values.dictionary_view import pointers
 
 
 @helper
-def _has_space(m: Any, p: Any, group: int) -> bool:
+def _has_space(m: Arena, p: Plan, group: int) -> bool:
     """Whether the arena has all the words that a row of a group, 0 if it is not there, can need."""
     needed = p[g.P_RESERVE]
     if group == 0:
@@ -38,7 +37,7 @@ def _has_space(m: Any, p: Any, group: int) -> bool:
 
 
 @helper
-def _touch(m: Any, p: Any, group: int, emit: bool) -> None:
+def _touch(m: Arena, p: Plan, group: int, emit: bool) -> None:
     """Remember that the version touches a group, and the results that it had."""
     block = allocate(m, p[g.P_TOUCH_CLASS])
     existed = m[group + g.R_ROWS] > 0 or p[g.P_GLOBAL] == 1
@@ -60,7 +59,7 @@ def _touch(m: Any, p: Any, group: int, emit: bool) -> None:
 
 
 @helper
-def _untouch(m: Any, p: Any, block: int, emit: bool) -> None:
+def _untouch(m: Arena, p: Plan, block: int, emit: bool) -> None:
     """Forget that a group was touched, and the group if it has no rows left."""
     group = m[block + g.T_GROUP]
     if emit and p[g.P_LISTS] > 0 and m[block + g.T_EXISTED] == 1:
@@ -73,7 +72,7 @@ def _untouch(m: Any, p: Any, block: int, emit: bool) -> None:
 
 
 @helper
-def _end_version(m: Any, p: Any, version: int, emit: bool, output: Any, lists: Any, list_capacity: int) -> bool:
+def _end_version(m: Arena, p: Plan, version: int, emit: bool, output: Output, lists: Words, list_capacity: int) -> bool:
     """Emit all touched groups; False if the output has no space for the next one."""
     block = m[g.G_TOUCHED]
     while block != 0:
@@ -88,15 +87,15 @@ def _end_version(m: Any, p: Any, version: int, emit: bool, output: Any, lists: A
 
 @kernel
 def maintain(
-    arena: Any,
-    plan: Any,
-    values: Any,
-    weights: Any,
-    versions: Any,
-    texts: Any,
+    arena: ArenaArray,
+    plan: Plan,
+    values: Matrix,
+    weights: Line,
+    versions: Line,
+    texts: Texts,
     emit: bool,
-    output: Any,
-    lists: Any,
+    output: Output,
+    lists: Words,
 ) -> int:
     """Apply changes of rows to a store of groups.
 
@@ -158,7 +157,7 @@ def maintain(
 
 
 @kernel
-def scan(arena: Any, plan: Any, slot: int, output: Any, lists: Any) -> int:
+def scan(arena: ArenaArray, plan: Plan, slot: int, output: Output, lists: Words) -> int:
     """Write the rows of groups.
 
     Args:
@@ -192,7 +191,7 @@ def scan(arena: Any, plan: Any, slot: int, output: Any, lists: Any) -> int:
 
 
 @kernel
-def index_words(arena: Any, plan: Any, slot: int, offset: int, out: Any) -> int:
+def index_words(arena: ArenaArray, plan: Plan, slot: int, offset: int, out: Output) -> int:
     """Write the words that the indexes at an offset of all groups hold.
 
     Args:

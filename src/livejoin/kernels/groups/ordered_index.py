@@ -9,8 +9,6 @@ JCSS 47, 1993). A group with few values is one small sorted block.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.groups.index_nodes import (
     LARGEST,
     MOST,
@@ -28,6 +26,7 @@ from livejoin.kernels.groups.index_nodes import (
 )
 from livejoin.kernels.jit import helper
 from livejoin.kernels.memory.arena import allocate, release
+from livejoin.kernels.parameters import Arena, Output, Texts
 from livejoin.kernels.values.value_order import NUMBER, precedes
 
 MAX_LEVELS = 12  # a level more takes the split of a full node below: 16**12 insertions
@@ -35,7 +34,7 @@ WORST_CASE = (MAX_LEVELS + 2) << LARGEST  # words that one insertion can take
 
 
 @helper
-def _place(m: Any, link: int, key: int, order: int, texts: Any) -> int:
+def _place(m: Arena, link: int, key: int, order: int, texts: Texts) -> int:
     """The first entry of a leaf whose key does not precede a key; of an inner node the child for the key."""
     block, end = block_of(link), length_of(link)
     begin = 1 if level_of(link) > 0 else 0
@@ -58,7 +57,7 @@ def _place(m: Any, link: int, key: int, order: int, texts: Any) -> int:
 
 
 @helper
-def _insert(m: Any, at: int, place: int, key: int, value: int, depth: int, path: int, spare: int) -> None:
+def _insert(m: Arena, at: int, place: int, key: int, value: int, depth: int, path: int, spare: int) -> None:
     """Insert an entry at a place of a node; full nodes on the way up are split, the root last."""
     while True:
         link = m[at]
@@ -91,7 +90,7 @@ def _insert(m: Any, at: int, place: int, key: int, value: int, depth: int, path:
 
 
 @helper
-def _remove(m: Any, root: int, at: int, place: int, depth: int, path: int) -> None:
+def _remove(m: Arena, root: int, at: int, place: int, depth: int, path: int) -> None:
     """Remove an entry of a leaf, and the nodes that are empty without it."""
     while length_of(m[at]) == 1:
         release(m, block_of(m[at]), class_of(m[at]))
@@ -109,7 +108,7 @@ def _remove(m: Any, root: int, at: int, place: int, depth: int, path: int) -> No
 
 
 @helper
-def change(m: Any, root: int, key: int, weight: int, order: int, texts: Any, path: int) -> int:
+def change(m: Arena, root: int, key: int, weight: int, order: int, texts: Texts, path: int) -> int:
     """Change the multiplicity of a value; the arena must have `WORST_CASE` words of space.
 
     Args:
@@ -155,7 +154,7 @@ def change(m: Any, root: int, key: int, weight: int, order: int, texts: Any, pat
 
 
 @helper
-def least(m: Any, link: int) -> int:
+def least(m: Arena, link: int) -> int:
     """The least value of a tree that is not empty."""
     while level_of(link) > 0:
         link = m[block_of(link) + places_of(link)]
@@ -164,7 +163,7 @@ def least(m: Any, link: int) -> int:
 
 
 @helper
-def greatest(m: Any, link: int) -> int:
+def greatest(m: Arena, link: int) -> int:
     """The greatest value of a tree that is not empty."""
     while level_of(link) > 0:
         link = m[block_of(link) + places_of(link) + length_of(link) - 1]
@@ -173,7 +172,7 @@ def greatest(m: Any, link: int) -> int:
 
 
 @helper
-def write(m: Any, root: int, distinct: bool, bounds: bool, path: int, out: Any, at: int) -> int:
+def write(m: Arena, root: int, distinct: bool, bounds: bool, path: int, out: Output, at: int) -> int:
     """Write the values of a tree in order.
 
     Args:
@@ -218,7 +217,7 @@ def write(m: Any, root: int, distinct: bool, bounds: bool, path: int, out: Any, 
 
 
 @helper
-def words_of(m: Any, root: int, path: int) -> int:
+def words_of(m: Arena, root: int, path: int) -> int:
     """How many words `write` would write with ``distinct`` and ``bounds``."""
     if root == 0:
         return 0

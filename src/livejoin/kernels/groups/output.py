@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.lists import words_of_lists, write_list
 from livejoin.kernels.groups.results import render
 from livejoin.kernels.jit import helper
+from livejoin.kernels.parameters import Arena, Output, Plan, Words
 
 
 @helper
-def write_results(m: Any, p: Any, group: int, at: int, output: Any, kept: bool, lists: Any) -> None:
+def write_results(m: Arena, p: Plan, group: int, at: int, output: Output, kept: bool, lists: Words) -> None:
     """Write a row: the group's words and its results; lists from where they are kept, or else from the group."""
     row = m[g.G_OUT]
     key = group + p[g.P_KEY]
@@ -38,7 +37,7 @@ def write_results(m: Any, p: Any, group: int, at: int, output: Any, kept: bool, 
 
 
 @helper
-def _is_same(m: Any, p: Any, old: int, new: int, lists: Any, first: int, second: int) -> bool:
+def _is_same(m: Arena, p: Plan, old: int, new: int, lists: Words, first: int, second: int) -> bool:
     """Whether two rows of results are equal, whose lists were written from two places on."""
     for c in range(p[g.P_RESULTS], p[g.P_RESULTS_END], g.RESULT):
         if m[old] != m[new]:
@@ -57,7 +56,7 @@ def _is_same(m: Any, p: Any, old: int, new: int, lists: Any, first: int, second:
 
 
 @helper
-def emit_group(m: Any, p: Any, block: int, version: int, output: Any, lists: Any, list_capacity: int) -> bool:
+def emit_group(m: Arena, p: Plan, block: int, version: int, output: Output, lists: Words, list_capacity: int) -> bool:
     """Write what a touched group had and has; False if the output has no space."""
     group = m[block + g.T_GROUP]
     existed = m[block + g.T_EXISTED] == 1

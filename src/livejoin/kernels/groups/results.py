@@ -6,8 +6,6 @@ are words such that equal results have equal words (layout: `livejoin.kernels.gr
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from livejoin.kernels.groups import layout as g
@@ -26,6 +24,7 @@ from livejoin.kernels.numbers.big_integer import (
     times,
     to_double,
 )
+from livejoin.kernels.parameters import Arena, Plan
 
 CANONICAL_NAN = 0x7FF8000000000000
 _INFINITY = 0x7FF << 52
@@ -37,7 +36,7 @@ _SPARE = 8  # words: 3 for two counts, 5 for twice 38 digits
 
 
 @helper
-def _give_wide(m: Any, to: int, at: int, words: int) -> None:
+def _give_wide(m: Arena, to: int, at: int, words: int) -> None:
     """An integer as a result of two words."""
     high = m[at + 1]
     fits = -_LARGEST_HIGH - 1 <= high <= _LARGEST_HIGH
@@ -49,7 +48,7 @@ def _give_wide(m: Any, to: int, at: int, words: int) -> None:
 
 
 @helper
-def _give_average(m: Any, to: int, at: int, words: int, count: int, digits: int) -> None:
+def _give_average(m: Arena, to: int, at: int, words: int, count: int, digits: int) -> None:
     """``sum * 10**digits / count`` as a result of two words."""
     work = g.G_NUMERATOR
     negative = magnitude(m, at, words, work)
@@ -67,7 +66,7 @@ def _give_average(m: Any, to: int, at: int, words: int, count: int, digits: int)
 
 
 @helper
-def _is_plain(m: Any, p: Any, c: int, at: int, count: int) -> bool:
+def _is_plain(m: Arena, p: Plan, c: int, at: int, count: int) -> bool:
     """Whether an average is that of a sum and a count that are doubles without rounding."""
     if p[c + g.C_KIND] != g.GIVE_QUOTIENT or p[c + g.C_FIRST_WORDS] != 2 or p[c + g.C_DETAIL] != 0:
         return False
@@ -76,7 +75,7 @@ def _is_plain(m: Any, p: Any, c: int, at: int, count: int) -> bool:
 
 
 @inlined
-def _special(m: Any, at: int) -> int:
+def _special(m: Arena, at: int) -> int:
     """The sum of doubles among which some are not finite; 0 if all are."""
     if m[at + 1] > 0 or (m[at + 2] > 0 and m[at + 3] > 0):
         return CANONICAL_NAN
@@ -88,7 +87,7 @@ def _special(m: Any, at: int) -> int:
 
 
 @helper
-def _deviations(m: Any, sums: int, words: int, first: int, squares: int, more: int, second: int, count: int) -> int:
+def _deviations(m: Arena, sums: int, words: int, first: int, squares: int, more: int, second: int, count: int) -> int:
     """Write ``n * sum(x*x) - sum(x)**2`` as a magnitude.
 
     Args:
@@ -123,7 +122,7 @@ def _deviations(m: Any, sums: int, words: int, first: int, squares: int, more: i
 
 
 @helper
-def _double(m: Any, p: Any, c: int, group: int, count: int) -> int:
+def _double(m: Arena, p: Plan, c: int, group: int, count: int) -> int:
     """The sum, average or variance as the nearest double."""
     kind, digits, unit = p[c + g.C_KIND], p[c + g.C_DETAIL], p[c + g.C_UNIT]
     at = group + p[c + g.C_FIRST]
@@ -169,7 +168,7 @@ def _double(m: Any, p: Any, c: int, group: int, count: int) -> int:
 
 
 @helper
-def render(m: Any, p: Any, group: int, to: int) -> None:
+def render(m: Arena, p: Plan, group: int, to: int) -> None:
     """Write the words of a group's results, of lists their lengths only.
 
     Args:

@@ -22,6 +22,7 @@ from numba.extending import intrinsic, models, overload, register_model
 
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.layout import H_BUMP, H_CLASSES, H_END, H_FREE
+from livejoin.kernels.parameters import Arena
 
 
 class ArenaType(types.Type):
@@ -101,7 +102,7 @@ else:
 
 
 @inlined
-def allocate_raw(m: Any, size: int) -> int:
+def allocate_raw(m: Arena, size: int) -> int:
     """Take ``size`` words from the bump pointer; 0 if there is no space."""
     at: int = m[H_BUMP]
     if at + size > m[H_END]:
@@ -111,7 +112,7 @@ def allocate_raw(m: Any, size: int) -> int:
 
 
 @inlined
-def release(m: Any, at: int, size_class: int) -> None:
+def release(m: Arena, at: int, size_class: int) -> None:
     """Give a block back to its free list."""
     m[at] = m[H_FREE + size_class]
     m[H_FREE + size_class] = at
@@ -119,7 +120,7 @@ def release(m: Any, at: int, size_class: int) -> None:
 
 
 @inlined
-def _take(m: Any, size_class: int) -> int:
+def _take(m: Arena, size_class: int) -> int:
     """Take a block off a free list that has one."""
     at: int = m[H_FREE + size_class]
     m[H_FREE + size_class] = m[at]
@@ -129,7 +130,7 @@ def _take(m: Any, size_class: int) -> int:
 
 
 @helper
-def allocate(m: Any, size_class: int) -> int:
+def allocate(m: Arena, size_class: int) -> int:
     """Take a block of ``1 << size_class`` words, not cleared; 0 if there is no space.
 
     A larger free block is split before new words are taken, or the blocks that growing keys leave behind would be a

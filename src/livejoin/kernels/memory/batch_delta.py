@@ -8,11 +8,9 @@ each batch. The plan says in ``P_LISTS`` how many lists there are and in ``P_REC
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper
-from livejoin.kernels.memory.layout import P_WIDTHS, P_WORDS, PLAN_HEADER
-from livejoin.kernels.numbers import ring
+from livejoin.kernels.memory.layout import PLAN_HEADER
+from livejoin.kernels.parameters import Arena, Delta, Events, Plan
 
 # Plan header, behind that of the join-tree kernel
 P_LISTS = PLAN_HEADER
@@ -42,7 +40,7 @@ MOST_EVENTS = 1 << 16  # of a batch, which bounds the space for its delta
 
 
 @helper
-def clear(d: Any, p: Any) -> None:
+def clear(d: Delta, p: Plan) -> None:
     """An empty delta."""
     end = D_LISTS + p[P_LISTS]
     for i in range(end):
@@ -52,7 +50,7 @@ def clear(d: Any, p: Any) -> None:
 
 
 @helper
-def forget(m: Any, d: Any, p: Any) -> None:
+def forget(m: Arena, d: Delta, p: Plan) -> None:
     """Take back every PENDING word."""
     at = D_LISTS + p[P_LISTS]
     while at < d[D_BUMP]:
@@ -61,7 +59,7 @@ def forget(m: Any, d: Any, p: Any) -> None:
 
 
 @helper
-def record(m: Any, d: Any, size: int, p: Any, holder: int, of: int, head: int) -> int:
+def record(m: Arena, d: Delta, size: int, p: Plan, holder: int, of: int, head: int) -> int:
     """The record that ``holder`` refers to; a new one with a change of zero if there is none.
 
     Args:
@@ -94,38 +92,7 @@ def record(m: Any, d: Any, size: int, p: Any, holder: int, of: int, head: int) -
 
 
 @helper
-def subtract(d: Any, p: Any, at: int, source: Any, origin: int) -> None:
-    """Subtract a vector from another one, component by component."""
-    component = 0
-    i = 0
-    while i < p[P_WORDS]:
-        if p[p[P_WIDTHS] + component] == 1:
-            d[at + i] -= source[origin + i]
-            i += 1
-        else:
-            low = -source[origin + i]
-            high = ~source[origin + i + 1]
-            if low == 0:
-                high += 1
-            ring.add_wide(d, at + i, low, high)
-            i += 2
-        component += 1
-
-
-@helper
-def multiply_factors(m: Any, p: Any, factors: int, count: int, row: int, d: Any, at: int) -> None:
-    """Multiply a vector by the factors of an atom's row, which the plan lists at ``factors`` as in `layout`."""
-    for i in range(count):
-        value = m[row + p[factors + 3 * i + 2]]
-        target = at + p[factors + 3 * i]
-        if p[factors + 3 * i + 1] == 1:
-            d[target] *= value
-        else:
-            ring.multiply_wide(d, target, value, value >> 63)
-
-
-@helper
-def batch_end(e: Any, total: int, begin: int, versions: int, weights: int, one_sign: bool) -> int:
+def batch_end(e: Events, total: int, begin: int, versions: int, weights: int, one_sign: bool) -> int:
     """The first event after ``begin`` that is not in its batch.
 
     Args:

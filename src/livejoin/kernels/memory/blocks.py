@@ -6,15 +6,14 @@ space: only the registration of a row does.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import inlined
 from livejoin.kernels.memory.arena import allocate, release
 from livejoin.kernels.memory.layout import CLASS_SHIFT, REF_MASK
+from livejoin.kernels.parameters import Arena
 
 
 @inlined
-def reserve(m: Any, holder: int, used: int, needed: int) -> bool:
+def reserve(m: Arena, holder: int, used: int, needed: int) -> bool:
     """Make the block that word ``holder`` refers to hold ``needed`` rows, keeping ``used``; False if no space."""
     word = m[holder]
     old = word & REF_MASK
@@ -34,7 +33,7 @@ def reserve(m: Any, holder: int, used: int, needed: int) -> bool:
 
 
 @inlined
-def shrink(m: Any, holder: int, used: int, needed: int) -> None:
+def shrink(m: Arena, holder: int, used: int, needed: int) -> None:
     """Halve a block of which at most a quarter is needed; without space for the smaller one it stays."""
     word = m[holder]
     old = word & REF_MASK
@@ -51,7 +50,7 @@ def shrink(m: Any, holder: int, used: int, needed: int) -> None:
 
 
 @inlined
-def drop(m: Any, holder: int) -> None:
+def drop(m: Arena, holder: int) -> None:
     """Give a block back."""
     word = m[holder]
     if word != 0:

@@ -17,6 +17,7 @@ import numpy as np
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate, allocate_raw, release
 from livejoin.kernels.memory.layout import D_COUNT, D_FREE, D_LOG, D_SLOTS, MASK32
+from livejoin.kernels.parameters import Arena, Plan
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(32)
@@ -46,7 +47,7 @@ def finish(h: Any) -> int:
 
 
 @inlined
-def hash_key(m: Any, p: Any, row: int, width: int, offsets: int) -> int:
+def hash_key(m: Arena, p: Plan, row: int, width: int, offsets: int) -> int:
     """Hash of the ``width`` words of a row whose offsets the plan lists at ``offsets``."""
     h = seed()
     for i in range(width):
@@ -55,7 +56,7 @@ def hash_key(m: Any, p: Any, row: int, width: int, offsets: int) -> int:
 
 
 @inlined
-def same_key(m: Any, p: Any, key: int, row: int, width: int, offsets: int) -> bool:
+def same_key(m: Arena, p: Plan, key: int, row: int, width: int, offsets: int) -> bool:
     """Whether the words at ``key`` equal the row's words at the listed offsets."""
     for i in range(width):
         if m[key + i] != m[row + p[offsets + i]]:
@@ -64,7 +65,7 @@ def same_key(m: Any, p: Any, key: int, row: int, width: int, offsets: int) -> bo
 
 
 @helper
-def find(m: Any, p: Any, directory: int, entry_key: int, row: int, width: int, offsets: int, h: int) -> int:
+def find(m: Arena, p: Plan, directory: int, entry_key: int, row: int, width: int, offsets: int, h: int) -> int:
     """The entry of a row's key, 0 if there is none."""
     log = m[directory + D_LOG]
     slots = m[directory + D_SLOTS]
@@ -82,7 +83,7 @@ def find(m: Any, p: Any, directory: int, entry_key: int, row: int, width: int, o
 
 
 @inlined
-def place(m: Any, slots: int, log: int, word: int) -> None:
+def place(m: Arena, slots: int, log: int, word: int) -> None:
     """Put a slot word into the first free place from its home on."""
     mask = (1 << log) - 1
     i = ((word >> 32) & MASK32) >> (32 - log)
@@ -92,7 +93,7 @@ def place(m: Any, slots: int, log: int, word: int) -> None:
 
 
 @helper
-def resize(m: Any, directory: int, log: int) -> bool:
+def resize(m: Arena, directory: int, log: int) -> bool:
     """Move a directory into ``1 << log`` hash slots; False if there is no space. Cost: linear."""
     before = m[directory + D_LOG]
     old = m[directory + D_SLOTS]
@@ -112,7 +113,7 @@ def resize(m: Any, directory: int, log: int) -> bool:
 
 
 @inlined
-def shrink_slots(m: Any, directory: int) -> None:
+def shrink_slots(m: Arena, directory: int) -> None:
     """Halve the hash slots of a directory that fills less than an eighth; amortised O(1) a removal."""
     log = m[directory + D_LOG]
     if log > LEAST_LOG and m[directory + D_COUNT] << 3 < 1 << log:
@@ -121,7 +122,7 @@ def shrink_slots(m: Any, directory: int) -> None:
 
 @helper
 def create(
-    m: Any, p: Any, directory: int, size: int, entry_key: int, row: int, width: int, offsets: int, h: int
+    m: Arena, p: Plan, directory: int, size: int, entry_key: int, row: int, width: int, offsets: int, h: int
 ) -> int:
     """Insert an entry for a row's key, which must not be there; words before the key are 0. Returns 0 if no space."""
     log = m[directory + D_LOG]
@@ -146,7 +147,7 @@ def create(
 
 
 @helper
-def take_out(m: Any, directory: int, entry: int, entry_key: int, width: int) -> None:
+def take_out(m: Arena, directory: int, entry: int, entry_key: int, width: int) -> None:
     """Remove an entry and give its words back; the entries behind it in the cluster shift back.
 
     The slots stay as many as they are, for a caller that has reckoned what space they leave.
@@ -178,7 +179,7 @@ def take_out(m: Any, directory: int, entry: int, entry_key: int, width: int) -> 
 
 
 @helper
-def remove(m: Any, directory: int, entry: int, entry_key: int, width: int) -> None:
+def remove(m: Arena, directory: int, entry: int, entry_key: int, width: int) -> None:
     """Remove an entry and give its words back; halve the slots that have become too many."""
     take_out(m, directory, entry, entry_key, width)
     shrink_slots(m, directory)

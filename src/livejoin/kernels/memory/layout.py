@@ -235,3 +235,5 @@ THEN_WITHDRAW = 2
 DONE = 0
 NEED_SPACE = 1
 OUTPUT_FULL = 2
+TOO_LARGE = 3  # a multiplicity does not fit: it is above the greatest one of a derived row
+MAX_MULTIPLICITY = 1 << 46

@@ -7,13 +7,12 @@ their own, and no page of the array is touched where the arena has no block.
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.parameters import Sums
 
 
 @inlined
-def sum_before(sums: Any, block: int, index: int) -> int:
+def sum_before(sums: Sums, block: int, index: int) -> int:
     """Results below the rows of a block before one of them."""
     if index == 0:
         return 0
@@ -22,7 +21,7 @@ def sum_before(sums: Any, block: int, index: int) -> int:
 
 
 @helper
-def row_of_rank(sums: Any, block: int, length: int, rank: int) -> int:
+def row_of_rank(sums: Sums, block: int, length: int, rank: int) -> int:
     """The position in a block of the row below which the result at a rank lies; O(log length)."""
     low = 0
     high = length - 1

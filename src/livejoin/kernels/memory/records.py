@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import allocate, allocate_raw, release, words
 from livejoin.kernels.memory.layout import (
@@ -21,10 +19,11 @@ from livejoin.kernels.memory.layout import (
     T_CLASS,
     T_COUNT,
 )
+from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Plan
 
 
 @helper
-def record_of(m: Any, p: Any, table: int, row: int) -> int:
+def record_of(m: Arena, p: Plan, table: int, row: int) -> int:
     """Reference of the record of a base row."""
     descriptor = p[P_FIRST_TABLE] + table * PLAN_TABLE
     chunks = m[p[descriptor + PT_HEADER] + T_CHUNKS]
@@ -33,7 +32,7 @@ def record_of(m: Any, p: Any, table: int, row: int) -> int:
 
 
 @kernel
-def load(arena: Any, plan: Any, table: int, rows: Any, sources: Any, values: Any, stride: int) -> int:
+def load(arena: ArenaArray, plan: Plan, table: int, rows: Line, sources: Line, values: Matrix, stride: int) -> int:
     """Bring the values of base rows into their records, allocating chunks of records as needed.
 
     Args:
@@ -84,7 +83,7 @@ def load(arena: Any, plan: Any, table: int, rows: Any, sources: Any, values: Any
 
 
 @kernel
-def load_factors(arena: Any, plan: Any, table: int, rows: Any, factors: Any) -> None:
+def load_factors(arena: ArenaArray, plan: Plan, table: int, rows: Line, factors: Matrix) -> None:
     """Write the factors of base rows, int64 of shape (factors, rows), behind the values of their records.
 
     The records exist: `load` was called for the same rows.

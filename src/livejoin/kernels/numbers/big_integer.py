@@ -12,6 +12,7 @@ import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.numbers.ring import high_product
+from livejoin.kernels.parameters import Arena
 
 DIGITS = 9  # decimal digits that one division takes off
 
@@ -32,14 +33,14 @@ def below(a: int, b: int) -> bool:
 
 
 @helper
-def clear(m: Any, at: int, length: int) -> None:
+def clear(m: Arena, at: int, length: int) -> None:
     """Set to zero."""
     for i in range(length):
         m[at + i] = 0
 
 
 @helper
-def negate(m: Any, at: int, length: int) -> None:
+def negate(m: Arena, at: int, length: int) -> None:
     """Change the sign of an integer."""
     carry = 1
     for i in range(length):
@@ -49,7 +50,7 @@ def negate(m: Any, at: int, length: int) -> None:
 
 
 @helper
-def add(m: Any, at: int, length: int, term: int, words: int) -> None:
+def add(m: Arena, at: int, length: int, term: int, words: int) -> None:
     """Add a magnitude to an integer, modulo its length."""
     carry = 0
     for i in range(length):
@@ -64,7 +65,7 @@ def add(m: Any, at: int, length: int, term: int, words: int) -> None:
 
 
 @helper
-def subtract(m: Any, at: int, length: int, term: int, words: int) -> None:
+def subtract(m: Arena, at: int, length: int, term: int, words: int) -> None:
     """Subtract a magnitude from an integer, modulo its length."""
     borrow = 0
     for i in range(length):
@@ -79,7 +80,7 @@ def subtract(m: Any, at: int, length: int, term: int, words: int) -> None:
 
 
 @helper
-def times(m: Any, at: int, length: int, factor: int) -> None:
+def times(m: Arena, at: int, length: int, factor: int) -> None:
     """Multiply a magnitude by an unsigned word; it becomes one word longer."""
     carry = 0
     for i in range(length):
@@ -92,7 +93,7 @@ def times(m: Any, at: int, length: int, factor: int) -> None:
 
 
 @helper
-def square(m: Any, at: int, length: int, to: int) -> None:
+def square(m: Arena, at: int, length: int, to: int) -> None:
     """Write the square of a magnitude, twice as long, elsewhere."""
     clear(m, to, 2 * length)
     for i in range(length):
@@ -112,7 +113,7 @@ def square(m: Any, at: int, length: int, to: int) -> None:
 
 
 @helper
-def divide(m: Any, at: int, length: int, divisor: int) -> bool:
+def divide(m: Arena, at: int, length: int, divisor: int) -> bool:
     """Divide a magnitude by a positive word, rounding down; whether there was a remainder.
 
     Cost: two divisions a word, or 64 steps a word for divisors of more than 32 bits.
@@ -142,7 +143,7 @@ def divide(m: Any, at: int, length: int, divisor: int) -> bool:
 
 
 @helper
-def divide_by_power(m: Any, at: int, length: int, digits: int) -> bool:
+def divide_by_power(m: Arena, at: int, length: int, digits: int) -> bool:
     """Divide a magnitude by a power of ten, rounding down; whether there was a remainder."""
     inexact = False
     while digits > 0:
@@ -157,7 +158,7 @@ def divide_by_power(m: Any, at: int, length: int, digits: int) -> bool:
 
 
 @helper
-def magnitude(m: Any, at: int, length: int, to: int) -> bool:
+def magnitude(m: Arena, at: int, length: int, to: int) -> bool:
     """Write the magnitude of an integer elsewhere; whether it is negative."""
     for i in range(length):
         m[to + i] = m[at + i]
@@ -168,7 +169,7 @@ def magnitude(m: Any, at: int, length: int, to: int) -> bool:
 
 
 @inlined
-def _bits_from(m: Any, at: int, length: int, position: int) -> Any:
+def _bits_from(m: Arena, at: int, length: int, position: int) -> Any:
     """The 64 bits of a magnitude from a position on."""
     i, shift = position >> 6, np.uint64(position & 63)
     bits = np.uint64(m[at + i]) >> shift
@@ -178,7 +179,7 @@ def _bits_from(m: Any, at: int, length: int, position: int) -> Any:
 
 
 @helper
-def to_double(m: Any, at: int, length: int, exponent: int, inexact: bool, negative: bool) -> int:
+def to_double(m: Arena, at: int, length: int, exponent: int, inexact: bool, negative: bool) -> int:
     """The bits of the double nearest to ``magnitude * 2**exponent``, ties to even; zero has no sign.
 
     Args:

@@ -7,12 +7,11 @@ modulo 2**64 or 2**128. Vectors lie anywhere in an arena or a cursor and are nam
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.layout import P_COMPONENTS, P_WIDTHS, P_WORDS
+from livejoin.kernels.parameters import Arena, Plan, Words
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -29,7 +28,7 @@ def high_product(a: int, b: int) -> int:
 
 
 @inlined
-def multiply_wide(m: Any, at: int, low: int, high: int) -> None:
+def multiply_wide(m: Arena, at: int, low: int, high: int) -> None:
     """Multiply the two-word component at ``at`` by a two-word number."""
     a = m[at]
     m[at + 1] = high_product(a, low) + a * high + m[at + 1] * low
@@ -37,7 +36,7 @@ def multiply_wide(m: Any, at: int, low: int, high: int) -> None:
 
 
 @inlined
-def add_wide(m: Any, at: int, low: int, high: int) -> None:
+def add_wide(m: Arena, at: int, low: int, high: int) -> None:
     """Add a two-word number to the component at ``at``."""
     total = m[at] + low
     carry = 1 if np.uint64(total) < np.uint64(low) else 0
@@ -46,14 +45,14 @@ def add_wide(m: Any, at: int, low: int, high: int) -> None:
 
 
 @inlined
-def copy(m: Any, at: int, source: Any, origin: int, words: int) -> None:
+def copy(m: Arena, at: int, source: Words, origin: int, words: int) -> None:
     """Copy a vector."""
     for i in range(words):
         m[at + i] = source[origin + i]
 
 
 @helper
-def set_one(m: Any, p: Any, at: int) -> None:
+def set_one(m: Arena, p: Plan, at: int) -> None:
     """Set a vector to one in every component."""
     for i in range(p[P_COMPONENTS]):
         m[at] = 1
@@ -63,7 +62,7 @@ def set_one(m: Any, p: Any, at: int) -> None:
 
 
 @helper
-def add(m: Any, p: Any, at: int, source: Any, origin: int) -> None:
+def add(m: Arena, p: Plan, at: int, source: Words, origin: int) -> None:
     """Add a vector to another one."""
     if p[P_WORDS] == 1:
         m[at] += source[origin]
@@ -79,7 +78,7 @@ def add(m: Any, p: Any, at: int, source: Any, origin: int) -> None:
 
 
 @helper
-def multiply(m: Any, p: Any, at: int, source: Any, origin: int) -> None:
+def multiply(m: Arena, p: Plan, at: int, source: Words, origin: int) -> None:
     """Multiply a vector by another one, component by component."""
     if p[P_WORDS] == 1:
         m[at] *= source[origin]
@@ -95,7 +94,7 @@ def multiply(m: Any, p: Any, at: int, source: Any, origin: int) -> None:
 
 
 @helper
-def scale(m: Any, p: Any, at: int, times: int) -> None:
+def scale(m: Arena, p: Plan, at: int, times: int) -> None:
     """Multiply every component by one word."""
     if times == 1:
         return
@@ -109,9 +108,40 @@ def scale(m: Any, p: Any, at: int, times: int) -> None:
 
 
 @inlined
-def is_zero(m: Any, p: Any, at: int) -> bool:
+def is_zero(m: Arena, p: Plan, at: int) -> bool:
     """Whether all components are zero."""
     for i in range(p[P_WORDS]):
         if m[at + i] != 0:
             return False
     return True
+
+
+@helper
+def subtract(d: Words, p: Plan, at: int, source: Words, origin: int) -> None:
+    """Subtract a vector from another one, component by component."""
+    component = 0
+    i = 0
+    while i < p[P_WORDS]:
+        if p[p[P_WIDTHS] + component] == 1:
+            d[at + i] -= source[origin + i]
+            i += 1
+        else:
+            low = -source[origin + i]
+            high = ~source[origin + i + 1]
+            if low == 0:
+                high += 1
+            add_wide(d, at + i, low, high)
+            i += 2
+        component += 1
+
+
+@helper
+def multiply_factors(m: Arena, p: Plan, factors: int, count: int, row: int, d: Words, at: int) -> None:
+    """Multiply a vector by the factors of an atom's row, which the plan lists at ``factors`` as in `layout`."""
+    for i in range(count):
+        value = m[row + p[factors + 3 * i + 2]]
+        target = at + p[factors + 3 * i]
+        if p[factors + 3 * i + 1] == 1:
+            d[target] *= value
+        else:
+            multiply_wide(d, target, value, value >> 63)

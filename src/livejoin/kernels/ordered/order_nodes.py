@@ -10,11 +10,10 @@ which decides most comparisons without a look at the entry. The nodes of a level
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate_raw
 from livejoin.kernels.memory.layout import H_BUMP, H_END, H_STACK
+from livejoin.kernels.parameters import Arena, Plan
 from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, O_WIDTH
 
 # Arena header behind the fixed one
@@ -43,14 +42,14 @@ SUM = FIRST + 3 * INNER
 
 
 @inlined
-def has_space(m: Any, p: Any) -> bool:
+def has_space(m: Arena, p: Plan) -> bool:
     """Whether one insertion finds all words it can need."""
     worst: bool = m[H_BUMP] + E_WORDS + p[O_WIDTH] + (m[T_HEIGHT] + 2) * NODE <= m[H_END]
     return worst
 
 
 @helper
-def new_entry(m: Any, p: Any) -> int:
+def new_entry(m: Arena, p: Plan) -> int:
     """Words for an entry, not cleared."""
     entry: int = m[T_FREE_ENTRY]
     if entry == 0:
@@ -60,14 +59,14 @@ def new_entry(m: Any, p: Any) -> int:
 
 
 @inlined
-def free_entry(m: Any, entry: int) -> None:
+def free_entry(m: Arena, entry: int) -> None:
     """Give an entry's words back."""
     m[entry] = m[T_FREE_ENTRY]
     m[T_FREE_ENTRY] = entry
 
 
 @helper
-def new_node(m: Any) -> int:
+def new_node(m: Arena) -> int:
     """An empty node."""
     node: int = m[T_FREE_NODE]
     if node == 0:
@@ -80,14 +79,14 @@ def new_node(m: Any) -> int:
 
 
 @inlined
-def free_node(m: Any, node: int) -> None:
+def free_node(m: Arena, node: int) -> None:
     """Give a node's words back."""
     m[node + NEXT] = m[T_FREE_NODE]
     m[T_FREE_NODE] = node
 
 
 @helper
-def open_gap(m: Any, node: int, at: int, places: int, arrays: int) -> None:
+def open_gap(m: Arena, node: int, at: int, places: int, arrays: int) -> None:
     """Make a gap in a node that has room."""
     count = m[node + COUNT]
     for line in range(arrays):
@@ -98,7 +97,7 @@ def open_gap(m: Any, node: int, at: int, places: int, arrays: int) -> None:
 
 
 @helper
-def close_gap(m: Any, node: int, at: int, places: int, arrays: int) -> None:
+def close_gap(m: Arena, node: int, at: int, places: int, arrays: int) -> None:
     """Close the gap that an item leaves."""
     count = m[node + COUNT] - 1
     for line in range(arrays):
@@ -109,7 +108,7 @@ def close_gap(m: Any, node: int, at: int, places: int, arrays: int) -> None:
 
 
 @helper
-def give_right(m: Any, left: int, right: int, items: int, places: int, arrays: int) -> None:
+def give_right(m: Arena, left: int, right: int, items: int, places: int, arrays: int) -> None:
     """Move the last items of a node to the front of its right neighbour."""
     kept = m[left + COUNT] - items
     there = m[right + COUNT]
@@ -125,7 +124,7 @@ def give_right(m: Any, left: int, right: int, items: int, places: int, arrays: i
 
 
 @helper
-def give_left(m: Any, left: int, right: int, items: int, places: int, arrays: int) -> None:
+def give_left(m: Arena, left: int, right: int, items: int, places: int, arrays: int) -> None:
     """Move the first items of a node to the end of its left neighbour."""
     kept = m[right + COUNT] - items
     there = m[left + COUNT]
@@ -141,7 +140,7 @@ def give_left(m: Any, left: int, right: int, items: int, places: int, arrays: in
 
 
 @helper
-def sum_of(m: Any, node: int, places: int) -> int:
+def sum_of(m: Arena, node: int, places: int) -> int:
     """Sum of the multiplicities below a node."""
     total = 0
     for i in range(m[node + COUNT]):
@@ -153,7 +152,7 @@ def sum_of(m: Any, node: int, places: int) -> int:
 
 
 @inlined
-def set_child(m: Any, node: int, at: int, child: int, places: int, total: int) -> None:
+def set_child(m: Arena, node: int, at: int, child: int, places: int, total: int) -> None:
     """Write an item of an inner node; the child has ``places`` places."""
     m[node + FIRST + at] = m[child + FIRST]
     m[node + FIRST + INNER + at] = m[child + FIRST + places]

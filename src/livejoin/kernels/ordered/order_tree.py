@@ -6,8 +6,6 @@ are exact after every operation. A caller makes sure of space before the first w
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.ordered.order_nodes import (
     CHILD,
@@ -37,17 +35,18 @@ from livejoin.kernels.ordered.order_nodes import (
     sum_of,
     to_give,
 )
+from livejoin.kernels.parameters import Arena, Plan, Texts
 from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, compare
 
 
 @helper
-def plant(m: Any) -> None:
+def plant(m: Arena) -> None:
     """The empty tree: a root that is a leaf."""
     m[T_ROOT] = new_node(m)
 
 
 @helper
-def first_leaf(m: Any) -> int:
+def first_leaf(m: Arena) -> int:
     """The leaf that the chain begins with."""
     node: int = m[T_ROOT]
     for _ in range(m[T_HEIGHT]):
@@ -56,7 +55,7 @@ def first_leaf(m: Any) -> int:
 
 
 @helper
-def _not_after(m: Any, p: Any, node: int, places: int, row: int, text: Any) -> int:
+def _not_after(m: Arena, p: Plan, node: int, places: int, row: int, text: Texts) -> int:
     """How many of a node's entries are not after a row."""
     word = m[row + E_WORDS]
     low = 0
@@ -72,7 +71,7 @@ def _not_after(m: Any, p: Any, node: int, places: int, row: int, text: Any) -> i
 
 
 @helper
-def descend(m: Any, p: Any, row: int, text: Any) -> int:
+def descend(m: Arena, p: Plan, row: int, text: Texts) -> int:
     """Find the place of a row; returns the entry that is equal to it, which stands just before, or 0."""
     node = m[T_ROOT]
     for level in range(m[T_HEIGHT]):
@@ -90,7 +89,7 @@ def descend(m: Any, p: Any, row: int, text: Any) -> int:
 
 
 @inlined
-def weigh(m: Any, weight: int) -> None:
+def weigh(m: Arena, weight: int) -> None:
     """Add to the multiplicities below all children of the last descent."""
     m[T_TOTAL] += weight
     for level in range(m[T_HEIGHT]):
@@ -98,7 +97,7 @@ def weigh(m: Any, weight: int) -> None:
 
 
 @helper
-def select(m: Any, rank: int) -> tuple[int, int]:
+def select(m: Arena, rank: int) -> tuple[int, int]:
     """The entry at a rank below the total, and how many rows come before it; no multiplicity may be negative."""
     node = m[T_ROOT]
     before = 0
@@ -119,7 +118,7 @@ def select(m: Any, rank: int) -> tuple[int, int]:
 
 
 @helper
-def _rename(m: Any, entry: int) -> None:
+def _rename(m: Arena, entry: int) -> None:
     """Note the new first entry of the leaf of the last descent in the nodes above it."""
     for level in range(m[T_HEIGHT] - 1, -1, -1):
         at = m[T_PATH + 2 * level] + FIRST + m[T_PATH + 2 * level + 1]
@@ -130,7 +129,7 @@ def _rename(m: Any, entry: int) -> None:
 
 
 @helper
-def insert(m: Any, entry: int) -> None:
+def insert(m: Arena, entry: int) -> None:
     """Put an entry at the place that the last descent found, after `weigh` with its multiplicity."""
     if m[T_PLACE] == 0:
         _rename(m, entry)
@@ -185,7 +184,7 @@ def insert(m: Any, entry: int) -> None:
 
 
 @helper
-def _mend(m: Any, parent: int, child: int, places: int, arrays: int) -> None:
+def _mend(m: Arena, parent: int, child: int, places: int, arrays: int) -> None:
     """Merge a child that is too empty with a neighbour, or share evenly with it."""
     at = child if child + 1 < m[parent + COUNT] else child - 1
     left = m[parent + CHILD + at]
@@ -209,7 +208,7 @@ def _mend(m: Any, parent: int, child: int, places: int, arrays: int) -> None:
 
 
 @helper
-def remove(m: Any, p: Any, entry: int, text: Any) -> None:
+def remove(m: Arena, p: Plan, entry: int, text: Texts) -> None:
     """Take out an entry of multiplicity 0 and give its words back."""
     descend(m, p, entry, text)
     node = m[T_LEAF]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.ordered.order_tree import select
+from livejoin.kernels.parameters import ArenaArray, Line, Output
 from livejoin.kernels.values.row_order import E_WORDS
 
 
 @kernel
-def rows_at(arena: Any, ranks: Any, output: Any) -> None:
+def rows_at(arena: ArenaArray, ranks: Line, output: Output) -> None:
     """Write the rows at some ranks, which count multiplicities; O(log n) each.
 
     Args:

@@ -15,8 +15,6 @@ Law: the changes written for a version are the window after it minus the window 
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import DONE, NEED_SPACE, OUTPUT_FULL
@@ -35,6 +33,7 @@ from livejoin.kernels.ordered.order_nodes import (
     new_entry,
 )
 from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, plant, remove, select, weigh
+from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched, Words
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O_OFFSET, O_WIDTH, compare
 
 # Arena header behind the tree's
@@ -57,7 +56,7 @@ CHANGE_FIELDS = 2
 
 
 @helper
-def _find_window(m: Any, p: Any) -> None:
+def _find_window(m: Arena, p: Plan) -> None:
     """Set LOW and HIGH."""
     begin = p[O_OFFSET]
     end = begin + p[O_LIMIT]
@@ -75,7 +74,7 @@ def _find_window(m: Any, p: Any) -> None:
 
 
 @helper
-def _copies(m: Any, p: Any, entry: int, text: Any) -> int:
+def _copies(m: Arena, p: Plan, entry: int, text: Texts) -> int:
     """How often an entry stands in the window."""
     low = m[K_LOW]
     high = m[K_HIGH]
@@ -92,7 +91,7 @@ def _copies(m: Any, p: Any, entry: int, text: Any) -> int:
 
 
 @helper
-def _settle(m: Any, p: Any, entry: int, version: int, text: Any, out: Any) -> None:
+def _settle(m: Arena, p: Plan, entry: int, version: int, text: Texts, out: Output) -> None:
     """Write how much more often than before an entry stands in the window."""
     copies = _copies(m, p, entry, text)
     gained = copies - m[entry + E_IN]
@@ -107,7 +106,7 @@ def _settle(m: Any, p: Any, entry: int, version: int, text: Any, out: Any) -> No
 
 
 @helper
-def _settle_between(m: Any, p: Any, one: int, other: int, version: int, text: Any, out: Any) -> None:
+def _settle_between(m: Arena, p: Plan, one: int, other: int, version: int, text: Texts, out: Output) -> None:
     """Settle two entries and all between them; 0 stands behind the last."""
     if one == 0 and other == 0:
         return
@@ -130,7 +129,7 @@ def _settle_between(m: Any, p: Any, one: int, other: int, version: int, text: An
 
 
 @helper
-def _apply(m: Any, p: Any, values: Any, change: int, weight: int, touched: Any, text: Any) -> None:
+def _apply(m: Arena, p: Plan, values: Matrix, change: int, weight: int, touched: Touched, text: Texts) -> None:
     """Change the multiplicity of a row."""
     row = new_entry(m, p)
     for i in range(p[O_WIDTH]):
@@ -155,7 +154,7 @@ def _apply(m: Any, p: Any, values: Any, change: int, weight: int, touched: Any, 
 
 
 @helper
-def _end_version(m: Any, p: Any, version: int, touched: Any, text: Any, out: Any) -> None:
+def _end_version(m: Arena, p: Plan, version: int, touched: Touched, text: Texts, out: Output) -> None:
     """Write what a version did to the window, and take out rows that are gone."""
     if m[K_CONCERNED] == 1:
         low = m[K_LOW]
@@ -176,23 +175,23 @@ def _end_version(m: Any, p: Any, version: int, touched: Any, text: Any, out: Any
 
 
 @kernel
-def prepare(arena: Any) -> None:
+def prepare(arena: ArenaArray) -> None:
     """Make the empty state in a fresh arena."""
     plant(words(arena))
 
 
 @kernel
 def maintain(
-    arena: Any,
-    plan: Any,
-    values: Any,
-    weights: Any,
-    versions: Any,
-    heap: Any,
-    starts: Any,
-    lengths: Any,
-    touched: Any,
-    out: Any,
+    arena: ArenaArray,
+    plan: Plan,
+    values: Matrix,
+    weights: Line,
+    versions: Line,
+    heap: Words,
+    starts: Words,
+    lengths: Line,
+    touched: Touched,
+    out: Output,
 ) -> int:
     """Apply changes of multiplicities and write what the window gains and loses, net within each version.
 
@@ -237,7 +236,9 @@ def maintain(
 
 
 @kernel
-def scan(arena: Any, plan: Any, heap: Any, starts: Any, lengths: Any, cursor: Any, output: Any) -> int:
+def scan(
+    arena: ArenaArray, plan: Plan, heap: Words, starts: Words, lengths: Line, cursor: Cursor, output: Output
+) -> int:
     """Write the window's rows in order.
 
     Args:
@@ -282,7 +283,7 @@ def scan(arena: Any, plan: Any, heap: Any, starts: Any, lengths: Any, cursor: An
 
 
 @kernel
-def column_words(arena: Any, offset: int, out: Any) -> None:
+def column_words(arena: ArenaArray, offset: int, out: Output) -> None:
     """Write one order word of every entry, in order; ``out`` has a place for each entry."""
     m = words(arena)
     leaf = first_leaf(m)

@@ -6,11 +6,9 @@ by `finish`, because events still name them.
 
 from __future__ import annotations
 
-from typing import Any
-
-from livejoin.kernels.bag.layout import MAX_MULTIPLICITY, TOO_LARGE
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.layout import DONE
+from livejoin.kernels.memory.layout import DONE, MAX_MULTIPLICITY, TOO_LARGE
+from livejoin.kernels.parameters import Header, Line, Matrix, RowWords, Slots, Touched
 from livejoin.kernels.relation.rows import R_ROWS, R_TOTAL, find_or_create, give_back
 
 # Events: (row id, net weight, version)
@@ -22,7 +20,7 @@ ROW_EVENT = 3
 
 @helper
 def _settle(
-    header: Any, words: Any, stride: int, touched: Any, count: int, version: int, events: Any, made: int
+    header: Header, words: RowWords, stride: int, touched: Touched, count: int, version: int, events: Matrix, made: int
 ) -> int:
     """End a version: write the net changes, deletions first; returns the number of events."""
     for sign in (-1, 1):
@@ -44,16 +42,16 @@ def _settle(
 
 @kernel
 def apply(
-    header: Any,
-    words: Any,
+    header: Header,
+    words: RowWords,
     stride: int,
-    slots: Any,
-    values: Any,
-    weights: Any,
-    versions: Any,
-    touched: Any,
-    named: Any,
-    events: Any,
+    slots: Slots,
+    values: Matrix,
+    weights: Line,
+    versions: Line,
+    touched: Touched,
+    named: Line,
+    events: Matrix,
 ) -> tuple[int, int]:
     """Apply changes in order.
 
@@ -95,7 +93,7 @@ def apply(
 
 
 @kernel
-def finish(header: Any, words: Any, stride: int, slots: Any, named: Any) -> None:
+def finish(header: Header, words: RowWords, stride: int, slots: Slots, named: Line) -> None:
     """Give back the ids of rows that are gone.
 
     Args:

@@ -17,8 +17,6 @@ The list has places for all entries from the moment they are made, so that settl
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.blocks import reserve, shrink
@@ -34,6 +32,7 @@ from livejoin.kernels.memory.layout import (
     NEED_SPACE,
     REF_MASK,
 )
+from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Output, Plan, Touched
 
 # Arena header behind the fixed one
 M_DIRECTORY = H_STACK
@@ -68,7 +67,7 @@ INTERSECT_ALL = 4
 
 
 @inlined
-def multiplicity(m: Any, kind: int, entry: int) -> int:
+def multiplicity(m: Arena, kind: int, entry: int) -> int:
     """How often an entry's row stands in the result."""
     left = m[entry + LEFT] >> 1
     if kind == DISTINCT:
@@ -84,7 +83,7 @@ def multiplicity(m: Any, kind: int, entry: int) -> int:
 
 
 @helper
-def _entry_of(m: Any, p: Any, sides: int, width: int, values: Any, change: int) -> int:
+def _entry_of(m: Arena, p: Plan, sides: int, width: int, values: Matrix, change: int) -> int:
     """The entry of a change's row, made if there is none; 0 if there is no space."""
     h = seed()
     for i in range(width):
@@ -100,7 +99,7 @@ def _entry_of(m: Any, p: Any, sides: int, width: int, values: Any, change: int) 
 
 
 @inlined
-def _list(m: Any, place: int, entry: int) -> None:
+def _list(m: Arena, place: int, entry: int) -> None:
     """Bring an entry into the result."""
     m[(m[M_LIST] & REF_MASK) + m[M_LISTED]] = entry
     m[M_LISTED] += 1
@@ -108,7 +107,7 @@ def _list(m: Any, place: int, entry: int) -> None:
 
 
 @inlined
-def _unlist(m: Any, place: int, entry: int) -> None:
+def _unlist(m: Arena, place: int, entry: int) -> None:
     """Take an entry out of the result; the last one comes to its place."""
     block = (m[M_LIST] & REF_MASK) - 1
     last = m[block + m[M_LISTED]]
@@ -119,7 +118,7 @@ def _unlist(m: Any, place: int, entry: int) -> None:
 
 
 @helper
-def _settle(m: Any, kind: int, sides: int, width: int, touched: Any, out: Any) -> None:
+def _settle(m: Arena, kind: int, sides: int, width: int, touched: Touched, out: Output) -> None:
     """End a version: write what changed and take out rows that stand on no side."""
     made = m[M_MADE]
     for i in range(m[M_TOUCHED]):
@@ -145,16 +144,16 @@ def _settle(m: Any, kind: int, sides: int, width: int, touched: Any, out: Any) -
 
 @kernel
 def apply(
-    arena: Any,
-    plan: Any,
+    arena: ArenaArray,
+    plan: Plan,
     kind: int,
     sides: int,
-    values: Any,
-    weights: Any,
-    versions: Any,
-    on: Any,
-    touched: Any,
-    out: Any,
+    values: Matrix,
+    weights: Line,
+    versions: Line,
+    on: Line,
+    touched: Touched,
+    out: Output,
 ) -> int:
     """Apply changes of the sides' multiplicities and write the net change of the result in each version.
 
@@ -205,7 +204,7 @@ def apply(
 
 
 @kernel
-def scan(arena: Any, kind: int, sides: int, begin: int, output: Any) -> int:
+def scan(arena: ArenaArray, kind: int, sides: int, begin: int, output: Output) -> int:
     """Write rows of the result, each once.
 
     Args:
@@ -234,7 +233,7 @@ def scan(arena: Any, kind: int, sides: int, begin: int, output: Any) -> int:
 
 
 @kernel
-def entries(arena: Any, out: Any) -> None:
+def entries(arena: ArenaArray, out: Output) -> None:
     """Write the references of all entries, in no particular order; ``out`` has a place for each. Cost: O(entries)."""
     m = words(arena)
     slots = m[M_DIRECTORY + D_SLOTS]

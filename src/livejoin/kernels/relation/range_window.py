@@ -11,9 +11,8 @@ The heap is one array: ``[begin, entries, (time, row)...]``. The second word of 
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.parameters import Header, Queue, RowWords, Slots, Touched, Window
 from livejoin.kernels.relation.rows import R_ROWS, R_TOTAL, give_back
 from livejoin.kernels.relation.window import touch
 
@@ -32,7 +31,7 @@ _LEAST = -(1 << 63)
 
 
 @helper
-def begin_after(queue: Any, window: Any, time: int) -> int:
+def begin_after(queue: Queue, window: Window, time: int) -> int:
     """Where the window begins once a time has been seen."""
     reach = window[RANGE_REACH]
     begin = time - reach if time >= _LEAST + reach else _LEAST
@@ -40,7 +39,7 @@ def begin_after(queue: Any, window: Any, time: int) -> int:
 
 
 @helper
-def _sink(queue: Any, hole: int, time: int, row: int) -> None:
+def _sink(queue: Queue, hole: int, time: int, row: int) -> None:
     """Put an entry into a subtree whose root is free."""
     entries = queue[W_ENTRIES]
     while 2 * hole + 1 < entries:
@@ -57,7 +56,7 @@ def _sink(queue: Any, hole: int, time: int, row: int) -> None:
 
 
 @helper
-def push(words: Any, stride: int, queue: Any, window: Any, row: int) -> None:
+def push(words: RowWords, stride: int, queue: Queue, window: Window, row: int) -> None:
     """Give a row an entry, if it has none."""
     at = row * stride
     if words[at + 1] != 0:
@@ -76,14 +75,16 @@ def push(words: Any, stride: int, queue: Any, window: Any, row: int) -> None:
 
 
 @helper
-def has_expired(queue: Any) -> bool:
+def has_expired(queue: Queue) -> bool:
     """Whether the oldest row is out of the window."""
     expired: bool = queue[W_ENTRIES] > 0 and queue[W_HEAP] < queue[W_BEGIN]
     return expired
 
 
 @helper
-def expire(header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int) -> tuple[int, int, int]:
+def expire(
+    header: Header, words: RowWords, stride: int, queue: Queue, touched: Touched, count: int
+) -> tuple[int, int, int]:
     """Take the oldest row out, wholly; returns its id, its multiplicity, 0 if it was dead, and the number touched."""
     row = queue[W_HEAP + 1]
     at = row * stride
@@ -102,7 +103,7 @@ def expire(header: Any, words: Any, stride: int, queue: Any, touched: Any, count
 
 
 @kernel
-def compact_range(header: Any, words: Any, stride: int, slots: Any, queue: Any) -> None:
+def compact_range(header: Header, words: RowWords, stride: int, slots: Slots, queue: Queue) -> None:
     """Drop all dead entries from a heap, between two commits; O(entries)."""
     kept = 0
     for entry in range(queue[W_ENTRIES]):

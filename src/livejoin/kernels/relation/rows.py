@@ -7,11 +7,10 @@ rows that are gone are given back only when the commit is finished, because delt
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.directory import finish, mix, seed
 from livejoin.kernels.memory.layout import MASK32
+from livejoin.kernels.parameters import Header, Matrix, Offsets, RowWords, Slots
 
 # Header
 R_NEXT = 0  # ids given out so far
@@ -35,7 +34,7 @@ DUPLICATE = 2
 
 
 @inlined
-def hash_words(words: Any, at: int, count: int) -> int:
+def hash_words(words: RowWords, at: int, count: int) -> int:
     h = seed()
     for i in range(count):
         h = mix(h, words[at + i])
@@ -43,7 +42,7 @@ def hash_words(words: Any, at: int, count: int) -> int:
 
 
 @inlined
-def hash_change(values: Any, change: int, count: int) -> int:
+def hash_change(values: Matrix, change: int, count: int) -> int:
     h = seed()
     for i in range(count):
         h = mix(h, values[i, change])
@@ -51,7 +50,7 @@ def hash_change(values: Any, change: int, count: int) -> int:
 
 
 @inlined
-def hash_key(words: Any, at: int, key: Any) -> int:
+def hash_key(words: RowWords, at: int, key: Offsets) -> int:
     h = seed()
     for i in range(key.shape[0]):
         h = mix(h, words[at + key[i]])
@@ -59,7 +58,7 @@ def hash_key(words: Any, at: int, key: Any) -> int:
 
 
 @helper
-def find_row(words: Any, stride: int, first: int, slots: Any, values: Any, change: int, h: int) -> int:
+def find_row(words: RowWords, stride: int, first: int, slots: Slots, values: Matrix, change: int, h: int) -> int:
     """Id of the row that a change names, -1 if there is none; zero-multiplicity rows count."""
     count = stride - first
     log = slots[0]
@@ -83,7 +82,7 @@ def find_row(words: Any, stride: int, first: int, slots: Any, values: Any, chang
 
 
 @helper
-def insert_slot(slots: Any, h: int, row: int) -> None:
+def insert_slot(slots: Slots, h: int, row: int) -> None:
     log = slots[0]
     mask = (1 << log) - 1
     i = h >> (32 - log)
@@ -93,7 +92,7 @@ def insert_slot(slots: Any, h: int, row: int) -> None:
 
 
 @helper
-def remove_slot(slots: Any, h: int, row: int) -> None:
+def remove_slot(slots: Slots, h: int, row: int) -> None:
     """Remove a row's slot; the cluster behind it shifts back."""
     log = slots[0]
     mask = (1 << log) - 1
@@ -114,7 +113,7 @@ def remove_slot(slots: Any, h: int, row: int) -> None:
 
 
 @kernel
-def rehash(slots: Any, other: Any) -> None:
+def rehash(slots: Slots, other: Slots) -> None:
     """Move all slots into another, cleared table that has room for them; its first word is its log2 size."""
     log = other[0]
     mask = (1 << log) - 1
@@ -128,7 +127,9 @@ def rehash(slots: Any, other: Any) -> None:
 
 
 @helper
-def find_or_create(header: Any, words: Any, stride: int, first: int, slots: Any, values: Any, change: int) -> int:
+def find_or_create(
+    header: Header, words: RowWords, stride: int, first: int, slots: Slots, values: Matrix, change: int
+) -> int:
     h = hash_change(values, change, stride - first)
     row: int = find_row(words, stride, first, slots, values, change, h)
     if row >= 0:
@@ -150,7 +151,7 @@ def find_or_create(header: Any, words: Any, stride: int, first: int, slots: Any,
 
 
 @helper
-def holder(words: Any, stride: int, slots: Any, key: Any, row: int, h: int) -> int:
+def holder(words: RowWords, stride: int, slots: Slots, key: Offsets, row: int, h: int) -> int:
     """Id of the row that holds the unique key of ``row``, -1 if none does."""
     log = slots[0]
     mask = (1 << log) - 1
@@ -172,7 +173,7 @@ def holder(words: Any, stride: int, slots: Any, key: Any, row: int, h: int) -> i
 
 
 @helper
-def give_back(header: Any, words: Any, stride: int, first: int, slots: Any, row: int) -> None:
+def give_back(header: Header, words: RowWords, stride: int, first: int, slots: Slots, row: int) -> None:
     """Free the id of a row that is gone."""
     at = row * stride
     remove_slot(slots, hash_words(words, at + first, stride - first), row)

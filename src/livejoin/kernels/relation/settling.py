@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import kernel
+from livejoin.kernels.parameters import Header, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
 from livejoin.kernels.relation.range_window import RANGE_REACH, RANGE_ROWS, W_BEGIN, push
 from livejoin.kernels.relation.rows import (
     R_HEAD,
@@ -21,15 +20,15 @@ from livejoin.kernels.relation.rows import (
 
 @kernel
 def undo(
-    header: Any,
-    words: Any,
+    header: Header,
+    words: RowWords,
     stride: int,
     first: int,
-    key_slots: Any,
-    key: Any,
-    queue: Any,
-    window: Any,
-    touched: Any,
+    key_slots: Slots,
+    key: Offsets,
+    queue: Queue,
+    window: Window,
+    touched: Touched,
     count: int,
     head: int,
     tail: int,
@@ -70,7 +69,9 @@ def undo(
 
 
 @kernel
-def finish_commit(header: Any, words: Any, stride: int, first: int, slots: Any, touched: Any, count: int) -> None:
+def finish_commit(
+    header: Header, words: RowWords, stride: int, first: int, slots: Slots, touched: Touched, count: int
+) -> None:
     """End a commit, staged or undone: clear the marks and give back the ids of rows that are gone.
 
     A row of a window that is gone but still stands in the queue keeps its id until its last entry leaves.
@@ -84,7 +85,7 @@ def finish_commit(header: Any, words: Any, stride: int, first: int, slots: Any, 
 
 
 @kernel
-def net_events(words: Any, stride: int, touched: Any, count: int, events: Any) -> int:
+def net_events(words: RowWords, stride: int, touched: Touched, count: int, events: Matrix) -> int:
     """Net changes of multiplicity as (row id, weight, change), deletions first; returns how many."""
     made = 0
     for sign in (-1, 1):

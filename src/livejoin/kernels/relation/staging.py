@@ -5,9 +5,8 @@ Law: staging, then `undo`, then `finish_commit` leaves the table as it was.
 
 from __future__ import annotations
 
-from typing import Any
-
-from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
 from livejoin.kernels.relation.range_window import (
     RANGE_REACH,
     RANGE_ROWS,
@@ -37,7 +36,7 @@ from livejoin.kernels.relation.window import add, evict, oldest, subtract, touch
 
 
 @helper
-def _arrive(header: Any, words: Any, stride: int, queue: Any, window: Any, row: int) -> None:
+def _arrive(header: Header, words: RowWords, stride: int, queue: Queue, window: Window, row: int) -> None:
     """Note in the window that a row came."""
     if window[RANGE_ROWS] > 0:
         queue[header[R_TAIL] & (queue.shape[0] - 1)] = row
@@ -47,7 +46,7 @@ def _arrive(header: Any, words: Any, stride: int, queue: Any, window: Any, row: 
 
 
 @helper
-def _note(events: Any, made: int, row: int, weight: int, change: int) -> int:
+def _note(events: Matrix, made: int, row: int, weight: int, change: int) -> int:
     """Write an event; returns how many there are."""
     events[made, 0] = row
     events[made, 1] = weight
@@ -55,21 +54,163 @@ def _note(events: Any, made: int, row: int, weight: int, change: int) -> int:
     return made + 1
 
 
-@kernel
-def stage_commit(
-    header: Any,
-    words: Any,
+@helper
+def _lacks(words: RowWords, stride: int, row: int) -> bool:
+    """Whether a row that was looked for is not there; a window may still name it."""
+    missing: bool = row < 0 or words[row * stride] >> 1 == 0
+    return missing
+
+
+@helper
+def _leave(
+    header: Header,
+    words: RowWords,
     stride: int,
     first: int,
-    slots: Any,
-    key_slots: Any,
-    key: Any,
-    queue: Any,
-    window: Any,
-    values: Any,
-    weights: Any,
+    window: Window,
+    row: int,
+    touched: Touched,
+    count: int,
+    change: int,
+) -> int:
+    """Take one occurrence of a row out, whose entry in the queue of a window stays there dead."""
+    at = row * stride
+    count = touch(header, words, at, row, first, touched, count, change)
+    subtract(header, words, at)
+    if window[RANGE_ROWS] > 0:
+        words[at + 1] += 1
+    return count
+
+
+@helper
+def _insert_all(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    queue: Queue,
+    window: Window,
+    values: Matrix,
+    weights: Line,
+    touched: Touched,
+) -> int:
+    """Bring all rows in that come; returns the number of touched rows."""
+    count = 0
+    begin = queue[W_BEGIN]
+    for change in range(weights.shape[0]):
+        if weights[change] > 0:
+            row = find_or_create(header, words, stride, first, slots, values, change)
+            at = row * stride
+            count = touch(header, words, at, row, first, touched, count, change)
+            add(header, words, at)
+            _arrive(header, words, stride, queue, window, row)
+            if window[RANGE_REACH] >= 0:
+                if words[at + window[RANGE_TIME]] < begin:
+                    header[R_IGNORED] += 1
+                queue[W_BEGIN] = begin_after(queue, window, words[at + window[RANGE_TIME]])
+    return count
+
+
+@helper
+def _delete_all(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    window: Window,
+    values: Matrix,
+    weights: Line,
     ignore: bool,
-    touched: Any,
+    touched: Touched,
+    count: int,
+) -> tuple[int, int, int]:
+    """Take all rows out that go; what `stage_commit` returns."""
+    for change in range(weights.shape[0]):
+        if weights[change] < 0:
+            h = hash_change(values, change, stride - first)
+            row = find_row(words, stride, first, slots, values, change, h)
+            if not _lacks(words, stride, row):
+                count = _leave(header, words, stride, first, window, row, touched, count, change)
+            elif ignore:
+                header[R_IGNORED] += 1
+            else:
+                return ABSENT, count, change
+    return OK, count, -1
+
+
+@helper
+def _move_window(
+    header: Header, words: RowWords, stride: int, queue: Queue, window: Window, touched: Touched, count: int
+) -> int:
+    """Take the rows out that the window has left behind; returns the number of touched rows."""
+    while window[RANGE_ROWS] > 0 and header[R_TOTAL] > window[RANGE_ROWS]:
+        count = evict(header, words, stride, queue, touched, count)
+    while window[RANGE_REACH] >= 0 and has_expired(queue):
+        _, _, count = expire(header, words, stride, queue, touched, count)
+    return count
+
+
+@helper
+def _surplus(words: RowWords, stride: int, key_slots: Slots, key: Offsets, row: int, before: int) -> int:
+    """By how much a touched row stands there too often for its key; a row that takes a free key is entered there."""
+    at = row * stride
+    now: int = words[at] >> 1
+    if now == 0:
+        return 0
+    if before == 0:
+        h = hash_key(words, at, key)
+        if holder(words, stride, key_slots, key, row, h) >= 0:
+            return now
+        insert_slot(key_slots, h, row)
+    return now - 1
+
+
+@helper
+def _settle_keys(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    key_slots: Slots,
+    key: Offsets,
+    ignore: bool,
+    touched: Touched,
+    count: int,
+) -> tuple[int, int, int]:
+    """Give keys back, then out, by the net effect of the changes; what `stage_commit` returns."""
+    for t in range(count):
+        row = touched[t, 0]
+        if touched[t, 1] > 0 and words[row * stride] >> 1 == 0:
+            remove_slot(key_slots, hash_key(words, row * stride, key), row)
+    for t in range(count):
+        row = touched[t, 0]
+        surplus = _surplus(words, stride, key_slots, key, row, touched[t, 1])
+        if surplus > 0:
+            if not ignore or first == 2:
+                return DUPLICATE, count, touched[t, 3]
+            header[R_IGNORED] += surplus
+            for _ in range(surplus):
+                subtract(header, words, row * stride)
+    return OK, count, -1
+
+
+@kernel
+def stage_commit(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key_slots: Slots,
+    key: Offsets,
+    queue: Queue,
+    window: Window,
+    values: Matrix,
+    weights: Line,
+    ignore: bool,
+    touched: Touched,
 ) -> tuple[int, int, int]:
     """Apply an atomic set of changes: all insertions, then all deletions, then the window, then the unique key.
 
@@ -95,82 +236,166 @@ def stage_commit(
         OK, ABSENT or DUPLICATE; the number of touched rows; the change that broke a rule or -1.
     """
     header[R_IGNORED] = 0
-    count = 0
-    n = weights.shape[0]
-    begin = queue[W_BEGIN]
-    for change in range(n):
-        if weights[change] > 0:
-            row = find_or_create(header, words, stride, first, slots, values, change)
-            at = row * stride
-            count = touch(header, words, at, row, first, touched, count, change)
-            add(header, words, at)
-            _arrive(header, words, stride, queue, window, row)
-            if window[RANGE_REACH] >= 0:
-                if words[at + window[RANGE_TIME]] < begin:
-                    header[R_IGNORED] += 1
-                queue[W_BEGIN] = begin_after(queue, window, words[at + window[RANGE_TIME]])
-    for change in range(n):
-        if weights[change] < 0:
-            h = hash_change(values, change, stride - first)
-            row = find_row(words, stride, first, slots, values, change, h)
-            if row < 0 or words[row * stride] >> 1 == 0:
-                if ignore:
-                    header[R_IGNORED] += 1
-                    continue
-                return ABSENT, count, change
-            at = row * stride
-            count = touch(header, words, at, row, first, touched, count, change)
-            subtract(header, words, at)
-            if window[RANGE_ROWS] > 0:
-                words[at + 1] += 1
-    while window[RANGE_ROWS] > 0 and header[R_TOTAL] > window[RANGE_ROWS]:
-        count = evict(header, words, stride, queue, touched, count)
-    while window[RANGE_REACH] >= 0 and has_expired(queue):
-        _, _, count = expire(header, words, stride, queue, touched, count)
+    count = _insert_all(header, words, stride, first, slots, queue, window, values, weights, touched)
+    status, count, change = _delete_all(
+        header, words, stride, first, slots, window, values, weights, ignore, touched, count
+    )
+    if status != OK:
+        return status, count, change
+    count = _move_window(header, words, stride, queue, window, touched, count)
+    if key.shape[0] == 0:
+        return OK, count, -1
+    return _settle_keys(header, words, stride, first, key_slots, key, ignore, touched, count)
+
+
+@helper
+def _is_taken(
+    words: RowWords, stride: int, key_slots: Slots, key: Offsets, window: Window, row: int, leaving: int, begin: int
+) -> bool:
+    """Whether another row holds the key of a row that comes, and stays: it is not the one that leaves the window."""
+    if key.shape[0] == 0:
+        return False
+    taken = holder(words, stride, key_slots, key, row, hash_key(words, row * stride, key))
+    stays = window[RANGE_REACH] < 0 or (taken >= 0 and words[taken * stride + window[RANGE_TIME]] >= begin)
+    return bool(taken >= 0 and taken != leaving and stays)
+
+
+@helper
+def _release_key(words: RowWords, stride: int, key_slots: Slots, key: Offsets, row: int) -> None:
+    """Give the key of a row back that has left."""
     if key.shape[0] > 0:
-        for t in range(count):
-            row = touched[t, 0]
-            if touched[t, 1] > 0 and words[row * stride] >> 1 == 0:
-                remove_slot(key_slots, hash_key(words, row * stride, key), row)
-        for t in range(count):
-            row = touched[t, 0]
-            at = row * stride
-            surplus = 0
-            if words[at] >> 1 > 0:
-                if touched[t, 1] == 0:
-                    h = hash_key(words, at, key)
-                    if holder(words, stride, key_slots, key, row, h) >= 0:
-                        surplus = words[at] >> 1
-                    else:
-                        insert_slot(key_slots, h, row)
-                        surplus = (words[at] >> 1) - 1
-                else:
-                    surplus = (words[at] >> 1) - 1
-            if surplus > 0:
-                if not ignore or first == 2:
-                    return DUPLICATE, count, touched[t, 3]
-                header[R_IGNORED] += surplus
-                for _ in range(surplus):
-                    subtract(header, words, at)
-    return OK, count, -1
+        remove_slot(key_slots, hash_key(words, row * stride, key), row)
+
+
+@helper
+def _expire_all(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    key_slots: Slots,
+    key: Offsets,
+    queue: Queue,
+    touched: Touched,
+    count: int,
+    events: Matrix,
+    made: int,
+    change: int,
+) -> tuple[int, int]:
+    """Take the rows out that a window by range has left behind; the numbers of touched rows and of events."""
+    while has_expired(queue):
+        out, gone, count = expire(header, words, stride, queue, touched, count)
+        if gone > 0:
+            made = _note(events, made, out, -gone, change)
+            _release_key(words, stride, key_slots, key, out)
+    return count, made
+
+
+@inlined
+def _insert_one(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key_slots: Slots,
+    key: Offsets,
+    queue: Queue,
+    window: Window,
+    values: Matrix,
+    ignore: bool,
+    touched: Touched,
+    count: int,
+    events: Matrix,
+    made: int,
+    change: int,
+) -> tuple[int, int, int]:
+    """Bring a row in; a status and the numbers of touched rows and of events."""
+    by_range = window[RANGE_REACH] >= 0
+    begin = queue[W_BEGIN]
+    if by_range:
+        time = values[window[RANGE_TIME] - first, change]
+        if time < begin:
+            header[R_IGNORED] += 1
+            return OK, count, made
+        begin = begin_after(queue, window, time)
+    row = find_or_create(header, words, stride, first, slots, values, change)
+    at = row * stride
+    count = touch(header, words, at, row, first, touched, count, change)
+    leaving = -1
+    if window[RANGE_ROWS] > 0 and header[R_TOTAL] == window[RANGE_ROWS]:
+        leaving, count = oldest(header, words, stride, queue, touched, count)
+    if _is_taken(words, stride, key_slots, key, window, row, leaving, begin):
+        if not ignore:
+            return DUPLICATE, count, made
+        header[R_IGNORED] += 1
+        return OK, count, made
+    if leaving >= 0:
+        count = evict(header, words, stride, queue, touched, count)
+    if by_range:
+        queue[W_BEGIN] = begin
+        count, made = _expire_all(header, words, stride, key_slots, key, queue, touched, count, events, made, change)
+    _arrive(header, words, stride, queue, window, row)
+    add(header, words, at)
+    if leaving == row:
+        return OK, count, made
+    if leaving >= 0:
+        made = _note(events, made, leaving, -1, change)
+        _release_key(words, stride, key_slots, key, leaving)
+    made = _note(events, made, row, 1, change)
+    if key.shape[0] > 0:
+        insert_slot(key_slots, hash_key(words, at, key), row)
+    return OK, count, made
+
+
+@inlined
+def _delete_one(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key_slots: Slots,
+    key: Offsets,
+    window: Window,
+    values: Matrix,
+    ignore: bool,
+    touched: Touched,
+    count: int,
+    events: Matrix,
+    made: int,
+    change: int,
+) -> tuple[int, int, int]:
+    """Take a row out; a status and the numbers of touched rows and of events."""
+    h = hash_change(values, change, stride - first)
+    row = find_row(words, stride, first, slots, values, change, h)
+    if _lacks(words, stride, row):
+        if not ignore:
+            return ABSENT, count, made
+        header[R_IGNORED] += 1
+        return OK, count, made
+    count = _leave(header, words, stride, first, window, row, touched, count, change)
+    made = _note(events, made, row, -1, change)
+    if words[row * stride] >> 1 == 0:
+        _release_key(words, stride, key_slots, key, row)
+    return OK, count, made
 
 
 @kernel
 def stage_changes(
-    header: Any,
-    words: Any,
+    header: Header,
+    words: RowWords,
     stride: int,
     first: int,
-    slots: Any,
-    key_slots: Any,
-    key: Any,
-    queue: Any,
-    window: Any,
-    values: Any,
-    weights: Any,
+    slots: Slots,
+    key_slots: Slots,
+    key: Offsets,
+    queue: Queue,
+    window: Window,
+    values: Matrix,
+    weights: Line,
     ignore: bool,
-    touched: Any,
-    events: Any,
+    touched: Touched,
+    events: Matrix,
 ) -> tuple[int, int, int, int]:
     """Apply changes one after the other; arguments as for `stage_commit`.
 
@@ -183,65 +408,44 @@ def stage_changes(
     header[R_IGNORED] = 0
     count = 0
     made = 0
-    by_range = window[RANGE_REACH] >= 0
-    begin = queue[W_BEGIN]
     for change in range(weights.shape[0]):
         if weights[change] > 0:
-            if by_range:
-                time = values[window[RANGE_TIME] - first, change]
-                if time < queue[W_BEGIN]:
-                    header[R_IGNORED] += 1
-                    continue
-                begin = begin_after(queue, window, time)
-            row = find_or_create(header, words, stride, first, slots, values, change)
-            at = row * stride
-            count = touch(header, words, at, row, first, touched, count, change)
-            first_out = -1
-            if window[RANGE_ROWS] > 0 and header[R_TOTAL] == window[RANGE_ROWS]:
-                first_out, count = oldest(header, words, stride, queue, touched, count)
-            if key.shape[0] > 0:
-                taken = holder(words, stride, key_slots, key, row, hash_key(words, at, key))
-                stays = not by_range or (taken >= 0 and words[taken * stride + window[RANGE_TIME]] >= begin)
-                if taken >= 0 and taken != first_out and stays:
-                    if not ignore:
-                        return DUPLICATE, count, made, change
-                    header[R_IGNORED] += 1
-                    continue
-            if first_out >= 0:
-                count = evict(header, words, stride, queue, touched, count)
-            if by_range:
-                queue[W_BEGIN] = begin
-                while has_expired(queue):
-                    out, gone, count = expire(header, words, stride, queue, touched, count)
-                    if gone > 0:
-                        made = _note(events, made, out, -gone, change)
-                        if key.shape[0] > 0:
-                            remove_slot(key_slots, hash_key(words, out * stride, key), out)
-            _arrive(header, words, stride, queue, window, row)
-            add(header, words, at)
-            if first_out == row:
-                continue
-            if first_out >= 0:
-                made = _note(events, made, first_out, -1, change)
-                if key.shape[0] > 0:
-                    remove_slot(key_slots, hash_key(words, first_out * stride, key), first_out)
-            made = _note(events, made, row, 1, change)
-            if key.shape[0] > 0:
-                insert_slot(key_slots, hash_key(words, at, key), row)
+            status, count, made = _insert_one(
+                header,
+                words,
+                stride,
+                first,
+                slots,
+                key_slots,
+                key,
+                queue,
+                window,
+                values,
+                ignore,
+                touched,
+                count,
+                events,
+                made,
+                change,
+            )
         else:
-            h = hash_change(values, change, stride - first)
-            row = find_row(words, stride, first, slots, values, change, h)
-            if row < 0 or words[row * stride] >> 1 == 0:
-                if ignore:
-                    header[R_IGNORED] += 1
-                    continue
-                return ABSENT, count, made, change
-            at = row * stride
-            count = touch(header, words, at, row, first, touched, count, change)
-            subtract(header, words, at)
-            if window[RANGE_ROWS] > 0:
-                words[at + 1] += 1
-            made = _note(events, made, row, -1, change)
-            if key.shape[0] > 0 and words[at] >> 1 == 0:
-                remove_slot(key_slots, hash_key(words, at, key), row)
+            status, count, made = _delete_one(
+                header,
+                words,
+                stride,
+                first,
+                slots,
+                key_slots,
+                key,
+                window,
+                values,
+                ignore,
+                touched,
+                count,
+                events,
+                made,
+                change,
+            )
+        if status != OK:
+            return status, count, made, change
     return OK, count, made, -1

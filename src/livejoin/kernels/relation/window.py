@@ -6,14 +6,15 @@ which is dropped when it reaches the head, or when dead entries are most of the 
 
 from __future__ import annotations
 
-from typing import Any
-
 from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.parameters import Header, Queue, RowWords, Slots, Touched
 from livejoin.kernels.relation.rows import R_HEAD, R_ROWS, R_TAIL, R_TOTAL, give_back
 
 
 @helper
-def touch(header: Any, words: Any, at: int, row: int, first: int, touched: Any, count: int, change: int) -> int:
+def touch(
+    header: Header, words: RowWords, at: int, row: int, first: int, touched: Touched, count: int, change: int
+) -> int:
     """Note a row's state before its first change in this commit; returns the number of touched rows."""
     word = words[at]
     if word & 1:
@@ -27,7 +28,7 @@ def touch(header: Any, words: Any, at: int, row: int, first: int, touched: Any, 
 
 
 @helper
-def add(header: Any, words: Any, at: int) -> None:
+def add(header: Header, words: RowWords, at: int) -> None:
     if words[at] >> 1 == 0:
         header[R_ROWS] += 1
     words[at] += 2
@@ -35,7 +36,7 @@ def add(header: Any, words: Any, at: int) -> None:
 
 
 @helper
-def subtract(header: Any, words: Any, at: int) -> None:
+def subtract(header: Header, words: RowWords, at: int) -> None:
     words[at] -= 2
     header[R_TOTAL] -= 1
     if words[at] >> 1 == 0:
@@ -43,7 +44,7 @@ def subtract(header: Any, words: Any, at: int) -> None:
 
 
 @helper
-def oldest(header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int) -> tuple[int, int]:
+def oldest(header: Header, words: RowWords, stride: int, queue: Queue, touched: Touched, count: int) -> tuple[int, int]:
     """Drop dead entries from the head of the window; returns the id of the oldest row and the number touched."""
     mask = queue.shape[0] - 1
     while True:
@@ -57,7 +58,7 @@ def oldest(header: Any, words: Any, stride: int, queue: Any, touched: Any, count
 
 
 @helper
-def evict(header: Any, words: Any, stride: int, queue: Any, touched: Any, count: int) -> int:
+def evict(header: Header, words: RowWords, stride: int, queue: Queue, touched: Touched, count: int) -> int:
     """Take the oldest row out of the window; returns the number of touched rows."""
     row, count = oldest(header, words, stride, queue, touched, count)
     count = touch(header, words, row * stride, row, 2, touched, count, -1)
@@ -67,7 +68,7 @@ def evict(header: Any, words: Any, stride: int, queue: Any, touched: Any, count:
 
 
 @kernel
-def compact_window(header: Any, words: Any, stride: int, slots: Any, queue: Any) -> None:
+def compact_window(header: Header, words: RowWords, stride: int, slots: Slots, queue: Queue) -> None:
     """Drop all dead entries from a window's queue, between two commits; O(entries)."""
     mask = queue.shape[0] - 1
     end = header[R_HEAD]

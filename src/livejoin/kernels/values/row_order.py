@@ -11,12 +11,11 @@ A *text* is the dictionary: its heap, starts and lengths, see `livejoin.kernels.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.layout import MASK32
+from livejoin.kernels.parameters import Arena, Line, Output, Plan, Texts, Words
 
 # Plan: the window, words of a row, then for each word what it is
 O_OFFSET = 0
@@ -41,7 +40,7 @@ _PREFIX_BYTES = 8 * PREFIX_WORDS
 
 
 @helper
-def _compare_bytes(left: int, right: int, text: Any) -> int:
+def _compare_bytes(left: int, right: int, text: Texts) -> int:
     heap, starts, lengths = text
     i = starts[left]
     j = starts[right]
@@ -55,7 +54,7 @@ def _compare_bytes(left: int, right: int, text: Any) -> int:
 
 
 @helper
-def compare(m: Any, p: Any, a: int, b: int, text: Any) -> int:
+def compare(m: Arena, p: Plan, a: int, b: int, text: Texts) -> int:
     """-1, 0 or 1 as entry ``a`` comes before, is equal to or comes after entry ``b``."""
     for i in range(p[O_WIDTH]):
         x = m[a + E_WORDS + i]
@@ -73,7 +72,7 @@ def compare(m: Any, p: Any, a: int, b: int, text: Any) -> int:
 
 
 @kernel
-def string_prefixes(heap: Any, starts: Any, lengths: Any, codes: Any, null: int, skip: int, out: Any) -> None:
+def string_prefixes(heap: Words, starts: Words, lengths: Line, codes: Line, null: int, skip: int, out: Output) -> None:
     """Write eight bytes of each string as a word whose signed order is theirs; bytes behind the end are 0.
 
     Args:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.parameters import Texts, Words
 
 NUMBER = 0  # words compare as they are
 DOUBLE = 1
@@ -31,7 +32,7 @@ def double_key(word: int) -> int:
 
 
 @inlined
-def _eight(heap: Any, at: int) -> Any:
+def _eight(heap: Words, at: int) -> Any:
     """Eight bytes as a big-endian word, which the compiler makes one load of."""
     word = np.uint64(heap[at])
     for i in range(1, 8):
@@ -40,7 +41,7 @@ def _eight(heap: Any, at: int) -> Any:
 
 
 @helper
-def _compare_text(a: int, b: int, texts: Any) -> int:
+def _compare_text(a: int, b: int, texts: Texts) -> int:
     heap = texts[0]
     i, j = texts[1][a], texts[1][b]
     left, right = texts[2][a], texts[2][b]
@@ -59,7 +60,7 @@ def _compare_text(a: int, b: int, texts: Any) -> int:
 
 
 @inlined
-def _high(word: int, texts: Any) -> int:
+def _high(word: int, texts: Texts) -> int:
     """The high word of a decimal."""
     if word < WIDE_BASE:
         return word >> 63
@@ -71,7 +72,7 @@ def _high(word: int, texts: Any) -> int:
 
 
 @inlined
-def _low(word: int, texts: Any) -> int:
+def _low(word: int, texts: Texts) -> int:
     if word < WIDE_BASE:
         return word
     at = texts[4][word - WIDE_BASE]
@@ -82,7 +83,7 @@ def _low(word: int, texts: Any) -> int:
 
 
 @helper
-def _compare_decimals(a: int, b: int, texts: Any) -> int:
+def _compare_decimals(a: int, b: int, texts: Texts) -> int:
     x, y = _high(a, texts), _high(b, texts)
     if x != y:
         return -1 if x < y else 1
@@ -90,7 +91,7 @@ def _compare_decimals(a: int, b: int, texts: Any) -> int:
 
 
 @helper
-def precedes(a: int, b: int, order: int, texts: Any) -> bool:
+def precedes(a: int, b: int, order: int, texts: Texts) -> bool:
     """Whether one value comes before another one.
 
     Args:
