@@ -232,14 +232,22 @@ def test_samples_are_uniform(algorithm: Algorithm, sql: str) -> None:
     """Pearson's chi-squared test with a fixed seed, before and after a change."""
     db = graph([*EDGES, (3, 1), (4, 5), (5, 5)])
     view = db.create_view("v", sql, algorithm=algorithm)
-    for seed in (11, 12):
-        whole = Counter(rows_of(view.to_arrow()))
-        drawn = Counter(rows_of(view.sample(20_000, seed=seed)))
-        assert drawn.keys() == whole.keys()
-        observed = [drawn[row] for row in whole]
-        expected = [20_000 * times / whole.total() for times in whole.values()]
-        assert len(whole) == 1 or chisquare(observed, expected).pvalue > 1e-4
-        db.apply("G", [(1, 2), (2, 5), {"src": 4, "dst": 2, "_change_type": "delete"}][:2])
+    before = assert_uniform(view, 11)
+    kinds = ["insert", "insert", "delete", "delete"]
+    db.apply("G", pa.table({"src": [1, 2, 4, 2], "dst": [2, 5, 2, 4], "_change_type": kinds}))
+    after = assert_uniform(view, 12)
+    assert before - after, "rows have gone"
+
+
+def assert_uniform(view: livejoin.View, seed: int) -> Counter[Any]:
+    """Assert that a sample has every row as often as the result makes likely; the result."""
+    whole = Counter(rows_of(view.to_arrow()))
+    drawn = Counter(rows_of(view.sample(20_000, seed=seed)))
+    assert drawn.keys() == whole.keys()
+    observed = [drawn[row] for row in whole]
+    expected = [20_000 * times / whole.total() for times in whole.values()]
+    assert len(whole) == 1 or chisquare(observed, expected).pvalue > 1e-4
+    return whole
 
 
 def test_samples_are_repeatable() -> None:

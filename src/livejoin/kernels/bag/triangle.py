@@ -1,4 +1,7 @@
-"""Triangles that a changed tuple makes between two heavy values, read off a pair view (see `livejoin.kernels.bag.heavy_pairs`)."""
+"""Triangles that a changed tuple makes between two heavy values, read off a pair view.
+
+The views are those of `livejoin.kernels.bag.heavy_pairs`.
+"""
 
 from __future__ import annotations
 
