@@ -97,3 +97,17 @@ def test_values_of_one_size_take_four_words() -> None:
 @pytest.mark.parametrize(("value", "finite"), [(1e308, True), (float("inf"), False), (float("nan"), False)])
 def test_what_is_finite(value: float, finite: bool) -> None:
     assert bool(kernel.is_finite(np.int64(struct.unpack("<q", struct.pack("<d", value))[0]))) == finite
+
+
+@pytest.mark.parametrize("before", [0.0, 1.0])
+def test_a_term_never_reaches_the_word_of_the_sign(before: float) -> None:
+    """Terms of every length, whose highest bit is the highest one of a word now and then, alone and above another."""
+    value = 2.0 - 2.0**-52
+    for exponent in range(0, 64, 3):
+        for bits in range(59):
+            for weight in (1 << bits, -(1 << bits)):
+                sums = Sums()
+                if before:
+                    sums.add(before, 1)
+                sums.add(value * 2.0**exponent, weight)
+                sums.check()

@@ -9,7 +9,7 @@ import pytest
 from conjunctive import bind
 from livejoin.plan import Explanation, Statistics, describe, describe_query
 from livejoin.schema import Catalog
-from livejoin.sql import bind_query, parse_columns
+from livejoin.sql import bind_query, parse_columns, parse_schema
 
 pytestmark = pytest.mark.nojit
 
@@ -164,3 +164,32 @@ def test_a_store_above_a_join_is_part_of_the_promise(sql: str, bound: str, updat
     assert str(promise.bound) == bound
     assert update in promise.update
     assert space in promise.space
+
+
+@pytest.mark.parametrize(
+    ("sql", "bound"),
+    [
+        ("SELECT R.a, SUM(S.c) FROM R, S WHERE R.b = S.b GROUP BY R.a", "linear"),
+        ("SELECT R.a, R.b, SUM(S.c) FROM R, S WHERE R.b = S.b GROUP BY R.a, R.b", "O1"),
+        ("SELECT S.b, SUM(S.c) FROM R, S WHERE R.b = S.b GROUP BY S.b", "O1"),
+        ("SELECT K.a, SUM(S.c) FROM K, S WHERE K.b = S.b GROUP BY K.a", "O1"),
+        ("SELECT R.a, SUM(D.c) FROM R, D WHERE R.b = D.b GROUP BY R.a", "O1"),
+    ],
+)
+def test_an_aggregate_may_change_in_many_rows(sql: str, bound: str) -> None:
+    """CROWN, section 7.3: many rows of R may share the key of a changed row of S, unless their key is R's or S static.
+
+    The promise is then the one that a counter would have kept better, and names R.
+    """
+    catalog = parse_schema(
+        """
+        CREATE TABLE R (a BIGINT, b BIGINT);
+        CREATE TABLE K (a BIGINT, b BIGINT PRIMARY KEY);
+        CREATE TABLE S (b BIGINT, c BIGINT);
+        CREATE TABLE D (b BIGINT, c BIGINT) TBLPROPERTIES ('livejoin.static' = 'true');
+        """
+    )
+    promise = describe_query(bind_query(sql, catalog), Statistics()).guarantee
+    assert str(promise.bound) == bound
+    assert ("in all rows of R that share the changed row's key" in promise.update) == (bound == "linear")
+    assert ("formulas 10 to 14" in promise.source) == (bound == "linear")

@@ -10,10 +10,10 @@ import pytest
 from explanations import EXAMPLE
 
 import livejoin
+from conjunctive import bind
 from livejoin.families.registry import FAMILIES
 from livejoin.plan import Statistics, UpdateBound, describe
 from livejoin.plan.explain.glossary import ENTRIES, markdown, verdict, words
-from conjunctive import bind
 from livejoin.sql import parse_schema
 
 DOCS = Path(__file__).parents[2] / "docs"

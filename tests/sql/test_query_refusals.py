@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from test_refusals import offset_of, refusal
+from test_refusals import CATALOG, offset_of, refusal
 
 from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
+from livejoin.schema import Catalog
+from livejoin.sql import bind_query, parse_columns
 
 QUERIES = [
     # A ^ marks the position that the error must name.

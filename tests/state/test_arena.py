@@ -121,6 +121,10 @@ def test_a_block_grows_and_shrinks_with_its_rows() -> None:
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] == 256
     assert sizes[-1] == 4
+    assert blocks.reserve(m, HOLDER, 1, 5) and blocks.reserve(m, HOLDER, 1, 9) and blocks.reserve(m, HOLDER, 1, 17)
+    blocks.shrink(m, HOLDER, 1, 1)
+    assert int(m[HOLDER]) >> CLASS_SHIFT == 2, "many rows that leave at once take all their words along"
+    assert int(m[int(m[HOLDER]) & REF_MASK]) == 1001
     blocks.drop(m, HOLDER)
     assert int(m[HOLDER]) == 0
     assert_all_accounted(arena, [], H_STACK + 1)

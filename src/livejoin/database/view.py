@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import Any

@@ -1,7 +1,7 @@
 """How kernels are compiled and cached.
 
 A kernel is a plain function over NumPy arrays and integers. Compiled code is cached on disk in a folder named by a
-hash of all kernel sources and the compiler's version, because Numba notices an edited function but not an edited
+hash of all kernel sources, their places and the compiler's version, because Numba notices an edited function but not an edited
 callee in another file. With ``NUMBA_DISABLE_JIT=1`` the decorators return the function as it is.
 """
 
@@ -29,13 +29,14 @@ def cache_folder() -> Path:
     that cannot be written.
     """
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(source.read_bytes())
+    root = Path(__file__).parent
+    for source in sorted(root.rglob("*.py")):
+        digest.update(f"{source.relative_to(root)}\n".encode() + source.read_bytes())
     name = f"kernels-{digest.hexdigest()[:16]}"
     base = os.environ.get("NUMBA_CACHE_DIR")
     cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for root in (Path(base) if base else cache_home / "livejoin", _temporary()):
-        folder = root / name
+    for parent in (Path(base) if base else cache_home / "livejoin", _temporary()):
+        folder = parent / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:

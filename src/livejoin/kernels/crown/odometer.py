@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from livejoin.kernels.crown.annotation import annotation, multiplicity
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.memory.columns import write_block, write_copies, write_outer
 from livejoin.kernels.memory.layout import (
     C_BLOCK,
     C_DEPTH,
@@ -106,42 +107,25 @@ def _weigh(m: Arena, p: Plan, cursor: Cursor, step: int, level: int) -> None:
     cursor[level + C_WEIGHT] = weight
 
 
-@helper
+@inlined
 def _write_outer(
     m: Arena, p: Plan, program: int, cursor: Cursor, size: int, count: int, out: Output, capacity: int, at: int
 ) -> None:
-    """Write the columns of the outer depths, which are constant over ``count`` rows from ``at`` on."""
-    columns = p[program + G_OUTER_LIST]
-    for i in range(p[program + G_OUTER]):
-        column = columns + 3 * i
-        value = m[cursor[CURSOR_HEADER + p[column + 1] * size + C_ROW] + p[column + 2]]
-        target = p[column] * capacity + at
-        for k in range(count):
-            out[target + k] = value
+    """Write the columns of the outer depths of a program; a level of the cursor has ``size`` words."""
+    columns, number = p[program + G_OUTER_LIST], p[program + G_OUTER]
+    write_outer(m, p, columns, number, cursor, CURSOR_HEADER + C_ROW, size, count, out, capacity, at)
 
 
-@helper
+@inlined
 def _write_block(m: Arena, p: Plan, program: int, block: int, count: int, out: Output, capacity: int, at: int) -> None:
-    """Write the innermost columns of the ``count`` rows of a block, one row of the buffer each."""
-    columns = p[program + G_INNER_LIST]
-    for i in range(p[program + G_INNER]):
-        column = columns + 2 * i
-        offset = p[column + 1]
-        target = p[column] * capacity + at
-        for k in range(count):
-            out[target + k] = m[m[block + k] + offset]
+    """Write the innermost columns of a program from the ``count`` rows of a block."""
+    write_block(m, p, p[program + G_INNER_LIST], p[program + G_INNER], block, count, out, capacity, at)
 
 
-@helper
+@inlined
 def _write_copies(m: Arena, p: Plan, program: int, row: int, copies: int, out: Output, capacity: int, at: int) -> None:
-    """Write the innermost columns of one row ``copies`` times."""
-    columns = p[program + G_INNER_LIST]
-    for i in range(p[program + G_INNER]):
-        column = columns + 2 * i
-        value = m[row + p[column + 1]]
-        target = p[column] * capacity + at
-        for k in range(copies):
-            out[target + k] = value
+    """Write the innermost columns of a program from one row ``copies`` times."""
+    write_copies(m, p, p[program + G_INNER_LIST], p[program + G_INNER], row, copies, out, capacity, at)
 
 
 @helper

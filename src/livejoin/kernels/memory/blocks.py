@@ -34,19 +34,22 @@ def reserve(m: Arena, holder: int, used: int, needed: int) -> bool:
 
 @inlined
 def shrink(m: Arena, holder: int, used: int, needed: int) -> None:
-    """Halve a block of which at most a quarter is needed; without space for the smaller one it stays."""
+    """Halve a block until more than a quarter is needed; without space for the smaller one it stays."""
     word = m[holder]
     old = word & REF_MASK
     size_class = word >> CLASS_SHIFT
-    if size_class < 3 or needed << 2 > 1 << size_class:
+    smaller = size_class
+    while smaller >= 3 and needed << 2 <= 1 << smaller:
+        smaller -= 1
+    if smaller == size_class:
         return
-    block = allocate(m, size_class - 1)
+    block = allocate(m, smaller)
     if block == 0:
         return
     for i in range(used):
         m[block + i] = m[old + i]
     release(m, old, size_class)
-    m[holder] = block | ((size_class - 1) << CLASS_SHIFT)
+    m[holder] = block | (smaller << CLASS_SHIFT)
 
 
 @inlined
