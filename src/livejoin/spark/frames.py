@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -142,8 +143,8 @@ def _row(frame: DataFrame, columns: Sequence[str]) -> Expression:
     present = {name.lower(): name for name in frame.columns}
     carried = [_named(frame, present[name]).alias(name) for name in _CARRIED if name in present]
     row = F.struct(*(_named(frame, name) for name in columns), *carried)
-    fields = frame.select(row.alias("row")).schema["row"].dataType.fields
-    return row.cast(T.StructType([T.StructField(field.name, field.dataType, nullable=True) for field in fields]))
+    struct: Any = frame.select(row.alias("row")).schema["row"].dataType
+    return row.cast(T.StructType([T.StructField(field.name, field.dataType, nullable=True) for field in struct.fields]))
 
 
 def _named(frame: DataFrame, column: str) -> Expression:

@@ -42,8 +42,8 @@ def local_session(
 ) -> SparkSession:
     """Start Spark in this process without a word on the terminal, or return the session that runs already.
 
-    Its Python workers run this process's Python, unless the setting ``spark.pyspark.python`` or the environment variable
-    ``PYSPARK_PYTHON`` names another one.
+    Its Python workers run this process's Python, unless the setting ``spark.pyspark.python`` or the environment
+    variable ``PYSPARK_PYTHON`` names another one.
 
     Args:
         name: The application's name.
@@ -82,7 +82,7 @@ def local_session(
 
 @contextmanager
 def _workers_run(conf: SparkConf) -> Iterator[None]:
-    """A context started within has the workers' Python of its settings, which PySpark reads from the environment only."""
+    """A context started within has the workers' Python of its settings: PySpark reads it from the environment only."""
     before = os.environ.get("PYSPARK_PYTHON")
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or sys.executable
     try:

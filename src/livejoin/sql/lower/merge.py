@@ -157,7 +157,8 @@ class _Merger:
     def merged(self) -> SelectBlock:
         """The SELECT over the tables of the queries."""
         block = self.block
-        equalities, conditions = [], []
+        equalities: list[Equality] = []
+        conditions: list[exp.Expr] = []
         for relation in block.scope.relations:
             if relation.atom in self.chosen:
                 equalities += self._inner_equalities(relation)

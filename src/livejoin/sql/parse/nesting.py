@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from sqlglot import TokenType, exp
 
@@ -39,7 +39,7 @@ def within_depth(function: Callable[Concatenate[str, P], Result]) -> Callable[Co
             pass  # the error is raised where the stack is short again
         raise _refusal(Source(sql, ()))
 
-    return bounded
+    return cast(Callable[Concatenate[str, P], Result], bounded)
 
 
 def too_deep(source: Source) -> SqlError:
