@@ -292,7 +292,8 @@ class View:
         if _is_async(callback):
             msg = (
                 f"view {self.name!r} calls its subscribers and awaits none, and {callback!r} is async; subscribe a "
-                "plain function that hands the delta on, as lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta)"
+                "plain function that hands the delta on, as "
+                "lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta)"
             )
             raise ReadError(msg)
         self._subscribers.append(callback)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from livejoin.changes import ChangeBatch
+from livejoin.families.registry import Ranked
 from livejoin.plan.explain.describe import Planned, explained
 from livejoin.plan.explain.describe_cells import cells_outline
 from livejoin.plan.explain.explanation import Explanation
-from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, leaves
-from livejoin.plan.query_plan import QueryPlan, plan_with_reasons
+from livejoin.plan.operators import (
+    Annotated,
+    Combine,
+    Compute,
+    First,
+    Group,
+    Operator,
+    Scan,
+    Stored,
+    inputs_of,
+)
+from livejoin.plan.query_plan import plan_with_reasons
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
-from livejoin.search.guarantee import stored_guarantee
+from livejoin.search.guarantee import UpdateBound, stored_guarantee
 from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics, observe
 from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
@@ -44,31 +55,82 @@ def describe_query(
         known = known if log is None else known.over(observe(log, join))
     plan = plan_with_reasons(query, known, live, algorithm, threads)
     told = []
-    for leaf, kept in zip(leaves(plan.operator), _kept(plan.operator, ""), strict=True):
+    for leaf, kept in _joins(plan.operator, ""):
         join = leaf.physical.query
         planned = Planned(leaf.physical, plan.ranked[join], leaf.asked, leaf.physical.live, algorithm, known)
-        one = explained(planned, log)
+        one = explained(planned, None if leaf.inputs else log)
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
-        told.append(_with_store(one, join, kept))
-    return replace(told[0], sql=query.sql, operators=tuple(_lines(plan, plan.operator)), others=tuple(told[1:]))
+        told.append(_over_inputs(_with_store(one, join, kept), leaf))
+    lines = tuple(line for operator in _upwards(plan.operator) for line in operator_lines(operator, plan.ranked))
+    return replace(
+        told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=" ".join(_whole(plan.operator))
+    )
 
 
-def _kept(plan: Operator, above: str) -> Iterator[str]:
-    """For each leaf, what the first store above it keeps; empty if there is none."""
+def _joins(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated, str]]:
+    """The joins, each before those in its inputs, with what the first store above it keeps; empty without one."""
     match plan:
         case Scan() | Annotated():
-            yield above
+            yield plan, kept
+            for given in plan.inputs:
+                yield from _joins(given.operator, kept)
         case Compute():
-            yield from _kept(plan.input, above)
+            yield from _joins(plan.input, kept)
         case Combine():
-            kept = above if plan.kind == "union" and plan.all else "each distinct row with its numbers"
+            below = kept if plan.kind == "union" and plan.all else "each distinct row with its numbers"
             for one in plan.inputs:
-                yield from _kept(one, kept)
+                yield from _joins(one, below)
         case Group():
             values = ", with the values of MIN, MAX, ARRAY_AGG and DISTINCT" if _keeps_values(plan) else ""
-            yield from _kept(plan.input, f"each group{values}")
+            yield from _joins(plan.input, f"each group{values}")
         case First():
-            yield from _kept(plan.input, "each row, in order (a look-up costs O(log rows))")
+            yield from _joins(plan.input, "each row, in order (a look-up costs O(log rows))")
+        case Stored():
+            yield from _joins(plan.input, f"each row of {plan.name}, so that the join above can read it")
+
+
+def _over_inputs(told: Explanation, leaf: Scan | Annotated) -> Explanation:
+    """What is promised of a join, a change of a base table below its inputs counted with all rows that it changes."""
+    promise = told.guarantee
+    for one in leaf.inputs:
+        power = _most_changes(one.operator)
+        if power:
+            bound = max(promise.bound, UpdateBound.LINEAR if power <= 1 else UpdateBound.POLYNOMIAL)
+            update = f"{promise.update}; a change below {one.table.name} makes up to O(N^{power}) changes of it"
+            promise = replace(promise, bound=bound, update=update)
+    return replace(told, guarantee=promise)
+
+
+def _most_changes(plan: Operator) -> Fraction:
+    """A change of a base table changes at most as many rows of a relation as this power of the base rows says."""
+    powers = [_changed_results(leaf.physical.query) for leaf, _ in _joins(plan, "")]
+    return max(powers, default=Fraction(0))
+
+
+def _upwards(plan: Operator) -> Iterator[Operator]:
+    """The operators, inputs first."""
+    for one in inputs_of(plan):
+        yield from _upwards(one)
+    yield plan
+
+
+def _whole(plan: Operator) -> Iterator[str]:
+    """What a change costs where it goes through several blocks, in sentences; nothing for a single one."""
+    stored = [one for one in _upwards(plan) if isinstance(one, Stored)]
+    if not stored:
+        return
+    yield (
+        "A change goes through the blocks one after the other, from below: each row that one of them gains or loses is "
+        "a change of the block above it, at the cost that is said there."
+    )
+    for one in stored:
+        power = _most_changes(one)
+        rows = "O(1) rows" if power == 0 else f"O(N^{power}) rows, N the rows of the tables below,"
+        yield f"A change below {one.name} changes at most {rows} of {one.name}."
+    yield (
+        "A row that takes another one's place, as that of a group, is two changes, and every row of a join that it is "
+        "part of changes with it."
+    )
 
 
 def _keeps_values(plan: Group) -> bool:
@@ -113,37 +175,38 @@ def _referred_to(query: ConjunctiveQuery, given: frozenset[str]) -> frozenset[st
     return given
 
 
-def _lines(plan: QueryPlan, operator: Operator) -> Iterator[str]:
-    """What each operator does and costs, inputs first."""
+def operator_lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Ranked]]) -> Iterator[str]:
+    """What an operator does and costs, without its inputs; nothing of a join that there is nothing to say of.
+
+    Args:
+        operator: The operator.
+        families: What the programs of joins were chosen from, the chosen ones first.
+    """
     match operator:
         case Scan():
             yield from _scan_lines(operator)
         case Annotated():
-            family = plan.ranked[operator.physical.query][0].family
+            family = families[operator.physical.query][0].family
             yield f"{_many(len(operator.results), 'aggregate')} {family.aggregates}"
         case Compute():
-            yield from _lines(plan, operator.input)
-            kept = ", for the rows that fit HAVING" if operator.predicate else ""
+            kept = ", for the rows that fit a condition" if operator.predicate else ""
             yield f"{_many(len(operator.outputs), 'column')} computed from each row{kept}: no state"
+        case Combine() if operator.kind == "union" and operator.all:
+            yield "UNION ALL: no state"
         case Combine():
-            for one in operator.inputs:
-                yield from _lines(plan, one)
-            if operator.kind == "union" and operator.all:
-                yield "UNION ALL: no state"
-            else:
-                name = operator.kind.upper() + (" ALL" if operator.all else "")
-                yield f"{name} over a store of the rows with their numbers: one look-up a row that changes"
+            name = operator.kind.upper() + (" ALL" if operator.all else "")
+            yield f"{name} over a store of the rows with their numbers: one look-up a row that changes"
         case Group():
-            yield from _lines(plan, operator.input)
             yield (
-                f"{_many(len(operator.calls), 'aggregate')} over a store of groups: one look-up a row of the join that "
-                "changes (DYN, section 5.1)"
+                f"{_many(len(operator.calls), 'aggregate')} over a store of groups: one look-up a row of the relation "
+                "below that changes (DYN, section 5.1)"
             )
         case First():
-            yield from _lines(plan, operator.input)
             skipped = f" after the first {operator.offset}" if operator.offset else ""
             some = f"the first {operator.limit}{skipped} rows"
             yield f"{some} over an ordered store of all: O(log rows) a row that changes"
+        case Stored():
+            yield f"{operator.name}: each row stored with an id, for a join above: O(rows of {operator.name}) state"
 
 
 def _scan_lines(plan: Scan) -> Iterator[str]:

@@ -203,6 +203,7 @@ class Explanation:
         operators: What stands above the join, from the join upwards.
         others: Explanations of the query's other joins.
         cells: How the join is split, None with one thread.
+        whole: What a change costs that goes through several blocks; empty for a single one.
     """
 
     sql: str
@@ -224,6 +225,7 @@ class Explanation:
     operators: tuple[str, ...] = ()
     others: tuple[Explanation, ...] = ()
     cells: CellsOutline | None = None
+    whole: str = ""
 
     def __str__(self) -> str:
         return self.text()

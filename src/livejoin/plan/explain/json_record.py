@@ -96,6 +96,7 @@ def record(explanation: Explanation) -> Record:
         "operators": list(explanation.operators),
         "others": [record(other) for other in explanation.others],
         "cells": None if explanation.cells is None else _cells(explanation.cells),
+        "whole": explanation.whole,
         "digest": explanation.digest or None,
     }
 

@@ -17,6 +17,12 @@ def require(explanation: Explanation, bound: UpdateBound) -> None:
     Raises:
         WeakGuaranteeError: The guarantee is weaker, with the reason and what would make it better.
     """
+    for one in (explanation, *explanation.others):
+        _require_one(one, bound)
+
+
+def _require_one(explanation: Explanation, bound: UpdateBound) -> None:
+    """Of one join."""
     found = explanation.guarantee
     if found.bound > bound:
         better = [s for s in explanation.suggestions if s.guarantee.bound <= bound]

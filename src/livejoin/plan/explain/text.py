@@ -68,6 +68,8 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     yield from _field("space", promise.space, width)
     if explanation.cells is not None:
         yield from _field("threads", explanation.cells.note, width)
+    if explanation.whole:
+        yield from _field("whole", explanation.whole, width)
     yield from _field("loading", promise.preprocessing, width)
     yield from _field("proof", promise.source, width)
     yield from _field("why", explanation.reason, width)
