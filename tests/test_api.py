@@ -223,7 +223,7 @@ def test_an_async_subscriber_is_refused(callback: Any) -> None:
     db = livejoin.Database()
     db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
     view = db.create_view("v", "SELECT src FROM G")
-    with pytest.raises(ReadError, match=r"awaits none.*subscribe a plain function"):
+    with pytest.raises(ReadError, match=r"awaits no subscriber.*subscribe a plain function"):
         view.subscribe(callback)
     seen: list[pa.Table] = []
     for plain in (seen.append, partial(lambda delta, more: more.append(delta), more=seen)):

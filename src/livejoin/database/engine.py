@@ -11,6 +11,14 @@ import numpy as np
 
 from livejoin.changes import read_changes
 from livejoin.database import snapshot, transaction
+from livejoin.database.arguments import (
+    check_changes,
+    check_extra,
+    check_folder,
+    check_name,
+    check_switch,
+    check_text,
+)
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.image import image_of, restored
@@ -146,6 +154,8 @@ class Database:
             SchemaError: The name is taken, or the declaration cannot stand, for example because a foreign key
                 references what is not the primary key of a table that is there.
         """
+        check_name(name, "table")
+        check_text(columns, "columns", "src BIGINT, dst BIGINT")
         self._add_table(parse_columns(name, columns, window_rows, static, window_range))
 
     def create_view(
@@ -181,9 +191,9 @@ class Database:
             ExpressionError: A predicate fails on rows that are there.
         """
         check_algorithm(algorithm)
-        if not name:
-            msg = "a view needs a name"
-            raise SchemaError(msg)
+        check_name(name, "view")
+        check_switch(deltas, "deltas")
+        check_switch(adaptive, "adaptive")
         if name.lower() in self._contents.views or name in self._contents.catalog:
             msg = f"the name {name!r} is taken by a {'view' if name.lower() in self._contents.views else 'table'}"
             raise SchemaError(msg)
@@ -232,11 +242,11 @@ class Database:
         'O(1) a change, for every change sequence (height 1: the query is q-hierarchical)'
         """
         check_algorithm(algorithm)
+        check_switch(deltas, "deltas")
+        if log is not None:
+            check_changes(log, "{'G': changes}")
         query = bind_query(sql, self._contents.catalog, self._contents.queries)
         known = self._known(query.joins, statistics)
-        if log is not None and not isinstance(log, Mapping):
-            msg = f"a log is a mapping from tables to their changes, as {{'G': changes}}; found {log!r:.80}"
-            raise ChangeFormatError(msg)
         changes = (
             [read_changes(self._contents.catalog[name], data, len(log) > 1) for name, data in log.items()]
             if log
@@ -254,6 +264,7 @@ class Database:
         Raises:
             SchemaError: There is no such view, or another view reads it and ``cascade`` is not set.
         """
+        check_name(name, "view")
         if name.lower() not in self._contents.views:
             msg = f"there is no view {name!r}; known views: {', '.join(map(repr, self.views)) or 'none'}"
             raise SchemaError(msg)
@@ -275,7 +286,7 @@ class Database:
         Raises:
             SchemaError: There is no such table, or a view uses it, or a foreign key references it.
         """
-        table = self._contents.catalog[name]
+        table = self._contents.catalog[check_name(name, "table")]
         users = [view.name for view in self._contents.views.values() if view._reads_table(table.name)]
         if users:
             msg = f"table {table.name!r} is used by {', '.join(map(repr, users))}; drop these views first"
@@ -313,6 +324,7 @@ class Database:
             msg = "apply takes a table's name and its data, or a mapping from names to data; found both"
             raise ChangeFormatError(msg)
         named = {changes: data} if isinstance(changes, str) else changes
+        check_changes(named, "apply({'G': rows}), or apply('G', rows)")
         batches = transaction.read(self._contents, named, needs_sequence=False)
         same = [(batch, np.full(batch.weights.shape, self.version + 1, np.int64)) for batch in batches]
         return transaction.run(self._contents, same, 1, "commit", on_conflict)
@@ -343,6 +355,7 @@ class Database:
         if granularity not in ("change", "commit"):
             msg = f"granularity is {granularity!r}; allowed are 'change' and 'commit'"
             raise ChangeFormatError(msg)
+        check_changes(logs, "replay({'G': rows})")
         batches = transaction.read(self._contents, logs, needs_sequence=True)
         ranks = ranks_by_sequence(batches)
         first = self.version + 1
@@ -365,8 +378,8 @@ class Database:
 
         Cost: the bytes of the state, about 1 ms a MB and the disk.
         """
-        kept = self.extra if extra is None else dict(extra)
-        snapshot.write(Path(folder), image_of(self._contents, kept))
+        kept = self.extra if extra is None else check_extra(extra)
+        snapshot.write(check_folder(folder), image_of(self._contents, kept))
         self.extra = kept
 
     @classmethod
@@ -381,7 +394,7 @@ class Database:
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
         """
-        image = snapshot.read(Path(folder))
+        image = snapshot.read(check_folder(folder))
         database = cls(threads=threads)
         database._contents = restored(image, database._contents.workers)
         database.extra = dict(image.extra)

@@ -19,6 +19,8 @@ class ByName(Mapping[str, Value]):
         self._items = {name.lower(): (name, value) for name, value in items}
 
     def __getitem__(self, name: str) -> Value:
+        if not isinstance(name, str):
+            raise KeyError(name)
         return self._items[name.lower()][1]
 
     def __iter__(self) -> Iterator[str]:

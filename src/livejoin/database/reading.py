@@ -14,11 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from livejoin.database.arguments import check_number
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.asked_rows import AskedRows
 from livejoin.errors import ChangeValueError, ReadError
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
+
+_LARGEST_SAMPLE = 1 << 32
+_LARGEST_SEED = (1 << 64) - 1
 
 Row: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """A row: its values in the order of the schema, or by their names."""
@@ -67,11 +71,11 @@ def sample(access: Access, rows: int, seed: int | None, schema: pa.Schema) -> pa
     """Rows drawn uniformly and independently of each other.
 
     Raises:
-        ReadError: The number of rows is no natural number, or the result is empty.
+        ReadError: The number of rows or the seed is no natural number, or the result is empty.
     """
-    if not isinstance(rows, int) or rows < 0:
-        msg = f"a sample of {rows!r:.80} rows; allowed is a number from 0 on"
-        raise ReadError(msg)
+    check_number(rows, "rows", 0, _LARGEST_SAMPLE)
+    if seed is not None:
+        check_number(seed, "seed", 0, _LARGEST_SEED)
     if rows == 0:
         return schema.empty_table()
     total = access.total()

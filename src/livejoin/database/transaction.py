@@ -13,6 +13,7 @@ from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.staging import Granularity, TableInput, refuse_static, stage
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ChangeFormatError
 from livejoin.words import Words
 
@@ -69,7 +70,8 @@ def run(
         changed = graph.apply({name: change for name, change in staged.items() if change.staged.rows.size})
         for view in contents.views.values():
             if view.deltas:
-                deltas[view.name] = view._delta(changed)
+                with of_view(view.name):
+                    deltas[view.name] = view._delta(changed)
     except BaseException:
         for given in inputs:
             given.base.rollback()

@@ -11,11 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from livejoin.database import reading
+from livejoin.database.arguments import check_number
 from livejoin.database.reading import Row
 from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.graph import Graph
 from livejoin.dataflow.node import Node
+from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.repeated import repeated
 from livejoin.errors import ReadError
@@ -27,6 +29,7 @@ from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
 
 _LARGEST_BATCH = 1 << 20
+_MOST_ROWS = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -131,17 +134,21 @@ class View:
             ReadError: ``max_rows`` is not positive, or the view changed since the first batch.
             ExpressionError: DuckDB cannot evaluate an output on some row.
         """
-        if max_rows < 1:
-            msg = f"batches of {max_rows} rows; allowed is a positive number"
-            raise ReadError(msg)
+        check_number(max_rows, "max_rows", 1, _MOST_ROWS)
         return self._batches(min(max_rows, _LARGEST_BATCH))
 
     def _batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
         node = self._kept
         _ = node.block  # a state that is loaded only now is another version
         version = node.version
-        for rows, weights in node.scan(max_rows):
-            table = pa.table([rows.arrow(i) for i in range(len(rows.types))], schema=self.schema)
+        rest = iter(node.scan(max_rows))
+        while True:
+            with of_view(self.name):
+                found = next(rest, None)
+                if found is None:
+                    return
+                rows, weights = found
+                table = pa.table([rows.arrow(i) for i in range(len(rows.types))], schema=self.schema)
             for piece in repeated(table, weights, max_rows):
                 yield from piece.combine_chunks().to_batches()
                 if node.version != version:
@@ -162,7 +169,8 @@ class View:
         Raises:
             CapacityError: They are more than 64 bits count.
         """
-        return exactly(self._kept.size())
+        with of_view(self.name):
+            return exactly(self._kept.size())
 
     def __contains__(self, row: Row) -> bool:
         """Whether a row is in the result; cost and errors as for `multiplicity`."""
@@ -190,7 +198,8 @@ class View:
         joins: O(1). Of ``ORDER BY ... LIMIT k``: O(k). Beside these one DuckDB call where outputs are computed. All of
         it is independent of the size of the result.
         """
-        return reading.multiplicity(self._access, row, self.schema, self._query.root.types, self._graph.codec)
+        with of_view(self.name):
+            return reading.multiplicity(self._access, row, self.schema, self._query.root.types, self._graph.codec)
 
     def at(self, position: int) -> tuple[Any, ...]:
         """The row at a position of the result as `batches` streams it; from the end where it is negative.
@@ -207,7 +216,8 @@ class View:
         O(rows kept) once after a change; under HAVING, where the condition is evaluated, O(groups). Of ``ORDER BY ...
         LIMIT`` always O(log(rows kept)). Nothing is materialised.
         """
-        return reading.at(self._access, position, self.schema)
+        with of_view(self.name):
+            return reading.at(self._access, position, self.schema)
 
     def sample(self, rows: int, *, seed: int | None = None) -> pa.Table:
         """Rows drawn from the result, uniformly and with replacement; one of multiplicity m is m times as likely.
@@ -225,7 +235,8 @@ class View:
 
         Cost: that of `at` a row, in one call for all of them.
         """
-        return reading.sample(self._access, rows, seed, self.schema)
+        with of_view(self.name):
+            return reading.sample(self._access, rows, seed, self.schema)
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
@@ -291,9 +302,8 @@ class View:
             raise ReadError(msg)
         if _is_async(callback):
             msg = (
-                f"view {self.name!r} calls its subscribers and awaits none, and {callback!r} is async; subscribe a "
-                "plain function that hands the delta on, as "
-                "lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta)"
+                f"view {self.name!r} awaits no subscriber, and {callback!r} is async; subscribe a plain function that "
+                "hands the delta on, as lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta)"
             )
             raise ReadError(msg)
         self._subscribers.append(callback)

@@ -20,7 +20,7 @@ from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunk
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.expression import evaluate
+from livejoin.query.expression import Written, evaluate
 from livejoin.query.session import session
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.state.codec import Codec
@@ -54,10 +54,12 @@ def result_columns(query: ConjunctiveQuery, codec: Codec, words: Words) -> list[
     for ref, line in zip(query.head, words, strict=True):
         head.append(codec.decode(line, query.atoms[ref.atom].table.columns[ref.column].type))
     expressions = [o.source for o in query.outputs if isinstance(o.source, str)]
+    shown = tuple(o.name for o in query.outputs if isinstance(o.source, str))
     if not expressions:
         return [head[o.source] for o in query.outputs if isinstance(o.source, int)]
     rows = pa.table(head, names=[f"c{i}" for i in range(len(head))]) if head else _rows_without_columns(words.shape[1])
-    computed = iter(evaluate(expressions, rows))
+    names = tuple(f"{query.atoms[r.atom].alias}.{query.atoms[r.atom].table.columns[r.column].name}" for r in query.head)
+    computed = iter(evaluate(expressions, rows, Written(shown, names)))
     return [head[o.source] if isinstance(o.source, int) else next(computed) for o in query.outputs]
 
 

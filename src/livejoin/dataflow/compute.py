@@ -9,7 +9,7 @@ import pyarrow as pa
 from livejoin.dataflow.batches import Rows
 from livejoin.plan.operators import Compute
 from livejoin.query.condition import holds
-from livejoin.query.expression import evaluate, select_true
+from livejoin.query.expression import Written, evaluate, select_true
 from livejoin.words import Words
 
 
@@ -31,7 +31,8 @@ def compute(plan: Compute, rows: Rows) -> tuple[Rows, Words]:
         kept = np.flatnonzero(kept_rows(plan, rows))
         rows = rows.take(kept)
     expressions = [output.source for output in plan.outputs if isinstance(output.source, str)]
-    computed = iter(evaluate(expressions, rows.table()) if expressions else ())
+    written = Written(tuple(output.name for output in plan.outputs if isinstance(output.source, str)))
+    computed = iter(evaluate(expressions, rows.table(), written) if expressions else ())
     columns: list[Words | pa.Array | pa.ChunkedArray] = []
     for output in plan.outputs:
         if isinstance(output.source, int):
@@ -50,4 +51,4 @@ def kept_rows(plan: Compute, rows: Rows) -> npt.NDArray[np.bool_]:
     if plan.condition is not None:
         return holds(plan.condition, rows.arrow)
     assert plan.predicate is not None
-    return select_true(plan.predicate, rows.table())
+    return select_true(plan.predicate, rows.table(), Written(("HAVING",)))

@@ -13,7 +13,7 @@ is one that knows ids of rows of such a block.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,6 +28,7 @@ from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
 from livejoin.dataflow.node import Node
+from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.identity import identity
@@ -163,7 +164,13 @@ class Graph:
         Raises:
             ExpressionError: DuckDB cannot evaluate a predicate or a factor on some row.
         """
-        return {selector: selector.select(rows, words) for selector in self._selectors(table)}
+        found = {}
+        for node in self.nodes:
+            if table in node.reads and (join := node.join) is not None:
+                with of_view(*node.views):
+                    chosen = (one for one in join.selectors if one.table.lower() == table)
+                    found |= {selector: selector.select(rows, words) for selector in chosen}
+        return found
 
     def apply(self, tables: Mapping[str, TableChange]) -> dict[Node, Change]:
         """Bring staged changes of base tables into all blocks; what changed, of those that were asked.
@@ -200,11 +207,6 @@ class Graph:
                 lost.add(node)
                 node.forget()
         self._reached = []
-
-    def _selectors(self, table: str) -> Iterator[Selector]:
-        for node in self.nodes:
-            if table in node.reads and (join := node.join) is not None:
-                yield from (selector for selector in join.selectors if selector.table.lower() == table)
 
     def _replanned(self, algorithm: Algorithm, leaf: Scan | Annotated, statistics: Statistics) -> Scan | Annotated:
         """A join with the plan that other statistics give it."""

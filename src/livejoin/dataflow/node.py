@@ -16,6 +16,7 @@ from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
 from livejoin.plan.operators import Annotated, Operator, Scan, Stored
 from livejoin.schema import SqlType
@@ -96,6 +97,13 @@ class Node:
         return any(self.shown_by.values())
 
     @property
+    def views(self) -> tuple[str, ...]:
+        """The views that it is, or else the nearest ones above it."""
+        if self.shown_by:
+            return tuple(self.shown_by)
+        return tuple(dict.fromkeys(view for one in self.readers for view in one.views))
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The base tables that it reads itself, by name in lower case."""
         if not isinstance(self.plan, (Scan, Annotated)):
@@ -131,8 +139,9 @@ class Node:
         for one in self.inputs:
             _ = one.block
         self.disturb(told=False)
-        block = self._make(self)
-        block.fill()
+        with of_view(*self.views):
+            block = self._make(self)
+            block.fill()
         self._block = block
         return block
 
@@ -159,7 +168,8 @@ class Node:
         before, self._size = self._size, None
         self._access = None
         self.version += 1
-        change = self.block.changes(tables, inputs, self)
+        with of_view(*self.views):
+            change = self.block.changes(tables, inputs, self)
         if before is not None and change is not None:
             self._size = before + change.growth()
         self.seconds += time.perf_counter() - begin

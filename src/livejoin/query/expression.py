@@ -7,7 +7,9 @@ evaluates anything, `livejoin.query.condition`, takes only what Arrow evaluates 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import duckdb
@@ -19,6 +21,7 @@ from livejoin.errors import ExpressionError
 from livejoin.query.session import reason, session
 
 _SHOWN_COLUMNS = 8
+_SOURCE = re.compile(r" when casting from source column \w+")
 
 
 def infer_types(expressions: Sequence[str], schema: pa.Schema) -> list[pa.DataType]:
@@ -35,12 +38,26 @@ def infer_types(expressions: Sequence[str], schema: pa.Schema) -> list[pa.DataTy
     return [column.type for column in evaluate(expressions, schema.empty_table())]
 
 
-def evaluate(expressions: Sequence[str], rows: pa.Table) -> list[pa.ChunkedArray]:
+@dataclass(frozen=True)
+class Written:
+    """What errors show in place of expressions over columns that a plan has named.
+
+    Args:
+        expressions: Each expression as its user knows it.
+        columns: The names of the columns; empty where they have none, and then a row is shown by its values.
+    """
+
+    expressions: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+
+
+def evaluate(expressions: Sequence[str], rows: pa.Table, written: Written | None = None) -> list[pa.ChunkedArray]:
     """The values of each expression for each row, in the order of the rows.
 
     Args:
         expressions: DuckDB expressions over the columns of ``rows``.
         rows: The rows; a table without columns has rows too, ``pa.Table.num_rows`` of them.
+        written: What errors show; the expressions and the columns' names if None.
 
     Returns:
         One array an expression, of the type that `infer_types` gives.
@@ -58,26 +75,28 @@ def evaluate(expressions: Sequence[str], rows: pa.Table) -> list[pa.ChunkedArray
     try:
         return _evaluate(expressions, rows)
     except duckdb.Error as error:
-        raise ExpressionError(_explain(expressions, rows, error)) from error
+        raise ExpressionError(_explain(expressions, rows, error, written)) from error
 
 
-def select_each_true(predicates: Sequence[str], rows: pa.Table) -> list[npt.NDArray[np.bool_]]:
+def select_each_true(
+    predicates: Sequence[str], rows: pa.Table, written: Written | None = None
+) -> list[npt.NDArray[np.bool_]]:
     """For each predicate, which rows it is true for; NULL counts as false. Cost and errors as for `evaluate`.
 
     >>> select_each_true(["a > 1", "a IS NULL"], pa.table({"a": [1, 2, None]}))
     [array([False,  True, False]), array([False, False,  True])]
     """
-    masks = evaluate([f"({predicate}) IS TRUE" for predicate in predicates], rows)
+    masks = evaluate([f"({predicate}) IS TRUE" for predicate in predicates], rows, written)
     return [cast("npt.NDArray[np.bool_]", mask.to_numpy()) for mask in masks]
 
 
-def select_true(predicate: str, rows: pa.Table) -> npt.NDArray[np.bool_]:
+def select_true(predicate: str, rows: pa.Table, written: Written | None = None) -> npt.NDArray[np.bool_]:
     """Which rows a predicate is true for; NULL counts as false. Cost and errors as for `evaluate`.
 
     >>> select_true("a > 1", pa.table({"a": [1, 2, None]}))
     array([False,  True, False])
     """
-    return select_each_true([predicate], rows)[0]
+    return select_each_true([predicate], rows, written)[0]
 
 
 def _evaluate(expressions: Sequence[str], rows: pa.Table) -> list[pa.ChunkedArray]:
@@ -99,18 +118,22 @@ def _normal(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.int32()) if pa.types.is_null(values.type) else values
 
 
-def _explain(expressions: Sequence[str], rows: pa.Table, error: duckdb.Error) -> str:
+def _explain(expressions: Sequence[str], rows: pa.Table, error: duckdb.Error, written: Written | None) -> str:
     """The first expression that fails, the first row that it fails for, and why. Cost: log(rows) evaluations."""
-    failing = next((e for e in expressions if _fails(e, rows)), None)
+    names = written.expressions if written else expressions
+    why = reason(error) if written is None else _SOURCE.sub("", reason(error))
+    failing, name = next(((e, n) for e, n in zip(expressions, names, strict=True) if _fails(e, rows)), (None, ""))
     if failing is None:
-        return f"DuckDB cannot evaluate {_quoted(expressions)}: {reason(error)}"
+        return f"DuckDB cannot evaluate {_quoted(names)}: {why}"
     if _fails(failing, rows.slice(0, 0)):
-        return f"DuckDB cannot evaluate {failing!r}: {reason(error)}"
+        return f"DuckDB cannot evaluate {name!r}: {why}"
     good, bad = 0, rows.num_rows
     while bad - good > 1:
         middle = (good + bad) // 2
         good, bad = (good, middle) if _fails(failing, rows.slice(good, middle - good)) else (middle, bad)
-    return f"DuckDB cannot evaluate {failing!r} for the row {_shown(rows.slice(good, 1))}: {reason(error)}"
+    row = rows.slice(good, 1)
+    shown = _shown(row) if written is None else _written(row, written.columns)
+    return f"DuckDB cannot evaluate {name!r} for the row {shown}: {why}"
 
 
 def _fails(expression: str, rows: pa.Table) -> bool:
@@ -125,6 +148,14 @@ def _shown(row: pa.Table) -> str:
     values: dict[str, Any] = row.select(range(min(row.num_columns, _SHOWN_COLUMNS))).to_pylist()[0]
     more = ", ..." if row.num_columns > _SHOWN_COLUMNS else ""
     return "(" + ", ".join(f"{name} = {value!r:.80}" for name, value in values.items()) + more + ")"
+
+
+def _written(row: pa.Table, columns: Sequence[str]) -> str:
+    """A row under other names, by its values alone where there are none."""
+    if columns:
+        return _shown(row.rename_columns(list(columns)))
+    values = [f"{column[0].as_py()!r:.80}" for column in row.columns[:_SHOWN_COLUMNS]]
+    return "(" + ", ".join(values) + (", ..." if row.num_columns > _SHOWN_COLUMNS else "") + ")"
 
 
 def _quoted(expressions: Sequence[str]) -> str:

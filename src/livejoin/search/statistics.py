@@ -131,9 +131,13 @@ def given(catalog: Catalog, tables: Mapping[str, Mapping[str, Any]]) -> Statisti
     >>> given(catalog, {"G": {"rows": 100, "distinct": {"src": 20}}}).of("g").distinct_of([0])
     Figure(value=20, known='given')
     """
+    _check_mapping(tables, "statistics", "from tables to their figures")
     result = []
     for name, figures in tables.items():
         table = catalog[name]
+        _check_mapping(figures, f"statistics of table {name!r}", "from changes, rows, distinct and passing")
+        for part, of in (("distinct", "from columns to numbers"), ("passing", "from predicates to shares")):
+            _check_mapping(figures.get(part, {}), f"{part} of table {name!r}", of)
         unknown = set(figures) - {"changes", "rows", "distinct", "passing"}
         if unknown:
             allowed = "changes, rows, distinct and passing"
@@ -216,6 +220,12 @@ def _observed(table: Table, rows: pa.Table, total: int, query: ConjunctiveQuery)
 
 def _groups(keys: pa.Table) -> int:
     return int(keys.group_by(keys.column_names).aggregate([]).num_rows)
+
+
+def _check_mapping(value: object, what: str, allowed: str) -> None:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        msg = f"{what}: found {value!r:.80}; allowed is a mapping {allowed}"
+        raise SchemaError(msg)
 
 
 def _given(table: Table, what: str, value: object, most: float = float("inf")) -> Figure:

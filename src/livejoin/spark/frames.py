@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -143,8 +142,8 @@ def _row(frame: DataFrame, columns: Sequence[str]) -> Expression:
     present = {name.lower(): name for name in frame.columns}
     carried = [_named(frame, present[name]).alias(name) for name in _CARRIED if name in present]
     row = F.struct(*(_named(frame, name) for name in columns), *carried)
-    struct: Any = frame.select(row.alias("row")).schema["row"].dataType
-    return row.cast(T.StructType([T.StructField(field.name, field.dataType, nullable=True) for field in struct.fields]))
+    fields = frame.select(row.alias("row")).select("row.*").schema
+    return row.cast(T.StructType([T.StructField(field.name, field.dataType, nullable=True) for field in fields]))
 
 
 def _named(frame: DataFrame, column: str) -> Expression:

@@ -82,7 +82,7 @@ def local_session(
 
 @contextmanager
 def _workers_run(conf: SparkConf) -> Iterator[None]:
-    """A context started within has the workers' Python of its settings: PySpark reads it from the environment only."""
+    """A context started within has the workers' Python of its settings; PySpark reads it from the environment only."""
     before = os.environ.get("PYSPARK_PYTHON")
     os.environ["PYSPARK_PYTHON"] = conf.get("spark.pyspark.python") or sys.executable
     try:

@@ -280,8 +280,6 @@ def _refuse_reserved(words: Words, given: Sequence[pa.ChunkedArray], declared: S
     for line, values, column in zip(words, given, declared, strict=True):
         reserved = (line == NULL_CODE) & values.is_valid().to_numpy()
         if reserved.any():
-            msg = (
-                f"value {NULL_CODE} of column {column.name!r} ({column.type}) is the one value that livejoin reserves, "
-                "for NULL; use any other"
-            )
-            raise ChangeValueError(msg, table, int(np.argmax(reserved)))
+            what = f"value {NULL_CODE} of column {column.name!r}" if table else f"the computed value {NULL_CODE}"
+            msg = f"{what} ({column.type}) is the one value that livejoin reserves, for NULL; use any other"
+            raise ChangeValueError(msg, table, int(np.argmax(reserved)) if table else -1)

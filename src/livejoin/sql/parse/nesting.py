@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import ParamSpec, TypeVar
 
 from sqlglot import TokenType, exp
 
@@ -24,7 +24,7 @@ _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, To
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.GT})
 
 
-def within_depth(function: Callable[Concatenate[str, P], Result]) -> Callable[Concatenate[str, P], Result]:
+def within_depth(function: Callable[P, Result]) -> Callable[P, Result]:
     """A function of a SQL text that refuses what is nested too deeply for it, in place of a ``RecursionError``.
 
     Raises:
@@ -32,14 +32,14 @@ def within_depth(function: Callable[Concatenate[str, P], Result]) -> Callable[Co
     """
 
     @wraps(function)
-    def bounded(sql: str, *args: P.args, **kwargs: P.kwargs) -> Result:
+    def bounded(*args: P.args, **kwargs: P.kwargs) -> Result:
         try:
-            return function(sql, *args, **kwargs)
+            return function(*args, **kwargs)
         except RecursionError:
             pass  # the error is raised where the stack is short again
-        raise _refusal(Source(sql, ()))
+        raise _refusal(Source(str(args[0]) if args else "", ()))
 
-    return cast(Callable[Concatenate[str, P], Result], bounded)
+    return bounded
 
 
 def too_deep(source: Source) -> SqlError:

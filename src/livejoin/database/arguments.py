@@ -1,0 +1,92 @@
+"""What users hand to the database, checked once: wrong types are errors that say what is allowed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from livejoin.errors import ChangeFormatError, ReadError, SchemaError, StateError
+
+
+def check_name(name: object, what: str) -> str:
+    """The name of a table or a view that is declared or looked up.
+
+    Raises:
+        SchemaError: It is no text, or an empty one, or has a character that cannot be shown.
+    """
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        msg = f"a {what} needs a name, and {name!r:.80} is none; allowed is a text that can be printed"
+        raise SchemaError(msg)
+    return name
+
+
+def check_text(value: object, argument: str, example: str) -> None:
+    """Refuse what is no text.
+
+    Raises:
+        SchemaError: It is none.
+    """
+    if not isinstance(value, str):
+        msg = f"{argument} is {value!r:.80}; allowed is a text such as {example!r}"
+        raise SchemaError(msg)
+
+
+def check_switch(value: object, argument: str) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises:
+        SchemaError: It is something else.
+    """
+    if not isinstance(value, bool):
+        msg = f"{argument} is {value!r:.80}; allowed are True and False"
+        raise SchemaError(msg)
+
+
+def check_changes(named: object, example: str) -> None:
+    """Refuse what is no mapping from names of tables to changes.
+
+    Raises:
+        ChangeFormatError: It is something else.
+    """
+    if not isinstance(named, Mapping) or not all(isinstance(name, str) for name in named):
+        msg = f"the changes are {named!r:.80}; allowed is a mapping from names of tables to their changes, as {example}"
+        raise ChangeFormatError(msg)
+
+
+def check_folder(folder: object) -> Path:
+    """The folder of a snapshot.
+
+    Raises:
+        StateError: It is no path, or an empty one.
+    """
+    if not isinstance(folder, (str, os.PathLike)) or not str(folder):
+        msg = f"the folder of a snapshot is {folder!r:.80}; allowed is the path of one"
+        raise StateError(msg)
+    return Path(folder)
+
+
+def check_extra(extra: object) -> dict[str, Any]:
+    """The JSON values of a snapshot.
+
+    Raises:
+        StateError: They are no mapping from texts.
+    """
+    if not isinstance(extra, Mapping) or not all(isinstance(key, str) for key in extra):
+        msg = f"extra is {extra!r:.80}; allowed is a mapping from texts to JSON values"
+        raise StateError(msg)
+    return dict(extra)
+
+
+def check_number(value: object, argument: str, least: int, most: int) -> None:
+    """Refuse what is no whole number within bounds.
+
+    Raises:
+        ReadError: It is something else.
+    """
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not least <= value <= most:
+        msg = f"{argument} is {value!r:.80}; allowed is a whole number from {least} to {most:,}"
+        raise ReadError(msg)
