@@ -348,7 +348,7 @@ def test_calls_of_explain_that_cannot_be_meant() -> None:
     db = livejoin.Database()
     db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
     sql = "SELECT A.src FROM G A JOIN G B ON A.dst = B.src"
-    with pytest.raises(ChangeFormatError, match="a log is a mapping from tables to their changes"):
+    with pytest.raises(ChangeFormatError, match="a mapping from names of tables to their changes"):
         db.explain(sql, log=[(1, 2)])  # type: ignore[arg-type]
     with pytest.raises(SqlSyntaxError, match="a query is a text; found None"):
         db.explain(None)  # type: ignore[arg-type]
