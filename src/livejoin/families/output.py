@@ -1,4 +1,4 @@
-"""A query over the output that a family keeps for it."""
+"""What a query returns: over the output that a family keeps for it, and without what nobody asks for."""
 
 from __future__ import annotations
 
@@ -24,3 +24,19 @@ def with_output(query: ConjunctiveQuery, output: frozenset[str]) -> ConjunctiveQ
                 shown.add(variable)
                 head.append(ColumnRef(i, column))
     return replace(query, head=tuple(head), free=output)
+
+
+def shown_variables(query: ConjunctiveQuery) -> frozenset[str]:
+    """The variables that results show."""
+    return frozenset(query.variable(ref) for ref in query.head) if query.free is None else query.free
+
+
+def without_unneeded(query: ConjunctiveQuery) -> ConjunctiveQuery:
+    """The query without variables that only one atom has and nobody asks for."""
+    needed = shown_variables(query)
+    atoms = []
+    for i, atom in enumerate(query.atoms):
+        shared = query.join_variables(i)
+        left = [(c, v) for c, v in zip(atom.columns, atom.variables, strict=True) if v in needed or v in shared]
+        atoms.append(replace(atom, columns=tuple(c for c, _ in left), variables=tuple(v for _, v in left)))
+    return replace(query, atoms=tuple(atoms))

@@ -124,8 +124,7 @@ class BaggedJoin:
     @property
     def tables(self) -> dict[str, DerivedRows]:
         """The rows of the bags that are more than one atom, by the names that the plan across the bags has for them."""
-        uses = self.plan.outer.tables
-        return {uses[bag.plan.target].name: bag.table for bag in self._bags}
+        return {bag.plan.name: bag.table for bag in self._bags}
 
     def access(self, tables: RowIndexes) -> JoinAccess:
         """Access to the results as they are now: those of the join across the bags, which are tables to it."""
@@ -154,8 +153,8 @@ class _KeptBag:
 
     def __init__(self, plan: DerivedTable) -> None:
         self.plan = plan
-        self.join = BagJoin(plan.join, plan.name)
-        self.table = DerivedRows(plan.columns, plan.name)
+        self.join = BagJoin(plan.join, plan.title)
+        self.table = DerivedRows(plan.columns, plan.title)
 
     def changes(self, events: Words, outer: WholeJoin, capacity: int | None) -> Words:
         """Apply events; those of the derived table, whose rows are loaded."""

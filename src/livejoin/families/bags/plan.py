@@ -18,6 +18,7 @@ import numpy as np
 from livejoin.families.bags.bag_plan import BagJoinPlan, compile_bag
 from livejoin.families.bags.bag_store import BagRelation
 from livejoin.families.bags.join import BaggedJoin
+from livejoin.families.output import shown_variables, without_unneeded
 from livejoin.families.program import Program, TableBytes
 from livejoin.families.table_use import TableUse
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
@@ -46,7 +47,8 @@ class DerivedTable:
     """A bag as a table of the outer query.
 
     Args:
-        name: What messages call it.
+        name: What the outer program calls it.
+        title: What messages call it.
         join: The plan of its join.
         routes: Where its base tables' events come from.
         target: Position of its table in the outer plan.
@@ -55,6 +57,7 @@ class DerivedTable:
     """
 
     name: str
+    title: str
     join: BagJoinPlan
     routes: tuple[Route, ...]
     target: int
@@ -161,11 +164,6 @@ class Cut:
         return _assembled(self.query, bags, self.names, self.joins, outer, self.places)
 
 
-def decomposed(query: ConjunctiveQuery) -> Decomposition:
-    """The best decomposition of what a query needs of its atoms; of any query, though made for cyclic ones."""
-    return decompose(_without_unneeded(query).edges, query.free)
-
-
 def cut_into_bags(query: ConjunctiveQuery, split: str | None = None) -> Cut:
     """The bags of the best decomposition of a query, and the query across them. Cost: that of `decompose`.
 
@@ -173,8 +171,8 @@ def cut_into_bags(query: ConjunctiveQuery, split: str | None = None) -> Cut:
         query: The query.
         split: The variable by which rows are split into cells, each with the plan; None without cells.
     """
-    needed = _needed(query)
-    small = _without_unneeded(query)
+    needed = shown_variables(query)
+    small = without_unneeded(query)
     decomposition = decompose(small.edges, query.free)
     bags = decomposition.bags
     factors = list(dict.fromkeys(factor for product in query.sums for factor in product.factors))
@@ -203,22 +201,6 @@ def cut_into_bags(query: ConjunctiveQuery, split: str | None = None) -> Cut:
         sums=tuple(Product(tuple(factor_of[f] for f in p.factors), p.wide) for p in query.sums),
     )
     return Cut(query, decomposition, tuple(names), tuple(joins), tuple(places), outer)
-
-
-def _needed(query: ConjunctiveQuery) -> frozenset[str]:
-    """The variables that results show."""
-    return frozenset(query.variable(ref) for ref in query.head) if query.free is None else query.free
-
-
-def _without_unneeded(query: ConjunctiveQuery) -> ConjunctiveQuery:
-    """The query without variables that only one atom has and nobody asks for."""
-    needed = _needed(query)
-    atoms = []
-    for i, atom in enumerate(query.atoms):
-        shared = query.join_variables(i)
-        left = [(c, v) for c, v in zip(atom.columns, atom.variables, strict=True) if v in needed or v in shared]
-        atoms.append(replace(atom, columns=tuple(c for c, _ in left), variables=tuple(v for _, v in left)))
-    return replace(query, atoms=tuple(atoms))
 
 
 def _fresh_names(query: ConjunctiveQuery, number: int) -> list[str]:
@@ -311,5 +293,5 @@ def _assembled(
         columns = tuple(table.position(f.strip('"')) for f in outer.tables[target].factors)
         aliases = ", ".join(query.atoms[a].alias for a in (*bag.atoms, *bag.filters))
         title = f"the join of {aliases} inside the plan"
-        derived.append(DerivedTable(title, join, routes(join.tables), target, len(table.columns), columns))
+        derived.append(DerivedTable(name, title, join, routes(join.tables), target, len(table.columns), columns))
     return BaggedPlan(query, tuple(tables), tuple(derived), outer, routes(outer.tables), tuple(places))

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from livejoin.changes import ChangeBatch
-from livejoin.families.bags.plan import decomposed
 from livejoin.families.family import Candidate
 from livejoin.families.outline import atom_outlines
-from livejoin.families.output import with_output
+from livejoin.families.output import with_output, without_unneeded
 from livejoin.families.program import Program
 from livejoin.families.registry import Ranked, kept_output, theoretical
 from livejoin.plan.explain.classify import classify
@@ -23,6 +22,7 @@ from livejoin.search.algorithm import Algorithm
 from livejoin.search.guarantee import projected_guarantee
 from livejoin.search.statistics import Statistics, observe
 from livejoin.theory.classes.gyo import is_acyclic
+from livejoin.theory.cyclic.decomposition import decompose
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
     guarantee = chosen.guarantee
     if asked is not None and query.free is not None and asked < query.free:
         guarantee = projected_guarantee(guarantee, ", ".join(sorted(query.free - asked)))
-    width = "1" if is_acyclic(query.edges) else str(decomposed(query).width)
+    width = "1" if is_acyclic(query.edges) else str(decompose(without_unneeded(query).edges, query.free).width)
     return Explanation(
         sql=query.sql,
         atoms=atom_outlines(query),

@@ -1,0 +1,196 @@
+"""Families are known outside of them by their protocols alone, and what is explained is what runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+import livejoin
+from livejoin.families import join_trees
+from livejoin.families.bags import plan as bags
+from livejoin.families.registry import FAMILIES
+from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan.operators import leaves
+from livejoin.plan.query_plan import plan_query, plan_with_reasons
+from livejoin.search.algorithm import ALGORITHMS
+from livejoin.sql import bind_query, parse_schema
+
+SOURCE = Path(livejoin.__file__).parent
+# What is no family: how joins are split into cells, which any program may be.
+SHARED_FOLDERS = {"cells"}
+
+QUERIES = {
+    "one": "SELECT src FROM G",
+    "hops": "SELECT A.src, B.src AS b, C.dst FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src",
+    "hop5": "SELECT A.src FROM G A, G B, G C, G D, G E WHERE A.dst = B.src AND B.dst = C.src AND C.dst = D.src "
+    "AND D.dst = E.src",
+    "filtered": "SELECT A.src FROM G A JOIN H ON A.dst = H.id WHERE H.v > 3 AND A.src % 2 = 0",
+    "product": "SELECT G.src, H.v FROM G, H",
+    "distinct": "SELECT DISTINCT A.src FROM G A JOIN G B ON A.dst = B.src",
+    "projected": "SELECT DISTINCT A.src, C.dst FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src",
+    "annotated": "SELECT A.src, count(*) AS n, sum(B.dst) AS s FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src",
+    "counted": "SELECT count(*) AS n FROM G A JOIN G B ON A.dst = B.src JOIN H ON B.dst = H.id",
+    "stored": "SELECT A.src, max(C.dst) AS m FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src GROUP BY A.src",
+    "union": "SELECT A.src FROM G A JOIN G B ON A.dst = B.src UNION SELECT id FROM H",
+    "twice": "SELECT A.src FROM G A JOIN G B ON A.dst = B.src "
+    "EXCEPT ALL SELECT A.src FROM G A JOIN G B ON A.dst = B.src",
+    "first": "SELECT A.src, H.v FROM G A JOIN H ON A.dst = H.id ORDER BY v DESC LIMIT 3",
+    "triangle": "SELECT A.src FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src",
+    "triangles": "SELECT count(*) AS n FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src",
+    "square": "SELECT DISTINCT A.src, C.src AS c FROM G A, G B, G C, G D WHERE A.dst = B.src AND B.dst = C.src "
+    "AND C.dst = D.src AND D.dst = A.src",
+    "lollipop": "SELECT A.src, E.dst AS e, sum(H.v) AS s FROM G A, G B, G C, G D, G E, H WHERE A.dst = B.src "
+    "AND B.dst = C.src AND C.dst = A.src AND C.src = D.src AND D.dst = E.src AND E.dst = H.id GROUP BY A.src, E.dst",
+    "keyed": "SELECT H.v, S.w FROM G JOIN H ON G.src = H.id JOIN S ON G.dst = S.id",
+}
+STATISTICS = {"G": {"changes": 100, "rows": 1000, "distinct": {"src": 30, "dst": 500}}, "H": {"changes": 3}}
+
+
+CATALOG = parse_schema(
+    "CREATE TABLE G (src BIGINT, dst BIGINT); CREATE TABLE H (id BIGINT PRIMARY KEY, v BIGINT);"
+    "CREATE TABLE S (id BIGINT PRIMARY KEY, w BIGINT) TBLPROPERTIES ('livejoin.static' = 'true');"
+)
+
+
+def database(threads: int = 1) -> livejoin.Database:
+    db = livejoin.Database(threads=threads)
+    db.create_table("G", "src BIGINT, dst BIGINT")
+    db.create_table("H", "id BIGINT PRIMARY KEY, v BIGINT")
+    db.create_table("S", "id BIGINT PRIMARY KEY, w BIGINT", static=True)
+    return db
+
+
+def all_of(told: Explanation) -> list[Explanation]:
+    return [told, *told.others]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_plan_that_is_explained_is_the_one_that_runs(name: str, algorithm: Any, threads: int) -> None:
+    for statistics, deltas in ((None, True), (STATISTICS, True), (STATISTICS, False)):
+        db = database(threads)
+        before = db.explain(QUERIES[name], algorithm=algorithm, statistics=statistics)
+        view = db.create_view("v", QUERIES[name], algorithm=algorithm, statistics=statistics, deltas=deltas)
+        runs = [program.digest for program in view._maintained.leaves]
+        assert [told.digest for told in all_of(view.explain())] == runs
+        if deltas:
+            assert [told.digest for told in all_of(before)] == runs
+        for told, program in zip(all_of(view.explain()), view._maintained.leaves, strict=True):
+            assert [plan.chosen for plan in told.alternatives].count(True) == 1
+            chosen = next(plan for plan in told.alternatives if plan.chosen)
+            assert chosen.executable
+            assert (chosen.height, chosen.title) == (told.plan.height, f"{told.plan.kind} of height {told.plan.height}")
+            assert not program.line or told.plan.kind == "bags" or chosen.tree == program.line
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "dyn"])
+@pytest.mark.parametrize("name", ["triangle", "square", "lollipop"])
+def test_the_tree_over_bags_that_is_drawn_is_the_one_that_runs(name: str, algorithm: Any) -> None:
+    """It is chosen among all trees over the bags, by the changes that are expected."""
+    for leaf in leaves(plan_query(bind_query(QUERIES[name], CATALOG), Statistics(), True, algorithm)):
+        outer: Any = leaf.physical
+        told = describe_query(bind_query(QUERIES[name], CATALOG), Statistics(), algorithm=algorithm)
+        assert [node.variables for node in told.plan.nodes] == [node.variables for node in outer.outer.tree.nodes]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", QUERIES)
+def test_an_explanation_plans_once(monkeypatch: pytest.MonkeyPatch, name: str, algorithm: Any) -> None:
+    """It searches for trees and bags as often as the planner does."""
+    query = bind_query(QUERIES[name], CATALOG)
+    choose, cut = Mock(wraps=join_trees.choose), Mock(wraps=bags.decompose)
+    monkeypatch.setattr(join_trees, "choose", choose)
+    monkeypatch.setattr(bags, "decompose", cut)
+    plan_query(query, Statistics(), True, algorithm)
+    planned = choose.call_count, cut.call_count
+    describe_query(query, Statistics(), True, algorithm=algorithm)
+    assert (choose.call_count, cut.call_count) == (2 * planned[0], 2 * planned[1])
+
+
+def test_the_candidates_that_are_ranked_compile() -> None:
+    """Every plan of a family that runs, not only the chosen one, and each in its own way."""
+    for name, sql in QUERIES.items():
+        for algorithm in ALGORITHMS:
+            found = plan_with_reasons(bind_query(sql, CATALOG), Statistics(), True, algorithm)
+            for query, ranked in found.ranked.items():
+                for one in ranked:
+                    for plan in one.candidates.plans:
+                        program = plan.compile(True)
+                        assert program.query == query, name
+                        assert program.open().count() >= 0, name
+                        assert plan.outline(True).nodes, name
+
+
+def test_theory_says_itself_that_nothing_runs_it() -> None:
+    known = [family for family in FAMILIES if family.obstacle]
+    assert len(known) == 2
+    query = bind_query(QUERIES["keyed"], CATALOG).joins[0]
+    for family in known:
+        for plan in family.candidates(query, Statistics()).plans:
+            assert plan.obstacle == family.obstacle
+            with pytest.raises(livejoin.errors.UnsupportedQueryError, match="not maintained yet"):
+                plan.compile(True)
+    told = database().explain(QUERIES["keyed"])
+    assert {plan.obstacle for plan in told.alternatives} == {"", *(family.obstacle for family in known)}
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def own_folders() -> set[str]:
+    """The folders of the families."""
+    return {path.name for path in (SOURCE / "families").iterdir() if (path / "__init__.py").exists()} - SHARED_FOLDERS
+
+
+def names_of_families() -> set[str]:
+    """The classes of plans, joins, candidates and access that are defined in the families' own folders."""
+    return {
+        node.name
+        for folder in own_folders()
+        for path in (SOURCE / "families" / folder).rglob("*.py")
+        for node in tree_of(path).body
+        if isinstance(node, ast.ClassDef) and node.name.endswith(("Plan", "Join", "Candidate", "Access"))
+    }
+
+
+def outside() -> Iterator[Path]:
+    return (path for path in SOURCE.rglob("*.py") if "families" not in path.relative_to(SOURCE).parts)
+
+
+def used(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        match node:
+            case ast.Name(name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                yield name
+            case ast.Constant(str(name)) if name.isidentifier():  # an annotation in quotes
+                yield name
+
+
+def test_names_of_programs_stay_in_their_families() -> None:
+    assert {"crown", "dyn", "chain", "bags", "foreign_keys", "view_trees"} <= own_folders()
+    names = names_of_families()
+    assert {"PhysicalPlan", "DynPlan", "ChainPlan", "BaggedPlan", "MultiwayJoin", "TreeCandidate"} <= names
+    theirs = {
+        str(path.relative_to(SOURCE)): [name for name in used(tree_of(path)) if name in names] for path in outside()
+    }
+    assert {path: found for path, found in theirs.items() if found} == {}
+
+
+def test_no_other_package_reaches_into_a_family() -> None:
+    private = tuple(f"livejoin.families.{folder}" for folder in own_folders())
+    reached = {
+        str(path.relative_to(SOURCE))
+        for path in outside()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(private)
+    }
+    assert reached == set()
