@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from livejoin.families.annotation import annotation_widths
 from livejoin.families.table_use import TableUse
 from livejoin.query import ConjunctiveQuery, Factor
 
@@ -53,8 +54,7 @@ def factor_triples(query: ConjunctiveQuery, records: Records, atom: int) -> Sequ
     """For each factor of an atom the first word and the width of its component, and its place in the record."""
     triples = []
     at = 0
-    for product in query.sums:
-        width = 2 if product.wide else 1
+    for product, width in zip(query.sums, annotation_widths(query), strict=True):
         triples += [(at, width, records.factors[factor]) for factor in product.factors if factor.atom == atom]
         at += width
     return triples

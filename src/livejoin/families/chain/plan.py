@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from livejoin.families.annotation import annotation_starts, annotation_widths, result_mode
 from livejoin.families.chain.join import ChainJoin
 from livejoin.families.chain.order import Store, chain_stores, join_order
 from livejoin.families.plan_words import PlanWords
@@ -79,7 +80,7 @@ class ChainPlan:
     @cached_property
     def components(self) -> np.ndarray:
         """First word of each component of an annotation."""
-        return np.cumsum([0, *(2 if product.wide else 1 for product in self.query.sums)])[:-1]
+        return annotation_starts(self.query)
 
     def open(self) -> ChainJoin:
         """An empty join."""
@@ -136,7 +137,7 @@ class _Compiler:
             k.P_TABLES: len(tables),
             k.P_FIRST_TABLE: first_table,
             k.P_HEAD: len(query.head),
-            k.P_MODE: k.BAG if query.free is None else k.RING if query.sums else k.SET,
+            k.P_MODE: result_mode(query),
             k.P_WORDS: self.value,
             k.P_COMPONENTS: len(self.widths),
             k.P_WIDTHS: out.put(self.widths),
@@ -233,6 +234,6 @@ class _Compiler:
 def _widths(query: ConjunctiveQuery) -> list[int]:
     """Words of each component: of the annotations, or of the multiplicity; distinct results have the support alone."""
     if query.free is not None:
-        return [2 if product.wide else 1 for product in query.sums]
+        return annotation_widths(query)
     merged = {query.variable(ref) for ref in query.head} < query.variables
     return [2 if merged and len(query.atoms) > _NARROW_ATOMS else 1]

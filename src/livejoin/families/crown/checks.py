@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from livejoin.families.annotation import annotation_widths
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
@@ -212,7 +213,7 @@ class State:
 
     def check_annotations(self) -> None:
         """Annotations of the slots outside of the connex subtree (CROWN, formulas 10 and 11), modulo their width."""
-        widths = [2 if product.wide else 1 for product in self.plan.query.sums]
+        widths = annotation_widths(self.plan.query)
         of_slot: dict[int, list[int]] = {}
         for index in reversed(range(len(self.plan.nodes))):
             node = self.plan.nodes[index]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from livejoin.families.annotation import annotation_widths, result_mode
 from livejoin.families.crown.enumeration import enumeration_steps
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.crown.structure import PlanNode, plan_nodes
@@ -44,7 +45,7 @@ class _Compiler:
 
     def __init__(self, query: ConjunctiveQuery, tree: JoinTree, live: bool, nodes: tuple[PlanNode, ...]) -> None:
         self.query, self.tree, self.live, self.nodes = query, tree, live, nodes
-        self.widths = [2 if product.wide else 1 for product in query.sums]
+        self.widths = annotation_widths(query)
         self.annotation = sum(self.widths)
         self.frame = k.FRAME + self.annotation
         self.out = PlanWords(k.PLAN_HEADER)
@@ -81,7 +82,7 @@ class _Compiler:
         out.words[k.P_FULL] = self._program(None)
         out.words[k.P_CONNEX] = len(connex)
         out.words[k.P_POSTORDER] = out.put(connex[::-1])
-        out.words[k.P_MODE] = k.BAG if self.query.free is None else k.RING if self.query.sums else k.SET
+        out.words[k.P_MODE] = result_mode(self.query)
         out.words[k.P_WORDS] = self.annotation
         out.words[k.P_COMPONENTS] = len(self.widths)
         out.words[k.P_WIDTHS] = out.put(self.widths)

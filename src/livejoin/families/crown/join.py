@@ -82,7 +82,8 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
     def scan(self, capacity: int) -> Iterator[Words]:
         """Full enumeration with constant delay, in buffers of shape (`columns`, up to ``capacity`` rows)."""
         cursor = np.zeros(self.plan.cursor_words, np.int64)
-        cursor[k.CURSOR_HEADER + k.C_WEIGHT + self.plan.components] = 1
+        ones = self.plan.components if self.plan.query.sums else np.zeros(1, np.int64)  # of no row, to multiply by
+        cursor[k.CURSOR_HEADER + k.C_WEIGHT + ones] = 1
         done = False
         while not done:
             output = np.empty((self.plan.columns, capacity), np.int64)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from livejoin.families.annotation import annotation_starts
 from livejoin.families.crown.footprint import index_bytes, record_bytes
 from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.crown.structure import PlanNode
@@ -68,9 +69,8 @@ class PhysicalPlan:
 
     @property
     def components(self) -> np.ndarray:
-        """First word of each component of an annotation; the first word of all if there is no annotation."""
-        ends = np.cumsum([0, *(2 if product.wide else 1 for product in self.query.sums)])
-        return ends[:-1] if ends.size > 1 else np.zeros(1, np.int64)
+        """First word of each component of an annotation."""
+        return annotation_starts(self.query)
 
     @property
     def columns(self) -> int:

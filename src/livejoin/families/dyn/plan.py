@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from livejoin.families.annotation import annotation_starts, annotation_widths, result_mode
 from livejoin.families.dyn.join import DynJoin
 from livejoin.families.dyn.structure import DynNode, dyn_nodes, enumeration_order
 from livejoin.families.join_trees import tree_line, tree_work
@@ -90,7 +91,7 @@ class DynPlan:
     @cached_property
     def components(self) -> np.ndarray:
         """First word of each component of an annotation."""
-        return np.cumsum([0, *(2 if product.wide else 1 for product in self.query.sums)])[:-1]
+        return annotation_starts(self.query)
 
     def open(self) -> DynJoin:
         """An empty join."""
@@ -138,7 +139,7 @@ class _Compiler:
 
     def __init__(self, query: ConjunctiveQuery, tree: JoinTree, live: bool, nodes: tuple[DynNode, ...]) -> None:
         self.query, self.tree, self.live, self.nodes = query, tree, live, nodes
-        self.widths = [2 if product.wide else 1 for product in query.sums] or [1]
+        self.widths = annotation_widths(query) or [1]
         self.value = sum(self.widths)
         self.slot = y.SLOT_VALUE + self.value
         self.out = PlanWords(y.DYN_HEADER)
@@ -170,7 +171,7 @@ class _Compiler:
             k.P_HEAD: len(self.query.head),
             k.P_FULL: self._program(None),
             k.P_POSTORDER: out.put(self.at[::-1]),
-            k.P_MODE: k.BAG if self.query.free is None else k.RING if self.query.sums else k.SET,
+            k.P_MODE: result_mode(self.query),
             k.P_WORDS: self.value,
             k.P_COMPONENTS: len(self.widths),
             k.P_WIDTHS: out.put(self.widths),
