@@ -215,13 +215,13 @@ def check_product(call: Call, join: Join, connection: duckdb.DuckDBPyConnection)
     """Compare a product with the argument that it stands for, row by row; returns the number of rows."""
     assert call.product is not None and call.argument is not None
     assert len({factor.atom for factor in call.product.factors}) == len(call.product.factors)
-    for factor in call.product.factors:
-        # A factor is evaluated for every row of its table.
-        table = quoted(join.query.atoms[factor.atom].table.name)
-        connection.sql(f"SELECT CAST({factor.expression} AS BIGINT) FROM {table}").fetchall()
-    query = replace(join.query, outputs=(join.query.outputs[call.argument],))
-    text = by_definition(query, call.product.factors)
-    rows = connection.sql(text).fetchall()
+    query = replace(join.query, outputs=(join.query.outputs[call.argument],), atoms=_renamed(join))
+    with _read(join, connection):
+        for factor in call.product.factors:
+            # A factor is evaluated for every row of its table.
+            table = quoted(query.atoms[factor.atom].table.name)
+            connection.sql(f"SELECT CAST({factor.expression} AS BIGINT) FROM {table}").fetchall()
+        rows = connection.sql(by_definition(query, call.product.factors)).fetchall()
     scale = join.types[call.argument].scale
     for argument, *factors in rows:
         product = None if None in factors else math.prod(factors)

@@ -42,13 +42,13 @@ def make_catalog() -> Catalog:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, catalog: Catalog, seed: int, rows: int = 12) -> None:
-    """Small random tables of the catalog in DuckDB, with NULLs, where they are allowed, and duplicates."""
+    """Small random tables of the catalog in DuckDB, with NULLs and duplicates where they are allowed."""
     generator = random.Random(seed)
     for table in catalog:
-        columns = [
-            pa.array([generator.choice(_values(column)) for _ in range(rows)], column.type.arrow)
-            for column in table.columns
-        ]
+        drawn = [tuple(generator.choice(_values(column)) for column in table.columns) for _ in range(rows)]
+        if table.primary_key:
+            drawn = list({tuple(row[i] for i in table.primary_key): row for row in drawn}.values())
+        columns = [pa.array([row[i] for row in drawn], column.type.arrow) for i, column in enumerate(table.columns)]
         connection.from_arrow(pa.table(columns, names=table.arrow.names)).create(quoted(table.name))
 
 

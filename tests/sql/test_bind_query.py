@@ -218,6 +218,56 @@ def test_aggregates_over_joins(calls: str, shape: str, filled: duckdb.DuckDBPyCo
     same(shape.format(calls), filled)
 
 
+NESTED = [
+    "SELECT * FROM ({}) q",
+    "WITH q AS ({}), r AS (SELECT * FROM q) SELECT * FROM (SELECT * FROM r) s",
+    "SELECT 1 AS one, 'x' AS x FROM (SELECT * FROM ({}) q) r",
+    "SELECT count(*) AS n, count(1) AS m FROM ({}) q",
+]
+
+
+@pytest.mark.parametrize("sql", [*GROUPS, *SETS, *ORDERED, *DISTINCTS])
+def test_nested_in_others(filled: duckdb.DuckDBPyConnection, sql: str) -> None:
+    for outer in NESTED:
+        same(outer.format(sql), filled)
+
+
+READERS = [
+    # Lists, all types, and what may be merged: columns, expressions, constants, conditions that fail for other rows.
+    "SELECT l, size(l) AS n FROM (SELECT src, array_agg(dst) AS l FROM G GROUP BY src) q WHERE size(l) > 1 AND src > 0",
+    "SELECT G.dst, n FROM (SELECT src, size(array_agg(dst)) AS n FROM G GROUP BY src) q JOIN G USING (src)",
+    "SELECT G.dst, n FROM (SELECT src, size(l) AS n FROM (SELECT src, array_agg(dst) AS l FROM G GROUP BY src) p) q "
+    "JOIN G USING (src)",
+    "SELECT * FROM (SELECT d, avg(m) AS a, sum(w) AS s FROM H GROUP BY d) x NATURAL JOIN (SELECT d, t, b, m FROM H) y",
+    "SELECT x.m, y.a FROM H x JOIN (SELECT max(m) AS a, s FROM H GROUP BY s) y ON x.m = y.a AND x.s = y.s",
+    "SELECT n FROM (SELECT CAST(s AS INT) AS n, b FROM H WHERE s = '7') q WHERE n > 3 AND b",
+    "SELECT i + one AS x, one, c || 'y' AS y, m * half AS z "
+    "FROM (SELECT i, 1 AS one, 0.5 AS half, 'x' AS c, m FROM N, H) q",
+    "SELECT one, count(*), sum(one), max(c) FROM (SELECT 1 AS one, 'x' AS c, src FROM G) q GROUP BY one HAVING one > 0",
+    "SELECT DISTINCT one + 1 AS two FROM (SELECT 1 AS one FROM G) q ORDER BY two + 1 LIMIT 3",
+    "SELECT sum(v), sum(v * p), avg(v), count(v) FROM (SELECT A.src * N.i AS v, N.p FROM G A JOIN N ON A.dst = N.k) q",
+    "SELECT sum(x * y) FROM (SELECT src, dst AS x FROM G) a JOIN (SELECT src, sum(dst) AS y FROM H GROUP BY src) b "
+    "ON a.src = b.src WHERE y > 1",
+    "SELECT sum(x * n) FILTER (WHERE n > 1) FROM (SELECT i AS x, k FROM N) a JOIN "
+    "(SELECT src, count(*) AS n FROM G GROUP BY src) b ON a.k = b.src",
+    "SELECT a.src, b.k FROM (SELECT src, dst, src % 2 AS k FROM G) a JOIN (SELECT src, dst % 2 AS k FROM G) b "
+    "ON a.k = b.k AND a.src = b.src",
+    "SELECT x, y FROM (SELECT A.src AS x, B.dst AS y FROM G A JOIN G B ON A.dst = B.src) q WHERE x < y OR x = y",
+    "SELECT H.s, q.v FROM (SELECT A.src AS x, A.src + B.dst AS v FROM G A JOIN G B ON A.dst = B.src) q JOIN H "
+    "ON q.x = H.src WHERE v % 2 = 0",
+    "WITH d AS (SELECT src, count(*) AS n FROM G GROUP BY src) SELECT a.src, b.n FROM d a JOIN d b ON a.n = b.n",
+    "WITH d AS (SELECT DISTINCT src FROM G) SELECT 1 AS one FROM d a, d b, (SELECT src FROM K) c WHERE a.src = c.src",
+    "SELECT n AS x FROM (SELECT NULL AS n, src FROM G) q UNION SELECT s FROM H",
+    'SELECT `a b` + 1 AS v, `q"x` FROM (SELECT * FROM Odd WHERE `select` > 1) `o o`',
+    "SELECT * FROM (SELECT `count(1)` AS c, src FROM (SELECT src, count(1) FROM G GROUP BY src) p) q WHERE c > 1",
+]
+
+
+@pytest.mark.parametrize("sql", READERS)
+def test_readers(filled: duckdb.DuckDBPyConnection, sql: str) -> None:
+    same(sql, filled)
+
+
 VALUES = ["A.src", "A.dst", "B.src", "B.m", "B.w", "N.i", "N.p", "B.s", "B.b", "B.d", "NULL", "3"]
 NUMBERS = ["A.src", "A.dst", "B.src", "B.m", "N.i", "N.k", "2", "0.5"]
 CONDITIONS = ["B.b", "A.src > 1", "N.i = 1", "A.dst = B.dst", "B.m IS NULL", "B.s LIKE 'a%' OR B.b"]

@@ -7,7 +7,7 @@ from test_refusals import CATALOG, offset_of, refusal
 
 from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Catalog
-from livejoin.sql import bind_query, parse_columns
+from livejoin.sql import bind_query, parse_columns, to_duckdb
 
 QUERIES = [
     # A ^ marks the position that the error must name.
@@ -85,6 +85,44 @@ QUERIES = [
     ("SELECT src FROM G UNION ^BY NAME SELECT dst AS src FROM G", "BY NAME", "BY NAME"),
     ("SELECT src FROM G UNION SELECT src FROM H WHERE src IN (^SELECT dst FROM G)", "sub-query", "sub-queries"),
     ("SELECT src FROM G UNION ^SELECT 1", "SELECT", "SELECT without FROM"),
+    # Nested queries: LATERAL and correlated ones, recursion, and clauses in their own query.
+    ("SELECT * FROM G, LATERAL (^SELECT src FROM H WHERE H.src = G.src) x", "sub-query", "join on them outside"),
+    ("SELECT * FROM G JOIN (SELECT src FROM H WHERE H.src = ^G.src) x ON TRUE", "sub-query", "G stands beside"),
+    ("SELECT * FROM (SELECT ^G.src FROM H) x, G", "sub-query", "G stands beside this sub-query"),
+    ("SELECT * FROM (G JOIN K ON z = 1), (SELECT 1 FROM (SELECT ^K.z FROM H) y) x", "sub-query", "K stands beside"),
+    ("WITH ^RECURSIVE x AS (SELECT src FROM G) SELECT src FROM x", "WITH RECURSIVE", "sees those before it"),
+    ("WITH x AS (SELECT src FROM G WHERE src IN (^SELECT 1 FROM H)) SELECT src FROM x", "sub-query", "as a table"),
+    (
+        "SELECT src FROM G UNION SELECT src FROM (SELECT src FROM H) x WHERE EXISTS (^SELECT 1 FROM G)",
+        "sub-query",
+        "join",
+    ),
+    ("SELECT x.src FROM (SELECT src FROM G WHERE dst > 1 ^LIMIT 2) x WHERE src > 1", "LIMIT", "not determined"),
+    ("SELECT x.src FROM (SELECT src FROM G WHERE dst > 1 ^ORDER BY src) x", "ORDER BY", "sort what you read"),
+    ("SELECT x.src FROM (SELECT src FROM G GROUP BY src) x ^ORDER BY src", "ORDER BY", "sort what you read"),
+    ("SELECT x.src FROM (SELECT ^dst FROM G GROUP BY src) x WHERE src > 1 GROUP BY src", "GROUP BY", "the column dst"),
+    ("SELECT ^y FROM (SELECT src AS x, dst AS y FROM G GROUP BY src, dst) q GROUP BY x", "GROUP BY", "the column y"),
+    ("SELECT x.src FROM (SELECT src FROM G) x ^TABLESAMPLE (10 ROWS)", "TABLESAMPLE", "hash of a column"),
+    (
+        "SELECT x.src FROM (SELECT src FROM G) x ^LEFT JOIN (SELECT src FROM H) y ON x.src = y.src",
+        "LEFT JOIN",
+        "[INNER]",
+    ),
+    ("SELECT x.src FROM (SELECT src FROM G ^LEFT JOIN H USING (src)) x", "LEFT JOIN", "[INNER] JOIN"),
+    ("SELECT 1 FROM (SELECT src FROM G) x, (SELECT src FROM H) y WHERE ^x.src < y.src", "<", "column = column"),
+    ("WITH x AS (SELECT DISTINCT src FROM G) SELECT 1 FROM x, H WHERE H.b AND ^x.src + 1 = H.dst", "=", "'x' and 'H'"),
+    (
+        "SELECT l FROM ^(SELECT src, array_agg(dst) AS l FROM G GROUP BY src) q JOIN H USING (src)",
+        "ARRAY_AGG",
+        "a list",
+    ),
+    ("SELECT count(*) FROM (SELECT array_agg(dst) AS l FROM G) q GROUP BY ^l", "GROUP BY", "a list"),
+    ("SELECT ^count(l) FROM (SELECT array_agg(dst) AS l FROM G) q", "GROUP BY", "a list"),
+    ("SELECT a FROM (SELECT src, dst FROM G) AS q(^a)", "AS", "1 names for 2 columns"),
+    ("WITH ^q(a) AS (SELECT src, dst FROM G) SELECT a FROM q", "AS", "1 names for 2 columns"),
+    ("SELECT 1 FROM (SELECT src FROM G) AS q(^_change_type)", "AS", "reserved"),
+    ("SELECT x FROM (^SELECT 1 AS x) q", "SELECT", "SELECT without FROM"),
+    ("SELECT x FROM (SELECT src AS x FROM G WHERE src = ^?) q", "parameter", "write the value"),
     ("(SELECT src FROM G) EXCEPT (SELECT src FROM H UNION ^SELECT 1)", "SELECT", "SELECT without FROM"),
     ("SELECT src FROM G UNION SELECT src FROM H ^SORT BY src", "SORT BY", "has no order"),
     ("SELECT src FROM G UNION SELECT H.src FROM G ^LEFT JOIN H ON G.src = H.src", "LEFT JOIN", "not supported"),
@@ -193,6 +231,15 @@ NAMES_HERE = [
     ("SELECT sum(src) AS s FROM G HAVING sum(^s) > 1", "no column 's'"),
     ("SELECT count(*) FILTER (WHERE ^foo) FROM G", "no column 'foo'"),
     ("SELECT ^src, count(*) FROM G A, G B GROUP BY 1", "ambiguous"),
+    ("SELECT src FROM (SELECT ^foo FROM G) q", "no column 'foo' is in scope here; in scope: src, dst"),
+    ("SELECT q.^dst FROM (SELECT src FROM G) q", "'q' (a query) has no column 'dst'; it has src"),
+    ("SELECT ^src FROM (SELECT src, src FROM G) q", "column 'src' is ambiguous: the query has it twice; give each"),
+    ("SELECT q.^src FROM (SELECT src, src FROM G) q", "'q' has 2 columns 'src'; give each its own name with AS"),
+    ("SELECT 1 FROM (SELECT src FROM G) q JOIN G ^q ON TRUE", "alias 'q' occurs twice"),
+    ("WITH x AS (SELECT src FROM G), ^X AS (SELECT src FROM G) SELECT 1 FROM x", "WITH defines 'X' twice"),
+    ("WITH x AS (SELECT src FROM ^y), y AS (SELECT src FROM G) SELECT 1 FROM x", "there is no table 'y'; known tables"),
+    ("WITH x AS (SELECT src FROM G) SELECT 1 FROM ^z", "'M'; in WITH: 'x'"),
+    ("WITH x AS (SELECT src FROM ^x) SELECT 1 FROM G", "there is no table 'x'"),
 ]
 
 TYPES_HERE = [
@@ -213,6 +260,14 @@ TYPES_HERE = [
     ("SELECT src, dst FROM G ^EXCEPT SELECT src FROM H", "2 columns on the left and 1 on the right"),
     ("SELECT d FROM H UNION SELECT d FROM H ^INTERSECT SELECT b FROM H", "INTERSECT: column 1 is DATE (d)"),
     ("SELECT src FROM G UNION SELECT src FROM H WHERE ^src", "has the type int32; a condition is BOOLEAN"),
+    ("SELECT 1 FROM (SELECT src FROM G WHERE ^src) q WHERE src > 1", "a condition is BOOLEAN"),
+    ("SELECT 1 FROM (SELECT src + 1 AS a FROM G) q WHERE ^a", "a condition is BOOLEAN"),
+    (
+        "SELECT 1 FROM (SELECT src AS a FROM G) q JOIN (SELECT s AS b FROM H) r ON ^q.a = r.b",
+        "q.a is BIGINT and r.b is",
+    ),
+    ("SELECT upper(a) FROM (SELECT ^src + s AS a FROM H) q", "DuckDB, which evaluates expressions, refuses"),
+    ("WITH x AS (SELECT src FROM G ^UNION SELECT s FROM H) SELECT 1 FROM x", "column 1 is BIGINT (src) on the left"),
 ]
 
 SYNTAX_HERE = [
@@ -314,3 +369,28 @@ def test_names_types_and_syntax(cases: list[tuple[str, str]], kind: type[SqlErro
         assert type(error) is kind, (marked, error)
         assert message in str(error)
         assert (offset_of(error), error.sql) == (offset, sql), error
+
+
+def test_unknown_names_list_views() -> None:
+    views = {"busy": bind_query("SELECT src FROM G", CATALOG)}
+    with pytest.raises(UnknownNameError, match=r"known tables: 'G', .*; known views: 'busy'\n"):
+        bind_query("SELECT 1 FROM nope", CATALOG, views)
+
+
+@pytest.mark.parametrize("levels", [20, 200, 3000])
+def test_deep_nesting_works_or_is_refused(levels: int) -> None:
+    texts = [
+        "SELECT src FROM (" * levels + "SELECT src FROM G" + ") q" * levels,
+        f"SELECT {'(' * levels}src{')' * levels} FROM G",
+        "(" * levels + "SELECT src FROM G" + ")" * levels,
+        "WITH x AS (" * levels + "SELECT src FROM G" + ") SELECT src FROM x" * levels,
+        f"SELECT src FROM G WHERE {'NOT (' * levels}src > 1{')' * levels}",
+    ]
+    for sql in texts:
+        for translate in (bind_query, to_duckdb):
+            try:
+                assert translate(sql, CATALOG)
+            except UnsupportedQueryError as error:
+                assert "nested too deeply" in error.message
+                assert (error.clause, error.sql[error.column - 1], error.line) == ("(", "(", 1)
+                assert levels > 20

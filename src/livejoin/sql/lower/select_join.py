@@ -15,7 +15,7 @@ from livejoin.query.relational import Join, Relation
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import Conditions, split_conditions
 from livejoin.sql.lower.inputs import read_inputs
-from livejoin.sql.lower.project import columns_of, project, project_nothing
+from livejoin.sql.lower.project import columns_of, list_columns, project, project_nothing
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.variables import make_atoms
 from livejoin.sql.names.outputs import Item, compute, no_column_type
@@ -81,10 +81,11 @@ class Joined:
     def _over(self, relation: Relation, items: Sequence[Item]) -> Relation:
         """The rows of a nested query that the conditions keep; itself if they are its columns as they are."""
         found = project(relation, [(item, item.value) for item in items], None, self.source)
-        if not items:
-            found = project_nothing(relation)
         predicate = " AND ".join(f"({text})" for text in dict.fromkeys(self.conditions.predicates.get(0, ())))
         if predicate:
+            found = found if items else project_nothing(relation)
             return replace(found, predicate=predicate, condition=simple_condition(predicate, columns_of(relation)))
+        if not items:
+            return project_nothing(relation) if list_columns(relation.schema) else relation
         is_same = [output.source for output in found.outputs] == list(range(len(relation.types)))
         return relation if is_same and found.schema.names == relation.schema.names else found

@@ -60,7 +60,7 @@ def parse_statement(sql: str) -> Statement:
         SqlSyntaxError: The text does not parse.
         SqlTypeError: A column has a type that livejoin does not have.
         UnknownNameError: A name is qualified, or a primary key names no column.
-        UnsupportedQueryError: Another statement, or a clause outside.
+        UnsupportedQueryError: Another statement, a clause outside, or a query that is nested too deeply.
         SchemaError: Names of a table that cannot stand.
 
     >>> parse_statement("DROP VIEW IF EXISTS hop3")
