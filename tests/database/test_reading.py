@@ -233,8 +233,8 @@ def test_samples_are_uniform(algorithm: Algorithm, sql: str) -> None:
     db = graph([*EDGES, (3, 1), (4, 5), (5, 5)])
     view = db.create_view("v", sql, algorithm=algorithm)
     before = assert_uniform(view, 11)
-    kinds = ["insert", "insert", "delete", "delete"]
-    db.apply("G", pa.table({"src": [1, 2, 4, 2], "dst": [2, 5, 2, 4], "_change_type": kinds}))
+    kinds = ["insert", "insert", "delete", "delete", "delete"]
+    db.apply("G", pa.table({"src": [1, 2, 4, 2, 3], "dst": [2, 5, 2, 4, 1], "_change_type": kinds}))
     after = assert_uniform(view, 12)
     assert before - after, "rows have gone"
 

@@ -164,7 +164,7 @@ class Graph:
         Raises:
             ExpressionError: DuckDB cannot evaluate a predicate or a factor on some row.
         """
-        found = {}
+        found: dict[Selector, Selection] = {}
         for node in self.nodes:
             if table in node.reads and (join := node.join) is not None:
                 with of_view(*node.views):

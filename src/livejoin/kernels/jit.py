@@ -1,8 +1,8 @@
 """How kernels are compiled and cached.
 
 A kernel is a plain function over NumPy arrays and integers. Compiled code is cached on disk in a folder named by a
-hash of all kernel sources, their places and the compiler's version, because Numba notices an edited function but not an
-edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` the decorators return the function as it is.
+hash of all kernel sources, of their places and of the compiler's version, because Numba notices an edited function but
+not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` the decorators return the function as it is.
 """
 
 from __future__ import annotations
