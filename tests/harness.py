@@ -25,7 +25,7 @@ RESULT_LIMIT = 3000
 
 
 @dataclass
-class _Watched:
+class Watched:
     """A view of the engine, what its deltas add up to, and the deltas that its subscriber saw."""
 
     query: QuerySpec
@@ -41,16 +41,21 @@ class Harness:
         self.tables = {t.name: t for t in tables}
         self.oracle = Oracle(tables)
         self.database = livejoin.Database(threads=threads)
-        self.watched: dict[str, _Watched] = {}
+        self.watched: dict[str, Watched] = {}
         self.stopped = False
         for table in tables:
-            windows = {"window_rows": table.window_rows, "window_range": table.window_range}
-            self.database.create_table(table.name, table.column_list, **windows)
+            self.database.create_table(
+                table.name,
+                table.column_list,
+                window_rows=table.window_rows,
+                window_range=table.window_range,
+                static=table.static,
+            )
 
-    def create_view(self, name: str, query: QuerySpec, deltas: bool = True) -> None:
+    def create_view(self, name: str, query: QuerySpec, deltas: bool = True, adaptive: bool = False) -> None:
         """Create a view over the tables as they are; its first result must be right at once."""
-        view = self.database.create_view(name, query.sql, deltas=deltas, algorithm=query.algorithm)
-        watched = _Watched(query, deltas, multiset(view.to_arrow()))
+        view = self.database.create_view(name, query.sql, deltas=deltas, algorithm=query.algorithm, adaptive=adaptive)
+        watched = Watched(query, deltas, multiset(view.to_arrow()))
         assert_same_rows(watched.total, self.oracle.result(query.plain), f"{name} when it was created")
         if deltas:
             view.subscribe(watched.seen.append)
@@ -88,10 +93,13 @@ class Harness:
         }
 
     def apply(self, changes: Sequence[Change], form: str = "arrow") -> None:
-        """One good commit."""
+        """One good commit; in the form "log" it is a replay."""
         before = self.recomputed()
         version = self.database.version
-        commit = self.database.apply(self.data(changes, form))
+        if form == "log":
+            commit = self.database.replay(self.logs(changes), granularity="commit")
+        else:
+            commit = self.database.apply(self.data(changes, form))
         self.oracle.apply(changes)
         assert commit.version == version + 1 == self.database.version
         assert (commit.ignored, commit.changes) == (self.oracle.late, len(changes) - self.oracle.late)
@@ -106,7 +114,7 @@ class Harness:
             assert set(delta["_commit_version"].to_pylist()) <= {commit.version}
             signed = signed_multiset(delta)
             assert_same_rows(signed, difference(after[name], before[name]), f"delta of {name}")
-            assert_kinds(delta, watched.query, before[name], after[name], f"delta of {name}")
+            self._check_kinds(watched, delta, before[name], after[name], f"delta of {name}")
             watched.total = add(watched.total, signed)
             assert_same_rows(self._taken(watched), signed, f"delta of {name} that its subscriber saw")
         assert set(commit.views) == {name for name, w in self.watched.items() if w.deltas}
@@ -145,7 +153,7 @@ class Harness:
                 expected = difference(steps[number + 1][name], steps[number][name])
                 context = f"delta of {name} for change {number}, {changes[number]}"
                 assert_same_rows(signed_multiset(one), expected, context)
-                assert_kinds(one, watched.query, steps[number][name], steps[number + 1][name], context)
+                self._check_kinds(watched, one, steps[number][name], steps[number + 1][name], context)
             signed = signed_multiset(delta)
             watched.total = add(watched.total, signed)
             assert_same_rows(self._taken(watched), signed, f"deltas of {name} that its subscriber saw")
@@ -212,6 +220,12 @@ class Harness:
             if watched.deltas:
                 assert_same_rows(watched.total, expected, f"sum of the deltas of {name}")
 
+    def _check_kinds(
+        self, watched: Watched, delta: pa.Table, before: Counter[Row], after: Counter[Row], context: str
+    ) -> None:
+        """The change types of a delta of one version are what the query's rows allow."""
+        assert_kinds(delta, watched.query, before, after, context)
+
     def _check_shape(self, name: str, delta: pa.Table) -> None:
         schema = self.database.views[name].schema
         assert delta.column_names == [*schema.names, "_change_type", "_commit_version"]
@@ -230,7 +244,7 @@ class Harness:
         return steps
 
     @staticmethod
-    def _taken(watched: _Watched) -> Counter[Row]:
+    def _taken(watched: Watched) -> Counter[Row]:
         total: Counter[Row] = Counter()
         for delta in watched.seen:
             total = add(total, signed_multiset(delta))

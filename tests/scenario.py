@@ -48,6 +48,7 @@ class TableSpec:
     primary_key: tuple[int, ...] = ()
     window_rows: int | None = None
     window_range: tuple[str, int] | None = None
+    static: bool = False
 
     @property
     def column_list(self) -> str:

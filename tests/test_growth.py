@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
+from oracle import connect
 
 QUERIES = {
     "hop3": (
@@ -50,7 +51,7 @@ def test_large_commits_with_deletions(granularity: str) -> None:
     for name, sql in QUERIES.items():
         db.create_view(name, sql)
     db.create_view("quiet", QUERIES["hop3"], deltas=False)
-    connection = duckdb.connect(config={"threads": 1})
+    connection = connect()
     base = {"G": changes(random, 0, 1), "N": names(random, 0, 1)}
     base = {t: db.tables[t].arrow.empty_table() for t in base}
     sums = dict.fromkeys(QUERIES, 0)
@@ -107,7 +108,7 @@ def test_strings_and_decimals_that_come_and_go() -> None:
     schema = db.tables["T"].arrow
     live: pa.Table = schema.empty_table()
     kept: list[tuple[pa.Table, list[dict[str, object]]]] = []
-    connection = duckdb.connect(config={"threads": 1})
+    connection = connect()
     for turn in range(12):
         ids = np.arange(turn * 3000, turn * 3000 + 3000)
         fresh = pa.table(

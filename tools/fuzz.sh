@@ -10,8 +10,9 @@ while [ "$(date +%s)" -lt "$end" ]; do
     round=$((round + 1))
     seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
     printf 'livejoin: round %d, seed %s, %d minutes left\n' "$round" "$seed" $(((end - $(date +%s)) / 60))
+    # Nested queries (LIVEJOIN_SEED) and what Hypothesis draws (FUZZ).
     # shellcheck disable=SC2046
-    LIVEJOIN_FUZZ=$examples "$python" -m pytest --quiet --exitfirst --timeout 0 --hypothesis-seed "$seed" \
-        -m "not spark" $(grep -rlw --include='test_*.py' FUZZ tests)
+    LIVEJOIN_FUZZ=$examples LIVEJOIN_SEED=$seed "$python" -m pytest --quiet --exitfirst --timeout 0 \
+        --hypothesis-seed "$seed" -m "not spark" $(grep -rlwE --include='test_*.py' 'LIVEJOIN_SEED|FUZZ' tests)
 done
 printf 'livejoin: %d rounds of %s examples a property, no failure\n' "$round" "$examples"

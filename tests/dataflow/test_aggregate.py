@@ -11,7 +11,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -28,6 +27,7 @@ from livejoin.query.relational import Call
 from livejoin.schema import SqlType
 from livejoin.state.codec import NULL_CODE, Codec
 from naive_aggregates import Overflow, aggregate, canonical
+from oracle import connect
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -313,7 +313,7 @@ def duckdb_result(
         for c in calls
     ]
     keys = [f"c{i}" for i in range(groups)]
-    connection = duckdb.connect()
+    connection = connect()
     connection.register("t", table)
     sql = f"SELECT {', '.join([*keys, *texts])} FROM t" + (f" GROUP BY {', '.join(keys)}" if keys else "")
     return {tuple(map(canonical, row[:groups])): row[groups:] for row in connection.execute(sql).fetchall()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -20,7 +19,7 @@ from livejoin.kernels.memory.layout import D_LOG
 from livejoin.kernels.relation.multiset import M_DIRECTORY
 from livejoin.schema import SqlType
 from livejoin.state.codec import NULL_CODE, Codec
-from oracle import difference, multiset
+from oracle import connect, difference, multiset
 from scenario import Row, canonical_row
 from strategies import FUZZ, type_named
 from weighted_rows import History, Weighted, by_version, content, delta_of, histories
@@ -110,7 +109,7 @@ def test_duckdb_agrees(kind: str, all: bool) -> None:
     operator = make(kind, all, types)
     ones = np.ones(30, np.int64)
     operator.maintain([Delta(Rows(operator.codec, types, t.columns, 30), ones, ones) for t in tables])
-    connection = duckdb.connect()
+    connection = connect()
     connection.register("l", tables[0])
     connection.register("r", tables[1])
     word = kind + (" all" if all else "")

@@ -12,9 +12,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import duckdb
 import pytest
 from deltas import sum_of, versions_of
+
+from oracle import connect
 
 FILES, ROWS, WINDOW, NODES = 14, 50, 160, 12
 VIEWS = {
@@ -115,7 +116,7 @@ def offsets_of(checkpoint: Path) -> list[int]:
 
 
 def recomputed(window: list[tuple[int, int]], sql: str) -> Counter[tuple[int, ...]]:
-    connection = duckdb.connect()
+    connection = connect()
     connection.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
     connection.executemany("INSERT INTO G VALUES (?, ?)", window)
     return Counter(connection.execute(sql).fetchall())

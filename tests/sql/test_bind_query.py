@@ -13,6 +13,7 @@ from relations import Row, check_product, evaluate, products
 from sql_fixtures import fill, make_catalog
 
 from livejoin.sql import bind_query, parse_columns, to_duckdb
+from oracle import connect
 from strategies import EXAMPLES, FUZZ
 
 CATALOG = make_catalog()
@@ -173,7 +174,7 @@ DISTINCTS = [
 
 @pytest.fixture(scope="module")
 def filled() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 1})
+    connection = connect()
     connection.execute("SET TimeZone = 'UTC'")
     fill(connection, CATALOG, seed=0, rows=16)
     return connection

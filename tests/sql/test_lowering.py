@@ -7,6 +7,7 @@ import pytest
 from sql_fixtures import bag, by_definition, fill, make_catalog
 
 from conjunctive import bind
+from oracle import connect
 
 CATALOG = make_catalog()
 
@@ -57,7 +58,7 @@ QUERIES = [
 
 @pytest.fixture(scope="module", params=range(3))
 def filled(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
+    connection = connect()
     fill(connection, CATALOG, seed=request.param)
     return connection
 

@@ -12,6 +12,7 @@ from conjunctive import bind
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.schema import Catalog
 from livejoin.sql import parse_columns
+from oracle import connect
 
 TABLES = {
     "S": "a BIGINT, b BIGINT",
@@ -81,7 +82,7 @@ REWRITTEN = [
 
 @pytest.fixture(scope="module", params=range(3))
 def filled(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
+    connection = connect()
     fill(connection, CATALOG, seed=request.param, rows=14)
     connection.execute("INSERT INTO S VALUES (5000000000, 70000), (NULL, 5000000000)")  # what N.a cannot hold
     connection.execute("INSERT INTO M VALUES (12345678.00, 1.00, NULL, NULL, TRUE)")  # what M.q cannot hold

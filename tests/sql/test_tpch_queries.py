@@ -21,6 +21,7 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Aggregate, Distinct, Join, Project, TopK
 from livejoin.schema import Column
 from livejoin.sql import bind_query, parse_columns, parse_schema, to_duckdb
+from oracle import connect
 
 CATALOG = parse_schema((Path(__file__).parent.parent / "fixtures" / "tpch.sql").read_text())
 CATALOG.add(parse_columns("G", "src BIGINT, dst BIGINT"))
@@ -122,7 +123,7 @@ def _value(generator: random.Random, column: Column) -> Any:
 @pytest.fixture(scope="module")
 def filled() -> duckdb.DuckDBPyConnection:
     """Few rows that the filters mostly keep; DuckDB enforces no key here."""
-    connection = duckdb.connect(config={"threads": 1})
+    connection = connect()
     generator = random.Random(4)
     for table in CATALOG:
         rows = 150 if table.name == "lineitem" else 8

@@ -10,6 +10,7 @@ from conjunctive import bind
 from livejoin.errors import SqlSyntaxError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import Catalog
 from livejoin.sql import parse_columns, to_duckdb
+from oracle import connect
 
 CATALOG = make_catalog()
 CATALOG.add(parse_columns("Words", "`order` BIGINT, `user` BIGINT, offset STRING, src BIGINT"))
@@ -41,7 +42,7 @@ OTHERS = [
 
 @pytest.fixture(scope="module")
 def filled() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
+    connection = connect()
     connection.execute("SET TimeZone = 'UTC'")
     fill(connection, CATALOG, seed=1)
     return connection
