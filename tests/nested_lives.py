@@ -27,8 +27,8 @@ BAD_TEXT = "x"
 
 _NAN = float("nan")
 TYPES = (
-    ColumnType("INT", pa.int32(), "integer", (0, 1, 2, 3), ()),
-    ColumnType("BIGINT", pa.int64(), "integer", (0, 1, 2, 3, 7), ()),
+    ColumnType("INT", pa.int32(), "integer", (0, 1, 2), ()),
+    ColumnType("BIGINT", pa.int64(), "integer", (0, 1, 2, 1, 7), ()),
     ColumnType("STRING", pa.string(), "string", ("1", "2", "3"), ()),
     ColumnType("DOUBLE", pa.float64(), "double", (0.0, 0.25, 1.0, 0.25, 1.0, 1.5, -0.0, _NAN), ()),
     ColumnType(
@@ -347,10 +347,10 @@ class _Drawing:
 
     def life(self) -> Life:
         """Everything, in order."""
-        filled = self.chance(0.7)
+        filled = self.chance(0.85)
         for table in self.tables:
             if table.static or filled:
-                self._add(Commit(tuple(self._insertions(table, self.random.randint(3, 8)))))
+                self._add(Commit(tuple(self._insertions(table, self.random.randint(4, 9)))))
         views = self.random.choice([2, 2, 3, 3, 4])
         late = self.random.choice([0, 0, 1])
         for _ in range(views - late):
@@ -365,7 +365,7 @@ class _Drawing:
         self.random.shuffle(actions)
         for action in actions:
             action()
-        if self.chance(0.4):
+        if self.chance(0.25):
             self._clear()
         if self.chance(0.5):
             self._commit()
@@ -431,7 +431,7 @@ class _Drawing:
         free = [t for t in (self.tables if tables is None else tables) if t.name not in fixed]
         if not free:
             return ()
-        chosen = free if self.chance(0.4) else [self.random.choice(free)]
+        chosen = free if self.chance(0.6) else [self.random.choice(free)]
         for _ in range(self.random.randint(1, most)):
             table = self.random.choice(chosen)
             rows = ahead[table.name]
@@ -460,7 +460,7 @@ class _Drawing:
         return tuple(found)
 
     def _commit(self) -> None:
-        changes = () if self.chance(0.05) else self._some(self.random.choice([1, 2, 4, 8]))
+        changes = () if self.chance(0.05) else self._some(self.random.choice([2, 4, 6, 10]))
         self._add(Commit(changes, self.random.choice(FORMS)))
 
     def _replay(self) -> None:

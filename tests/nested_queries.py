@@ -34,7 +34,7 @@ from nested_sql import (
     decimal,
 )
 
-MOST_ROWS = 400.0
+MOST_ROWS = 250.0
 """No join is drawn that is estimated to have more rows."""
 NAMES = ("a", "b", "c", "d", "e")
 _COLUMN_NAMES = frozenset("abcdefg")
@@ -140,7 +140,7 @@ class Maker:
         return tuple(Column(name, c.kind) for name, c in zip(names, shown, strict=True))
 
     def _combined(self, levels: int, scope: Sequence[Named], wanted: tuple[Kind, ...] | None) -> Combined:
-        word = self.random.choice(["UNION", "UNION", "EXCEPT", "INTERSECT"]) + self.random.choice(["", " ALL"])
+        word = self.random.choice(["UNION", "UNION", "UNION", "EXCEPT", "EXCEPT", "INTERSECT"]) + self.random.choice(["", " ALL"])
         left = self.query(levels - 1, scope, wanted)
         rows = self.rows
         right = self.query(levels - 1, scope, tuple(c.kind for c in columns(left)))
@@ -161,12 +161,12 @@ class Maker:
     def _order(self, keys: tuple[Key, ...]) -> Order:
         limit = self.random.choice([1, 2, 3, 3, 5])
         self.rows = min(self.rows, limit)
-        return Order(keys, limit, self.random.choice([0, 0, 0, 1, 2]))
+        return Order(keys, limit, self.random.choice([0, 0, 0, 0, 0, 1]))
 
     def _select(self, levels: int, scope: Sequence[Named], wanted: tuple[Kind, ...] | None) -> Select:
         found = self._from(levels, scope)
         rows = found.rows
-        where = tuple(self._condition(found, one=True) for _ in range(self.random.choice([0, 0, 0, 0, 1, 1, 2])))
+        where = tuple(self._condition(found, one=True) for _ in range(self.random.choice([0, 0, 0, 0, 0, 1, 1, 2])))
         form = self.random.choice(["rows"] * 8 + ["groups"] * 7 + ["global"] + ["distinct"] * 2)
         if wanted is not None:
             select = self._wanted(found, form, wanted)
@@ -218,7 +218,7 @@ class Maker:
         ]
         if not pairs:
             return []
-        return self.random.sample(pairs, min(len(pairs), self.random.choice([1, 1, 1, 1, 2])))
+        return self.random.sample(pairs, min(len(pairs), self.random.choice([1, 1, 1, 1, 1, 1, 2])))
 
     def _linked(self, found: _Scope, source: Source, links: list[tuple[tuple[str, Column], Column]]) -> Source:
         on = tuple(
@@ -293,10 +293,11 @@ class Maker:
         value = found.expr(source.alias, column)
         same = [c for c in source.columns if c.kind.family == column.kind.family and c.name != column.name]
         literal = self.random.choice(LITERALS.get(column.kind.family, ("NULL",)))
-        shapes = ["{0} IS NOT NULL", "{0} IS NOT NULL", "{0} IS NULL"] if self.chance(0.2) else []
+        shapes = ["{0} IS NOT NULL"] * 4 + ["{0} IS NULL"] if self.chance(0.2) else []
         if column.kind.family in LITERALS and not shapes:
             shapes += [f"{{0}} <> {literal}", f"{{0}} <= {literal}", f"{{0}} >= {literal}"]
-            shapes += [f"{{0}} = {literal}", f"({{0}} IS NULL OR {{0}} > {literal})"]
+            shapes += [f"{{0}} <> {literal}", f"({{0}} IS NULL OR {{0}} >= {literal})"]
+            shapes += [f"{{0}} = {literal}"] * self.chance(0.5)
         if same and self.chance(0.3):
             other = found.expr(source.alias, self.random.choice(same))
             shapes = [f"{{0}} < {other.text}", f"{{0}} <> {other.text}", f"{{0}} IS NOT DISTINCT FROM {other.text}"]
@@ -311,7 +312,7 @@ class Maker:
         names = self.random.sample(NAMES, len(values)) if self.chance(0.5) else list(NAMES[: len(values)])
         items = []
         for value, name in zip(values, names, strict=True):
-            own = value.text.rpartition(".")[2]
+            own = value.text.rpartition(".")[2] if " " not in value.text else ""
             bare = own in _COLUMN_NAMES and own not in names and self.chance(0.5)
             items.append(Item(value, own, named=False) if bare else Item(value, name))
         shown = [item.name for item in items]
@@ -373,8 +374,8 @@ class Maker:
         if self.chance(0.3):
             self.random.shuffle(values)
         having = None
-        if self.chance(0.2):
-            count = self.random.choice(["COUNT(*) > 1", "COUNT(*) < 4", "COUNT(*) % 2 = 1"])
+        if self.chance(0.15):
+            count = self.random.choice(["COUNT(*) > 1", "COUNT(*) < 6", "COUNT(*) % 2 = 1"])
             having = Expr(count, count, BOOLEAN)
             if self.chance(0.5):
                 call = self._aggregate(found)
