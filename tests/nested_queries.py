@@ -140,7 +140,7 @@ class Maker:
         return tuple(Column(name, c.kind) for name, c in zip(names, shown, strict=True))
 
     def _combined(self, levels: int, scope: Sequence[Named], wanted: tuple[Kind, ...] | None) -> Combined:
-        word = self.random.choice(["UNION", "UNION", "UNION", "EXCEPT", "EXCEPT", "INTERSECT"]) + self.random.choice(["", " ALL"])
+        word = self.random.choice(["UNION"] * 3 + ["EXCEPT"] * 2 + ["INTERSECT"]) + self.random.choice(["", " ALL"])
         left = self.query(levels - 1, scope, wanted)
         rows = self.rows
         right = self.query(levels - 1, scope, tuple(c.kind for c in columns(left)))
