@@ -64,10 +64,10 @@ def test_bad_queries(guarded: Guarded, sql: str, error: type[Exception], parts: 
 UNSUPPORTED = [
     ("SELECT A.src FROM G A LEFT JOIN G B ON A.dst = B.src", "LEFT"),
     ("SELECT A.src FROM G A FULL OUTER JOIN G B ON A.dst = B.src", "FULL"),
-    ("SELECT src FROM (SELECT src FROM G) q", "sub-quer"),
+    ("SELECT q.src FROM P, LATERAL (SELECT src FROM G) q", "LATERAL"),
     ("SELECT src FROM G WHERE src IN (SELECT dst FROM G)", "sub-quer"),
     ("SELECT src FROM G WHERE EXISTS (SELECT 1 FROM P)", "sub-quer"),
-    ("WITH q AS (SELECT src FROM G) SELECT src FROM q", "WITH"),
+    ("WITH RECURSIVE q AS (SELECT src FROM G) SELECT src FROM q", "WITH"),
     ("SELECT src FROM G ORDER BY src", "ORDER BY"),
     ("SELECT src FROM G LIMIT 3", "LIMIT"),
     ("SELECT row_number() OVER (ORDER BY src) FROM G", "window"),
