@@ -14,11 +14,12 @@ import pyarrow as pa
 from livejoin.database import Database
 from livejoin.errors import PipelineError
 from livejoin.pipeline.load import Pipeline
+from livejoin.query.relational import Query
 from livejoin.query.session import reason
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import FileSource
-from livejoin.sql import to_duckdb
+from livejoin.sql import bind_query, to_duckdb
 
 _SIGN = f"CASE WHEN {CHANGE_TYPE} IN ('insert', 'update_postimage') THEN 1 ELSE -1 END"
 
@@ -65,10 +66,13 @@ def check(pipeline: Pipeline) -> list[ViewCheck]:
             msg = f"DuckDB cannot read the files of table {source.table.name!r} for the check: {reason(error)}"
             raise PipelineError(msg, str(source.path)) from error
     results = []
+    views: dict[str, Query] = {}
     for view, sql in pipeline.views.items():
         kept = database.views[view].to_arrow()
         columns = ", ".join(_quoted(name) for name in kept.column_names)
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE recomputed AS {to_duckdb(sql, catalog)}")
+        connection.execute(f"CREATE OR REPLACE VIEW {_quoted(view)} AS {to_duckdb(sql, catalog, views)}")
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE recomputed AS FROM {_quoted(view)}")
+        views[view.lower()] = bind_query(sql, catalog, views)
         connection.register("maintained", kept)
         files = [str(file) for file in sink.files(view)]
         nothing = f"(SELECT *, 'insert' AS {CHANGE_TYPE} FROM maintained LIMIT 0)"

@@ -18,7 +18,7 @@ from livejoin.kernels.memory.layout import MAX_MULTIPLICITY
 from livejoin.kernels.relation import derived_rows as bag_rows
 from livejoin.kernels.relation import find
 from livejoin.kernels.relation import rows as kernel
-from livejoin.state.slots import empty_slots, ids_of, roomy
+from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
 from livejoin.words import Words
 
 
@@ -134,14 +134,12 @@ class DerivedRows:
 
     def _make_room(self, changes: int) -> None:
         """Make room for the worst case, so that the kernel never allocates."""
-        rows = int(self._header[kernel.R_NEXT]) + changes
+        self._header, self.words = trimmed(self._header, self.words, self.stride, self._slots)
+        rows = rows_with(self._header, changes)
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"{self._name} would have {rows:,} rows, more than one table can address"
             raise CapacityError(msg)
-        if rows * self.stride > self.words.shape[0]:
-            larger = np.zeros(max(rows, 2 * self.words.shape[0] // self.stride) * self.stride, np.int64)
-            larger[: self.words.shape[0]] = self.words
-            self.words = larger
+        self.words = extended(self._header, self.words, self.stride, changes)
         self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + changes)
 
     def _check(self) -> None:

@@ -32,7 +32,6 @@ from livejoin.families.sizes import MAX_COUNT, exactly
 from livejoin.kernels import route as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
-from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
 Numbers = npt.NDArray[np.int32]
@@ -228,7 +227,7 @@ class Cell:
         found: dict[str, CellRows] = {}
         for use, homes in zip(self.join.plan.tables, self._homes, strict=True):
             base = tables[use.name.lower()]
-            assert isinstance(base, BaseTable)
+            assert not isinstance(base, CellRows), "cells are not nested"
             found[use.name.lower()] = CellRows(base, homes)
         return found
 

@@ -1,10 +1,11 @@
-"""The rows of a base table as one cell of a join numbers them."""
+"""The rows of a table as one cell of a join numbers them."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from livejoin.state.derived_rows import DerivedRows
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
@@ -19,7 +20,7 @@ class CellRows:
         homes: For each row of the table one more than its number in the cell, 0 if it has none.
     """
 
-    def __init__(self, index: BaseTable, homes: Numbers) -> None:
+    def __init__(self, index: BaseTable | DerivedRows, homes: Numbers) -> None:
         self._index = index
         self._homes = homes
 
