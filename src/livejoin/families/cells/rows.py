@@ -40,6 +40,7 @@ class CellRows:
 
     def find_key(self, values: Words) -> Words:
         """Numbers of the rows with given primary keys, -1 for those that are not there."""
+        assert isinstance(self._index, BaseTable), "a stored relation is found by all of its columns"
         return self._numbers(self._index.find_key(values))
 
     def _numbers(self, rows: Words) -> Words:
