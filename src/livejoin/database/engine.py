@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.image import image_of, restored
 from livejoin.database.names import ByName
+from livejoin.database.overview import explain_graph, figures
 from livejoin.database.staging import Granularity, ranks_by_sequence
 from livejoin.database.transaction import OnConflict
 from livejoin.database.view import View, ViewOptions
@@ -32,6 +33,7 @@ from livejoin.families.cells.workers import Workers
 from livejoin.families.registry import check_algorithm
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan.explain.graph import GraphExplanation
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
 from livejoin.search.algorithm import Algorithm
@@ -211,6 +213,21 @@ class Database:
             raise
         return view
 
+    def stats(self) -> dict[str, Any]:
+        """Figures of the whole database, each table and each block of the views counted once.
+
+        Returns:
+            ``version``; ``views``, their number; ``state_bytes`` and ``capacity_bytes`` of all blocks;
+            ``table_bytes`` and ``dictionary_bytes``, which are allocated; ``tables`` with ``rows``, ``distinct_rows``
+            and ``capacity_bytes`` by name; ``blocks`` in the order in which a commit goes through them, each with
+            ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by`` (blocks and views), ``rows``,
+            ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent in applying changes.
+        """
+        return figures(self._contents)
+
+    @overload
+    def explain(self) -> GraphExplanation: ...
+    @overload
     def explain(
         self,
         sql: str,
@@ -219,8 +236,19 @@ class Database:
         statistics: GivenStatistics | None = None,
         log: Mapping[str, object] | None = None,
         algorithm: Algorithm = "auto",
-    ) -> Explanation:
+    ) -> Explanation: ...
+    def explain(
+        self,
+        sql: str | None = None,
+        *,
+        deltas: bool = True,
+        statistics: GivenStatistics | None = None,
+        log: Mapping[str, object] | None = None,
+        algorithm: Algorithm = "auto",
+    ) -> Explanation | GraphExplanation:
         """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
+
+        Without a query: all blocks that maintain the views that are there, each once, with who reads it.
 
         Args:
             sql: The query, Spark SQL.
@@ -241,6 +269,8 @@ class Database:
         >>> db.explain("SELECT A.src FROM G A JOIN G B ON A.dst = B.src").guarantee.update
         'O(1) a change, for every change sequence (height 1: the query is q-hierarchical)'
         """
+        if sql is None:
+            return explain_graph(self._contents)
         check_algorithm(algorithm)
         check_switch(deltas, "deltas")
         if log is not None:

@@ -100,7 +100,7 @@ class Graph:
         text = repr((said, live, *(one.digest for one in inputs)))
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         replan = partial(self._replanned, choices.algorithm)
-        node = Node(digest, plan, inputs, self._block, replan, choices.statistics)
+        node = Node(digest, plan, inputs, self._block, replan, choices.algorithm, choices.statistics)
         for one in inputs:
             one.readers.append(node)
         if choices.adaptive and isinstance(plan, (Scan, Annotated)):

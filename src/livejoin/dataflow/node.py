@@ -20,6 +20,7 @@ from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
 from livejoin.plan.operators import Annotated, Operator, Scan, Stored
 from livejoin.schema import SqlType
+from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
@@ -37,6 +38,7 @@ class Node:
         inputs: The nodes that it reads.
         make: Makes its block, empty.
         replan: Gives the plan of a join for other statistics.
+        algorithm: What was asked to maintain a join.
         statistics: What the plan of a join was chosen by.
 
     Attributes:
@@ -55,6 +57,7 @@ class Node:
         inputs: Sequence[Node],
         make: Make,
         replan: Replan,
+        algorithm: Algorithm,
         statistics: Statistics,
     ) -> None:
         self.digest = digest
@@ -62,6 +65,7 @@ class Node:
         self.inputs = tuple(inputs)
         self.readers: list[Node] = []
         self.shown_by: dict[str, bool] = {}
+        self.algorithm = algorithm
         self.statistics = statistics
         self.version = 0
         self.seconds = 0.0

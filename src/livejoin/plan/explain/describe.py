@@ -68,10 +68,11 @@ def describe(
         ChangeFormatError: A log of several tables without ``_seq``.
 
     >>> from livejoin.schema import Catalog
-    >>> from livejoin.sql import bind, parse_columns
+    >>> from livejoin.sql import bind_query, parse_columns
     >>> catalog = Catalog()
     >>> catalog.add(parse_columns("G", "src BIGINT, dst BIGINT"))
-    >>> told = describe(bind("SELECT A.src FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src", catalog))
+    >>> sql = "SELECT A.src FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src"
+    >>> told = describe(bind_query(sql, catalog).root.query)
     >>> told.query_class.name, told.guarantee.bound.name, told.plan.height, told.executable
     ('free-connex', 'FIFO', 2, True)
     """

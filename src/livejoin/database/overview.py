@@ -1,0 +1,94 @@
+"""What a database holds and maintains, each table and each block once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from livejoin.database.contents import Contents
+from livejoin.dataflow.node import Node
+from livejoin.families.registry import Ranked
+from livejoin.plan.explain.describe_query import operator_lines
+from livejoin.plan.explain.graph import BlockOutline, GraphExplanation, kind
+from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.query_plan import join_candidates
+from livejoin.query import ConjunctiveQuery
+
+
+def explain_graph(contents: Contents) -> GraphExplanation:
+    """All blocks with what a change costs in each; O(blocks), and the planning of each join."""
+    numbers = _numbers(contents)
+    blocks = [_outline(contents, node, numbers) for node in contents.graph.nodes]
+    return GraphExplanation(tuple(blocks), tuple(view.name for view in contents.views.values()))
+
+
+def figures(contents: Contents) -> dict[str, Any]:
+    """The figures of `livejoin.Database.stats`; O(tables + blocks), and that of `View.count` for each block."""
+    numbers = _numbers(contents)
+    blocks = []
+    for node in contents.graph.nodes:
+        used, capacity = node.block.sizes()
+        blocks.append(
+            {
+                "number": numbers[node],
+                "kind": kind(node.plan),
+                "reads": _reads(contents, node, numbers),
+                "read_by": _read_by(node, numbers),
+                "rows": node.size(),
+                "state_bytes": used,
+                "capacity_bytes": capacity,
+                "seconds": node.seconds,
+            }
+        )
+    tables = {
+        base.table.name: {"rows": base.total, "distinct_rows": base.rows, "capacity_bytes": base.nbytes}
+        for base in contents.tables.values()
+    }
+    dictionaries = sum(array.nbytes for array in contents.codec.arrays().values())
+    return {
+        "version": contents.version,
+        "views": len(contents.views),
+        "state_bytes": sum(block["state_bytes"] for block in blocks),
+        "capacity_bytes": sum(block["capacity_bytes"] for block in blocks),
+        "table_bytes": sum(table["capacity_bytes"] for table in tables.values()),
+        "dictionary_bytes": dictionaries,
+        "tables": tables,
+        "blocks": blocks,
+    }
+
+
+def _numbers(contents: Contents) -> dict[Node, int]:
+    return {node: number for number, node in enumerate(contents.graph.nodes, 1)}
+
+
+def _reads(contents: Contents, node: Node, numbers: Mapping[Node, int]) -> list[str]:
+    """The tables and the blocks that a block reads."""
+    tables = [contents.tables[name].table.name for name in node.reads]
+    return tables + [f"#{numbers[one]}" for one in dict.fromkeys(node.inputs)]
+
+
+def _read_by(node: Node, numbers: Mapping[Node, int]) -> list[str]:
+    """The blocks that read a block, and the views that it is."""
+    return [f"#{numbers[one]}" for one in dict.fromkeys(node.readers)] + [f"view {name}" for name in node.shown_by]
+
+
+def _outline(contents: Contents, node: Node, numbers: Mapping[Node, int]) -> BlockOutline:
+    ranked: dict[ConjunctiveQuery, tuple[Ranked, ...]] = {}
+    does, update = [], ""
+    if isinstance(node.plan, (Scan, Annotated)):
+        query = node.plan.physical.query
+        found = join_candidates(query, node.statistics, node.algorithm, contents.workers.threads)
+        ranked[query] = found
+        does.append(node.plan.physical.line)
+        update = found[0].first.guarantee.update
+    does += operator_lines(node.plan, ranked)
+    return BlockOutline(
+        number=numbers[node],
+        kind=kind(node.plan),
+        does=tuple(does),
+        reads=tuple(_reads(contents, node, numbers)),
+        read_by=tuple(_read_by(node, numbers)),
+        update=update,
+        rows=node.size(),
+        state_bytes=node.block.sizes()[0],
+    )
