@@ -259,7 +259,7 @@ def test_samples_are_repeatable() -> None:
 
 @pytest.mark.parametrize("rows", [-1, 2.5, "3"])
 def test_sizes_of_samples_are_natural_numbers(rows: Any) -> None:
-    with pytest.raises(ReadError, match="allowed is a number from 0 on"):
+    with pytest.raises(ReadError, match="allowed is a whole number from 0"):
         graph().create_view("v", HOP2).sample(rows)
 
 

@@ -91,9 +91,9 @@ def test_it_is_planned_and_explained(registered: NestedLoop) -> None:
     for name in QUERIES:
         view = db.views[f"{name}_loop"]
         told = view.explain()
-        assert isinstance(view._maintained.leaves[0], LoopProgram)
+        assert isinstance(view._joins[0].physical, LoopProgram)
         assert told.plan.kind == "nested loop"
-        assert told.digest == view._maintained.leaves[0].digest
+        assert told.digest == view._joins[0].physical.digest
         assert [plan.chosen for plan in told.alternatives] == [True]
         assert "algorithm='nested-loop'" in told.reason
         assert "a loop in a loop" in told.guarantee.source

@@ -23,7 +23,7 @@ from livejoin.dataflow.repeated import repeated
 from livejoin.errors import ReadError
 from livejoin.families.sizes import exactly
 from livejoin.plan import Explanation, Statistics, describe_query
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import Annotated, Operator, Scan, inputs_of
 from livejoin.query.keys import keys
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
@@ -240,11 +240,16 @@ class View:
 
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
-        options, joins = self._options, [node for node in self._below if node.adaptive is not None]
-        known = joins[0].statistics if joins else options.statistics
-        threads = self._graph.threads
-        told = describe_query(self._query, known, options.deltas, algorithm=options.algorithm, threads=threads)
-        moved = [node.adaptive.told for node in joins if node.adaptive is not None]
+        options, node, threads = self._options, self._kept, self._graph.threads
+        told = describe_query(
+            self._query,
+            options.statistics,
+            options.deltas,
+            algorithm=options.algorithm,
+            threads=threads,
+            running=lambda plan: dict(_running(plan, node)),
+        )
+        moved = [one.adaptive.told for one in self._below if one.adaptive is not None]
         return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
 
     def stats(self) -> dict[str, int | float]:
@@ -368,6 +373,14 @@ class View:
         self._graph.release(self._node, self.name)
         self._dropped = True
         self._subscribers.clear()
+
+
+def _running(plan: Operator, node: Node) -> Iterator[tuple[Scan | Annotated, tuple[Statistics, bool]]]:
+    """For each join of a plan what the one that runs was chosen by: an equal one, which another view may have made."""
+    for below, inner in zip(inputs_of(plan), node.inputs, strict=True):
+        yield from _running(below, inner)
+    if isinstance(plan, (Scan, Annotated)) and isinstance(node.plan, (Scan, Annotated)):
+        yield plan, (node.statistics, node.plan.physical.live)
 
 
 def _is_async(callback: Callable[..., object]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeAlias
 
 from livejoin.changes import ChangeBatch
 from livejoin.families.registry import Ranked
@@ -22,7 +23,7 @@ from livejoin.plan.operators import (
     Stored,
     inputs_of,
 )
-from livejoin.plan.query_plan import plan_with_reasons
+from livejoin.plan.query_plan import join_candidates, plan_join, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
@@ -30,6 +31,9 @@ from livejoin.search.guarantee import UpdateBound, stored_guarantee
 from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics, observe
 from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
+
+Running: TypeAlias = Callable[[Operator], Mapping[Scan | Annotated, tuple[Statistics, bool]]]
+"""For the joins of a plan that run already: what the plans that run were chosen by, and whether these give deltas."""
 
 
 def describe_query(
@@ -39,6 +43,7 @@ def describe_query(
     log: Sequence[ChangeBatch] | None = None,
     algorithm: Algorithm = "auto",
     threads: int = 1,
+    running: Running | None = None,
 ) -> Explanation:
     """Explain a query and the operators that maintain it; as `describe`.
 
@@ -49,15 +54,21 @@ def describe_query(
         log: A change log, one batch a table.
         algorithm: What maintains the joins.
         threads: Cells that each join is split into where it can be.
+        running: Of joins that run already, what their plans were chosen by, and whether they give deltas.
     """
     known = statistics
     for join in query.joins:
         known = known if log is None else known.over(observe(log, join))
     plan = plan_with_reasons(query, known, live, algorithm, threads)
+    there = {} if running is None else running(plan.operator)
     told = []
-    for leaf, kept in _joins(plan.operator, ""):
-        join = leaf.physical.query
-        planned = Planned(leaf.physical, plan.ranked[join], leaf.asked, leaf.physical.live, algorithm, known)
+    for planned_leaf, kept in _joins(plan.operator, ""):
+        by, gives = there.get(planned_leaf, (known, planned_leaf.physical.live))
+        leaf, join = planned_leaf, planned_leaf.physical.query
+        ranked = plan.ranked[join]
+        if (by, gives) != (known, leaf.physical.live):
+            leaf, ranked = plan_join(leaf, by, gives, algorithm, threads), join_candidates(join, by, algorithm, threads)
+        planned = Planned(leaf.physical, ranked, leaf.asked, gives, algorithm, by)
         one = explained(planned, None if leaf.inputs else log)
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
         told.append(_over_inputs(_with_store(one, join, kept), leaf))
