@@ -67,7 +67,9 @@ class GraphExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON values."""
-        return {"views": list(self.views), "blocks": [asdict(block) for block in self.blocks]}
+        blocks = [asdict(block) for block in self.blocks]
+        listed = [{key: list(v) if isinstance(v, tuple) else v for key, v in block.items()} for block in blocks]
+        return {"views": list(self.views), "blocks": listed}
 
     def json(self) -> str:
         """All of it as a JSON text."""
