@@ -17,7 +17,6 @@ from livejoin.query import ConjunctiveQuery
 from livejoin.query.condition import Measure, holds, table_columns
 from livejoin.query.expression import evaluate, select_each_true
 from livejoin.schema import Table
-from livejoin.sql import simple_measure
 from livejoin.state.codec import NULL_CODE, Codec
 from livejoin.words import Words
 
@@ -52,7 +51,9 @@ class Selector:
         self._simple = {i: atom.condition for i, atom in atoms if atom.condition is not None}
         self._others = {i: atom.predicate for i, atom in atoms if atom.predicate and i not in self._simple}
         self._factors = len(use.factors)
-        found = [simple_measure(factor, table.arrow) for factor in use.factors]
+        factors = [factor for product in query.sums for factor in product.factors]
+        known = {f.expression: f.measure for f in factors if query.atoms[f.atom].table.name == table.name}
+        found = [known.get(factor) for factor in use.factors]
         self._measures = [(line, measure) for line, measure in enumerate(found) if measure is not None]
         self._computed = {line: f"({use.factors[line]})::BIGINT" for line, m in enumerate(found) if m is None}
 

@@ -28,6 +28,8 @@ from livejoin.plan.operators import (
     Stored,
 )
 from livejoin.query import ConjunctiveQuery, Factor, Product
+from livejoin.query.condition import Measure
+from livejoin.query.conjunctive import present_text
 from livejoin.query.relational import Aggregate, Call, Distinct, Join, Project, Relation, SetOperation, TopK
 from livejoin.schema import SqlType
 
@@ -185,7 +187,9 @@ def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums:
     if call.function == "count":
         return Result("count", (_place(sums, wide),), call.type)
     present = tuple(
-        Factor(f.atom, f"(({f.expression}) IS NOT NULL)::BIGINT") for f in product.factors if not _never_null(f, query)
+        Factor(f.atom, present_text(f.expression), f.present, Measure(1))
+        for f in product.factors
+        if not _never_null(f, query)
     )
     places = [_place(sums, Product(present, sums[0].wide)), _place(sums, wide)]
     if squares:

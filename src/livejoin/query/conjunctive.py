@@ -10,12 +10,12 @@ the law that a view of the query keeps is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 
-from livejoin.query.condition import Condition
+from livejoin.query.condition import Condition, Measure
 from livejoin.schema import Table
 
 
@@ -78,10 +78,19 @@ class Factor:
         atom: Position of the atom.
         expression: A DuckDB expression over the table's columns (double-quoted, unqualified names) whose values fit
             BIGINT; NULL counts as zero.
+        measure: The expression as Arrow's kernels evaluate it, over the table's columns; None if it is not simple.
+        present: Where the expression is not NULL, in the same way.
     """
 
     atom: int
     expression: str
+    measure: Measure | None = field(default=None, compare=False)
+    present: Measure | None = field(default=None, compare=False)
+
+
+def present_text(expression: str) -> str:
+    """Whether an expression is not NULL, as the text of a factor."""
+    return f"(({expression}) IS NOT NULL)::BIGINT"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from livejoin.sql.bind_query import bind_query
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
 from livejoin.sql.tables.schema_file import parse_schema
 from livejoin.sql.tables.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
-from livejoin.sql.to_duckdb.simple_condition import simple_measure
 from livejoin.sql.to_duckdb.transpile import to_duckdb
 
 __all__ = [
@@ -21,6 +20,5 @@ __all__ = [
     "parse_create_table",
     "parse_schema",
     "parse_statement",
-    "simple_measure",
     "to_duckdb",
 ]

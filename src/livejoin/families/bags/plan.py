@@ -22,6 +22,8 @@ from livejoin.families.output import shown_variables, without_unneeded
 from livejoin.families.program import Program, TableBytes
 from livejoin.families.table_use import TableUse
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
+from livejoin.query.condition import Column as MeasuredColumn
+from livejoin.query.condition import Measure
 from livejoin.schema import Column, SqlType, Table
 from livejoin.search.statistics import Statistics
 from livejoin.theory.cyclic.decomposition import Bag, Decomposition, decompose
@@ -185,13 +187,13 @@ def cut_into_bags(query: ConjunctiveQuery, split: str | None = None) -> Cut:
         if bag.is_atom:
             places[bag.atoms[0]] = position
             atoms.append(small.atoms[bag.atoms[0]])
-            factor_of |= {f: Factor(position, f.expression) for f in factors if f.atom == bag.atoms[0]}
+            factor_of |= {f: replace(f, atom=position) for f in factors if f.atom == bag.atoms[0]}
             continue
         others = frozenset[str]().union(*(other.variables for other in bags if other is not bag))
         kept = sorted(bag.variables & (needed | others))
         relations = [_split(query, relation, split) for relation in _relations(small, bag, factors)]
         table, columns = _derived_table(small, names[len(joins)], kept, relations)
-        factor_of |= {f: Factor(position, f'"{columns[f]}"') for f in factors if f in columns}
+        factor_of |= {f: _column_factor(position, table, columns[f]) for f in factors if f in columns}
         atoms.append(Atom(table.name, table, tuple(range(len(kept))), tuple(kept)))
         joins.append(compile_bag(small, relations, kept))
     outer = replace(
@@ -227,6 +229,11 @@ def _split(query: ConjunctiveQuery, relation: BagRelation, variable: str | None)
     """A relation of a bag in a cell, where a variable splits the join."""
     atom = query.atoms[relation.atom]
     return replace(relation, split=atom.column_of(variable)) if variable in atom.variables else relation
+
+
+def _column_factor(atom: int, table: Table, column: str) -> Factor:
+    """A column of an atom's table as a factor; it is never NULL."""
+    return Factor(atom, f'"{column}"', Measure(MeasuredColumn(table.position(column))), Measure(1))
 
 
 def _derived_table(

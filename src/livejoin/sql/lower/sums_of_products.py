@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from livejoin.query.conjunctive import Factor, Product
+from livejoin.query.conjunctive import Factor, Product, present_text
 from livejoin.query.expression import infer_types
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import conjuncts
@@ -23,6 +23,7 @@ from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.to_duckdb.result_types import column_type
 from livejoin.sql.to_duckdb.scalar_text import NARROW_DIGITS, expression_text, refs_of, unscaled
+from livejoin.sql.to_duckdb.simple_condition import simple_measure
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def product_of(
         if found is None:
             return None
         text, own = found
-        factors.append(Factor(atom, text))
+        factors.append(_factor(atom, text, joined))
         scale, decimal = scale + own.scale, decimal or own.kind == "decimal"
     fits = scale == kind.scale and decimal == (kind.kind == "decimal")
     return Product(tuple(factors)) if fits else None
@@ -77,7 +78,10 @@ def count_of(present: Sequence[exp.Expr], condition: exp.Expr | None, joined: Jo
     if guards is None:
         return None
     return Product(
-        tuple(Factor(atom, _text(_indicator(exp.and_(*guards[atom])), atom, joined, offset)) for atom in sorted(guards))
+        tuple(
+            _factor(atom, _text(_indicator(exp.and_(*guards[atom])), atom, joined, offset), joined)
+            for atom in sorted(guards)
+        )
     )
 
 
@@ -168,6 +172,12 @@ def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> tuple[str
     if kind.kind == "integer":
         return text, kind
     return unscaled(text, kind.scale), kind
+
+
+def _factor(atom: int, text: str, joined: Joined) -> Factor:
+    """A factor with what Arrow's kernels make of it, read once here."""
+    schema = joined.scope.relations[atom].table.arrow
+    return Factor(atom, text, simple_measure(text, schema), simple_measure(present_text(text), schema))
 
 
 def _text(node: exp.Expr, atom: int, joined: Joined, offset: int) -> str:
