@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -20,39 +20,30 @@ from livejoin.database.arguments import (
     check_text,
 )
 from livejoin.database.commit import Commit
-from livejoin.database.contents import Contents
+from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
 from livejoin.database.image import image_of, restored
 from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
 from livejoin.database.staging import Granularity, ranks_by_sequence
 from livejoin.database.transaction import OnConflict
 from livejoin.database.view import View, ViewOptions
-from livejoin.dataflow.observe import observe_tables
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.families.cells.workers import Workers
 from livejoin.families.registry import check_algorithm
 from livejoin.kernels.warm import ready
-from livejoin.plan import Explanation, Statistics, describe_query
+from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.graph import GraphExplanation
-from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
 from livejoin.search.algorithm import Algorithm
-from livejoin.search.statistics import given
 from livejoin.sql import (
     CreateTable,
     CreateView,
     DropTable,
     DropView,
-    bind_query,
     parse_columns,
     parse_statement,
 )
-from livejoin.state.table import BaseTable
 
-GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
-"""Statistics, or what `livejoin.search.statistics.given` makes them of."""
-
-_MAX_ATOMS = 62
 _MAX_THREADS = 1024
 
 
@@ -118,7 +109,7 @@ class Database:
         match parse_statement(sql):
             case CreateTable(table, if_not_exists):
                 if not (if_not_exists and table.name in self._contents.catalog):
-                    self._add_table(table)
+                    self._contents.add_table(table)
             case CreateView(name, query, if_not_exists):
                 if not (if_not_exists and name.lower() in self._contents.views):
                     self.create_view(name, query)
@@ -158,7 +149,7 @@ class Database:
         """
         check_name(name, "table")
         check_text(columns, "columns", "src BIGINT, dst BIGINT")
-        self._add_table(parse_columns(name, columns, window_rows, static, window_range))
+        self._contents.add_table(parse_columns(name, columns, window_rows, static, window_range))
 
     def create_view(
         self,
@@ -199,12 +190,9 @@ class Database:
         if name.lower() in self._contents.views or name in self._contents.catalog:
             msg = f"the name {name!r} is taken by a {'view' if name.lower() in self._contents.views else 'table'}"
             raise SchemaError(msg)
-        query = bind_query(sql, self._contents.catalog, self._contents.queries)
-        for join in query.joins:
-            if len(join.atoms) > _MAX_ATOMS:
-                msg = f"the query joins {len(join.atoms)} tables; allowed are {_MAX_ATOMS}"
-                raise SchemaError(msg)
-        options = ViewOptions(deltas, algorithm, adaptive, self._known(query.joins, statistics))
+        query = self._contents.bind(sql)
+        refuse_large_joins(query)
+        options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics))
         view = self._contents.add_view(name, query, options)
         try:
             _ = view._node.block
@@ -275,8 +263,8 @@ class Database:
         check_switch(deltas, "deltas")
         if log is not None:
             check_changes(log, "{'G': changes}")
-        query = bind_query(sql, self._contents.catalog, self._contents.queries)
-        known = self._known(query.joins, statistics)
+        query = self._contents.bind(sql)
+        known = self._contents.known(query.joins, statistics)
         changes = (
             [read_changes(self._contents.catalog[name], data, len(log) > 1) for name, data in log.items()]
             if log
@@ -429,19 +417,6 @@ class Database:
         database._contents = restored(image, database._contents.workers)
         database.extra = dict(image.extra)
         return database
-
-    def _add_table(self, table: Table) -> None:
-        if table.name.lower() in self._contents.views:
-            msg = f"the name {table.name!r} is taken by a view"
-            raise SchemaError(msg)
-        self._contents.catalog.add(table)
-        self._contents.tables[table.name.lower()] = BaseTable(table)
-
-    def _known(self, joins: Sequence[ConjunctiveQuery], statistics: GivenStatistics | None = None) -> Statistics:
-        """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""
-        known = statistics if isinstance(statistics, Statistics) else given(self._contents.catalog, statistics or {})
-        filled = {name: base for name, base in self._contents.tables.items() if base.rows}
-        return known.over(observe_tables(filled, joins))
 
     def _check(self) -> None:
         """Assert all invariants of every structure; for tests."""
