@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.batches import Delta
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
@@ -46,11 +46,7 @@ class StoredBlock:
             self.rows.finish()
 
     def scan(self, capacity: int) -> Batches:
-        ids, weights = self.rows.live_rows()
-        for begin in range(0, ids.shape[0], capacity):
-            chosen = ids[begin : begin + capacity]
-            columns = list(self.rows.values_of(chosen))
-            yield Rows(self._codec, self._below.types, columns, chosen.shape[0]), weights[begin : begin + capacity]
+        return self._below.scan(capacity)
 
     def size(self) -> int | float:
         return self.rows.total

@@ -7,13 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
+from livejoin.families.cells.rounds import Places
 from livejoin.families.join_access import JoinAccess, Values
 from livejoin.families.sizes import exactly
 from livejoin.words import Words
 
 
 class CellAccess:
-    """The results of all cells, one cell after the other.
+    """The results of all cells, in the order of `livejoin.families.cells.rounds`.
 
     Args:
         parts: Access to those of each cell.
@@ -24,24 +25,23 @@ class CellAccess:
         self.needed = parts[0].needed
 
     @cached_property
-    def _ends(self) -> list[int]:
-        """For each cell the results up to its last one."""
-        ends = [0]
-        for part in self._parts:
-            ends.append(ends[-1] + part.total())
-        exactly(ends[-1])
-        return ends[1:]
+    def _totals(self) -> list[int]:
+        """The results of each cell."""
+        return [part.total() for part in self._parts]
+
+    @cached_property
+    def _places(self) -> Places:
+        """Where they stand in the whole."""
+        self.total()  # refuses what 64 bits do not count
+        return Places(self._totals)
 
     def total(self) -> int:
-        return self._ends[-1]
+        return exactly(sum(self._totals))
 
     def results(self, ranks: Words) -> Words:
-        cells = np.searchsorted(np.array(self._ends), ranks, side="right")
+        cells, inner = self._places.of(ranks)
         order = np.argsort(cells, kind="stable")
-        pieces = []
-        for number, part in enumerate(self._parts):
-            begin = self._ends[number] - part.total()
-            pieces.append(part.results(ranks[cells == number] - begin))
+        pieces = [part.results(inner[cells == number]) for number, part in enumerate(self._parts)]
         whole = np.concatenate(pieces, axis=1)
         found = np.empty_like(whole)
         found[:, order] = whole

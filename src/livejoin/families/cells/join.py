@@ -22,6 +22,7 @@ import numpy.typing as npt
 from livejoin.families.cells.access import CellAccess
 from livejoin.families.cells.merge import halve, merged, sorted_pieces
 from livejoin.families.cells.partition import Partition, TableSplit
+from livejoin.families.cells.rounds import in_rounds
 from livejoin.families.cells.rows import CellRows
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
@@ -116,12 +117,8 @@ class CellJoin:
         return [one for side in (0, 1) for part in parts for one in part[side]]
 
     def scan(self, capacity: int) -> Iterator[Words]:
-        """Full enumeration with constant delay, a buffer of each cell at a time; as `MultiwayJoin.scan`."""
-        left = [cell.join.scan(capacity) for cell in self.cells]
-        while left:
-            found = self._run([partial(next, one, None) for one in left], self.registered)
-            left = [one for one, words in zip(left, found, strict=True) if words is not None]
-            yield from (words for words in found if words is not None)
+        """Full enumeration with constant delay, in the order of `livejoin.families.cells.rounds`."""
+        return in_rounds([cell.join.scan for cell in self.cells], capacity, partial(self._run, work=self.registered))
 
     def count(self) -> int:
         """As `size`, but exact.
