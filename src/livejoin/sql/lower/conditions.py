@@ -75,7 +75,7 @@ def split_conditions(
                 continue
         others.append((conjunct, at))
     equal = classes(joined)
-    predicates: dict[int, tuple[str, ...]] = {}
+    found: dict[int, list[tuple[str, bool]]] = {}
     for conjunct, at in others:
         placed = onto_one_atom(conjunct, equal, scope)
         if placed is None:
@@ -84,10 +84,33 @@ def split_conditions(
         atom, predicate = placed
         if not _is_true(predicate):
             text = _text(conjunct, predicate, scope.relations[atom], source, at)
-            if conjunct.meta.get(GUARDED) and atom in predicates:
-                text = f"CASE WHEN {' AND '.join(f'({before})' for before in predicates[atom])} THEN {text} END"
-            predicates[atom] = (*predicates.get(atom, ()), text)
-    return Conditions(equal, predicates)
+            found.setdefault(atom, []).append((text, bool(conjunct.meta.get(GUARDED))))
+    return Conditions(equal, {atom: _in_order(texts) for atom, texts in found.items()})
+
+
+def _in_order(texts: Sequence[tuple[str, bool]]) -> tuple[str, ...]:
+    """Predicates of which each guarded one is decided for those rows alone for which all before it are true.
+
+    Args:
+        texts: Each predicate, and whether it is guarded. All up to the last guarded one become one predicate, in which
+            each of them stands once, however many there are.
+    """
+    steps: list[list[str]] = []
+    for text, is_guarded in texts:
+        if is_guarded or not steps:
+            steps.append([])
+        steps[-1].append(text)
+    *before, (last, *rest) = steps
+    if not before:
+        return (last, *rest)
+    if len(before) == 1:
+        return (f"CASE WHEN {_all_of(before[0])} THEN {last} END", *rest)
+    cases = " ".join(f"WHEN ({_all_of(step)}) IS NOT TRUE THEN FALSE" for step in before)
+    return (f"CASE {cases} ELSE {last} END", *rest)
+
+
+def _all_of(texts: Iterable[str]) -> str:
+    return " AND ".join(f"({text})" for text in texts)
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -6,6 +6,7 @@ The scope has left the `ColumnRef` of every column in its node's ``meta`` (see `
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import pyarrow as pa
 from sqlglot import ErrorLevel, exp
@@ -87,18 +88,21 @@ def unscaled(text: str, scale: int) -> str:
 def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, offset: int) -> pa.DataType:
     """The type of an expression whose DuckDB text is ``text``.
 
+    Cost: about 1 ms; nothing for one of the last 4,096 pairs of a text and columns, as when a query is merged into the
+    one around it level by level.
+
     Raises:
         UnsupportedQueryError: It calls a function that is not a function of its row.
         SqlTypeError: DuckDB cannot bind it, or cannot evaluate its constants.
     """
     try:
-        found = find_not_scalar(text, frozenset(name.lower() for name in schema.names))
-        if found is None:
-            return evaluate([text], _row_of_nulls(schema))[0].type
+        found = _type_of(text, schema)
     except ExpressionError as error:
         _, _, why = str(error).removeprefix(f"DuckDB cannot evaluate {text!r}").partition(": ")
         msg = f"DuckDB, which evaluates expressions, refuses {shown(node)}: {why or error}"
         raise source.error(SqlTypeError, msg, offset) from error
+    if isinstance(found, pa.DataType):
+        return found
     name, kind = found
     if kind == "sub-query":
         msg = f"{shown(node)} is a sub-query for DuckDB, which evaluates expressions: {_REMEDY[kind]}"
@@ -108,6 +112,13 @@ def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, o
     function = (written if written.isidentifier() else name).upper()
     msg = f"{function} is {'an' if kind == 'aggregate' else 'a'} {kind} function: {_REMEDY[kind]}"
     raise source.unsupported(function, msg, at)
+
+
+@lru_cache(maxsize=4096)
+def _type_of(text: str, schema: pa.Schema) -> pa.DataType | tuple[str, str]:
+    """The type of an expression, or the call in it that is no function of its row; both depend on nothing else."""
+    found = find_not_scalar(text, frozenset(name.lower() for name in schema.names))
+    return found or evaluate([text], _row_of_nulls(schema))[0].type
 
 
 def _row_of_nulls(schema: pa.Schema) -> pa.Table:
