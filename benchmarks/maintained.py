@@ -215,7 +215,7 @@ class Maintained:
             base[ids[added]] = stream.edges[added]
             matrices = []
             for _, block in self._joins:
-                chosen = block.selectors[0].select(arrow, values)
+                chosen = block.source.selectors[0].select(arrow, values)
                 factors = np.ascontiguousarray(chosen.factors[:, signs > 0])
                 block.join.load(0, ids[added], base.ravel(), 2, 0, factors)
                 events = np.zeros((k.EVENT_FIELDS, len(edges)), dtype=np.int64)

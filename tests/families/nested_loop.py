@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
+from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidates, SearchOutline
 from livejoin.families.join_access import RowIndexes, Values
 from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline, atom_outlines
@@ -286,6 +287,10 @@ class LoopCandidate:
         edges = tuple(EdgeOutline(0, child, (), False) for child in range(1, len(nodes)))
         return PlanOutline("nested loop", "nested loop, computed anew", nodes, edges, len(nodes))
 
+    @property
+    def derived(self) -> tuple[DerivedTable, ...]:
+        return ()
+
     def compile(self, live: bool) -> LoopProgram:
         return LoopProgram(self.query, live)
 
@@ -303,7 +308,7 @@ class NestedLoop:
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
         return asked if len(query.atoms) <= 2 else None
 
-    def candidates(self, query: ConjunctiveQuery, known: Statistics, split: str | None = None) -> Candidates:
+    def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         if len(query.atoms) > 2:
             return NO_CANDIDATES
         promise = Guarantee(self.bound, "O(N^2) a change", "constant delay", "linear", "O(N^2)", "a loop in a loop")

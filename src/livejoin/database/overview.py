@@ -10,7 +10,7 @@ from livejoin.dataflow.node import Node
 from livejoin.families.registry import Ranked
 from livejoin.plan.explain.describe_query import operator_lines
 from livejoin.plan.explain.graph import BlockOutline, GraphExplanation, kind
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import Annotated, Bag, Scan
 from livejoin.plan.query_plan import join_candidates
 from livejoin.query import ConjunctiveQuery
 
@@ -76,11 +76,12 @@ def _outline(contents: Contents, node: Node, numbers: Mapping[Node, int]) -> Blo
     ranked: dict[ConjunctiveQuery, tuple[Ranked, ...]] = {}
     does, update = [], ""
     if isinstance(node.plan, (Scan, Annotated)):
-        query = node.plan.physical.query
-        found = join_candidates(query, node.statistics, node.algorithm, contents.workers.threads)
-        ranked[query] = found
+        ranked[node.plan.query] = join_candidates(node.plan.query, node.statistics, node.algorithm)
+        across = join_candidates(node.plan.physical.query, node.statistics, node.algorithm)
         does.append(node.plan.physical.line)
-        update = found[0].first.guarantee.update
+        update = across[0].first.guarantee.update
+    elif isinstance(node.plan, Bag):
+        update = node.plan.derived.update
     does += operator_lines(node.plan, ranked)
     return BlockOutline(
         number=numbers[node],

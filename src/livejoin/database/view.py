@@ -266,20 +266,19 @@ class View:
             enclosureness with crossing lifespans that does, docs/decisions/0007), ``seconds`` in the kernels and
             ``moves`` to another join tree.
         """
-        joins = [node for node in self._below if node.join is not None]
         counters: dict[str, int] = {}
-        for node in joins:
+        for node in self._below:
             for name, value in node.counters().items():
                 counters[name] = counters.get(name, 0) + value
-        blocks = [node.join for node in joins if node.join is not None]
+        blocks = [node.join for node in self._below if node.join is not None]
         sizes = [node.block.sizes() for node in self._below]
         return {
             "state_bytes": sum(used for used, _ in sizes),
             "capacity_bytes": sum(capacity for _, capacity in sizes),
             "rows": self._kept.size(),
-            "atom_rows": sum(block.join.registered for block in blocks),
+            "atom_rows": sum(node.registered for node in self._below),
             "height": max(block.plan.physical.height for block in blocks),
-            "cells": max(1 if block.plan.partition is None else block.plan.partition.cells for block in blocks),
+            "cells": max(node.cells for node in self._below),
             **self._work,
             **counters,
             "lambda_observed": counters["touched"] / max(1, self._work["changes"]),

@@ -20,6 +20,7 @@ from functools import partial
 import pyarrow as pa
 
 from livejoin.dataflow.adaptive import Adaptive, surroundings
+from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Block, Change
 from livejoin.dataflow.blocks.compute import ComputeBlock
 from livejoin.dataflow.blocks.join import JoinBlock
@@ -32,7 +33,7 @@ from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.identity import identity
-from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, Stored, inputs_of
+from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, Operator, Scan, Stored, inputs_of
 from livejoin.plan.query_plan import plan_join
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
@@ -166,9 +167,9 @@ class Graph:
         """
         found: dict[Selector, Selection] = {}
         for node in self.nodes:
-            if table in node.reads and (join := node.join) is not None:
+            if table in node.reads:
                 with of_view(*node.views):
-                    chosen = (one for one in join.selectors if one.table.lower() == table)
+                    chosen = (one for one in node.selectors if one.table.lower() == table)
                     found |= {selector: selector.select(rows, words) for selector in chosen}
         return found
 
@@ -224,6 +225,8 @@ class Graph:
                 return UnionBlock(node.inputs)
             case Combine() | Group() | First():
                 return StoreBlock(plan, node.inputs, self.codec)
+            case Bag():
+                return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers)
             case Stored():
                 return StoredBlock(node.inputs[0], plan.name, self.codec)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from livejoin.dataflow.adaptive import Adaptive
+from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Batches, Block, Change
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.stateless import Stateless
@@ -18,7 +19,10 @@ from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.of_view import of_view
 from livejoin.dataflow.reading.access import Access
-from livejoin.plan.operators import Annotated, Operator, Scan, Stored
+from livejoin.dataflow.selection import Selector
+from livejoin.families.derived import RowProgram
+from livejoin.families.program import Program
+from livejoin.plan.operators import Annotated, Bag, Operator, Scan, Stored
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
@@ -85,10 +89,15 @@ class Node:
     @property
     def layout(self) -> str:
         """A fingerprint of how the state is laid out: states of equal nodes with equal layouts are interchangeable."""
-        if not isinstance(self.plan, (Scan, Annotated)):
-            return ""
+        match self.plan:
+            case Scan() | Annotated():
+                program: Program | RowProgram = self.plan.physical
+            case Bag():
+                program = self.plan.program
+            case _:
+                return ""
         split = "" if self.plan.partition is None else f" {self.plan.partition}"
-        return f"{self.plan.physical.digest}{split}"
+        return f"{program.digest}{split}"
 
     @property
     def rows(self) -> bool:
@@ -110,15 +119,20 @@ class Node:
     @property
     def reads(self) -> tuple[str, ...]:
         """The base tables that it reads itself, by name in lower case."""
-        if not isinstance(self.plan, (Scan, Annotated)):
-            return ()
+        match self.plan:
+            case Scan() | Annotated():
+                uses = self.plan.physical.tables
+            case Bag():
+                uses = self.plan.program.tables
+            case _:
+                return ()
         derived = {one.table.name for one in self.plan.inputs}
-        return tuple(use.name.lower() for use in self.plan.physical.tables if use.name not in derived)
+        return tuple(use.name.lower() for use in uses if use.name not in derived)
 
     @property
     def knows_ids(self) -> bool:
         """Whether its state names rows of its inputs by their ids."""
-        return any(isinstance(one.plan, Stored) for one in self.inputs)
+        return any(isinstance(one.plan, (Stored, Bag)) for one in self.inputs)
 
     @property
     def is_loaded(self) -> bool:
@@ -134,6 +148,12 @@ class Node:
     def join(self) -> JoinBlock | None:
         """The block, if it is a join."""
         return self.block if isinstance(self.block, JoinBlock) else None
+
+    @property
+    def selectors(self) -> Sequence[Selector]:
+        """What tells of changed rows of base tables what it has to know of them."""
+        block = self.block
+        return block.source.selectors if isinstance(block, (JoinBlock, BagBlock)) else ()
 
     def load(self) -> Block:
         """Make the block and load it from the relations below.
@@ -178,7 +198,7 @@ class Node:
             self._size = before + change.growth()
         self.seconds += time.perf_counter() - begin
         if self.adaptive is not None and (join := self.join) is not None:
-            self.adaptive.note(join.seen, join.plan.physical.query)
+            self.adaptive.note(join.source.seen, join.plan.physical.query)
         return change
 
     def disturb(self, told: bool) -> None:
@@ -210,11 +230,28 @@ class Node:
         self._earlier = {name: self._earlier.get(name, 0) + done[name] - loaded[name] for name in done}
 
     def counters(self) -> dict[str, int]:
-        """Work done so far by the join; nothing of other blocks."""
+        """Work done so far by a join or a bag; nothing of other blocks."""
+        if isinstance(self.block, BagBlock):
+            return self.block.counters()
         join = self.join
         if join is None:
             return {}
         return {name: value + self._earlier.get(name, 0) for name, value in join.join.counters().items()}
+
+    @property
+    def registered(self) -> int:
+        """Atom rows in the state of a join or a bag; none in other blocks."""
+        block = self.block
+        return block.join.registered if isinstance(block, (JoinBlock, BagBlock)) else 0
+
+    @property
+    def cells(self) -> int:
+        """The cells that it is split into."""
+        match self.plan:
+            case Scan() | Annotated() | Bag():
+                return 1 if self.plan.partition is None else self.plan.partition.cells
+            case _:
+                return 1
 
     def scan(self, capacity: int) -> Batches:
         """As `Relation.scan`."""
@@ -241,7 +278,7 @@ class Node:
     def stored(self) -> DerivedRows:
         """As `Relation.stored`."""
         block = self.block
-        assert isinstance(block, StoredBlock)
+        assert isinstance(block, (StoredBlock, BagBlock))
         return block.rows
 
     def _check(self) -> None:

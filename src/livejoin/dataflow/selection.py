@@ -72,7 +72,7 @@ class Selector:
 
     def select_words(self, words: Words, codec: Codec) -> Selection:
         """As `select`, of rows that are there as words only; they are decoded if an expression is to be evaluated."""
-        if not (self._simple or self._others or self._factors):
+        if not (self._simple or self._others or self._computed or any(m.condition for _, m in self._measures)):
             nothing = pa.nulls(words.shape[1], pa.int8())
             return self.select(pa.table({"_": nothing}), words)
         columns = [codec.decode(line, c.type) for line, c in zip(words, self._columns, strict=True)]
@@ -94,17 +94,18 @@ class Selector:
         """The factors; NULL counts as zero."""
         values = np.zeros((self._factors, words.shape[1]), np.int64)
         for line, measure in self._measures:
-            values[line] = _measured(measure, rows, words)
+            values[line] = self._measured(measure, rows, words)
         computed = evaluate(list(self._computed.values()), rows)
         for line, column in zip(self._computed, computed, strict=True):
             values[line] = pc.fill_null(column, 0).to_numpy()
         return values
 
-
-def _measured(measure: Measure, rows: pa.Table, words: Words) -> Words:
-    if isinstance(measure.value, int):
-        values = np.full(words.shape[1], measure.value, np.int64)
-    else:
-        values = words[measure.value.position]
-        values = np.where(values != NULL_CODE, values, 0)
-    return values if measure.condition is None else values * holds(measure.condition, table_columns(rows))
+    def _measured(self, measure: Measure, rows: pa.Table, words: Words) -> Words:
+        if isinstance(measure.value, int):
+            values = np.full(words.shape[1], measure.value, np.int64)
+        else:
+            position = measure.value.position
+            values = words[position]
+            if self._columns[position].nullable:
+                values = np.where(values != NULL_CODE, values, 0)
+        return values if measure.condition is None else values * holds(measure.condition, table_columns(rows))

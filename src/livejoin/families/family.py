@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from livejoin.families.derived import DerivedTable
 from livejoin.families.outline import PlanOutline
 from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery
@@ -60,8 +61,12 @@ class Candidate(Protocol):
             live: Whether deltas are asked for.
         """
 
+    @property
+    def derived(self) -> tuple[DerivedTable, ...]:
+        """The relations that the program reads besides those of the query, as bags; blocks of their own keep them."""
+
     def compile(self, live: bool) -> Program:
-        """The program that maintains the query by this plan.
+        """The program that maintains the query by this plan, or what is left of it over `derived`.
 
         Args:
             live: Whether its joins must give deltas.
@@ -126,13 +131,12 @@ class Family(Protocol):
             asked: The variables that distinct or annotated results are asked for; they are part of the output.
         """
 
-    def candidates(self, query: ConjunctiveQuery, known: Statistics, split: str | None = None) -> Candidates:
+    def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         """Its plans for a query. Cost: bounded.
 
         Args:
             query: The query, whose free variables are an output that a family keeps.
             known: What is known of its tables.
-            split: The variable by which rows are split into cells, each with the plan; None without cells.
         """
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> Candidate | None:

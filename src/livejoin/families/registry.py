@@ -76,7 +76,7 @@ def kept_output(query: ConjunctiveQuery, asked: frozenset[str], algorithm: str) 
     raise _not_taken(algorithm, [])
 
 
-def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str, split: str | None = None) -> tuple[Ranked, ...]:
+def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
     """The families that could run a query, the one with the best bound on the cost of a change first.
 
     Cost: that of the families' candidates.
@@ -85,12 +85,11 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str, split: st
         query: The query, whose free variables are such an output as `kept_output` gives.
         known: What is known of its tables.
         algorithm: Which families are considered.
-        split: The variable by which rows are split into cells; None without cells.
 
     Raises:
         UnsupportedQueryError: No family runs it.
     """
-    found = [*_candidates(query, known, (f for f in families_of(algorithm) if not f.obstacle), split)]
+    found = [*_candidates(query, known, (f for f in families_of(algorithm) if not f.obstacle))]
     runs = [one for one in found if not one.first.obstacle]
     if not runs:
         raise _not_taken(algorithm, [one.first.obstacle for one in found])
@@ -100,14 +99,12 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str, split: st
 
 def theoretical(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
     """The families that are known to theory only, with what they would promise for a query."""
-    return (*_candidates(query, known, (f for f in families_of(algorithm) if f.obstacle), None),)
+    return (*_candidates(query, known, (f for f in families_of(algorithm) if f.obstacle)),)
 
 
-def _candidates(
-    query: ConjunctiveQuery, known: Statistics, families: Iterable[Family], split: str | None
-) -> Iterator[Ranked]:
+def _candidates(query: ConjunctiveQuery, known: Statistics, families: Iterable[Family]) -> Iterator[Ranked]:
     for family in families:
-        found = family.candidates(query, known, split)
+        found = family.candidates(query, known)
         if found.plans:
             yield Ranked(family, found)
 

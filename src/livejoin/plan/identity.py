@@ -9,10 +9,11 @@ move of the one must not be seen in the figures of the other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan, Stored
-from livejoin.query import Output, Product
+from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, JoinInput, Operator, Scan, Stored
+from livejoin.query import ConjunctiveQuery, Output, Product
 from livejoin.search.algorithm import Algorithm
 
 Identity: TypeAlias = tuple["str | int | bool | Identity | None", ...]
@@ -46,21 +47,32 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
             return ("first", keys, operator.limit, operator.offset, _types(operator.types))
         case Stored():
             return ("stored",)
+        case Bag():
+            given, query = operator.derived, operator.derived.query
+            atoms, numbers = _atoms(query, operator.inputs)
+            head = tuple(numbers[query.variable(ref)] for ref in query.head)
+            return ("bag", atoms, tuple(sorted(given.filters)), given.factors, head, _types(operator.types))
 
 
 def _join(leaf: Scan | Annotated, algorithm: Algorithm, adaptive: bool) -> Identity:
     query = leaf.physical.query
-    inputs = {one.table.name: position for position, one in enumerate(leaf.inputs)}
+    atoms, numbers = _atoms(query, leaf.inputs)
+    head = tuple(numbers[query.variable(ref)] for ref in query.head)
+    free = None if query.free is None else tuple(sorted(numbers[v] for v in query.free))
+    sums = tuple(map(_product, query.sums))
+    return (algorithm, adaptive, atoms, head, _outputs(query.outputs), free, sums)
+
+
+def _atoms(query: ConjunctiveQuery, given: Sequence[JoinInput]) -> tuple[Identity, dict[str, int]]:
+    """The atoms of a query, and the numbers of its variables."""
+    inputs = {one.table.name: position for position, one in enumerate(given)}
     numbers: dict[str, int] = {}
     atoms = []
     for atom in query.atoms:
         source = inputs.get(atom.table.name, atom.table.name.lower())
         variables = tuple(numbers.setdefault(v, len(numbers)) for v in atom.variables)
         atoms.append((source, atom.columns, variables, atom.predicate))
-    head = tuple(numbers[query.variable(ref)] for ref in query.head)
-    free = None if query.free is None else tuple(sorted(numbers[v] for v in query.free))
-    sums = tuple(map(_product, query.sums))
-    return (algorithm, adaptive, tuple(atoms), head, _outputs(query.outputs), free, sums)
+    return tuple(atoms), numbers
 
 
 def _product(product: Product) -> Identity:

@@ -8,14 +8,17 @@ annotated with its multiplicity, and a store above it removes duplicates or aggr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from livejoin.families.cells.partition import Partition
+from livejoin.families.derived import DerivedTable, RowProgram
+from livejoin.families.family import Candidate
 from livejoin.families.output import with_output
 from livejoin.families.program import Program
 from livejoin.plan.operators import (
     Annotated,
+    Bag,
     Combine,
     Compute,
     First,
@@ -39,14 +42,16 @@ class Compiler:
     """How conjunctive queries are maintained.
 
     Args:
-        plan: The program of one, and whether its deltas are asked for.
+        plan: The plan of one.
         output: The output that is kept for some variables of one: these and what its family needs besides.
-        split: How the join of a plan is split into cells.
+        split: How a program is split into cells.
+        rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
     """
 
-    plan: Callable[[ConjunctiveQuery, bool], Program]
+    plan: Callable[[ConjunctiveQuery], Candidate]
     output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str]]
     split: Callable[[Program], Partition | None]
+    rows: Callable[[DerivedTable], tuple[RowProgram, Partition | None]]
 
 
 _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
@@ -90,15 +95,37 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
             )
 
 
+@dataclass(frozen=True, eq=False)
+class _Leaf:
+    """A join with its plan compiled."""
+
+    physical: Program
+    partition: Partition | None
+    inputs: tuple[JoinInput, ...]
+
+
+def _leaf(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool) -> _Leaf:
+    """A query over the atoms of a join, compiled, with the relations that it reads, bags among them."""
+    plan = by.plan(query)
+    physical = plan.compile(live)
+    given = [JoinInput(one.table, Stored(lower(one.relation, by, True), one.table.name)) for one in join.inputs]
+    bags = []
+    for derived in plan.derived:
+        program, partition = by.rows(derived)
+        bags.append(JoinInput(derived.table, Bag(derived, program, partition, _named(given, derived.query))))
+    return _Leaf(physical, by.split(physical), _named([*given, *bags], physical.query))
+
+
+def _named(given: Sequence[JoinInput], query: ConjunctiveQuery) -> tuple[JoinInput, ...]:
+    """Those of some relations that a query reads."""
+    names = {atom.table.name for atom in query.atoms}
+    return tuple(one for one in given if one.table.name in names)
+
+
 def _scan(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: frozenset[str] | None = None) -> Scan:
     """The results of a query over the atoms of a join."""
-    physical = by.plan(query, live)
-    return Scan(physical, join.types, asked, by.split(physical), _inputs(join, by))
-
-
-def _inputs(join: Join, by: Compiler) -> tuple[JoinInput, ...]:
-    """The derived relations that a join reads."""
-    return tuple(JoinInput(one.table, Stored(lower(one.relation, by, True), one.table.name)) for one in join.inputs)
+    leaf = _leaf(join, query, by, live)
+    return Scan(leaf.physical, query, join.types, asked, leaf.partition, leaf.inputs)
 
 
 def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
@@ -166,9 +193,10 @@ def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Ann
             return None
         results.append(result)
     outputs = tuple(replace(o, source=i) for i, o in enumerate(query.outputs[: relation.groups]))
-    physical = by.plan(replace(query, head=group, outputs=outputs, free=free, sums=tuple(sums)), live)
-    split = by.split(physical)
-    return Annotated(physical, relation.types, tuple(results), relation.is_global, split, _inputs(join, by))
+    grouped = replace(query, head=group, outputs=outputs, free=free, sums=tuple(sums))
+    leaf = _leaf(join, grouped, by, live)
+    kept = (relation.types, tuple(results), relation.is_global)
+    return Annotated(leaf.physical, grouped, *kept, leaf.partition, leaf.inputs)
 
 
 def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:

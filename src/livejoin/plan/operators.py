@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from livejoin.families.cells.partition import Partition
+from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.program import Program
-from livejoin.query import Output
+from livejoin.query import ConjunctiveQuery, Output
 from livejoin.query.condition import Condition
 from livejoin.query.relational import Call, SetKind, SortKey
 from livejoin.schema import SqlType, Table
@@ -30,7 +31,7 @@ class JoinInput:
     """
 
     table: Table
-    operator: Stored
+    operator: Stored | Bag
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +40,15 @@ class Scan:
 
     Args:
         physical: Its plan: full with multiplicities, or distinct, or annotated with a count that is the multiplicity.
+        query: The join as it was asked for. That of the plan has bags in place of the atoms inside of them.
         types: Types of the outputs.
         asked: The variables that are asked for; the plan's output may have more, to be free-connex. None: all.
         partition: How the join is split into cells; None keeps it in one piece.
-        inputs: The derived relations among its tables.
+        inputs: The derived relations among its tables, bags included.
     """
 
     physical: Program
+    query: ConjunctiveQuery
     types: tuple[SqlType, ...]
     asked: frozenset[str] | None = None
     partition: Partition | None = None
@@ -76,6 +79,7 @@ class Annotated:
 
     Args:
         physical: The plan of the groups, annotated.
+        query: As of a `Scan`.
         types: Types of the columns: the head's, which is the group, then one a result.
         results: The aggregates.
         is_global: Whether there is one row even if the join is empty.
@@ -84,6 +88,7 @@ class Annotated:
     """
 
     physical: Program
+    query: ConjunctiveQuery
     types: tuple[SqlType, ...]
     results: tuple[Result, ...]
     is_global: bool
@@ -157,13 +162,35 @@ class Stored:
         return self.input.types
 
 
-Operator: TypeAlias = Scan | Annotated | Compute | Combine | Group | First | Stored
+@dataclass(frozen=True, eq=False)
+class Bag:
+    """A join inside a join, whose rows are kept with stable ids as those of a `Stored` relation.
+
+    Args:
+        derived: What it is.
+        program: What maintains it.
+        partition: How it is split into cells; None keeps it in one piece.
+        inputs: The derived relations among its tables.
+    """
+
+    derived: DerivedTable
+    program: RowProgram
+    partition: Partition | None = None
+    inputs: tuple[JoinInput, ...] = ()
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return tuple(column.type for column in self.derived.table.columns)
+
+
+Operator: TypeAlias = Scan | Annotated | Compute | Combine | Group | First | Stored | Bag
 
 
 def inputs_of(operator: Operator) -> tuple[Operator, ...]:
     """The operators that one reads, from left to right."""
     match operator:
-        case Scan() | Annotated():
+        case Scan() | Annotated() | Bag():
             return tuple(one.operator for one in operator.inputs)
         case Combine():
             return operator.inputs

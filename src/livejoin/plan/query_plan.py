@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from livejoin.families.cells.partition import Partition, partition, partition_variable
+from livejoin.families.derived import DerivedTable, RowProgram
+from livejoin.families.family import Candidate
 from livejoin.families.program import Program
 from livejoin.families.registry import Ranked, kept_output, ranked
 from livejoin.plan.lower import Compiler, lower
@@ -58,10 +60,10 @@ def plan_with_reasons(
     """
     found: dict[ConjunctiveQuery, tuple[Ranked, ...]] = {}
 
-    def program(join: ConjunctiveQuery, live: bool) -> Program:
+    def chosen(join: ConjunctiveQuery) -> Candidate:
         if join not in found:
-            found[join] = join_candidates(join, statistics, algorithm, threads)
-        return found[join][0].first.compile(live)
+            found[join] = join_candidates(join, statistics, algorithm)
+        return found[join][0].first
 
     def output(join: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str]:
         return kept_output(join, asked, algorithm)
@@ -69,13 +71,16 @@ def plan_with_reasons(
     def split(plan: Program) -> Partition | None:
         return _split(plan, statistics, threads)
 
-    return QueryPlan(lower(query.root, Compiler(program, output, split), deltas), found)
+    def rows(derived: DerivedTable) -> tuple[RowProgram, Partition | None]:
+        return _rows(derived, statistics, threads)
+
+    return QueryPlan(lower(query.root, Compiler(chosen, output, split, rows), deltas), found)
 
 
 def plan_join(
     leaf: Scan | Annotated, statistics: Statistics, live: bool, algorithm: Algorithm, threads: int
 ) -> Scan | Annotated:
-    """A join with the plan that other statistics give it; what it gives stays the same.
+    """A join with the plan that other statistics give it; what it reads, bags included, and gives stays the same.
 
     Args:
         leaf: The join.
@@ -84,7 +89,7 @@ def plan_join(
         algorithm: What maintains it.
         threads: Cells that it is split into if it can be.
     """
-    program = join_candidates(leaf.physical.query, statistics, algorithm, threads)[0].first.compile(live)
+    program = join_candidates(leaf.physical.query, statistics, algorithm)[0].first.compile(live)
     return replace(leaf, physical=program, partition=_split(program, statistics, threads))
 
 
@@ -93,8 +98,20 @@ def _split(plan: Program, statistics: Statistics, threads: int) -> Partition | N
     return None if threads == 1 else partition(plan.query, plan.tables, threads, statistics)
 
 
+def _rows(derived: DerivedTable, statistics: Statistics, threads: int) -> tuple[RowProgram, Partition | None]:
+    """The program of a relation that a plan keeps for itself, and how it is split into cells by a column of its rows.
+
+    The cells' rows are different ones then, and nothing is added up.
+    """
+    variable = None if threads == 1 else partition_variable(derived.query, threads, statistics)
+    program = derived.compile(variable)
+    if variable is None:
+        return program, None
+    return program, partition(derived.query, program.tables, threads, statistics)
+
+
 def join_candidates(
-    join: ConjunctiveQuery, statistics: Statistics, algorithm: Algorithm = "auto", threads: int = 1
+    join: ConjunctiveQuery, statistics: Statistics, algorithm: Algorithm = "auto"
 ) -> tuple[Ranked, ...]:
     """The families that could run a join, the chosen one first, each with its plans.
 
@@ -102,7 +119,5 @@ def join_candidates(
         join: The join, over an output that is kept.
         statistics: What is known of its tables.
         algorithm: What maintains it.
-        threads: Cells that it is split into where it can be.
     """
-    variable = None if threads == 1 else partition_variable(join, threads, statistics)
-    return ranked(join, statistics, algorithm, variable)
+    return ranked(join, statistics, algorithm)

@@ -7,13 +7,13 @@ is the fractional edge cover number of the attributes that the changed row does 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from livejoin.families.arena_join import ArenaState
-from livejoin.families.bags.bag_plan import BagJoinPlan
 from livejoin.families.bags.checks import check
+from livejoin.families.derived import RowDelta
 from livejoin.kernels.bag import layout as b
 from livejoin.kernels.bag import maintain as kernel
 from livejoin.kernels.errstate import wrapping
@@ -21,26 +21,14 @@ from livejoin.kernels.memory import layout as k
 from livejoin.state.derived_rows import too_large
 from livejoin.words import Words
 
+if TYPE_CHECKING:
+    from livejoin.families.bags.bag_plan import BagJoinPlan
+
 _OUTPUT_BYTES = 4 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class BagDelta:
-    """What a bag gains and loses; equal rows may stand several times.
-
-    Args:
-        values: int64 of shape (attributes, n).
-        weights: Changes of the rows' multiplicities.
-        versions: The version of each, ascending.
-    """
-
-    values: Words
-    weights: Words
-    versions: Words
-
-
-class BagJoin(ArenaState[BagJoinPlan]):
-    """State and operations of the join inside a bag; mutable.
+class BagJoin(ArenaState["BagJoinPlan"]):
+    """State and operations of the join inside a bag; mutable. As `livejoin.families.derived.RowJoin`.
 
     Args:
         plan: Its plan.
@@ -51,7 +39,7 @@ class BagJoin(ArenaState[BagJoinPlan]):
         super().__init__(plan)
         self._name = name
 
-    def maintain(self, events: Words, capacity: int | None = None) -> BagDelta:
+    def maintain(self, events: Words, capacity: int | None = None) -> RowDelta:
         """Apply events in order; what the bag gains and loses.
 
         Args:
@@ -76,7 +64,11 @@ class BagJoin(ArenaState[BagJoinPlan]):
                 parts.append(output[:, :rows].copy())
         whole = np.concatenate(parts, axis=1)
         behind = self.plan.columns
-        return BagDelta(whole[:behind], whole[behind + b.O_WEIGHT], whole[behind + b.O_VERSION])
+        return RowDelta(self._rows(whole[:behind]), whole[behind + b.O_WEIGHT], whole[behind + b.O_VERSION])
+
+    def _rows(self, values: Words) -> Words:
+        """Rows have at least one column: a zero if the bag keeps nothing but their number."""
+        return values if values.shape[0] else np.zeros((1, values.shape[1]), np.int64)
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from livejoin.families.bags.bag_join import BagJoin
 from livejoin.families.bags.bag_store import (
     BagRelation,
     Columns,
@@ -66,6 +67,10 @@ class BagJoinPlan:
     def columns(self) -> int:
         """Attributes of a row of the bag."""
         return len(self.kept)
+
+    def open(self, name: str) -> BagJoin:
+        """An empty join; ``name`` is what messages call the bag."""
+        return BagJoin(self, name)
 
 
 def compile_bag(query: ConjunctiveQuery, relations: Sequence[BagRelation], kept: Sequence[str]) -> BagJoinPlan:

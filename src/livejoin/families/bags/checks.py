@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from livejoin.families.bags.bag_plan import BagJoinPlan
 from livejoin.families.bags.bag_store import Columns, Store
 from livejoin.kernels.bag import layout as b
 from livejoin.kernels.memory import layout as k
+
+if TYPE_CHECKING:
+    from livejoin.families.bags.bag_plan import BagJoinPlan
 
 Entries = dict[tuple[int, ...], int]
 

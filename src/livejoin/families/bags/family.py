@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from livejoin.families.bags.outline import bag_line, bag_outline
-from livejoin.families.bags.plan import BaggedPlan, Cut, cut_into_bags
+from livejoin.families.bags.plan import Cut, cut_into_bags
 from livejoin.families.bags.update_cost import update_exponent
+from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidate, Candidates, Family, SearchOutline
 from livejoin.families.outline import PlanOutline, atom_outlines
+from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import CONSTANT_DELAY, Guarantee, UpdateBound, power
 from livejoin.search.problem import FANOUT, Problem, problem_of
@@ -92,8 +94,12 @@ class BagCandidate:
         drawn = bag_outline(self.decomposition, self.problem, atom_outlines(self.cut.query), live)
         return replace(drawn, title=drawn.title + self.across)
 
-    def compile(self, live: bool) -> BaggedPlan:
-        return self.cut.joined(self.outer.compile(live))
+    @property
+    def derived(self) -> tuple[DerivedTable, ...]:
+        return self.cut.derived
+
+    def compile(self, live: bool) -> Program:
+        return self.outer.compile(live)
 
 
 class Bags:
@@ -119,10 +125,10 @@ class Bags:
         as_wide = decompose(query.edges, asked).width <= decompose(query.edges).width
         return asked if as_wide else query.variables
 
-    def candidates(self, query: ConjunctiveQuery, known: Statistics, split: str | None = None) -> Candidates:
+    def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         if is_acyclic(query.edges):
             return NO_CANDIDATES
-        cut = cut_into_bags(query, split)
+        cut = cut_into_bags(query)
         outer = self._inner.candidates(cut.outer, known).plans[0]
         plan = BagCandidate(cut, problem_of(query, known, query.free), outer, self._across)
         complete = cut.decomposition.complete

@@ -12,16 +12,13 @@ the same join in one piece, and so do their deltas, version by version.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from livejoin.families.cells.access import CellAccess
+from livejoin.families.cells.cell import LEAST_WORK, Cell, Load
 from livejoin.families.cells.merge import halve, merged, sorted_pieces
-from livejoin.families.cells.partition import Partition, TableSplit
+from livejoin.families.cells.partition import Partition
 from livejoin.families.cells.rounds import in_rounds
 from livejoin.families.cells.rows import CellRows
 from livejoin.families.cells.workers import Workers
@@ -30,31 +27,10 @@ from livejoin.families.join import WholeJoin
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.program import Program
 from livejoin.families.sizes import MAX_COUNT, exactly
-from livejoin.kernels import route as kernel
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
-Numbers = npt.NDArray[np.int32]
-
 T = TypeVar("T")
-
-LEAST_WORK = 256
-"""With fewer events, or rows to count, all cells run in the caller's thread.
-
-Handing over tasks takes 30 microseconds, as long as 90 events without output, of which another thread saves the half.
-"""
-
-
-@dataclass(frozen=True, eq=False)
-class _Load:
-    """Base rows whose values are to be loaded before the next events; as `MultiwayJoin.load` takes them."""
-
-    rows: Words
-    words: Words
-    stride: int
-    first: int
-    factors: Words | None
 
 
 class CellJoin:
@@ -71,15 +47,15 @@ class CellJoin:
 
     def __init__(self, plan: Program, partition: Partition, workers: Workers) -> None:
         self.plan = plan
-        self.cells = [Cell(number, partition, plan.open()) for number in range(partition.cells)]
+        self.cells = [JoinCell(number, partition, plan.open()) for number in range(partition.cells)]
         self._workers = workers
-        self._waiting: dict[int, _Load] = {}
+        self._waiting: dict[int, Load] = {}
 
     def load(
         self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words | None = None
     ) -> None:
         """Take note of base rows' values, which the cells load with the next events; as `MultiwayJoin.load`."""
-        self._waiting[table] = _Load(rows, words, stride, first, factors)
+        self._waiting[table] = Load(rows, words, stride, first, factors)
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         """Apply events in order; as `MultiwayJoin.maintain`.
@@ -170,7 +146,7 @@ class CellJoin:
         sizes = [cell.sizes() for cell in self.cells]
         return sum(used for used, _ in sizes), sum(capacity for _, capacity in sizes)
 
-    def _loads(self) -> Mapping[int, _Load]:
+    def _loads(self) -> Mapping[int, Load]:
         """The rows that wait to be loaded, once."""
         loads, self._waiting = self._waiting, {}
         return loads
@@ -185,29 +161,21 @@ class CellJoin:
             cell.check()
 
 
-class Cell:
-    """One cell: its join, and for each table the numbers that base rows have in it; see `livejoin.kernels.route`."""
-
-    def __init__(self, number: int, partition: Partition, join: WholeJoin) -> None:
-        self.number = number
-        self.join = join
-        self._count = partition.cells
-        self._tables = partition.tables
-        self._homes: list[Numbers] = [np.zeros(0, np.int32) for _ in partition.tables]
-        self._spare: list[Numbers] = [np.zeros(kernel.S_STACK, np.int32) for _ in partition.tables]
+class JoinCell(Cell[WholeJoin]):
+    """A cell of a join that keeps its result."""
 
     def maintain(
-        self, loads: Mapping[int, _Load], events: Words, emit: bool, capacity: int | None
+        self, loads: Mapping[int, Load], events: Words, emit: bool, capacity: int | None
     ) -> Sequence[DeltaChunk]:
         """Apply those of the events that concern the cell; the delta."""
-        chosen = self._take(loads, events)
+        chosen = self.take(loads, events)
         return list(self.join.maintain(chosen, emit, capacity)) if chosen.shape[1] else []
 
     def changes(
-        self, loads: Mapping[int, _Load], events: Words, finish: Callable[[DeltaChunk], T]
+        self, loads: Mapping[int, Load], events: Words, finish: Callable[[DeltaChunk], T]
     ) -> tuple[list[T], list[T]]:
         """Apply those of the events, of one version, that concern the cell; what goes and what comes."""
-        chosen = self._take(loads, events)
+        chosen = self.take(loads, events)
         sides: tuple[list[T], list[T]] = ([], [])
         for chunk in self.join.maintain(chosen, emit=True) if chosen.shape[1] else ():
             for side, half in zip(sides, halve(chunk), strict=True):
@@ -228,92 +196,6 @@ class Cell:
             found[use.name.lower()] = CellRows(base, homes)
         return found
 
-    def _take(self, loads: Mapping[int, _Load], events: Words) -> Words:
-        """Bring rows into the cell; the events that concern it."""
-        chosen = self._routed(loads, events)
-        for table, load in loads.items():
-            self._load(table, load)
-        return chosen
-
-    def _routed(self, loads: Mapping[int, _Load], events: Words) -> Words:
-        """The events that concern the cell, as its join calls rows and atoms."""
-        rows = np.empty(events.shape[1], np.int64)
-        masks = np.empty(events.shape[1], np.int64)
-        kept = 0
-        for table, load in loads.items():
-            split = self._tables[table]
-            self._make_space(table, load.words.shape[0] // load.stride, events.shape[1])
-            with wrapping():
-                kept += kernel.route(
-                    events,
-                    table,
-                    *_as_words(split),
-                    self.number,
-                    self._count,
-                    load.words[load.first :],
-                    load.stride,
-                    self._homes[table],
-                    self._spare[table],
-                    rows,
-                    masks,
-                )
-        chosen = np.empty((k.EVENT_FIELDS, kept), np.int64)
-        kernel.gather(events, rows, masks, chosen)
-        return chosen
-
-    def _make_space(self, table: int, rows: int, events: int) -> None:
-        """Let the table's base have so many rows, and so many of them leave the cell.
-
-        No more numbers become free than were given out before: all events of a row have the same values and the same
-        atoms, so that no row comes and leaves at once.
-        """
-        homes, spare = self._homes[table], self._spare[table]
-        if homes.shape[0] < rows:
-            self._homes[table] = np.concatenate([homes, np.zeros(rows - homes.shape[0], np.int32)])
-        needed = kernel.S_STACK + min(int(spare[kernel.S_COUNT]) + events, int(spare[kernel.S_ISSUED]))
-        if spare.shape[0] < needed:
-            self._spare[table] = np.concatenate([spare, np.zeros(2 * needed - spare.shape[0], np.int32)])
-
-    def _load(self, table: int, load: _Load) -> None:
-        """Load the values of those rows that concern the cell."""
-        numbers, sources, positions = np.empty((3, load.rows.shape[0]), np.int64)
-        kept = kernel.place(load.rows, self._homes[table], numbers, sources, positions)
-        factors = None if load.factors is None else load.factors.take(positions[:kept], axis=1)
-        self.join.load(table, numbers[:kept], load.words, load.stride, load.first, factors, sources[:kept])
-
-    def arrays(self) -> dict[str, Words]:
-        """The state as flat arrays."""
-        arrays = {f"join.{name}": words for name, words in self.join.arrays().items()}
-        for table, (homes, spare) in enumerate(zip(self._homes, self._spare, strict=True)):
-            arrays[f"homes{table}"] = homes.astype(np.int64)
-            arrays[f"spare{table}"] = spare[: kernel.S_STACK + int(spare[kernel.S_COUNT])].astype(np.int64)
-        return arrays
-
-    def restore(self, arrays: Mapping[str, Words]) -> None:
-        """Take over the state of the same cell."""
-        self.join.restore({n.removeprefix("join."): words for n, words in arrays.items() if n.startswith("join.")})
-        self._homes = [arrays[f"homes{table}"].astype(np.int32) for table in range(len(self._tables))]
-        self._spare = [arrays[f"spare{table}"].astype(np.int32) for table in range(len(self._tables))]
-
-    def sizes(self) -> tuple[int, int]:
-        """Bytes handed out and bytes allocated."""
-        used, capacity = self.join.sizes()
-        numbers = sum(part.nbytes for part in (*self._homes, *self._spare))
-        return used + numbers, capacity + numbers
-
-    def check(self) -> None:
-        """Assert all invariants; for tests."""
-        self.join._check()
-        for homes, spare in zip(self._homes, self._spare, strict=True):
-            free = spare[kernel.S_STACK : kernel.S_STACK + int(spare[kernel.S_COUNT])]
-            known = np.sort(np.concatenate([homes[homes != 0], free]))
-            assert np.array_equal(known, 1 + np.arange(spare[kernel.S_ISSUED])), "every number is one row's, or free"
-
 
 def _finished(piece: Callable[[], DeltaChunk], finish: Callable[[DeltaChunk], T]) -> T:
     return finish(piece())
-
-
-def _as_words(split: TableSplit) -> tuple[Words, Words, int]:
-    """How the kernel takes a table's split."""
-    return np.array(split.columns, np.int64), np.array(split.atoms, np.int64), split.replicated

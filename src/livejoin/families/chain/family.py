@@ -8,6 +8,7 @@ from functools import cached_property
 from livejoin.families.chain.order import Store, chain_stores, join_order
 from livejoin.families.chain.outline import chain_outline
 from livejoin.families.chain.plan import ChainPlan, compile_chain
+from livejoin.families.derived import DerivedTable
 from livejoin.families.family import Candidates, SearchOutline
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.query import ConjunctiveQuery
@@ -89,6 +90,10 @@ class ChainCandidate:
     def outline(self, live: bool) -> PlanOutline:
         return chain_outline(self.order, self.stores, atom_outlines(self.query))
 
+    @property
+    def derived(self) -> tuple[DerivedTable, ...]:
+        return ()
+
     def compile(self, live: bool) -> ChainPlan:
         return compile_chain(self.query, live)
 
@@ -103,7 +108,7 @@ class ChangePropagation:
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
         return asked
 
-    def candidates(self, query: ConjunctiveQuery, known: Statistics, split: str | None = None) -> Candidates:
+    def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         plan = ChainCandidate(query, problem_of(query, known, query.free))
         return Candidates((plan,), "", SearchOutline(0, 0, True, "there is one chain, by the atoms' shared columns"))
 

@@ -12,6 +12,7 @@ from livejoin.families.crown.guarantee import annotated_guarantee, tree_guarante
 from livejoin.families.crown.outline import tree_outline
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.crown.structure import plan_nodes
+from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidates
 from livejoin.families.join_trees import free_connex_output, join_trees, tree_line, tree_search
 from livejoin.families.outline import PlanOutline, atom_outlines
@@ -68,6 +69,10 @@ class TreeCandidate:
     def outline(self, live: bool) -> PlanOutline:
         return tree_outline(self.tree, self.problem, atom_outlines(self.query), live)
 
+    @property
+    def derived(self) -> tuple[DerivedTable, ...]:
+        return ()
+
     def compile(self, live: bool) -> PhysicalPlan:
         return compile_plan(self.query, self.tree, live)
 
@@ -85,7 +90,7 @@ class Crown:
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
         return free_connex_output(query, asked)
 
-    def candidates(self, query: ConjunctiveQuery, known: Statistics, split: str | None = None) -> Candidates:
+    def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         if (trees := join_trees(query, known)) is None:
             return NO_CANDIDATES
         choice = trees.choice

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from livejoin.families.derived import DerivedTable
 from livejoin.families.dyn.outline import dyn_outline
 from livejoin.families.dyn.plan import DynPlan, compile_dyn
 from livejoin.families.dyn.structure import DynNode, dyn_nodes
@@ -77,6 +78,10 @@ class DynCandidate:
     def outline(self, live: bool) -> PlanOutline:
         return dyn_outline(self.nodes, atom_outlines(self.query))
 
+    @property
+    def derived(self) -> tuple[DerivedTable, ...]:
+        return ()
+
     def compile(self, live: bool) -> DynPlan:
         return compile_dyn(self.query, self.measured.tree, live)
 
@@ -91,7 +96,7 @@ class Dyn:
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
         return free_connex_output(query, asked)
 
-    def candidates(self, query: ConjunctiveQuery, known: Statistics, split: str | None = None) -> Candidates:
+    def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         if (trees := join_trees(query, known)) is None:
             return NO_CANDIDATES
         choice = trees.choice

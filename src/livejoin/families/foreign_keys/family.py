@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from livejoin.errors import UnsupportedQueryError
+from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidates
 from livejoin.families.first_in_first_out import fifo_update
 from livejoin.families.foreign_keys.outline import graph_outline
@@ -78,6 +79,10 @@ class ForeignKeyCandidate:
     def _drawn(self) -> PlanOutline:
         return graph_outline(self.graph, assertion_keys(self.graph), atom_outlines(self.query))
 
+    @property
+    def derived(self) -> tuple[DerivedTable, ...]:
+        return ()
+
     def compile(self, live: bool) -> Program:
         raise UnsupportedQueryError(OBSTACLE, clause="FROM")
 
@@ -92,7 +97,7 @@ class ForeignKeys:
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
         return None if _graph(query) is None else asked
 
-    def candidates(self, query: ConjunctiveQuery, known: Statistics, split: str | None = None) -> Candidates:
+    def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         if (graph := _graph(query)) is None:
             return NO_CANDIDATES
         return Candidates(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from livejoin.errors import UnsupportedQueryError
+from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidates
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.families.program import Program
@@ -84,6 +85,10 @@ class ViewTreeCandidate:
     def _drawn(self) -> PlanOutline:
         return view_tree_outline(self.rewriting, self.problem.dynamic, atom_outlines(self.query))
 
+    @property
+    def derived(self) -> tuple[DerivedTable, ...]:
+        return ()
+
     def compile(self, live: bool) -> Program:
         raise UnsupportedQueryError(OBSTACLE, clause="FROM")
 
@@ -98,7 +103,7 @@ class ViewTrees:
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
         return None if _plan(query, asked, Statistics(), _SHORT_BUDGET) is None else asked
 
-    def candidates(self, query: ConjunctiveQuery, known: Statistics, split: str | None = None) -> Candidates:
+    def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         plan = _plan(query, query.free, known, _BUDGET)
         return NO_CANDIDATES if plan is None else Candidates((plan,), "", NO_CANDIDATES.search)
 

@@ -30,6 +30,7 @@ class Planned:
     """A join with the program that maintains it, to be explained.
 
     Args:
+        query: The join as it was asked for.
         program: The program.
         ranked: The families that it was chosen from, its own first.
         asked: The variables that are asked for; None for all.
@@ -38,6 +39,7 @@ class Planned:
         known: What was known of the tables.
     """
 
+    query: ConjunctiveQuery
     program: Program
     ranked: tuple[Ranked, ...]
     asked: frozenset[str] | None
@@ -82,7 +84,7 @@ def describe(
     join = query if free is None else with_output(query, kept_output(query, free, "auto"))
     found = join_candidates(join, known)
     program = found[0].first.compile(live)
-    return explained(Planned(program, found, free, live, "auto", known), log)
+    return explained(Planned(join, program, found, free, live, "auto", known), log)
 
 
 def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Explanation:
@@ -94,7 +96,7 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
         planned: The join.
         log: A change log.
     """
-    query, known, asked = planned.program.query, planned.known, planned.asked
+    query, known, asked = planned.query, planned.known, planned.asked
     chosen, others = planned.ranked[0].first, theoretical(query, known, planned.algorithm)
     guarantee = chosen.guarantee
     if asked is not None and query.free is not None and asked < query.free:
@@ -113,7 +115,7 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
         alternatives=_alternatives(planned, others),
         search=planned.ranked[0].candidates.search,
         suggestions=suggest(replace(query, free=asked), known, guarantee.bound, planned.algorithm),
-        tables=_tables(query, planned.program, known),
+        tables=() if chosen.derived else _tables(query, planned.program, known),
         deltas=planned.live,
         digest=planned.program.digest,
         log=None if log is None else describe_log(log, query, chosen.tree),

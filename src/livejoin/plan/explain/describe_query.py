@@ -14,6 +14,7 @@ from livejoin.plan.explain.describe_cells import cells_outline
 from livejoin.plan.explain.explanation import Explanation
 from livejoin.plan.operators import (
     Annotated,
+    Bag,
     Combine,
     Compute,
     First,
@@ -64,12 +65,12 @@ def describe_query(
     told = []
     for planned_leaf, kept in _joins(plan.operator, ""):
         by, gives = there.get(planned_leaf, (known, planned_leaf.physical.live))
-        leaf, join = planned_leaf, planned_leaf.physical.query
+        leaf, join = planned_leaf, planned_leaf.query
         ranked = plan.ranked[join]
         if (by, gives) != (known, leaf.physical.live):
-            leaf, ranked = plan_join(leaf, by, gives, algorithm, threads), join_candidates(join, by, algorithm, threads)
-        planned = Planned(leaf.physical, ranked, leaf.asked, gives, algorithm, by)
-        one = explained(planned, None if leaf.inputs else log)
+            leaf, ranked = plan_join(leaf, by, gives, algorithm, threads), join_candidates(join, by, algorithm)
+        planned = Planned(join, leaf.physical, ranked, leaf.asked, gives, algorithm, by)
+        one = explained(planned, None if _stored_below(leaf) else log)
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
         told.append(_over_inputs(_with_store(one, join, kept), leaf))
     lines = tuple(line for operator in _upwards(plan.operator) for line in operator_lines(operator, plan.ranked))
@@ -83,8 +84,11 @@ def _joins(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated, str]]:
     match plan:
         case Scan() | Annotated():
             yield plan, kept
-            for given in plan.inputs:
-                yield from _joins(given.operator, kept)
+            for given in _stored_below(plan):
+                yield from _joins(given, kept)
+        case Bag():
+            for given in _stored_below(plan):
+                yield from _joins(given, kept)
         case Compute():
             yield from _joins(plan.input, kept)
         case Combine():
@@ -103,26 +107,44 @@ def _joins(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated, str]]:
 def _over_inputs(told: Explanation, leaf: Scan | Annotated) -> Explanation:
     """What is promised of a join, a change of a base table below its inputs counted with all rows that it changes."""
     promise = told.guarantee
-    for one in leaf.inputs:
-        power = _most_changes(one.operator)
+    for one in _stored_below(leaf):
+        power = _most_changes(one)
         if power:
             bound = max(promise.bound, UpdateBound.LINEAR if power <= 1 else UpdateBound.POLYNOMIAL)
-            update = f"{promise.update}; a change below {one.table.name} makes up to O(N^{power}) changes of it"
+            update = f"{promise.update}; a change below {one.name} makes up to O(N^{power}) changes of it"
             promise = replace(promise, bound=bound, update=update)
     return replace(told, guarantee=promise)
 
 
+def _stored_below(plan: Scan | Annotated | Bag) -> tuple[Stored, ...]:
+    """The stored relations that a join reads, those inside of its bags included, each once."""
+    found: dict[Stored, None] = {}
+    for one in plan.inputs:
+        match one.operator:
+            case Stored():
+                found[one.operator] = None
+            case Bag():
+                found |= dict.fromkeys(_stored_below(one.operator))
+    return tuple(found)
+
+
 def _most_changes(plan: Operator) -> Fraction:
     """A change of a base table changes at most as many rows of a relation as this power of the base rows says."""
-    powers = [_changed_results(leaf.physical.query) for leaf, _ in _joins(plan, "")]
+    powers = [_changed_results(leaf.query) for leaf, _ in _joins(plan, "")]
     return max(powers, default=Fraction(0))
 
 
 def _upwards(plan: Operator) -> Iterator[Operator]:
-    """The operators, inputs first."""
-    for one in inputs_of(plan):
-        yield from _upwards(one)
-    yield plan
+    """The operators, inputs first, each once."""
+    found: dict[Operator, None] = {}
+
+    def collect(one: Operator) -> None:
+        for below in inputs_of(one):
+            collect(below)
+        found[one] = None
+
+    collect(plan)
+    yield from found
 
 
 def _whole(plan: Operator) -> Iterator[str]:
@@ -197,7 +219,7 @@ def operator_lines(operator: Operator, families: Mapping[ConjunctiveQuery, Seque
         case Scan():
             yield from _scan_lines(operator)
         case Annotated():
-            family = families[operator.physical.query][0].family
+            family = families[operator.query][0].family
             yield f"{_many(len(operator.results), 'aggregate')} {family.aggregates}"
         case Compute():
             kept = ", for the rows that fit a condition" if operator.predicate else ""
@@ -218,16 +240,24 @@ def operator_lines(operator: Operator, families: Mapping[ConjunctiveQuery, Seque
             yield f"{some} over an ordered store of all: O(log rows) a row that changes"
         case Stored():
             yield f"{operator.name}: each row stored with an id, for a join above: O(rows of {operator.name}) state"
+        case Bag():
+            what = "each row stored with an id, for the join across the bags"
+            yield f"{operator.derived.title}: {what}{_cells(operator)}"
 
 
 def _scan_lines(plan: Scan) -> Iterator[str]:
-    query = plan.physical.query
+    query = plan.query
     if query.free is not None:
         yield "each result once" + (", with its number of copies" if query.sums else "")
     if plan.asked is not None and query.free is not None and query.free > plan.asked:
         more = ", ".join(sorted(query.free - plan.asked))
         asked = ", ".join(sorted(plan.asked)) or "()"
         yield f"the output {asked} is not free-connex: kept with {more}, projected away above"
+
+
+def _cells(bag: Bag) -> str:
+    """How a bag is split, if it is."""
+    return "" if bag.partition is None else f"; split into {bag.partition.cells} cells by {bag.partition.variable}"
 
 
 def _many(number: int, what: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from livejoin.plan.operators import Annotated, Combine, Compute, First, Group, Operator, Scan
+from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, Operator, Scan
 
 WIDTH = 100
 
@@ -101,6 +101,8 @@ def kind(operator: Operator) -> str:
             return "groups"
         case First():
             return "first rows"
+        case Bag():
+            return "bag"
         case _:
             return "stored rows"
 

@@ -1,0 +1,109 @@
+"""A join inside a join: base tables and stored relations in, its rows with stable ids out.
+
+    events -> join (in cells or in one piece) -> changes of rows -> DerivedRows -> events
+
+Law: as of a stored relation (`livejoin.dataflow.blocks.stored`). Cost: that of the join, and O(1) expected a row that
+changes. State: O(base rows), and O(N^w) rows for a bag of width w (CROWN, theorem 7.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
+from livejoin.dataflow.blocks.row_source import RowSource
+from livejoin.dataflow.blocks.stored import StoredChange, by_id_only
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.reading.access import Access
+from livejoin.families.cells.row_join import CellRowJoin
+from livejoin.families.cells.workers import Workers
+from livejoin.families.derived import RowJoin
+from livejoin.plan.operators import Bag
+from livejoin.schema import Kind
+from livejoin.state.codec import Codec
+from livejoin.state.derived_rows import DerivedRows
+from livejoin.state.table import BaseTable
+from livejoin.words import Words
+
+
+class BagBlock:
+    """A join inside a join; mutable. As `livejoin.dataflow.blocks.block.Block`.
+
+    Args:
+        plan: Its plan.
+        tables: The base tables by name in lower case.
+        inputs: The stored relations that it reads, in the order of the plan's inputs.
+        codec: The database's codec.
+        workers: The database's threads.
+    """
+
+    def __init__(
+        self,
+        plan: Bag,
+        tables: Mapping[str, BaseTable],
+        inputs: Sequence[Relation],
+        codec: Codec,
+        workers: Workers,
+    ) -> None:
+        self.plan = plan
+        name = f"the join inside of {plan.derived.title}"
+        self.join = _open(plan, name, workers)
+        self.rows = DerivedRows(len(plan.types), name)
+        self.source = RowSource(plan.derived.query, plan.program.tables, plan.inputs, inputs, tables, codec)
+        self._codec = codec
+
+    def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
+        delta = self.join.maintain(self.source.changed(tables, inputs, self.join))
+        return StoredChange(self.rows.apply(delta.values, delta.weights, delta.versions))
+
+    def fill(self) -> None:
+        delta = self.join.maintain(self.source.all_rows(self.join))
+        self.rows.apply(delta.values, delta.weights, delta.versions)
+        self.rows.finish()
+
+    def scan(self, capacity: int) -> Batches:
+        ids, weights = self.rows.live_rows()
+        for begin in range(0, ids.shape[0], capacity):
+            chosen = ids[begin : begin + capacity]
+            columns = list(self.rows.values_of(chosen))
+            yield Rows(self._codec, self.plan.types, columns, chosen.shape[0]), weights[begin : begin + capacity]
+
+    def size(self) -> int | float:
+        return self.rows.total
+
+    def access(self) -> Access:
+        raise by_id_only()
+
+    def finish(self) -> None:
+        self.rows.finish()
+
+    def counters(self) -> dict[str, int]:
+        """Work done so far, as `livejoin.families.join.Join.counters`; changes inside reach no views."""
+        return {"probes": self.join.probes}
+
+    def used_words(self, kind: Kind) -> list[Words]:
+        return []  # its values are those of rows below
+
+    def arrays(self) -> dict[str, Words]:
+        arrays = {f"join.{name}": words for name, words in self.join.arrays().items()}
+        return arrays | {f"rows.{name}": words for name, words in self.rows.arrays().items()}
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        self.join.restore({n.removeprefix("join."): words for n, words in arrays.items() if n.startswith("join.")})
+        self.rows.restore({n.removeprefix("rows."): words for n, words in arrays.items() if n.startswith("rows.")})
+
+    def sizes(self) -> tuple[int, int]:
+        used, capacity = self.join.sizes()
+        return used + self.rows.nbytes, capacity + self.rows.nbytes
+
+    def _check(self) -> None:
+        self.join._check()
+        self.rows._check()
+
+
+def _open(plan: Bag, name: str, workers: Workers) -> RowJoin | CellRowJoin:
+    """The join of a bag, in cells if it is split."""
+    if plan.partition is None:
+        return plan.program.open(name)
+    return CellRowJoin(plan.program, name, plan.partition, workers)

@@ -1,0 +1,154 @@
+"""The relations that a join reads, base tables and stored relations, and the way of their changed rows into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from livejoin.dataflow.blocks.block import Change, Relation
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.selection import Selection, Selector
+from livejoin.families.events import TableEvents, view_events
+from livejoin.families.table_use import TableUse
+from livejoin.plan.operators import JoinInput
+from livejoin.query import ConjunctiveQuery
+from livejoin.state.codec import Codec
+from livejoin.state.derived_rows import DerivedEvents, DerivedRows
+from livejoin.state.table import BaseTable
+from livejoin.words import Words
+
+Rows: TypeAlias = "BaseTable | DerivedRows"
+"""What a join loads rows from: their words lie ``stride`` apart, and `find` tells the id of a row."""
+
+
+class Loads(Protocol):
+    """A join that rows are brought into."""
+
+    def load(
+        self, table: int, rows: Words, words: Words, stride: int, first: int, factors: Words | None = None
+    ) -> None:
+        """As `livejoin.families.join.Join.load`."""
+
+
+class RowSource:
+    """What a join reads.
+
+    Args:
+        query: The join's query.
+        uses: How its program uses the tables.
+        given: The derived relations among them.
+        inputs: What keeps these, in the same order.
+        tables: The base tables by name in lower case.
+        codec: The database's codec.
+
+    Attributes:
+        seen: The events of base tables in the last commit.
+    """
+
+    def __init__(
+        self,
+        query: ConjunctiveQuery,
+        uses: Sequence[TableUse],
+        given: Sequence[JoinInput],
+        inputs: Sequence[Relation],
+        tables: Mapping[str, BaseTable],
+        codec: Codec,
+    ) -> None:
+        self.seen: list[TableEvents] = []
+        self._codec = codec
+        self._tables = tables
+        self._inputs = inputs
+        self._names = [one.table.name for one in given]
+        declared = {one.table.name: (place, one.table) for place, one in enumerate(given)}
+        self._uses = []
+        for use in uses:
+            place, table = declared[use.name] if use.name in declared else (None, tables[use.name.lower()].table)
+            self._uses.append(_Use(Selector(query, use, table), place))
+
+    @property
+    def selectors(self) -> list[Selector]:
+        """What tells of changed rows of base tables what the join has to know."""
+        return [use.selector for use in self._uses if use.place is None]
+
+    @property
+    def stored(self) -> dict[str, DerivedRows]:
+        """The rows of the derived relations by the names that the query has for them, in lower case."""
+        return {name.lower(): given.stored() for name, given in zip(self._names, self._inputs, strict=True)}
+
+    def changed(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], join: Loads) -> Words:
+        """The events of a commit, whose rows are brought into the join.
+
+        Args:
+            tables: As `livejoin.dataflow.blocks.block.Block.changes`.
+            inputs: As there.
+            join: The join.
+
+        Returns:
+            int64 of shape (EVENT_FIELDS, n), as `livejoin.families.events.view_events` orders them.
+        """
+        parts = []
+        self.seen = []
+        for position, use in enumerate(self._uses):
+            if use.place is None:
+                given = tables.get(use.selector.table.lower())
+                if given is None or given.staged.rows.size == 0:
+                    continue
+                events = given.events(use.selector)
+                self.seen.append(events)
+            elif use.place in inputs:
+                events = self._derived(use, inputs[use.place].events())
+            else:
+                continue
+            self._load(position, use, events, join)
+            parts.append((position, events))
+        return view_events(parts)
+
+    def all_rows(self, join: Loads) -> Words:
+        """Events that insert all rows that are there, which are brought into the join; as `changed`."""
+        parts = []
+        for position, use in enumerate(self._uses):
+            table = self._rows(use)
+            rows, weights = table.live_rows()
+            selection = use.selector.select_words(table.values_of(rows), self._codec)
+            events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
+            self._load(position, use, events, join)
+            parts.append((position, events))
+        return view_events(parts)
+
+    def _rows(self, use: _Use) -> Rows:
+        if use.place is None:
+            return self._tables[use.selector.table.lower()]
+        return self._inputs[use.place].stored()
+
+    def _load(self, position: int, use: _Use, events: TableEvents, join: Loads) -> None:
+        """Put the values of rows that come into the records; the others have theirs, and may be gone from the table."""
+        added = events.weights > 0
+        factors = None if events.factors is None else events.factors.compress(added, axis=1)
+        table = self._rows(use)
+        join.load(position, events.rows[added], table.words, table.stride, table.value_offset(0), factors)
+
+    def _derived(self, use: _Use, changed: DerivedEvents) -> TableEvents:
+        """The events of a stored relation as the join sees them."""
+        words = self._rows(use).values_of(changed.rows)
+        selection = use.selector.select_words(words, self._codec)
+        return _events(use.selector.table, changed.rows, changed.weights, changed.versions, selection)
+
+
+class _Use:
+    """How the join reads a table.
+
+    Args:
+        selector: What tells of its rows what the join has to know.
+        place: Position of the derived relation among the inputs; None for a base table.
+    """
+
+    def __init__(self, selector: Selector, place: int | None) -> None:
+        self.selector = selector
+        self.place = place
+
+
+def _events(name: str, rows: Words, weights: Words, versions: Words, selection: Selection) -> TableEvents:
+    factors = selection.factors if selection.factors.shape[0] else None
+    return TableEvents(name, rows, weights, selection.masks, versions, factors)
