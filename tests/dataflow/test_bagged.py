@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
+from bagged_join import BaggedJoin
 from livejoin.errors import CapacityError
-from livejoin.families.bags.join import BaggedJoin
-from livejoin.families.bags.plan import BaggedPlan, cut_into_bags
+from livejoin.families.bags.plan import cut_into_bags
 from livejoin.families.crown.compile import compile_plan
 from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.theory.trees.join_tree import least_height_tree
@@ -40,19 +40,13 @@ SHAPES = (
 )
 
 
-def plan_of(query: ConjunctiveQuery, live: bool = True) -> BaggedPlan:
-    """The plan over bags, with any tree across them."""
-
-    cut = cut_into_bags(query)
-    return cut.joined(compile_plan(cut.outer, least_height_tree(cut.outer.edges, cut.outer.free), live))
-
-
 def driver_of(problem: Problem, capacity: int | None = None, live: bool = True) -> AlgorithmDriver:
-    """The join over bags at work; atoms that only odd rows take part in have a predicate."""
+    """The join over bags at work, with any tree across them; atoms that only odd rows take part in have a predicate."""
 
     def build(query: ConjunctiveQuery) -> BaggedJoin:
         atoms = [replace(a, predicate="odd" if i in problem.odd else None) for i, a in enumerate(query.atoms)]
-        return BaggedJoin(plan_of(replace(query, atoms=tuple(atoms)), live))
+        cut = cut_into_bags(replace(query, atoms=tuple(atoms)))
+        return BaggedJoin(cut, compile_plan(cut.outer, least_height_tree(cut.outer.edges, cut.outer.free), live))
 
     return AlgorithmDriver(problem, build, capacity)
 
@@ -170,14 +164,12 @@ def test_a_triangle_count_keeps_one_row() -> None:
     edges = [(a, b) for a in range(6) for b in range(6)]
     driver.apply([(0, edge, 1, 0) for edge in edges])
     assert driver.result() == {(216,): 1}
-    assert driver.join._bags[0].table.rows == 1
+    assert driver.join.bags[0].table.rows == 1
 
 
 def test_a_self_join_keeps_its_tuples_once() -> None:
     driver = driver_of(Problem(TRIANGLE, "abc", False, (), (0, 0, 0)))
-    assert [(store.relations, len(store.nodes)) for store in driver.join.plan.derived[0].join.stores] == [
-        ([0, 1, 2], 3)
-    ]
+    assert [(store.relations, len(store.nodes)) for store in driver.join.bags[0].plan.stores] == [([0, 1, 2], 3)]
 
 
 def test_the_state_is_taken_over() -> None:
@@ -193,7 +185,7 @@ def test_the_state_is_taken_over() -> None:
 
 def test_a_product_of_multiplicities_that_does_not_fit() -> None:
     driver = driver_of(Problem(TRIANGLE, "abc"))
-    with pytest.raises(CapacityError, match="the join of A0, A1, A2 inside the plan"):
+    with pytest.raises(CapacityError, match=r"the join inside of bag \{A0, A1, A2\}"):
         driver.apply([(table, (0, 0), 1 << 30, 0) for table in range(3)])
 
 

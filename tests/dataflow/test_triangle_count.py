@@ -24,13 +24,13 @@ TABLES = ((0, 0, 0), (0, 1, 2), (0, 0, 2), (0, 1, 0))
 def counting(shape: tuple[str, ...], tables: tuple[int, ...], odd: frozenset[int] = frozenset()) -> AlgorithmDriver:
     """The operator with a threshold that few rows reach."""
     driver = driver_of(Problem(shape, "", True, (Product((), True),), tables, frozenset(), odd))
-    driver.join.plan.derived[0].join.words[b.B_LEAST_HEAVY] = 1
+    driver.join.bags[0].plan.words[b.B_LEAST_HEAVY] = 1
     return driver
 
 
 def heavy_values(driver: AlgorithmDriver) -> int:
     """Values that are heavy now."""
-    join = driver.join._bags[0].join
+    join = driver.join.bags[0].join
     return sum(int(join.arena.words[n.heavies]) for s in join.plan.stores for n in s.nodes.values())
 
 
@@ -91,7 +91,7 @@ def test_a_change_between_hubs_does_not_read_their_blocks() -> None:
     events = np.ones((k.EVENT_FIELDS, len(words)), np.int64)
     events[k.V_TABLE], events[k.V_ROW], events[k.V_MASK] = 0, np.arange(len(words)), -1
     assert not list(driver.join.maintain(events[:, :-1].copy(), True))
-    before = driver.join.counters()["probes"]
+    before = driver.join.probes
     (chunk,) = driver.join.maintain(events[:, -1:].copy(), True)
     assert chunk.words[:, -1].tolist() == [3 * between, 0]
-    assert driver.join.counters()["probes"] - before < 200
+    assert driver.join.probes - before < 200

@@ -75,13 +75,13 @@ class BagQuery:
 
     @property
     def update(self) -> str:
-        """A change is joined with the bag's other atoms: O(N^x), x the number of those that cover what it leaves open."""
+        """A change is joined with the other atoms: O(N^x), x the number of those that cover what it leaves open."""
         edges = self.query.edges
         powers = [
             fractional_edge_cover([edge & left for edge in edges], left).number if (left := self._open(i)) else 0
             for i in range(len(edges))
         ]
-        return f"{power(str(max(powers)))} a change for N base rows"
+        return f"{power(str(max(powers)))} a change for N base rows" if max(powers) else "O(1) a change"
 
     def _open(self, atom: int) -> frozenset[str]:
         """The variables that a row of an atom leaves open."""
