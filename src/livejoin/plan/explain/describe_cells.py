@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from livejoin.families.cells.partition import whole_because
 from livejoin.plan.explain.explanation import CellsOutline, TableOutline
-from livejoin.plan.operators import Annotated, Scan
+from livejoin.plan.operators import Annotated, Bag, Scan
 from livejoin.query import ConjunctiveQuery
 
 
@@ -21,17 +21,28 @@ def cells_outline(leaf: Scan | Annotated, tables: Sequence[TableOutline], thread
     if threads == 1:
         return None
     query = leaf.physical.query
+    bags = "".join(f"; {bag_cells(one.operator)}" for one in leaf.inputs if isinstance(one.operator, Bag))
     if leaf.partition is None:
-        return CellsOutline(1, None, (), None, f"not split, one thread maintains it: {whole_because(query)}")
+        return CellsOutline(1, None, (), None, f"not split, one thread maintains it: {whole_because(query)}{bags}")
     found = leaf.partition
     replicated = tuple(query.atoms[atom].alias for atom in found.replicated)
     note = f"split into {found.cells} cells by {found.variable}; "
     if not replicated:
-        return CellsOutline(found.cells, found.variable, (), 0.0, note + "no atom is replicated")
+        return CellsOutline(found.cells, found.variable, (), 0.0, f"{note}no atom is replicated{bags}")
     known = _bytes(query, found.replicated, tables)
     size = "" if known is None else f", about {known:,.0f} bytes in each cell after the first"
-    note += f"replicated in every cell: {', '.join(replicated)}{size}"
+    note += f"replicated in every cell: {', '.join(replicated)}{size}{bags}"
     return CellsOutline(found.cells, found.variable, replicated, known, note)
+
+
+def bag_cells(bag: Bag) -> str:
+    """How a bag is split into cells, on one line."""
+    title, query = bag.derived.title, bag.derived.query
+    if bag.partition is None:
+        return f"{title} not split: {whole_because(query)}"
+    everywhere = ", ".join(query.atoms[atom].alias for atom in bag.partition.replicated)
+    note = f"{title} split into {bag.partition.cells} cells by {bag.partition.variable}"
+    return f"{note}, {everywhere} replicated in every cell" if everywhere else note
 
 
 def _bytes(query: ConjunctiveQuery, replicated: Sequence[int], tables: Sequence[TableOutline]) -> float | None:

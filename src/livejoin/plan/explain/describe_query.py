@@ -10,7 +10,7 @@ from typing import TypeAlias
 from livejoin.changes import ChangeBatch
 from livejoin.families.registry import Ranked
 from livejoin.plan.explain.describe import Planned, explained
-from livejoin.plan.explain.describe_cells import cells_outline
+from livejoin.plan.explain.describe_cells import bag_cells, cells_outline
 from livejoin.plan.explain.explanation import Explanation
 from livejoin.plan.operators import (
     Annotated,
@@ -73,7 +73,8 @@ def describe_query(
         one = explained(planned, None if _stored_below(leaf) else log)
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
         told.append(_over_inputs(_with_store(one, join, kept), leaf))
-    lines = tuple(line for operator in _upwards(plan.operator) for line in operator_lines(operator, plan.ranked))
+    drawn = (operator for operator in _upwards(plan.operator) if not isinstance(operator, Bag))  # bags are in the plans
+    lines = tuple(line for operator in drawn for line in operator_lines(operator, plan.ranked))
     return replace(
         told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=" ".join(_whole(plan.operator))
     )
@@ -241,8 +242,9 @@ def operator_lines(operator: Operator, families: Mapping[ConjunctiveQuery, Seque
         case Stored():
             yield f"{operator.name}: each row stored with an id, for a join above: O(rows of {operator.name}) state"
         case Bag():
-            what = "each row stored with an id, for the join across the bags"
-            yield f"{operator.derived.title}: {what}{_cells(operator)}"
+            yield f"{operator.derived.title}: each row stored with an id, for the joins across the bags"
+            if operator.partition is not None:
+                yield bag_cells(operator)
 
 
 def _scan_lines(plan: Scan) -> Iterator[str]:
@@ -253,11 +255,6 @@ def _scan_lines(plan: Scan) -> Iterator[str]:
         more = ", ".join(sorted(query.free - plan.asked))
         asked = ", ".join(sorted(plan.asked)) or "()"
         yield f"the output {asked} is not free-connex: kept with {more}, projected away above"
-
-
-def _cells(bag: Bag) -> str:
-    """How a bag is split, if it is."""
-    return "" if bag.partition is None else f"; split into {bag.partition.cells} cells by {bag.partition.variable}"
 
 
 def _many(number: int, what: str) -> str:

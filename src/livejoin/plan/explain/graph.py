@@ -90,7 +90,7 @@ def kind(operator: Operator) -> str:
     """What an operator is, in a word or two."""
     match operator:
         case Scan():
-            return "join" if len(operator.physical.query.atoms) > 1 else "rows of a table"
+            return "join" if len(operator.query.atoms) > 1 else "rows of a table"
         case Annotated():
             return "groups of a join"
         case Compute():
