@@ -7,19 +7,21 @@ nothing; and every structure's `_check()` holds.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import livejoin
 from change_kinds import assert_kinds
 from livejoin import errors
 from oracle import Oracle, assert_same_rows, difference, multiset, signed_multiset
-from scenario import Change, CommitSpec, QuerySpec, Row, Scenario, TableSpec, arrow_rows, batch
+from scenario import Change, CommitSpec, QuerySpec, Row, Scenario, TableSpec, arrow_rows, batch, canonical_row
 
 RESULT_LIMIT = 3000
 
@@ -32,6 +34,15 @@ class Watched:
     deltas: bool
     total: Counter[Row]
     seen: list[pa.Table] = field(default_factory=list)
+
+
+def assert_keyed(view: livejoin.View, rows: pa.Table, context: str, *within: str) -> None:
+    """Fail if two rows agree on a key of a view, among those that agree on further columns."""
+    for key in view.keys:
+        lines = [rows[name].to_pylist() for name in (*key, *within)]
+        values = [canonical_row(row) for row in zip(*lines, strict=True)] if lines else [()] * rows.num_rows
+        double = [value for value, times in Counter(values).items() if times > 1]
+        assert not double, f"{context} has several rows with the key {key} = {double[:3]}"
 
 
 class Harness:
@@ -214,6 +225,7 @@ class Harness:
             view = self.database.views[name]
             expected = multiset(self.oracle.result(watched.query.plain))
             result = view.to_arrow()
+            assert_keyed(view, result, f"the result of {name}")
             assert result.schema.equals(view.schema)
             assert_same_rows(result, expected, name)
             assert view.count() == result.num_rows
@@ -227,7 +239,12 @@ class Harness:
         assert_kinds(delta, watched.query, before, after, context)
 
     def _check_shape(self, name: str, delta: pa.Table) -> None:
-        schema = self.database.views[name].schema
+        view = self.database.views[name]
+        schema = view.schema
+        assert json.loads(delta.schema.metadata[b"livejoin.keys"]) == [list(key) for key in view.keys]
+        goes = pc.is_in(delta["_change_type"], pa.array(["delete", "update_preimage"]))
+        for side, chosen in (("goes", goes), ("comes", pc.invert(goes))):
+            assert_keyed(view, delta.filter(chosen), f"what {side} in a delta of {name}", "_commit_version")
         assert delta.column_names == [*schema.names, "_change_type", "_commit_version"]
         assert delta.select(schema.names).schema.equals(schema)
         assert delta.schema.field("_change_type").type == pa.string()

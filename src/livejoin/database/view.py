@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import Any
 
@@ -27,6 +28,9 @@ from livejoin.plan.operators import Annotated, Operator, Scan, inputs_of
 from livejoin.query.keys import keys
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
+
+KEYS = "livejoin.keys"
+"""Where the metadata of a delta's schema has the view's keys."""
 
 _LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
@@ -83,8 +87,13 @@ class View:
 
     @property
     def delta_schema(self) -> pa.Schema:
-        """The Arrow schema of the deltas."""
-        return delta_schema(self._query.schema)
+        """The Arrow schema of the deltas.
+
+        Its metadata has `keys` as JSON, a list of lists of names, under ``b"livejoin.keys"``, and so have the deltas,
+        and the Parquet files that Spark writes of them. Law: for each of these keys and each version a delta has at
+        most one row that goes (``delete``, ``update_preimage``) and one that comes.
+        """
+        return self._delta_schema
 
     @property
     def deltas(self) -> bool:
@@ -105,12 +114,21 @@ class View:
     def keys(self) -> tuple[tuple[str, ...], ...]:
         """The keys of the result, smallest first: sets of columns of which no two rows have the same values.
 
-        A sink can upsert the view's deltas by any of them. Empty if no key is known; a key without columns says that
-        there is at most one row. They rest on the primary keys and the groups that the query names.
+        NULL is the same as NULL here. A sink can upsert the view's deltas by any of them (see `delta_schema`). Empty if
+        no key is known; a key without columns says that there is at most one row. They rest on the primary keys and the
+        groups that the query names.
         """
+        return self._keys
+
+    @cached_property
+    def _keys(self) -> tuple[tuple[str, ...], ...]:
         names = self.schema.names
         found = [tuple(names[column] for column in sorted(key)) for key in keys(self._query.root)]
         return tuple(sorted(found, key=lambda key: (len(key), key)))
+
+    @cached_property
+    def _delta_schema(self) -> pa.Schema:
+        return delta_schema(self._query.schema).with_metadata({KEYS: json.dumps(self._keys)})
 
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times. Cost: O(result)."""
@@ -350,7 +368,9 @@ class View:
     def _delta(self, changes: Mapping[Node, Change]) -> pa.Table:
         """What a commit did to the view."""
         change = changes.get(self._node)
-        return self.delta_schema.empty_table() if change is None else change.table(self.schema)
+        if change is None:
+            return self._delta_schema.empty_table()
+        return change.table(self.schema).replace_schema_metadata(self._delta_schema.metadata)
 
     def _note(self, versions: int, events: Mapping[str, int], delta: pa.Table | None) -> None:
         """Count a commit.
