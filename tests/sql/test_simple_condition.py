@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conjunctive import bind
 from livejoin.dataflow.selection import Selector
 from livejoin.families.table_use import TableUse
-from livejoin.query import Atom, ConjunctiveQuery
+from livejoin.query import Atom, ConjunctiveQuery, Factor
 from livejoin.query.condition import holds, table_columns
 from livejoin.query.expression import evaluate, select_true
 from livejoin.query.relational import Project
@@ -211,7 +211,8 @@ def test_the_values_are_those_of_duckdb(factor: str, rows: list[dict[str, Any]])
     assert present in simple or "ELSE" in factor or not factor.startswith(("CASE", "CAST", '"'))
     use = TableUse("T", (), (), 0, tuple(simple))
     query = ConjunctiveQuery("", (Atom("T", declared, (), ()),), (), ())
-    found = Selector(query, use, declared).select(table, Codec().encode(table, declared)).factors
+    measured = [Factor(0, text, simple_measure(text, SCHEMA)) for text in simple]
+    found = Selector(query, measured, use, declared).select(table, Codec().encode(table, declared)).factors
     expected = [evaluate([f"coalesce(({text})::BIGINT, 0)"], table)[0].to_pylist() for text in simple]
     assert found.tolist() == expected
 

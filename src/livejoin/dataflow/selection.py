@@ -6,6 +6,7 @@ factors of annotations.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.families.table_use import TableUse
-from livejoin.query import ConjunctiveQuery
+from livejoin.query import ConjunctiveQuery, Factor
 from livejoin.query.condition import Measure, holds, table_columns
 from livejoin.query.expression import evaluate, select_each_true
 from livejoin.schema import Table
@@ -39,11 +40,12 @@ class Selector:
 
     Args:
         query: The join's query.
+        factors: What annotates the rows of its tables.
         use: How it uses the table.
         table: The table.
     """
 
-    def __init__(self, query: ConjunctiveQuery, use: TableUse, table: Table) -> None:
+    def __init__(self, query: ConjunctiveQuery, factors: Sequence[Factor], use: TableUse, table: Table) -> None:
         atoms = [(i, atom) for i, atom in enumerate(query.atoms) if atom.table.name == table.name]
         self.table = table.name
         self._columns = table.columns
@@ -51,7 +53,6 @@ class Selector:
         self._simple = {i: atom.condition for i, atom in atoms if atom.condition is not None}
         self._others = {i: atom.predicate for i, atom in atoms if atom.predicate and i not in self._simple}
         self._factors = len(use.factors)
-        factors = [factor for product in query.sums for factor in product.factors]
         known = {f.expression: f.measure for f in factors if query.atoms[f.atom].table.name == table.name}
         found = [known.get(factor) for factor in use.factors]
         self._measures = [(line, measure) for line, measure in enumerate(found) if measure is not None]

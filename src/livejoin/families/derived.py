@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from livejoin.families.table_use import TableUse
-from livejoin.query import ConjunctiveQuery
+from livejoin.query import ConjunctiveQuery, Factor
 from livejoin.schema import Table
 from livejoin.words import Words
 
@@ -114,6 +114,10 @@ class DerivedTable(Protocol):
     @property
     def filters(self) -> frozenset[int]:
         """The atoms that only filter: of each the distinct values of its variables take part, once."""
+
+    @property
+    def measured(self) -> tuple[Factor, ...]:
+        """The factors with how they are evaluated."""
 
     @property
     def factors(self) -> tuple[tuple[str, ...], ...]:

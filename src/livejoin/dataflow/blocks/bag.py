@@ -50,7 +50,9 @@ class BagBlock:
         name = f"the join inside of {plan.derived.title}"
         self.join = _open(plan, name, workers)
         self.rows = DerivedRows(len(plan.types), name)
-        self.source = RowSource(plan.derived.query, plan.program.tables, plan.inputs, inputs, tables, codec)
+        self.source = RowSource(
+            plan.derived.query, plan.derived.measured, plan.program.tables, plan.inputs, inputs, tables, codec
+        )
         self._codec = codec
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:

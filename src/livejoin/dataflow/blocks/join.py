@@ -48,7 +48,9 @@ class JoinBlock:
         self._leaf = make_leaf(plan, codec, workers)
         self.join = self._leaf.join
         self._tables = tables
-        self.source = RowSource(plan.physical.query, plan.physical.tables, plan.inputs, inputs, tables, codec)
+        query = plan.physical.query
+        factors = [factor for product in query.sums for factor in product.factors]
+        self.source = RowSource(query, factors, plan.physical.tables, plan.inputs, inputs, tables, codec)
         self._injective = isinstance(plan, Scan) and is_injective(plan.physical.query)
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:

@@ -13,7 +13,7 @@ from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.events import TableEvents, view_events
 from livejoin.families.table_use import TableUse
 from livejoin.plan.operators import JoinInput
-from livejoin.query import ConjunctiveQuery
+from livejoin.query import ConjunctiveQuery, Factor
 from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
 from livejoin.state.table import BaseTable
@@ -37,6 +37,7 @@ class RowSource:
 
     Args:
         query: The join's query.
+        factors: What annotates the rows of its tables.
         uses: How its program uses the tables.
         given: The derived relations among them.
         inputs: What keeps these, in the same order.
@@ -50,6 +51,7 @@ class RowSource:
     def __init__(
         self,
         query: ConjunctiveQuery,
+        factors: Sequence[Factor],
         uses: Sequence[TableUse],
         given: Sequence[JoinInput],
         inputs: Sequence[Relation],
@@ -65,7 +67,7 @@ class RowSource:
         self._uses = []
         for use in uses:
             place, table = declared[use.name] if use.name in declared else (None, tables[use.name.lower()].table)
-            self._uses.append(_Use(Selector(query, use, table), place))
+            self._uses.append(_Use(Selector(query, factors, use, table), place))
 
     @property
     def selectors(self) -> list[Selector]:

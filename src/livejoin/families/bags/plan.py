@@ -16,6 +16,8 @@ from functools import cached_property
 from livejoin.families.bags.bag_query import BagAtom, BagQuery, WrittenBag, written
 from livejoin.families.output import shown_variables, without_unneeded
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
+from livejoin.query.condition import Column, Measure
+from livejoin.schema import Table
 from livejoin.theory.cyclic.decomposition import Bag, Decomposition, decompose
 
 
@@ -67,7 +69,7 @@ def cut_into_bags(query: ConjunctiveQuery) -> Cut:
         inside = written(_atoms(small, bag, factors), bag.variables & (needed | others))
         title = _title(small, bag)
         one = derived.setdefault(inside.identity, inside.query(f"{prefix}{len(derived)}", title, query.sql))
-        factor_of |= _columns_of(small, bag, factors, inside, position)
+        factor_of |= _columns_of(small, bag, factors, inside, one.table, position)
         atoms.append(Atom(title, one.table, tuple(range(len(inside.kept))), inside.kept))
     outer = replace(
         query,
@@ -97,10 +99,10 @@ def _atoms(query: ConjunctiveQuery, bag: Bag, factors: Sequence[Factor]) -> list
     """The atoms that are joined in a bag with their factors, and the filters."""
     found = []
     for atom in bag.atoms:
-        own = tuple(sorted({f.expression for f in factors if f.atom == atom}))
-        found.append(BagAtom(query.atoms[atom], False, own))
+        own = {f.expression: f.measure for f in factors if f.atom == atom}
+        found.append(BagAtom(query.atoms[atom], False, tuple(sorted(own)), tuple(own[f] for f in sorted(own))))
     for atom in bag.filters:
-        found.append(BagAtom(_restricted(query.atoms[atom], bag.variables), True, ()))
+        found.append(BagAtom(_restricted(query.atoms[atom], bag.variables), True))
     return found
 
 
@@ -111,15 +113,16 @@ def _restricted(atom: Atom, variables: frozenset[str]) -> Atom:
 
 
 def _columns_of(
-    query: ConjunctiveQuery, bag: Bag, factors: Sequence[Factor], inside: WrittenBag, position: int
+    query: ConjunctiveQuery, bag: Bag, factors: Sequence[Factor], inside: WrittenBag, table: Table, position: int
 ) -> dict[Factor, Factor]:
     """The factors inside a bag as the outer query has them."""
-    columns = inside.columns
-    return {
-        f: Factor(position, f'"{columns[query.atoms[f.atom].alias, f.expression]}"')
-        for f in factors
-        if f.atom in bag.atoms
-    }
+    names = {f: inside.columns[query.atoms[f.atom].alias, f.expression] for f in factors if f.atom in bag.atoms}
+    return {f: _column_factor(position, table, name) for f, name in names.items()}
+
+
+def _column_factor(atom: int, table: Table, column: str) -> Factor:
+    """A column of an atom's table as a factor; it is never NULL."""
+    return Factor(atom, f'"{column}"', Measure(Column(table.position(column))), Measure(1))
 
 
 def _place_of(variable: str, place: int | None, atoms: Sequence[Atom]) -> ColumnRef:
