@@ -211,7 +211,7 @@ def test_the_values_are_those_of_duckdb(factor: str, rows: list[dict[str, Any]])
     assert present in simple or "ELSE" in factor or not factor.startswith(("CASE", "CAST", '"'))
     use = TableUse("T", (), (), 0, tuple(simple))
     query = ConjunctiveQuery("", (Atom("T", declared, (), ()),), (), ())
-    measured = [Factor(0, text, simple_measure(text, SCHEMA)) for text in simple]
+    measured = [Factor(0, text, simple_measure(text, SCHEMA), None, tuple(SCHEMA.names)) for text in simple]
     found = Selector(query, measured, use, declared).select(table, Codec().encode(table, declared)).factors
     expected = [evaluate([f"coalesce(({text})::BIGINT, 0)"], table)[0].to_pylist() for text in simple]
     assert found.tolist() == expected

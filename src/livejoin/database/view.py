@@ -363,7 +363,7 @@ class View:
 
     def _reads_table(self, table: str) -> bool:
         """Whether the view uses a base table, at any depth."""
-        return any(table.lower() in node.reads for node in self._below)
+        return table.lower() in self._tables
 
     def _delta(self, changes: Mapping[Node, Change]) -> pa.Table:
         """What a commit did to the view."""

@@ -53,9 +53,9 @@ class Selector:
         self._simple = {i: atom.condition for i, atom in atoms if atom.condition is not None}
         self._others = {i: atom.predicate for i, atom in atoms if atom.predicate and i not in self._simple}
         self._factors = len(use.factors)
-        known = {f.expression: f.measure for f in factors if query.atoms[f.atom].table.name == table.name}
+        known = {f.expression: f for f in factors if query.atoms[f.atom].table.name == table.name and f.measure}
         found = [known.get(factor) for factor in use.factors]
-        self._measures = [(line, measure) for line, measure in enumerate(found) if measure is not None]
+        self._measures = [(line, _OfTable(f, table)) for line, f in enumerate(found) if f is not None]
         self._computed = {line: f"({use.factors[line]})::BIGINT" for line, m in enumerate(found) if m is None}
 
     def select(self, rows: pa.Table, words: Words) -> Selection:
@@ -73,7 +73,7 @@ class Selector:
 
     def select_words(self, words: Words, codec: Codec) -> Selection:
         """As `select`, of rows that are there as words only; they are decoded if an expression is to be evaluated."""
-        if not (self._simple or self._others or self._computed or any(m.condition for _, m in self._measures)):
+        if not (self._simple or self._others or self._computed or any(m.needs_values for _, m in self._measures)):
             nothing = pa.nulls(words.shape[1], pa.int8())
             return self.select(pa.table({"_": nothing}), words)
         columns = [codec.decode(line, c.type) for line, c in zip(words, self._columns, strict=True)]
@@ -95,18 +95,46 @@ class Selector:
         """The factors; NULL counts as zero."""
         values = np.zeros((self._factors, words.shape[1]), np.int64)
         for line, measure in self._measures:
-            values[line] = self._measured(measure, rows, words)
+            values[line] = measure.values(rows, words)
         computed = evaluate(list(self._computed.values()), rows)
         for line, column in zip(self._computed, computed, strict=True):
             values[line] = pc.fill_null(column, 0).to_numpy()
         return values
 
-    def _measured(self, measure: Measure, rows: pa.Table, words: Words) -> Words:
-        if isinstance(measure.value, int):
-            values = np.full(words.shape[1], measure.value, np.int64)
+
+class _OfTable:
+    """A factor that Arrow's kernels evaluate, over the columns of a table.
+
+    Args:
+        factor: The factor; its columns have names that the table has.
+        table: The table.
+    """
+
+    def __init__(self, factor: Factor, table: Table) -> None:
+        assert factor.measure is not None
+        self._measure: Measure = factor.measure
+        self._names = factor.names
+        self._table = table
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether words are not enough."""
+        return self._measure.condition is not None
+
+    def values(self, rows: pa.Table, words: Words) -> Words:
+        """The factor of each row; NULL counts as zero."""
+        value, condition = self._measure.value, self._measure.condition
+        if isinstance(value, int):
+            found = np.full(words.shape[1], value, np.int64)
         else:
-            position = measure.value.position
-            values = words[position]
-            if self._columns[position].nullable:
-                values = np.where(values != NULL_CODE, values, 0)
-        return values if measure.condition is None else values * holds(measure.condition, table_columns(rows))
+            place = self._place(value.position)
+            found = words[place]
+            if self._table.columns[place].nullable:
+                found = np.where(found != NULL_CODE, found, 0)
+        if condition is None:
+            return found
+        columns = table_columns(rows)
+        return found * holds(condition, lambda position: columns(self._place(position)))
+
+    def _place(self, position: int) -> int:
+        return self._table.position(self._names[position])

@@ -215,7 +215,7 @@ def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums:
     if call.function == "count":
         return Result("count", (_place(sums, wide),), call.type)
     present = tuple(
-        Factor(f.atom, present_text(f.expression), f.present, Measure(1))
+        Factor(f.atom, present_text(f.expression), f.present, Measure(1), f.names)
         for f in product.factors
         if not _never_null(f, query)
     )

@@ -78,14 +78,16 @@ class Factor:
         atom: Position of the atom.
         expression: A DuckDB expression over the table's columns (double-quoted, unqualified names) whose values fit
             BIGINT; NULL counts as zero.
-        measure: The expression as Arrow's kernels evaluate it, over the table's columns; None if it is not simple.
+        measure: The expression as Arrow's kernels evaluate it, over columns named below; None if it is not simple.
         present: Where the expression is not NULL, in the same way.
+        names: The names of the columns at the positions that these two speak of.
     """
 
     atom: int
     expression: str
     measure: Measure | None = field(default=None, compare=False)
     present: Measure | None = field(default=None, compare=False)
+    names: tuple[str, ...] = field(default=(), compare=False)
 
 
 def present_text(expression: str) -> str:

@@ -7,7 +7,7 @@ and columns in the same order, as long as few enough of their atoms are over one
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, permutations, product
 from math import factorial, prod
 from typing import TypeAlias
@@ -15,7 +15,6 @@ from typing import TypeAlias
 from livejoin.families.bags.bag_plan import BagJoinPlan, compile_bag
 from livejoin.families.bags.bag_store import BagRelation
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Output, Product
-from livejoin.query.condition import Measure
 from livejoin.schema import Column, SqlType, Table
 from livejoin.search.guarantee import power
 from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
@@ -33,13 +32,13 @@ class BagAtom:
         atom: The atom, with those of its variables that the bag has.
         support: Whether its distinct rows only filter the bag.
         factors: Expressions over its table whose values are columns of the bag.
-        measures: Each of them as Arrow's kernels evaluate it, None where it is not simple.
+        measured: The same with how they are evaluated.
     """
 
     atom: Atom
     support: bool
     factors: tuple[str, ...] = ()
-    measures: tuple[Measure | None, ...] = field(default=(), compare=False)
+    measured: tuple[Factor, ...] = field(default=(), compare=False)
 
     @property
     def label(self) -> Label:
@@ -147,11 +146,7 @@ class WrittenBag:
             ),
             filters,
             tuple(one.factors for one in self.atoms),
-            tuple(
-                Factor(i, expression, measure)
-                for i, one in enumerate(self.atoms)
-                for expression, measure in zip(one.factors, one.measures, strict=True)
-            ),
+            tuple(replace(factor, atom=i) for i, one in enumerate(self.atoms) for factor in one.measured),
         )
 
     def _reference(self, variable: str) -> ColumnRef:

@@ -99,8 +99,8 @@ def _atoms(query: ConjunctiveQuery, bag: Bag, factors: Sequence[Factor]) -> list
     """The atoms that are joined in a bag with their factors, and the filters."""
     found = []
     for atom in bag.atoms:
-        own = {f.expression: f.measure for f in factors if f.atom == atom}
-        found.append(BagAtom(query.atoms[atom], False, tuple(sorted(own)), tuple(own[f] for f in sorted(own))))
+        own = {f.expression: f for f in factors if f.atom == atom}
+        found.append(BagAtom(query.atoms[atom], False, tuple(sorted(own)), tuple(own.values())))
     for atom in bag.filters:
         found.append(BagAtom(_restricted(query.atoms[atom], bag.variables), True))
     return found
@@ -122,7 +122,7 @@ def _columns_of(
 
 def _column_factor(atom: int, table: Table, column: str) -> Factor:
     """A column of an atom's table as a factor; it is never NULL."""
-    return Factor(atom, f'"{column}"', Measure(Column(table.position(column))), Measure(1))
+    return Factor(atom, f'"{column}"', Measure(Column(0)), Measure(1), (column,))
 
 
 def _place_of(variable: str, place: int | None, atoms: Sequence[Atom]) -> ColumnRef:

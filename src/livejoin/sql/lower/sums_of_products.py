@@ -177,7 +177,8 @@ def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> tuple[str
 def _factor(atom: int, text: str, joined: Joined) -> Factor:
     """A factor with what Arrow's kernels make of it, read once here."""
     schema = joined.scope.relations[atom].table.arrow
-    return Factor(atom, text, simple_measure(text, schema), simple_measure(present_text(text), schema))
+    measure, present = simple_measure(text, schema), simple_measure(present_text(text), schema)
+    return Factor(atom, text, measure, present, tuple(schema.names))
 
 
 def _text(node: exp.Expr, atom: int, joined: Joined, offset: int) -> str:
