@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +16,14 @@ import pyarrow as pa
 
 from benchmarks import recompute
 from benchmarks.stream import EdgeStream
+from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.repeated import repeated
 from livejoin.families.cells.workers import Workers
+from livejoin.families.events import in_order
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.warm import ready
 from livejoin.plan.operators import has_store
@@ -109,7 +111,7 @@ class Maintained:
         self.graph.show(self._root, "view", deltas)
         self._root.load()
         self._schema = query.schema
-        self._joins = [(node, node.join) for node in self.graph.nodes if node.join is not None]
+        self._readers = [(node, node.block) for node in self.graph.nodes if node.reads]
         self._numbered = numbered
 
     def update(self) -> Run:
@@ -137,12 +139,15 @@ class Maintained:
         return taken
 
     def write_deltas(self) -> Run:
-        """Apply the stream and write all deltas into buffers; of a query that is one join."""
+        """Apply the stream and write all deltas into buffers; of a query whose root is a join."""
         seconds, rows = 0.0, 0
-        ((_, block),) = self._joins
-        for (events,) in self._batches():
+        root = self._root.join
+        assert root is not None, "the root is a join"
+        for matrices in self._batches():
             start = time.process_time()
-            rows += sum(chunk.rows for chunk in block.join.maintain(events, emit=True))
+            events = self._below(matrices)
+            rows += sum(chunk.rows for chunk in root.join.maintain(events, emit=True))
+            self._finish()
             seconds += time.process_time() - start
         return Run(seconds, rows, recompute.NOTHING)
 
@@ -164,7 +169,7 @@ class Maintained:
     @property
     def atom_rows(self) -> int:
         """Atom rows in the state."""
-        return sum(block.join.registered for _, block in self._joins)
+        return sum(node.registered for node in self.graph.nodes)
 
     @property
     def state_bytes(self) -> int:
@@ -172,9 +177,9 @@ class Maintained:
         return sum(node.block.sizes()[0] for node in self.graph.nodes)
 
     def counters(self) -> dict[str, int]:
-        """Work done by the joins."""
+        """Work done by the joins and bags."""
         total: dict[str, int] = {}
-        for node, _ in self._joins:
+        for node in self.graph.nodes:
             for name, value in node.counters().items():
                 total[name] = total.get(name, 0) + value
         return total
@@ -190,16 +195,44 @@ class Maintained:
 
     def _apply(self, matrices: list[Words]) -> Change | None:
         """Bring the events of each join through the graph; what changed at the root."""
-        events = dict(zip((node for node, _ in self._joins), matrices, strict=True))
+        changes = self._changes(matrices, self.graph.nodes)
+        self._finish()
+        return changes.get(self._root)
+
+    def _changes(self, matrices: list[Words], nodes: Sequence[Node]) -> dict[Node, Change]:
+        """Bring the events of each join and bag into nodes, which read each other; what changed."""
+        events = dict(zip((node for node, _ in self._readers), matrices, strict=True))
         changes: dict[Node, Change] = {}
-        for node in self.graph.nodes:
-            if isinstance(node.block, JoinBlock):
-                change = node.block.apply(events[node], node)
+        for node in nodes:
+            given = {i: changes[one] for i, one in enumerate(node.inputs) if one in changes}
+            block = node.block
+            if isinstance(block, JoinBlock):
+                change = block.apply(self._events(block, events.get(node), given), node)
+            elif isinstance(block, BagBlock):
+                change = block.apply(self._events(block, events.get(node), given))
             else:
-                change = node.apply({}, {i: changes[one] for i, one in enumerate(node.inputs) if one in changes})
+                change = node.apply({}, given)
             if change is not None and not change.is_empty():
                 changes[node] = change
-        return changes.get(self._root)
+        return changes
+
+    def _below(self, matrices: list[Words]) -> Words:
+        """Bring the events into all nodes below the root, which is a join; the root's events."""
+        changes = self._changes(matrices, self.graph.nodes[:-1])
+        given = {i: changes[one] for i, one in enumerate(self._root.inputs) if one in changes}
+        events = dict(zip((node for node, _ in self._readers), matrices, strict=True))
+        assert isinstance(self._root.block, JoinBlock)
+        return self._events(self._root.block, events.get(self._root), given)
+
+    @staticmethod
+    def _events(block: JoinBlock | BagBlock, own: Words | None, given: Mapping[int, Change]) -> Words:
+        """The events of a join: of the table, if it reads it, and of the bags that it reads."""
+        derived = block.source.changed({}, given, block.join)
+        return derived if own is None else own if not given else in_order(np.concatenate([own, derived], axis=1))
+
+    def _finish(self) -> None:
+        for node in self.graph.nodes:
+            node.block.finish()
 
     def _batches(self) -> Iterator[list[Words]]:
         """The events of each leaf, a batch at a time, evictions before the insertions that cause them."""
@@ -214,11 +247,15 @@ class Maintained:
             arrow = pa.table({"src": values[0], "dst": values[1]})
             base[ids[added]] = stream.edges[added]
             matrices = []
-            for _, block in self._joins:
+            for _, block in self._readers:
+                assert isinstance(block, (JoinBlock, BagBlock))
                 chosen = block.source.selectors[0].select(arrow, values)
                 factors = np.ascontiguousarray(chosen.factors[:, signs > 0])
-                block.join.load(0, ids[added], base.ravel(), 2, 0, factors)
+                uses = block.plan.physical.tables if isinstance(block, JoinBlock) else block.plan.program.tables
+                position = next(i for i, use in enumerate(uses) if use.name == "G")
+                block.join.load(position, ids[added], base.ravel(), 2, 0, factors)
                 events = np.zeros((k.EVENT_FIELDS, len(edges)), dtype=np.int64)
+                events[k.V_TABLE] = position
                 events[k.V_ROW] = ids[edges]
                 events[k.V_WEIGHT] = signs
                 events[k.V_MASK] = chosen.masks

@@ -17,7 +17,7 @@ import livejoin
 from harness import Harness
 from livejoin.database.view import View
 from livejoin.dataflow import adaptive
-from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.blocks.row_source import RowSource
 from livejoin.dataflow.node import Node
 from livejoin.families import join_trees
 from livejoin.plan.explain.predicted_work import predicted_work, tree_lines
@@ -224,7 +224,7 @@ def test_changes_of_a_failed_commit_do_not_count(monkeypatch: pytest.MonkeyPatch
     def fail(*_: object) -> None:
         raise MemoryError
 
-    for owner, step in ((JoinBlock, "_load"), (Node, "load")):
+    for owner, step in ((RowSource, "_load"), (Node, "load")):
         with monkeypatch.context() as patch, pytest.raises(MemoryError):
             patch.setattr(owner, step, fail)
             db.apply("R", [(3, 3)])

@@ -11,6 +11,7 @@ import pytest
 
 import livejoin
 from livejoin.dataflow.blocks import join as join_block
+from livejoin.dataflow.blocks import row_source
 from livejoin.errors import AbsentRowError, CapacityError, ExpressionError, ReadError
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.memory import records
@@ -134,7 +135,7 @@ FAILURES = [
     (maintain, "maintain", MemoryError),
     (staging, "stage_commit", MemoryError),
     (settling, "net_events", MemoryError),
-    (join_block, "view_events", MemoryError),
+    (row_source, "view_events", MemoryError),
     (join_block, "delta_table", MemoryError),
     (join_block, "delta_table", ExpressionError),
     (join_block, "chunk_table", ExpressionError),

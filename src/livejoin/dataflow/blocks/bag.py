@@ -56,12 +56,19 @@ class BagBlock:
         self._codec = codec
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
-        delta = self.join.maintain(self.source.changed(tables, inputs, self.join))
+        return self.apply(self.source.changed(tables, inputs, self.join))
+
+    def apply(self, matrix: Words) -> StoredChange:
+        """Apply events whose rows are loaded; what changed.
+
+        Args:
+            matrix: int64 of shape (EVENT_FIELDS, n), as `livejoin.families.events.view_events` orders them.
+        """
+        delta = self.join.maintain(matrix)
         return StoredChange(self.rows.apply(delta.values, delta.weights, delta.versions))
 
     def fill(self) -> None:
-        delta = self.join.maintain(self.source.all_rows(self.join))
-        self.rows.apply(delta.values, delta.weights, delta.versions)
+        self.apply(self.source.all_rows(self.join))
         self.rows.finish()
 
     def scan(self, capacity: int) -> Batches:
