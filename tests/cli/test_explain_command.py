@@ -59,6 +59,33 @@ def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in said.out
 
 
+def test_nested_queries_and_views_of_the_schema(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    view = "CREATE VIEW degree AS SELECT src, COUNT(*) AS n FROM G GROUP BY src;\n"
+    (folder / "schema.sql").write_text(SCHEMA + view + "CREATE VIEW busy AS SELECT src FROM degree WHERE n > 2;\n")
+    (folder / "two.sql").write_text(
+        "SELECT G.dst, d.n FROM busy b JOIN degree d ON b.src = d.src JOIN G ON G.src = d.src"
+    )
+    (folder / "nested.sql").write_text(
+        "WITH d AS (SELECT src, COUNT(*) AS n FROM G GROUP BY src)\n"
+        "SELECT q.name, d.n FROM d JOIN (SELECT id, name FROM P WHERE id > 3) q ON q.id = d.src"
+    )
+    for query in ("two.sql", "nested.sql"):
+        for form in FORMATS:
+            assert explained(query, "--format", form) == OK
+            said = capsys.readouterr()
+            assert said.err == ""
+            assert said.out
+    assert explained("two.sql") == OK
+    said = capsys.readouterr().out
+    assert "degree: each row stored with an id, for a join above: O(rows of degree) state" in said
+    assert "A change goes through the blocks one after the other, from below" in said
+    (folder / "log.csv").write_text("src,dst\n1,2\n")
+    assert explained("two.sql", "--log", "log.csv") == OK, "the one base table at the bottom has the log"
+    capsys.readouterr()
+    assert explained("two.sql", "--log", "degree=log.csv") == WRONG_INPUT
+    assert "the query reads no table 'degree'; it reads G" in capsys.readouterr().err
+
+
 def test_every_format_to_standard_output_and_to_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for form in FORMATS:
         assert explained("hop3.sql", "--format", form) == OK

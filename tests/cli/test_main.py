@@ -90,6 +90,18 @@ def test_a_run_from_start_to_check(spark: SparkSession, pipeline: Path, capsys: 
 
 
 @pytest.mark.spark
+def test_views_that_read_views(spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two levels, each checked against DuckDB."""
+    above = '[views.reach]\nsql = "SELECT src, COUNT(*) AS n FROM hop2 GROUP BY src HAVING COUNT(*) > 1"\n\n[sink]'
+    pipeline.write_text(PIPELINE.replace("[sink]", above))
+    (pipeline.parent / "in" / "2.csv").write_text("2,4,insert\n1,3,insert\n3,9,insert\n2,3,delete\n")
+    assert main(["run", str(pipeline)]) == OK
+    said = capsys.readouterr().out
+    assert "hop2: DuckDB 2 rows, livejoin 2 rows: identical" in said
+    assert "reach: DuckDB 1 rows, livejoin 1 rows: identical" in said
+
+
+@pytest.mark.spark
 def test_the_check_finds_a_delta_that_was_lost(
     spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

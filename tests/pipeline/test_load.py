@@ -122,6 +122,37 @@ def test_all_errors_come_at_once_in_the_order_of_the_file(folder: Path) -> None:
     assert places == ["4", "7", "18"]
 
 
+def test_views_read_those_before_them(folder: Path) -> None:
+    two = '[views.w]\nsql = "SELECT src, COUNT(*) AS n FROM v GROUP BY src"\n\n[sink]'
+    (folder / "p.toml").write_text(GOOD.replace("[sink]", two))
+    assert list(load(folder / "p.toml").views) == ["v", "w"]
+    error = read(folder, "[views.v]", '[views.u]\nsql = "SELECT src FROM v"\n\n[views.v]')
+    assert error is not None
+    assert (error.key, error.line) == ("views.u.sql", 10)
+    assert "there is no table 'v'" in str(error)
+    assert "the view 'v' stands behind 'u': put it before" in str(error)
+
+
+def test_a_view_that_reads_a_wrong_one_is_not_blamed(folder: Path) -> None:
+    error = read(folder, 'sql = "SELECT src FROM G"', 'sql = "SELECT x FROM G"\n[views.w]\nsql = "SELECT x FROM v"')
+    assert error is not None
+    assert "views.v.sql" in str(error)
+    assert "views.w" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("views", "message"),
+    [
+        ('[views.g]\nsql = "SELECT src FROM G"', "the name 'g' is taken by a table"),
+        ('[views.w]\nsql = "SELECT src FROM w"', "a view cannot read itself"),
+    ],
+)
+def test_names_of_views(folder: Path, views: str, message: str) -> None:
+    error = read(folder, "[views.v]", f"{views}\n\n[views.v]")
+    assert error is not None
+    assert message in str(error)
+
+
 def test_broken_toml_names_the_line(folder: Path) -> None:
     error = read(folder, '"csv"', '"csv')
     assert error is not None

@@ -147,6 +147,35 @@ def test_a_function_gets_each_delta_as_a_frame(spark: SparkSession, tmp_path: Pa
     assert len({batch for _, batch in seen}) == len(seen)
 
 
+def test_views_read_views(spark: SparkSession, tmp_path: Path) -> None:
+    """Two levels: groups, and a join over them; every delta has its view's keys."""
+    views = {
+        "degree": "SELECT src, COUNT(*) AS n FROM G GROUP BY src",
+        "busy": "WITH b AS (SELECT src FROM degree WHERE n > 1) SELECT DISTINCT G.dst AS d FROM G JOIN b USING (src)",
+    }
+    out = tmp_path / "out"
+
+    def run(views: dict[str, str]) -> None:
+        tables = {"G": stream(spark, tmp_path / "in", f"{EDGES}, weight DOUBLE, _change_type STRING")}
+        arguments: dict[str, Any] = {"path": out, "checkpoint": tmp_path / "checkpoint"}
+        assert maintain(spark, views, tables, trigger={"availableNow": True}, **arguments).awaitTermination(60)
+
+    with pytest.raises(UnknownNameError, match="the view 'degree' stands behind 'busy': put it before"):
+        run(dict(reversed(views.items())))
+    with pytest.raises(SchemaError, match="the name 'g' is taken by a table"):
+        run({"g": "SELECT 1 AS one FROM G"})
+    feed(tmp_path / "in", "1.csv", "1,2,0.5,insert\n1,3,0.5,insert\n2,4,0.5,insert\n")
+    run(views)
+    assert sum_of(out / "degree") == Counter({(1, 2): 1, (2, 1): 1})
+    assert sum_of(out / "busy") == Counter({(2,): 1, (3,): 1})
+    feed(tmp_path / "in", "2.csv", "1,3,0.5,delete\n2,5,0.5,insert\n")
+    run(views)
+    assert sum_of(out / "degree") == Counter({(1, 1): 1, (2, 2): 1})
+    assert sum_of(out / "busy") == Counter({(4,): 1, (5,): 1})
+    (file, *_) = sorted((out / "degree").glob("*.parquet"))
+    assert pq.read_schema(file).metadata[b"livejoin.keys"] == b'[["src"]]'
+
+
 def test_a_bad_change_ends_the_query_with_its_message(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.createDataFrame([(1, 2, "delete")], EDGES + ", _change_type STRING")
     query = maintain(spark, {"hop2": HOP2}, {"G": frame}, path=tmp_path / "out", checkpoint=tmp_path / "checkpoint")

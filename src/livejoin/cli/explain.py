@@ -15,8 +15,7 @@ from livejoin.changes import ChangeBatch, read_changes, read_file
 from livejoin.errors import ChangeFormatError, LivejoinError, SqlError
 from livejoin.plan import Explanation, Statistics, UpdateBound, describe_query, require
 from livejoin.query.relational import Query
-from livejoin.schema import Catalog
-from livejoin.sql import bind_query, parse_schema
+from livejoin.sql import SchemaText, bind_query, parse_schema_text
 
 _NARROWEST, _WIDEST = 60, 120
 _HEADINGS = re.compile(r"(?m)^[a-z][-\w]*(?: [a-z_]+)*(?=$|;|,|  )")
@@ -28,7 +27,7 @@ class Request:
 
     Args:
         query: A file with a SELECT, ``-`` for standard input.
-        schema: A file with CREATE TABLE statements.
+        schema: A file with CREATE TABLE statements, and CREATE VIEW statements of views that the query reads.
         logs: Files of changes, each as ``FILE`` or ``TABLE=FILE``.
         form: What to write: ``text``, ``json``, ``svg`` or ``html``.
         out: Where to, None for standard output.
@@ -61,20 +60,20 @@ def explain_files(request: Request, console: Console) -> None:
 
 
 def _explanation(request: Request) -> Explanation:
-    catalog = _schema(request.schema)
+    schema = _schema(request.schema)
     sql = _read(request.query, "query")
     try:
-        query = bind_query(sql.rstrip().rstrip(";"), catalog)
+        query = bind_query(sql.rstrip().rstrip(";"), schema.catalog, schema.views)
     except SqlError as error:
         error.add_note(f"in the query {_shown(request.query)}")
         raise
     return describe_query(query, Statistics(), log=_logs(request.logs, query) or None)
 
 
-def _schema(path: Path) -> Catalog:
+def _schema(path: Path) -> SchemaText:
     text = _read(path, "schema")
     try:
-        return parse_schema(text)
+        return parse_schema_text(text)
     except LivejoinError as error:
         error.add_note(f"in the schema {_shown(path)}")
         raise
@@ -95,7 +94,7 @@ def _read(path: Path, what: str) -> str:
 
 def _logs(given: Sequence[str], query: Query) -> tuple[ChangeBatch, ...]:
     """The changes of each table that the query reads, from files."""
-    tables = {atom.table.name.lower(): atom.table for join in query.joins for atom in join.atoms}
+    tables = {table.name.lower(): table for table in query.tables}
     files: dict[str, Path] = {}
     for text in given:
         name, equals, file = text.rpartition("=")

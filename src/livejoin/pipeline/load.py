@@ -11,12 +11,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from livejoin.errors import LivejoinError, PipelineError
+from livejoin.errors import LivejoinError, PipelineError, UnknownNameError
 from livejoin.pipeline.lines import key_lines, line_of
 from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource, ViewText, allowed_keys
+from livejoin.query.relational import Query
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
 from livejoin.spark.sources import FileSource
-from livejoin.sql import bind_query, parse_columns
+from livejoin.sql import bind_view, names_read, parse_columns
 
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
 
@@ -212,15 +213,21 @@ def _sql(view: ViewText, folder: Path) -> str:
 def _unbound(
     written: Mapping[str, ViewText], views: Mapping[str, str], sources: Mapping[str, FileSource]
 ) -> list[_Problem]:
-    """What is wrong with the views."""
+    """What is wrong with the views; not of those that read a wrong one."""
     catalog = Catalog()
     for source in sources.values():
         catalog.add(source.table)
     problems = []
+    bound: dict[str, Query] = {}
+    wrong: set[str] = set()
     for name, sql in views.items():
         try:
-            bind_query(sql, catalog)
+            bound[name.lower()] = bind_view(name, sql, catalog, bound, views)
         except LivejoinError as error:
+            is_first = not (isinstance(error, UnknownNameError) and names_read(sql) & wrong)
+            wrong.add(name.lower())
+            if not is_first:
+                continue
             key = "sql" if written[name].sql is not None else "sql_file"
             problems.append(_Problem(("views", name, key), str(error)))
     return problems

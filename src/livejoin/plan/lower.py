@@ -33,7 +33,17 @@ from livejoin.plan.operators import (
 from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.query.condition import Measure
 from livejoin.query.conjunctive import present_text
-from livejoin.query.relational import Aggregate, Call, Distinct, Join, Project, Relation, SetOperation, TopK
+from livejoin.query.relational import (
+    Aggregate,
+    Call,
+    Distinct,
+    Join,
+    Project,
+    Relation,
+    SetOperation,
+    TopK,
+    ignores_copies,
+)
 from livejoin.schema import SqlType
 
 
@@ -143,16 +153,11 @@ def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
         return annotated
     if not isinstance(relation.input, Join):
         source = lower(relation.input, by, True)
-    elif all(_ignores_copies(call) for call in relation.calls):
+    elif all(ignores_copies(call) for call in relation.calls):
         source = _distinct_results(relation.input, by, True)
     else:
         source = _counted(relation.input, by)
     return Group(source, relation.groups, relation.calls, relation.is_global, relation.types)
-
-
-def _ignores_copies(call: Call) -> bool:
-    """Whether a function's result is the same however often a row stands in its group."""
-    return call.distinct or call.function in ("min", "max", "bool_and", "bool_or")
 
 
 def _distinct_results(join: Join, by: Compiler, live: bool) -> Scan:

@@ -225,18 +225,49 @@ class Query:
     @property
     def joins(self) -> tuple[ConjunctiveQuery, ...]:
         """The conjunctive queries, from left to right, those in a join's inputs before it."""
+        return tuple(join.query for join in self._joins())
 
-        def collect(relation: Relation) -> list[ConjunctiveQuery]:
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The base tables, each once, at any depth."""
+        found: dict[str, Table] = {}
+        for join in self._joins():
+            derived = {one.table.name for one in join.inputs}
+            found |= {atom.table.name: atom.table for atom in join.query.atoms if atom.table.name not in derived}
+        return tuple(found.values())
+
+    def used_columns(self) -> dict[str, set[int]]:
+        """For each base table the positions of the columns that the query uses, in predicates too."""
+        used: dict[str, set[int]] = {table.name: set() for table in self.tables}
+        for join in self._joins():
+            derived = {one.table.name for one in join.inputs}
+            for number, atom in enumerate(join.query.atoms):
+                if atom.table.name in derived:
+                    continue
+                predicate = (atom.predicate or "").lower()
+                names = ['"{}"'.format(column.name.lower().replace('"', '""')) for column in atom.table.columns]
+                found = used[atom.table.name]
+                found.update(atom.columns, (ref.column for ref in join.query.head if ref.atom == number))
+                found.update(position for position, name in enumerate(names) if name in predicate)
+        return used
+
+    def _joins(self) -> list[Join]:
+        def collect(relation: Relation) -> list[Join]:
             match relation:
                 case Join():
-                    return [*(query for one in relation.inputs for query in collect(one.relation)), relation.query]
+                    return [*(join for one in relation.inputs for join in collect(one.relation)), relation]
                 case SetOperation():
                     return [*collect(relation.left), *collect(relation.right)]
                 case _:
                     return collect(relation.input)
 
-        return tuple(collect(self.root))
+        return collect(self.root)
 
 
 def _arrow(call: Call) -> pa.DataType:
     return pa.list_(call.type.arrow) if call.function == "array_agg" else call.type.arrow
+
+
+def ignores_copies(call: Call) -> bool:
+    """Whether the result of an aggregate is the same however often a row stands in its group."""
+    return call.distinct or call.function in ("min", "max", "bool_and", "bool_or")

@@ -16,7 +16,7 @@ from typing import Any
 from livejoin.database import Database
 from livejoin.errors import StateError
 from livejoin.schema import Catalog, Table
-from livejoin.sql import bind_query
+from livejoin.sql import bind_views
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Declaration:
     Args:
         tables: The columns of each table, as in CREATE TABLE.
         windows: The rows that each windowed table keeps.
-        views: The SQL text of each view.
+        views: The SQL text of each view, which may read those before it.
     """
 
     tables: Mapping[str, str]
@@ -125,28 +125,20 @@ def sent_columns(
 
     Args:
         tables: The declarations.
-        views: The SQL text of each view.
+        views: The SQL text of each view, which may read those before it.
         append_only: Tables without deletions and without a window.
 
     Raises:
         SqlError: A view does not bind.
+        SchemaError: A view has the name of a table or of another view.
     """
     catalog = Catalog()
     for table in tables.values():
         catalog.add(table)
     used: dict[str, set[int]] = {table.name: set() for table in tables.values()}
-    for sql in views.values():
-        for query in bind_query(sql, catalog).joins:
-            for atom in query.atoms:
-                predicate = (atom.predicate or "").lower()
-                used[atom.table.name].update(atom.columns)
-                used[atom.table.name].update(
-                    position
-                    for position, column in enumerate(atom.table.columns)
-                    if '"' + column.name.lower().replace('"', '""') + '"' in predicate
-                )
-            for ref in query.head:
-                used[query.atoms[ref.atom].table.name].add(ref.column)
+    for query in bind_views(views, catalog).values():
+        for name, columns in query.used_columns().items():
+            used[name] |= columns
     for name, table in tables.items():
         if name not in append_only:
             used[table.name].update(range(len(table.columns)))

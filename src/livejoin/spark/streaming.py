@@ -42,7 +42,7 @@ def maintain(
 
     Args:
         spark: A session of classic Spark (not Spark Connect).
-        views: The SQL text of each view.
+        views: The SQL text of each view, which may read those before it.
         tables: The changes of each table, as streaming or batch frames. ``_change_type`` (``insert``, ``delete``,
             ``update_preimage``, ``update_postimage``) is optional, its absence means insert. ``_seq``, an integer, is
             optional: it orders the rows of a micro-batch, which matters for windows; without it they come in the order

@@ -4,8 +4,9 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer 
 """
 
 from livejoin.sql.bind_query import bind_query
+from livejoin.sql.bind_view import bind_view, bind_views, names_read
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
-from livejoin.sql.tables.schema_file import parse_schema
+from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
 from livejoin.sql.tables.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
 from livejoin.sql.to_duckdb.transpile import to_duckdb
 
@@ -14,11 +15,16 @@ __all__ = [
     "CreateView",
     "DropTable",
     "DropView",
+    "SchemaText",
     "Statement",
     "bind_query",
+    "bind_view",
+    "bind_views",
+    "names_read",
     "parse_columns",
     "parse_create_table",
     "parse_schema",
+    "parse_schema_text",
     "parse_statement",
     "to_duckdb",
 ]

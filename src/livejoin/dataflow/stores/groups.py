@@ -18,12 +18,13 @@ from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.group_checks import check
 from livejoin.dataflow.stores.group_plan import GroupPlan
 from livejoin.dataflow.stores.group_rows import result_rows
-from livejoin.errors import StateError
+from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups import look_up as group_access
 from livejoin.kernels.groups import maintain as kernel
-from livejoin.kernels.memory.layout import D_COUNT, DONE, H_BUMP, H_END, NEED_SPACE
+from livejoin.kernels.memory.layout import D_COUNT, DONE, H_BUMP, H_END, NEED_SPACE, TOO_LARGE
+from livejoin.query.relational import ignores_copies
 from livejoin.schema import Kind
 from livejoin.state.arena import Arena
 from livejoin.state.codec import NULL_CODE, Codec
@@ -56,7 +57,8 @@ class AggregateStore:
         """Apply the changes of the one input; which rows of results go and come, net within each version.
 
         Raises:
-            CapacityError: A sum does not fit its type; the state is that after the changes.
+            CapacityError: A sum does not fit its type; the state is that after the changes. Or a group has more rows
+                than 64 bits count; the state is of no use any more.
             ChangeValueError: A group or an argument is the one value that stands for NULL.
 
         Cost: expected O(1) a row and aggregate, O(log(distinct values of the group)) for MIN, MAX and DISTINCT.
@@ -185,10 +187,22 @@ class AggregateStore:
             if state[g.G_OUT]:
                 rows.append(self._shifted(output[:, : state[g.G_OUT]].copy(), sum(part.shape[0] for part in items)))
                 items.append(lists[: state[g.G_LISTED]].copy())
+            if status == TOO_LARGE:
+                raise self._too_large()
             if status == NEED_SPACE:
                 self.arena.grow()
             lists = self._enough(lists)
         return np.concatenate(rows, axis=1), np.concatenate(items)
+
+    def _too_large(self) -> CapacityError:
+        counting = [call.function.upper() for call in self.plan.calls if not ignores_copies(call)]
+        msg = "a group has more than 9,223,372,036,854,775,807 rows, counted with their multiplicities"
+        if counting:
+            msg += (
+                f", and {', '.join(dict.fromkeys(counting))} would count them all; make two views: one of MIN, MAX, "
+                "BOOL_AND, BOOL_OR and DISTINCT aggregates, for which copies do not count, and one of the others"
+            )
+        return CapacityError(msg)
 
     def _enough(self, lists: Words) -> Words:
         """A buffer that holds what the next group needs."""

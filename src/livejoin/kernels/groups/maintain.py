@@ -17,9 +17,22 @@ from livejoin.kernels.groups.results import render
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import allocate, release, words
 from livejoin.kernels.memory.directory import create, find, hash_key, remove
-from livejoin.kernels.memory.layout import D_COUNT, D_LOG, D_SLOTS, DONE, H_BUMP, H_END, MASK32, NEED_SPACE, OUTPUT_FULL
+from livejoin.kernels.memory.layout import (
+    D_COUNT,
+    D_LOG,
+    D_SLOTS,
+    DONE,
+    H_BUMP,
+    H_END,
+    MASK32,
+    NEED_SPACE,
+    OUTPUT_FULL,
+    TOO_LARGE,
+)
 from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Output, Plan, Texts, Words
 from livejoin.kernels.values.dictionary_view import pointers
+
+_MOST_ROWS = (1 << 63) - 1
 
 
 @helper
@@ -113,7 +126,8 @@ def maintain(
 
     Returns:
         DONE; NEED_SPACE: grow the arena and call again; OUTPUT_FULL: take the output's first ``G_OUT`` rows and call
-        again, with at least ``G_NEED`` words of lists. A caller starts with G_ROW, G_PHASE and G_PAIR at 0.
+        again, with at least ``G_NEED`` words of lists; TOO_LARGE: a group has more rows, counted with multiplicities,
+        than 64 bits count, and the store is of no use any more. A caller starts with G_ROW, G_PHASE and G_PAIR at 0.
 
     Cost: expected O(1) a row and aggregate, O(log(distinct values of the group)) where values are ordered or distinct;
     O(values of the group) a version and list.
@@ -149,6 +163,8 @@ def maintain(
                 group = create(m, p, g.G_DIRECTORY, p[g.P_RECORD], p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
             if m[group + g.R_TOUCH] == 0:
                 _touch(m, p, group, emit)
+            if weights[row] > 0 and m[group + g.R_ROWS] > _MOST_ROWS - weights[row]:
+                return TOO_LARGE
             if weights[row] != 0:
                 accumulate(m, p, group, flat, line, row, weights[row], read)
             row += 1

@@ -51,6 +51,7 @@ def read_inputs(
         UnsupportedQueryError: A column that is used is a list.
     """
     inputs: list[Input] = []
+    tables = [one.table.name.lower() for one in scope.relations if one.nested is None]
     read: list[Atom] = []
     places: dict[ColumnRef, ColumnRef] = {}
     for occurrence, atom in zip(scope.relations, atoms, strict=True):
@@ -61,7 +62,7 @@ def read_inputs(
         for column in used:
             _refuse_list(occurrence, column, source)
             places[ColumnRef(occurrence.atom, column)] = ColumnRef(occurrence.atom, used.index(column))
-        found = _input(occurrence, used, atom, inputs)
+        found = _input(occurrence, used, atom, inputs, tables)
         if found not in inputs:
             inputs.append(found)
         columns = tuple(used.index(column) for column in atom.columns)
@@ -69,14 +70,17 @@ def read_inputs(
     return tuple(read), tuple(places.get(ref, ref) for ref in head), tuple(inputs)
 
 
-def _input(occurrence: Occurrence, used: list[int], atom: Atom, inputs: Sequence[Input]) -> Input:
-    """What an atom reads: one of the inputs there are if it reads the same relation."""
+def _input(
+    occurrence: Occurrence, used: list[int], atom: Atom, inputs: Sequence[Input], tables: Sequence[str]
+) -> Input:
+    """What an atom reads: one of the inputs there are if it reads the same relation; ``tables`` are the base tables."""
     relation = _columns_read(occurrence, used, atom)
     same = next((found for found in inputs if found.relation == relation), None)
     if same is not None:
         return same
     name, number = occurrence.table.name, 1
-    while any(found.table.name.lower() == name.lower() for found in inputs):
+    taken = {*tables, *(found.table.name.lower() for found in inputs)}
+    while name.lower() in taken:
         number += 1
         name = f"{occurrence.table.name}_{number}"
     columns = tuple(occurrence.table.columns[column] for column in used) or _NOTHING

@@ -1,33 +1,74 @@
-"""Files of CREATE TABLE statements."""
+"""Files of CREATE TABLE and CREATE VIEW statements."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from sqlglot import TokenType
 from sqlglot.errors import TokenError
 
 from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, UnsupportedQueryError
+from livejoin.query.relational import Query
 from livejoin.schema import Catalog
+from livejoin.sql.bind_view import bind_view
 from livejoin.sql.parse.parse import SparkAnsi
 from livejoin.sql.parse.source import Source
 from livejoin.sql.tables.declare import parse_create_table
+from livejoin.sql.tables.statement import CreateView, parse_statement
+
+_VIEW = re.compile(r"create\s+view\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SchemaText:
+    """What a text declares.
+
+    Args:
+        catalog: The tables.
+        views: The views by their names in lower case, in their order.
+    """
+
+    catalog: Catalog
+    views: Mapping[str, Query]
 
 
 def parse_schema(sql: str) -> Catalog:
-    """The tables that a text declares: CREATE TABLE statements with semicolons between them.
+    """The tables that a text declares; raises as `parse_schema_text`.
+
+    >>> [table.name for table in parse_schema("CREATE TABLE G (src BIGINT); -- and\\nCREATE TABLE H (dst BIGINT);")]
+    ['G', 'H']
+    """
+    return parse_schema_text(sql).catalog
+
+
+def parse_schema_text(sql: str) -> SchemaText:
+    """The tables and views of a text: CREATE TABLE and CREATE VIEW statements with semicolons between them.
+
+    A view reads tables and views that stand before it.
 
     Raises:
         SqlError: A statement is another one or is wrong; the position is that in the whole text.
         SchemaError: The text declares no table, or a declaration cannot stand; the message names the line.
 
-    >>> [table.name for table in parse_schema("CREATE TABLE G (src BIGINT); -- and\\nCREATE TABLE H (dst BIGINT);")]
-    ['G', 'H']
+    >>> text = (
+    ...     "CREATE TABLE G (src BIGINT); CREATE VIEW v AS SELECT src + 1 AS n FROM G; CREATE VIEW w AS SELECT n FROM v"
+    ... )
+    >>> [(name, view.reads) for name, view in parse_schema_text(text).views.items()]
+    [('v', ()), ('w', ('v',))]
     """
-    catalog = Catalog()
+    catalog, views = Catalog(), dict[str, Query]()
     for begin, end in _statements(sql):
-        # Everything before the statement becomes blanks: its positions stay those of the whole text.
-        before = "".join(character if character == "\n" else " " for character in sql[:begin])
         try:
-            catalog.add(parse_create_table(before + sql[begin:end]))
+            if _VIEW.match(sql, begin, end):
+                _add_view(sql, begin, end, catalog, views)
+            else:
+                table = parse_create_table(_from(sql, begin, end))
+                if table.name.lower() in views:
+                    msg = f"the name {table.name!r} is taken by a view; give the table another one"
+                    raise SchemaError(msg)
+                catalog.add(table)
         except UnsupportedQueryError as error:
             raise UnsupportedQueryError(error.message, sql, error.line, error.column, error.clause) from error
         except SqlError as error:
@@ -39,7 +80,22 @@ def parse_schema(sql: str) -> Catalog:
     if not len(catalog):
         msg = "the schema declares no table; write a CREATE TABLE name (column type, ...) for each table of the query"
         raise SchemaError(msg)
-    return catalog
+    return SchemaText(catalog, views)
+
+
+def _add_view(sql: str, begin: int, end: int, catalog: Catalog, views: dict[str, Query]) -> None:
+    statement = parse_statement(_from(sql, begin, end))
+    assert isinstance(statement, CreateView)
+    if statement.if_not_exists and statement.name.lower() in views:
+        return
+    start = begin + sql[begin:end].rindex(statement.sql)  # the query is the end of the statement
+    query = bind_view(statement.name, _from(sql, start, end), catalog, views, [statement.name])
+    views[statement.name.lower()] = replace(query, sql=statement.sql)
+
+
+def _from(sql: str, begin: int, end: int) -> str:
+    """A part of a text behind blanks, so that its positions stay those of the whole text."""
+    return "".join(character if character == "\n" else " " for character in sql[:begin]) + sql[begin:end]
 
 
 def _statements(sql: str) -> list[tuple[int, int]]:
