@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from random import Random
 
 import pyarrow as pa
-import pytest
 
 from harness import Harness, Watched
 from livejoin import errors
@@ -104,10 +104,9 @@ class NestedHarness(Harness):
     def _drop(self, name: str, cascade: bool, before: dict[str, Create]) -> None:
         readers = [other for other, create in before.items() if name in create.view.reads]
         if readers and not cascade:
-            with pytest.raises(errors.SchemaError) as caught:
-                self.database.execute(f"DROP VIEW {name}")
+            error = refusal(lambda: self.database.execute(f"DROP VIEW {name}"), "SchemaError")
             for reader in readers:
-                assert re.search(rf"\b{reader}\b", str(caught.value)), f"{reader} is missing in: {caught.value}"
+                assert re.search(rf"\b{reader}\b", str(error)), f"{reader} is missing in: {error}"
             self.unchanged()
             return
         self.database.execute(f"DROP VIEW {name}{' CASCADE' if cascade else ''}")
@@ -120,12 +119,10 @@ class NestedHarness(Harness):
     def _refused(self, step: Bad) -> None:
         version = self.database.version
         changes = (*step.changes, step.culprit)
-        with pytest.raises(errors.LivejoinError) as caught:
-            if step.way == "replay":
-                self.database.replay(self.logs(changes))
-            else:
-                self.database.apply(self.data(changes, "arrow"))
-        assert type(caught.value) is getattr(errors, step.error), caught.value
+        if step.way == "replay":
+            refusal(lambda: self.database.replay(self.logs(changes)), step.error)
+        else:
+            refusal(lambda: self.database.apply(self.data(changes, "arrow")), step.error)
         assert self.database.version == version
         self.unchanged()
 
@@ -137,6 +134,17 @@ class NestedHarness(Harness):
         self, watched: Watched, delta: pa.Table, before: Counter[Row], after: Counter[Row], context: str
     ) -> None:
         assert_net(delta, before, after, context)
+
+
+def refusal(action: Callable[[], object], name: str) -> errors.LivejoinError:
+    """The error of a class that an action raises; fails unless it does."""
+    try:
+        action()
+    except errors.LivejoinError as error:
+        assert type(error) is getattr(errors, name), f"{type(error).__name__} in place of {name}: {error}"
+        return error
+    msg = f"no {name}"
+    raise AssertionError(msg)
 
 
 def assert_net(delta: pa.Table, before: Counter[Row], after: Counter[Row], context: str) -> None:

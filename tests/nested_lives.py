@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from nested_queries import Maker, Named
-from nested_sql import INT, Column, Expr, Item, Kind, Query, Select, Source, ViewSpec, columns, decimal
+from nested_sql import INT, Column, Expr, Item, Kind, Query, Select, Source, ViewSpec, columns, decimal, names_read
 from oracle import Oracle
 from scenario import Change, ColumnSpec, ColumnType, Row, TableSpec, canonical_row, dict_rows
 
@@ -184,7 +184,7 @@ class State:
 
     def fixed(self) -> set[str]:
         """Tables that must not change: static ones that a view uses."""
-        used = {name for create in self.views.values() for name in create.view.reads}
+        used = {name for create in self.views.values() for name in names_read(create.view.query, unused=False)}
         return {name for name, table in self.oracle.tables.items() if table.static and name in used}
 
 

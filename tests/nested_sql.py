@@ -296,21 +296,25 @@ def blocks(query: Query) -> Iterator[Query]:
             yield from blocks(query.body)
 
 
-def names_read(query: Query) -> frozenset[str]:
-    """Names of tables and views that the query reads; names that WITH hides are not among them."""
+def names_read(query: Query, unused: bool = True) -> frozenset[str]:
+    """Names of tables and views that the query reads; names that WITH hides are not among them.
+
+    Args:
+        query: The query.
+        unused: Whether what a WITH reads counts that nothing reads.
+    """
     match query:
         case Select():
-            parts = [frozenset({s.of}) if isinstance(s.of, str) else names_read(s.of) for s in query.sources]
+            parts = [frozenset({s.of}) if isinstance(s.of, str) else names_read(s.of, unused) for s in query.sources]
             return frozenset[str]().union(*parts)
         case Combined():
-            return names_read(query.left) | names_read(query.right)
+            return names_read(query.left, unused) | names_read(query.right, unused)
         case With():
-            found: frozenset[str] = frozenset()
-            hidden: frozenset[str] = frozenset()
-            for each in query.definitions:
-                found |= names_read(each.query) - hidden
-                hidden |= {each.name}
-            return found | (names_read(query.body) - hidden)
+            found = names_read(query.body, unused)
+            for each in reversed(query.definitions):
+                if each.name in found or unused:
+                    found = (found - {each.name}) | names_read(each.query, unused)
+            return found
 
 
 def depth(query: Query) -> int:
