@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nested_queries import Maker, Named
+from nested_queries import Maker, Named, varied
 from nested_sql import INT, Column, Expr, Item, Kind, Query, Select, Source, ViewSpec, columns, decimal, names_read
 from oracle import Oracle
 from scenario import Change, ColumnSpec, ColumnType, Row, TableSpec, canonical_row, dict_rows
@@ -351,17 +351,21 @@ class _Drawing:
         for table in self.tables:
             if table.static or filled:
                 self._add(Commit(tuple(self._insertions(table, self.random.randint(4, 9)))))
-        views = self.random.choice([2, 2, 3, 3, 4])
+        views = self.random.choice([1, 1, 2, 2, 3])
         late = self.random.choice([0, 0, 1])
         for _ in range(views - late):
-            self._create()
+            self._create(fragile=0.1)
+        # A view that fails comes last: the blocks of the others have taken their share of the commit by then.
+        self._create(fragile=1.0 if self.chance(0.5) else 0.0)
         actions: list[Callable[[], None]] = [self._commit] * 3
         actions += self.random.choices(
             [self._commit, self._replay, self._bad, self._conflicts, self._reload, self._drop, self._read],
             [4, 2, 3, 1, 2, 1, 1],
             k=self.random.choice([3, 4, 5]),
         )
-        actions += [self._create] * late
+        if any(create.fragile for create in self.state.views.values()):
+            actions += [self._bad] * 2
+        actions += [self._create_late] * late
         self.random.shuffle(actions)
         for action in actions:
             action()
@@ -378,8 +382,8 @@ class _Drawing:
 
     def _tables(self) -> tuple[TableSpec, ...]:
         palette = [TYPES[self.random.choice([0, 0, 1])], *self.random.choices(TYPES, k=2)]
-        if self.chance(0.5):
-            palette.append(_BY_SQL["STRING"])
+        if self.chance(0.6):
+            palette += [_BY_SQL["STRING"]] * 2
         specs = []
         for name in "RST"[: self.random.choice([2, 2, 3])]:
             width = self.random.choice([2, 2, 3, 3])
@@ -521,18 +525,29 @@ class _Drawing:
         others = self._some(4, [t for t in self.tables if t.name != change.table])
         self._add(Bad(others, change, error, self.random.choice(["apply", "apply", "replay"])))
 
-    def _create(self) -> None:
+    def _create_late(self) -> None:
+        self._create(fragile=0.3)
+
+    def _create(self, fragile: float) -> None:
+        """A view; with some probability one that fails on certain rows."""
         self.names += 1
         name = f"v{self.names}"
-        create = self._fragile(name) if self.chance(0.2) else None
+        create = self._fragile(name) if self.chance(fragile) else None
         if create is None:
-            create = Create(self._options(ViewSpec(name, self._query())))
+            create = Create(self._options(ViewSpec(name, self._twin() or self._query())))
         if possible(create, self.state) is None:
             return
         self.steps.append(create)
         shown = columns(create.view.query)
         # Later views read views more often than tables.
         self.scope += [Named(name, shown, min(self.maker.rows, 60.0))] * 3
+
+    def _twin(self) -> Query | None:
+        """The query of another view, or what differs from it in one clause: equal blocks are shared, others are not."""
+        if not self.state.views or not self.chance(0.25):
+            return None
+        query = self.random.choice(list(self.state.views.values())).view.query
+        return varied(self.random, query) if self.chance(0.8) else query
 
     def _query(self) -> Query:
         levels = min(self.levels, self.random.choice([1, 2, 2, 2, 3, 3, 4]))
@@ -548,7 +563,10 @@ class _Drawing:
         )
 
     def _fragile(self, name: str) -> Create | None:
-        """A view that fails on a string that is no number, over a table without a window."""
+        """A view that fails on a string that is no number, over a table without a window.
+
+        The failing expression is of a row, of a group, or of a group that is then joined with another relation.
+        """
         found = [
             (table, column)
             for table in self.tables
@@ -559,13 +577,28 @@ class _Drawing:
         if not found:
             return None
         table, column = self.random.choice(found)
-        text = f"CAST({column.name} AS INT)"
-        items = [Item(Expr(text, text, INT), "n")]
-        others = [c for c in table.columns if c.name != column.name]
-        items += [Item(Expr(c.name, c.name, kind_of(c)), c.name) for c in self.random.sample(others, 1)]
-        shown = tuple(Column(c.name, kind_of(c)) for c in table.columns)
-        query = Select((Source(table.name, table.name, shown),), tuple(items))
+        grouped = self.chance(0.7)
+        text = f"CAST({f'MAX({column.name})' if grouped else column.name} AS INT)"
+        other = self.random.choice([c for c in table.columns if c.name != column.name])
+        shown = Expr(other.name, other.name, kind_of(other))
+        of = Source(table.name, table.name, tuple(Column(c.name, kind_of(c)) for c in table.columns))
+        items = (Item(Expr(text, text, INT), "n"), Item(shown, other.name))
+        query = Select((of,), items, groups=(shown,) if grouped else None)
         self.maker.rows = 7.0
+        if grouped and self.chance(0.6):
+            query = self._joined(query, other.name) or query
         # Without deltas nothing would be computed before it is read.
         view = replace(self._options(ViewSpec(name, query)), deltas=True)
         return Create(view, (table.name, column.name))
+
+    def _joined(self, failing: Select, key: str) -> Select | None:
+        """The groups joined with another nested query that stands before them."""
+        before = self._query()
+        kind = next(c.kind for c in columns(failing) if c.name == key)
+        fitting = [c for c in columns(before) if c.kind.family == kind.family]
+        if not fitting:
+            return None
+        left = Source(before, "x", columns(before))
+        right = Source(failing, "y", columns(failing), on=(f"x.{fitting[0].name} = y.{key}",), joined=True)
+        items = tuple(Item(Expr(f"{n}", f"{n}", k), a) for n, k, a in (("y.n", INT, "n"), (f"y.{key}", kind, "k")))
+        return Select((left, right), items)

@@ -491,6 +491,42 @@ class Maker:
         return self._order(tuple(keys))
 
 
+def varied(random: Random, query: Query) -> Query:
+    """A query that differs from a given one in one clause, or not at all; its columns are the same."""
+    match query:
+        case Select():
+            ways: list[Select] = []
+            for place, source in enumerate(query.sources):
+                if not isinstance(source.of, str):
+                    inner = replace(source, of=varied(random, source.of))
+                    ways += [replace(query, sources=(*query.sources[:place], inner, *query.sources[place + 1 :]))] * 2
+            if query.where:
+                ways.append(replace(query, where=query.where[1:]))
+            if query.having is not None:
+                ways.append(replace(query, having=None))
+            if query.order is not None:
+                ways.append(replace(query, order=replace(query.order, limit=query.order.limit + 1)))
+            elif query.groups is None:
+                ways.append(replace(query, distinct=not query.distinct))
+            return random.choice(ways or [query])
+        case Combined():
+            kind, _, keep = query.word.partition(" ")
+            other = random.choice(["UNION", "EXCEPT", "INTERSECT"])
+            words = [kind if keep else f"{kind} ALL", f"{other} {keep}".strip()]
+            ways_of: list[Query] = [replace(query, word=word) for word in words]
+            ways_of.append(replace(query, left=varied(random, query.left)))
+            ways_of.append(replace(query, right=varied(random, query.right)))
+            return random.choice(ways_of)
+        case With():
+            if random.random() < 0.5:
+                body = varied(random, query.body)
+                assert isinstance(body, Select | Combined)
+                return replace(query, body=body)
+            place = random.randrange(len(query.definitions))
+            each = replace(query.definitions[place], query=varied(random, query.definitions[place].query))
+            return replace(query, definitions=(*query.definitions[:place], each, *query.definitions[place + 1 :]))
+
+
 def _reads(query: Query, name: str) -> bool:
     """Whether a query or a block in it reads a name that WITH may give to something else."""
     match query:
