@@ -249,7 +249,7 @@ class Maintained:
             matrices = []
             for _, block in self._readers:
                 assert isinstance(block, (JoinBlock, BagBlock))
-                chosen = block.source.selectors[0].select(arrow, values)
+                chosen = block.source.selectors["g"][0].select(arrow, values)
                 factors = np.ascontiguousarray(chosen.factors[:, signs > 0])
                 uses = block.plan.physical.tables if isinstance(block, JoinBlock) else block.plan.program.tables
                 position = next(i for i, use in enumerate(uses) if use.name == "G")

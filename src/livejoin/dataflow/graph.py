@@ -29,7 +29,7 @@ from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
 from livejoin.dataflow.node import Node
-from livejoin.dataflow.of_view import of_view
+from livejoin.dataflow.of_view import OfView
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.identity import identity
@@ -168,9 +168,9 @@ class Graph:
         found: dict[Selector, Selection] = {}
         for node in self.nodes:
             if table in node.reads:
-                with of_view(*node.views):
-                    chosen = (one for one in node.selectors if one.table.lower() == table)
-                    found |= {selector: selector.select(rows, words) for selector in chosen}
+                with OfView(node.views):
+                    for selector in node.selectors[table]:
+                        found[selector] = selector.select(rows, words)
         return found
 
     def apply(self, tables: Mapping[str, TableChange]) -> dict[Node, Change]:
@@ -183,7 +183,7 @@ class Graph:
         disturbed: dict[Node, bool] = {}  # whether it is told what changed
         for node in self.nodes:
             inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
-            if inputs or any(name in tables for name in node.reads):
+            if inputs or not tables.keys().isdisjoint(node.reads):
                 self._reached.append(node)
                 change = node.apply(tables, inputs)
                 disturbed[node] = change is not None

@@ -17,7 +17,7 @@ from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
-from livejoin.dataflow.of_view import of_view
+from livejoin.dataflow.of_view import OfView
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.selection import Selector
 from livejoin.families.derived import RowProgram
@@ -67,6 +67,7 @@ class Node:
         self.digest = digest
         self.plan = plan
         self.inputs = tuple(inputs)
+        self.reads = _reads(plan)
         self.readers: list[Node] = []
         self.shown_by: dict[str, bool] = {}
         self.algorithm = algorithm
@@ -109,25 +110,11 @@ class Node:
         """Whether a view shows the changes."""
         return any(self.shown_by.values())
 
-    @property
     def views(self) -> tuple[str, ...]:
         """The views that it is, or else the nearest ones above it."""
         if self.shown_by:
             return tuple(self.shown_by)
-        return tuple(dict.fromkeys(view for one in self.readers for view in one.views))
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The base tables that it reads itself, by name in lower case."""
-        match self.plan:
-            case Scan() | Annotated():
-                uses = self.plan.physical.tables
-            case Bag():
-                uses = self.plan.program.tables
-            case _:
-                return ()
-        derived = {one.table.name for one in self.plan.inputs}
-        return tuple(use.name.lower() for use in uses if use.name not in derived)
+        return tuple(dict.fromkeys(view for one in self.readers for view in one.views()))
 
     @property
     def knows_ids(self) -> bool:
@@ -150,10 +137,10 @@ class Node:
         return self.block if isinstance(self.block, JoinBlock) else None
 
     @property
-    def selectors(self) -> Sequence[Selector]:
-        """What tells of changed rows of base tables what it has to know of them."""
+    def selectors(self) -> Mapping[str, Sequence[Selector]]:
+        """By base table, in lower case, what tells of changed rows what it has to know of them."""
         block = self.block
-        return block.source.selectors if isinstance(block, (JoinBlock, BagBlock)) else ()
+        return block.source.selectors if isinstance(block, (JoinBlock, BagBlock)) else {}
 
     def load(self) -> Block:
         """Make the block and load it from the relations below.
@@ -163,7 +150,7 @@ class Node:
         for one in self.inputs:
             _ = one.block
         self.disturb(told=False)
-        with of_view(*self.views):
+        with OfView(self.views):
             block = self._make(self)
             block.fill()
         self._block = block
@@ -192,7 +179,7 @@ class Node:
         before, self._size = self._size, None
         self._access = None
         self.version += 1
-        with of_view(*self.views):
+        with OfView(self.views):
             change = self.block.changes(tables, inputs, self)
         if before is not None and change is not None:
             self._size = before + change.growth()
@@ -286,3 +273,16 @@ class Node:
         if self._block is not None:
             assert self._size is None or self._size == self._block.size(), "the size that deltas keep up to date"
             self._block._check()
+
+
+def _reads(plan: Operator) -> tuple[str, ...]:
+    """The base tables that an operator reads itself; another plan for the same join reads the same."""
+    match plan:
+        case Scan() | Annotated():
+            uses = plan.physical.tables
+        case Bag():
+            uses = plan.program.tables
+        case _:
+            return ()
+    derived = {one.table.name for one in plan.inputs}
+    return tuple(use.name.lower() for use in uses if use.name not in derived)

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from livejoin.errors import ChangeValueError, ExpressionError
 
 
-@contextmanager
-def of_view(*names: str) -> Iterator[None]:
+class OfView:
+    """A context that puts names before what expressions fail with; where nothing fails nobody asks for them.
+
+    Args:
+        names: Gives the names of views.
+    """
+
+    __slots__ = ("_names",)
+
+    def __init__(self, names: Callable[[], Sequence[str]]) -> None:
+        self._names = names
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ExpressionError):
+            msg = f"{_named(self._names())}: {error}"
+            raise ExpressionError(msg) from error
+        if isinstance(error, ChangeValueError) and not error.table:
+            msg = f"{_named(self._names())}: {error.message}"
+            raise ChangeValueError(msg) from error
+
+
+def of_view(*names: str) -> OfView:
     """Put the names of views before what their expressions fail with, and before the refusal of a computed value."""
-    try:
-        yield
-    except ExpressionError as error:
-        msg = f"{_named(names)}: {error}"
-        raise ExpressionError(msg) from error
-    except ChangeValueError as error:
-        if error.table:
-            raise
-        msg = f"{_named(names)}: {error.message}"
-        raise ChangeValueError(msg) from error
+    return OfView(lambda: names)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -45,6 +45,7 @@ class RowSource:
         codec: The database's codec.
 
     Attributes:
+        selectors: By base table, in lower case, what tells of its changed rows what the join has to know.
         seen: The events of base tables in the last commit.
     """
 
@@ -64,15 +65,14 @@ class RowSource:
         self._inputs = inputs
         self._names = [one.table.name for one in given]
         declared = {one.table.name: (place, one.table) for place, one in enumerate(given)}
+        self.selectors: dict[str, list[Selector]] = {}
         self._uses = []
         for use in uses:
             place, table = declared[use.name] if use.name in declared else (None, tables[use.name.lower()].table)
-            self._uses.append(_Use(Selector(query, factors, use, table), place))
-
-    @property
-    def selectors(self) -> list[Selector]:
-        """What tells of changed rows of base tables what the join has to know."""
-        return [use.selector for use in self._uses if use.place is None]
+            selector = Selector(query, factors, use, table)
+            self._uses.append(_Use(selector, place))
+            if place is None:
+                self.selectors.setdefault(use.name.lower(), []).append(selector)
 
     @property
     def stored(self) -> dict[str, DerivedRows]:
