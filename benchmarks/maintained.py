@@ -139,14 +139,13 @@ class Maintained:
         return taken
 
     def write_deltas(self) -> Run:
-        """Apply the stream and write all deltas into buffers; of a query whose root is a join."""
+        """Apply the stream and write all deltas into buffers; of a query that is one join, perhaps over bags."""
         seconds, rows = 0.0, 0
-        root = self._root.join
-        assert root is not None, "the root is a join"
+        ((node, join),) = [(node, node.join) for node in self.graph.nodes if node.join is not None]
         for matrices in self._batches():
             start = time.process_time()
-            events = self._below(matrices)
-            rows += sum(chunk.rows for chunk in root.join.maintain(events, emit=True))
+            events = self._below(node, join, matrices)
+            rows += sum(chunk.rows for chunk in join.join.maintain(events, emit=True))
             self._finish()
             seconds += time.process_time() - start
         return Run(seconds, rows, recompute.NOTHING)
@@ -211,18 +210,17 @@ class Maintained:
             elif isinstance(block, BagBlock):
                 change = block.apply(self._events(block, events.get(node), given))
             else:
-                change = node.apply({}, given)
+                change = node.apply({}, given) if given else None
             if change is not None and not change.is_empty():
                 changes[node] = change
         return changes
 
-    def _below(self, matrices: list[Words]) -> Words:
-        """Bring the events into all nodes below the root, which is a join; the root's events."""
-        changes = self._changes(matrices, self.graph.nodes[:-1])
-        given = {i: changes[one] for i, one in enumerate(self._root.inputs) if one in changes}
-        events = dict(zip((node for node, _ in self._readers), matrices, strict=True))
-        assert isinstance(self._root.block, JoinBlock)
-        return self._events(self._root.block, events.get(self._root), given)
+    def _below(self, node: Node, join: JoinBlock, matrices: list[Words]) -> Words:
+        """Bring the events into all nodes below a join; the events of the join."""
+        changes = self._changes(matrices, self.graph.below(node)[:-1])
+        given = {i: changes[one] for i, one in enumerate(node.inputs) if one in changes}
+        events = dict(zip((one for one, _ in self._readers), matrices, strict=True))
+        return self._events(join, events.get(node), given)
 
     @staticmethod
     def _events(block: JoinBlock | BagBlock, own: Words | None, given: Mapping[int, Change]) -> Words:
