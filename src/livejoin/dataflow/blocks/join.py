@@ -33,10 +33,6 @@ class JoinBlock:
         inputs: The stored relations that it reads, in the order of the plan's inputs.
         codec: The database's codec.
         workers: The database's threads.
-
-    Attributes:
-        selectors: What tells of changed rows of base tables what the join has to know, by the tables' names in lower
-            case.
     """
 
     def __init__(
