@@ -50,6 +50,9 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--python-flink", metavar="PYTHON", help="an interpreter with apache-flink (by default this one)"
     )
     parser.add_argument("--multi-join", action="store_true", help="also run Flink with its multi-way join operator")
+    parser.add_argument(
+        "--mini-batch", action="store_true", help="also run Flink with changes in mini-batches of 1,000"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements to FILE, after each one")
     parser.add_argument("--results", type=Path, nargs="+", metavar="FILE", help="measure nothing, show what FILEs hold")
     parser.add_argument("--plots", type=Path, metavar="FOLDER", help="also draw them, as PNG and SVG, into FOLDER")
@@ -111,7 +114,7 @@ def _shown(results: Results, given: argparse.Namespace, screen: Console, notes: 
 
 
 def _setting(given: argparse.Namespace) -> Setting:
-    compared = systems(given.python_pathway, given.python_flink, given.multi_join, given.call)
+    compared = systems(given.python_pathway, given.python_flink, given.multi_join, given.call, given.mini_batch)
     if given.small:
         edges = np.random.default_rng(5).integers(0, 60, (SMALL, 2))
         setting = Setting({"small": edges}, little_network(), compared, most=SMALL, copies=2, days=30)
@@ -180,6 +183,7 @@ def _line(m: Measurement) -> str:
         varied,
         f"commits of {m.commit}" if m.commit else "",
         m.system,
+        m.order,
         m.status,
         m.reason,
     )

@@ -17,6 +17,7 @@ from livejoin.words import Words
 
 TENTHS = tuple(i / 10 for i in range(1, 11))
 STARTS = (0.01, 0.03, 0.1, 0.3, 1.0)
+TRIAL = 0.1  # share of a stream by which the order of a peer's joins is chosen
 SHARES = tuple(sorted({*TENTHS, *STARTS}))
 HOP3, PROJECTED, STAR = (q for q in GRAPH_QUERIES if q.name in ("3-Hop", "4-Hop projected", "star count"))
 CHAINS, ACYCLIC = (HOP3, PROJECTED), (HOP3, PROJECTED, STAR)
@@ -77,6 +78,23 @@ class Setting:
         points = more.pop("points", None) or (stream.events,)
         return measure(system, query, stream, mode, points, self.limit, self.answers, **more)  # type: ignore[arg-type]
 
+    def run_peer(
+        self, peer: System, query: CrownQuery, stream: ChangeStream, points: tuple[int, ...] = (), **more: object
+    ) -> Measurement:
+        """All deltas of a peer in commits of `BATCH`, by that order of joins which is the fastest up to `TRIAL`."""
+        points = points or (stream.events,)
+        trial = tuple(point for point in points if point <= TRIAL * stream.events) or points[:1]
+
+        def run(one: CrownQuery, until: tuple[int, ...]) -> Measurement:
+            return self.run(peer, one, stream, "delta", points=until, commit=BATCH, **more)
+
+        if peer.missing or len(query.orders) == 1:
+            return run(query, points)
+        tried = [(one, run(one, trial)) for one in query.orders]
+        best, found = min(tried, key=lambda each: _progress(each[1]))
+        whole = found if trial == points else run(best, points)
+        return replace(whole, order=", ".join(atom.alias for atom in best.shape.atoms))
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -107,7 +125,7 @@ def runtime(setting: Setting) -> Iterator[Measurement]:
             yield setting.run(system, query, stream, "delta", points=stream.points(SHARES))
         yield setting.run(setting.systems.main, query, stream, "delta", points=stream.points(SHARES), commit=BATCH)
         for peer in setting.systems.peers:
-            yield setting.run(peer, query, stream, "delta", points=stream.points(STARTS), commit=BATCH)
+            yield setting.run_peer(peer, query, stream, stream.points(STARTS))
         for system in (*setting.systems.own, setting.systems.recomputing):
             yield setting.run(system, query, stream, "full", points=stream.points(TENTHS))
 
@@ -139,10 +157,11 @@ def selectivity(setting: Setting) -> Iterator[Measurement]:
         for modulus in (1000, 100, 30, 10, 3, 1):
             kept = query.keeping(modulus)
             stream = setting.stream(kept, name, edges)
-            for system in (setting.systems.main, setting.systems.own[-1], *setting.systems.peers):
-                commit = 0 if system in setting.systems.own else BATCH
-                facts = {"selectivity": 1 / modulus}
-                yield setting.run(system, kept, stream, "delta", commit=commit, facts=facts)
+            facts = {"selectivity": 1 / modulus}
+            for system in (setting.systems.main, setting.systems.own[-1]):
+                yield setting.run(system, kept, stream, "delta", facts=facts)
+            for peer in setting.systems.peers:
+                yield setting.run_peer(peer, kept, stream, facts=facts)
 
 
 def scale(setting: Setting) -> Iterator[Measurement]:
@@ -208,6 +227,14 @@ EXPERIMENTS: dict[str, Experiment] = {
     "threads": Experiment(threads, CHAINS),
     "counting": Experiment(counting, (HOP3,)),
 }
+
+
+def _progress(measurement: Measurement) -> tuple[int, float]:
+    """How far a measurement came, and how fast; the smallest is the best."""
+    if not measurement.points:
+        return 0, 0.0
+    last = measurement.points[-1]
+    return -last.events, last.seconds
 
 
 def _all_queries(setting: Setting) -> Iterator[tuple[CrownQuery, ChangeStream]]:

