@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph|queries|batches|crown``: measure and print a table, and JSON where a file is named."""
+"""``python -m benchmarks graph|queries|batches|crown|paired``: measure and print a table, and JSON into a file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.console import Console
 from benchmarks import batches
 from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
+from benchmarks.paired import command as paired
 from benchmarks.stream import EdgeStream, load_edges
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hop3" / "data"
@@ -33,12 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             one.add_argument("--threads", type=int, default=1, help="instead compare this many threads with one")
     batches.add_parser(commands, SAMPLE)
     crown.options(commands.add_parser("crown", help="CROWN's section 8 on real data, beside other systems"))
+    paired.add_parser(commands)
     options = parser.parse_args(arguments)
     if options.benchmark == "batches":
         return batches.run(options)
-    if options.benchmark == "crown":
+    if options.benchmark in ("crown", "paired"):
         screen = Console()
-        return crown.run(options, screen if screen.is_terminal else Console(width=200), Console(stderr=True))
+        measured = crown.run if options.benchmark == "crown" else paired.run
+        return measured(options, screen if screen.is_terminal else Console(width=200), Console(stderr=True))
     edges = load_edges(SAMPLE, options.limit or 2_000) if options.small else load_edges(options.data, options.limit)
     stream = EdgeStream(edges, max(1, round(options.window * len(edges))), max(1, round(1 / options.keep)))
     notes, screen = Console(stderr=True), Console()
