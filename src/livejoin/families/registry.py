@@ -1,6 +1,7 @@
 """The join families that there are, and the names under which ``algorithm=`` selects them.
 
-``auto`` is what the planner takes for best. A new family is a new entry here, and nothing else.
+``auto`` is what the planner takes for best. A new family is a new entry here; one that has a name of its own has it in
+`livejoin.search.algorithm.Algorithm`, and a new kind of plan is explained in `livejoin.plan.explain.glossary`.
 """
 
 from __future__ import annotations
