@@ -392,5 +392,5 @@ def test_deep_nesting_works_or_is_refused(levels: int) -> None:
                 assert translate(sql, CATALOG)
             except UnsupportedQueryError as error:
                 assert "nested too deeply" in error.message
-                assert (error.clause, error.sql[error.column - 1], error.line) == ("(", "(", 1)
+                assert (error.clause, error.sql[error.column - 1], error.line) == ("nesting", "(", 1)
                 assert levels > 20
