@@ -107,7 +107,7 @@ def test_the_chosen_plan_computes_the_query(fixture: dict[str, Any]) -> None:
     harness = Harness(specs)
     harness.database = database = livejoin.Database()
     for table in catalog:
-        database._add_table(table)
+        database._contents.add_table(table)
     run(harness, static, chance)
     database.create_view = partial(database.create_view, statistics=statistics)  # type: ignore[method-assign]
     harness.create_view("v", QuerySpec(fixture["sql"], fixture["sql"]))

@@ -117,7 +117,7 @@ def test_a_loaded_database_has_the_tree_that_statistics_chose(tmp_path: Path) ->
     for changes in ({"R": 1000, "S": 1, "T": 1}, {"R": 1, "S": 1, "T": 1000}):
         database = livejoin.Database()
         for declared in CATALOG:
-            database._add_table(declared)
+            database._contents.add_table(declared)
         statistics = given(CATALOG, {name: {"changes": count} for name, count in changes.items()})
         view = database.create_view("v", PATH.sql, statistics=statistics)
         assert view._joins[0].physical.tree == choose_tree(PATH, statistics)
@@ -134,7 +134,7 @@ def test_a_loaded_database_has_the_tree_that_statistics_chose(tmp_path: Path) ->
 def test_rows_that_are_there_are_observed() -> None:
     database = livejoin.Database()
     for declared in CATALOG:
-        database._add_table(declared)
+        database._contents.add_table(declared)
     database.apply({"R": [(1, 1), (1, 1), (2, 1)], "S": [(1, "x"), (1, None), (2, "x")]})
     tables = {table.name: table for table in database.create_view("v", PATH.sql).explain().tables}
     assert (tables["R"].rows, tables["R"].rows_known) == (3, "observed")
