@@ -11,8 +11,8 @@ from livejoin.families.bags.bag_query import BagQuery
 from livejoin.families.bags.plan import Cut
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.events import in_order
+from livejoin.families.layout.table_use import TableUse
 from livejoin.families.program import Program
-from livejoin.families.table_use import TableUse
 from livejoin.kernels.memory import layout as k
 from livejoin.query import Atom
 from livejoin.state.derived_rows import DerivedRows

@@ -8,7 +8,7 @@ import pytest
 from conjunctive import bind
 from livejoin.dataflow.selection import Selector
 from livejoin.errors import ExpressionError
-from livejoin.families.table_use import TableUse
+from livejoin.families.layout.table_use import TableUse
 from livejoin.schema import Catalog
 from livejoin.sql import parse_columns
 from livejoin.state.codec import Codec

@@ -18,10 +18,10 @@ from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidates, SearchOutline
 from livejoin.families.join_access import RowIndexes, Values
+from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline, atom_outlines
 from livejoin.families.program import TableBytes
 from livejoin.families.sizes import MAX_COUNT, exactly
-from livejoin.families.table_use import TableUse
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import Guarantee, UpdateBound

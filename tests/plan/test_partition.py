@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from conjunctive import bind
 from livejoin.families.cells.partition import TableSplit, partition, partition_variable, whole_because
-from livejoin.families.table_use import TableUse
+from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog
 from livejoin.search.statistics import Statistics, given

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from conjunctive import bind
 from livejoin.dataflow.selection import Selector
-from livejoin.families.table_use import TableUse
+from livejoin.families.layout.table_use import TableUse
 from livejoin.query import Atom, ConjunctiveQuery, Factor
 from livejoin.query.condition import holds, table_columns
 from livejoin.query.expression import evaluate, select_true

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from livejoin.families.layout.table_use import TableUse
 from livejoin.families.sizes import MAX_COUNT, exactly
-from livejoin.families.table_use import TableUse
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import records

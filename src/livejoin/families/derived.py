@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from livejoin.families.table_use import TableUse
+from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery, Factor
 from livejoin.schema import Table
 from livejoin.words import Words

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from livejoin.families.join import WholeJoin
-from livejoin.families.table_use import TableUse
+from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Statistics
 from livejoin.words import Words

@@ -11,7 +11,7 @@ from livejoin.dataflow.blocks.block import Change, Relation
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.events import TableEvents, view_events
-from livejoin.families.table_use import TableUse
+from livejoin.families.layout.table_use import TableUse
 from livejoin.plan.operators import JoinInput
 from livejoin.query import ConjunctiveQuery, Factor
 from livejoin.state.codec import Codec

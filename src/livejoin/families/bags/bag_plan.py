@@ -24,7 +24,7 @@ from livejoin.families.bags.bag_store import (
 )
 from livejoin.families.bags.propagation_order import Participant, Propagation, is_triangle, propagation
 from livejoin.families.bags.symmetry import orbits
-from livejoin.families.table_use import TableUse
+from livejoin.families.layout.table_use import TableUse
 from livejoin.kernels.bag import layout as b
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery

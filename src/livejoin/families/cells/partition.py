@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from livejoin.families.table_use import TableUse
+from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import expected_changes
 from livejoin.search.statistics import Statistics

@@ -12,13 +12,13 @@ from functools import cached_property
 
 import numpy as np
 
-from livejoin.families.annotation import annotation_starts, annotation_widths, result_mode
 from livejoin.families.chain.join import ChainJoin
 from livejoin.families.chain.order import Store, chain_stores, join_order
-from livejoin.families.plan_words import PlanWords
+from livejoin.families.layout.annotation import annotation_starts, annotation_widths, result_mode
+from livejoin.families.layout.plan_words import PlanWords
+from livejoin.families.layout.record_layout import factor_triples, lay_out_records
+from livejoin.families.layout.table_use import TableUse
 from livejoin.families.program import TableBytes
-from livejoin.families.record_layout import factor_triples, lay_out_records
-from livejoin.families.table_use import TableUse
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.memory import batch_delta as b
 from livejoin.kernels.memory import layout as k

@@ -12,8 +12,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from livejoin.families.annotation import annotation_widths
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
+from livejoin.families.layout.annotation import annotation_widths
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 

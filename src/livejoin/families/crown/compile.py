@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from livejoin.families.annotation import annotation_widths, result_mode
 from livejoin.families.crown.enumeration import enumeration_steps
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.crown.structure import PlanNode, plan_nodes
-from livejoin.families.plan_words import PlanWords, place_directories
-from livejoin.families.record_layout import factor_triples, lay_out_records
+from livejoin.families.layout.annotation import annotation_widths, result_mode
+from livejoin.families.layout.plan_words import PlanWords, place_directories
+from livejoin.families.layout.record_layout import factor_triples, lay_out_records
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.theory.trees.join_tree import JoinTree

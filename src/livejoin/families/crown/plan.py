@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from livejoin.families.annotation import annotation_starts
 from livejoin.families.crown.footprint import index_bytes, record_bytes
 from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.crown.structure import PlanNode
 from livejoin.families.join_trees import tree_line, tree_work
+from livejoin.families.layout.annotation import annotation_starts
+from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import atom_outlines
 from livejoin.families.program import TableBytes
-from livejoin.families.table_use import TableUse
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import passing_shares, problem_of

@@ -12,15 +12,15 @@ from functools import cached_property
 
 import numpy as np
 
-from livejoin.families.annotation import annotation_starts, annotation_widths, result_mode
 from livejoin.families.dyn.join import DynJoin
 from livejoin.families.dyn.structure import DynNode, dyn_nodes, enumeration_order
 from livejoin.families.join_trees import tree_line, tree_work
+from livejoin.families.layout.annotation import annotation_starts, annotation_widths, result_mode
+from livejoin.families.layout.plan_words import PlanWords, place_directories
+from livejoin.families.layout.record_layout import Records, factor_triples, lay_out_records
+from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import atom_outlines
-from livejoin.families.plan_words import PlanWords, place_directories
 from livejoin.families.program import TableBytes
-from livejoin.families.record_layout import Records, factor_triples, lay_out_records
-from livejoin.families.table_use import TableUse
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.memory import batch_delta as b
 from livejoin.kernels.memory import layout as k

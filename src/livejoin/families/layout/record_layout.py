@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from livejoin.families.annotation import annotation_widths
-from livejoin.families.table_use import TableUse
+from livejoin.families.layout.annotation import annotation_widths
+from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery, Factor
 
 

@@ -1,0 +1,1 @@
+"""How compiled joins lie in words: plans, records, annotations, the tables that they use."""
