@@ -128,7 +128,17 @@ class View:
 
     @cached_property
     def _delta_schema(self) -> pa.Schema:
-        return delta_schema(self._query.schema).with_metadata({KEYS: json.dumps(self._keys)})
+        return delta_schema(self._query.schema).with_metadata(self._metadata)
+
+    @cached_property
+    def _metadata(self) -> dict[str, str]:
+        """What the schema of the deltas says beside their columns."""
+        return {KEYS: json.dumps(self._keys)}
+
+    @cached_property
+    def _no_delta(self) -> pa.Table:
+        """The delta of a commit that did not change the view; tables of Arrow do not change, and it is made once."""
+        return self._delta_schema.empty_table()
 
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times. Cost: O(result)."""
@@ -369,8 +379,8 @@ class View:
         """What a commit did to the view."""
         change = changes.get(self._node)
         if change is None:
-            return self._delta_schema.empty_table()
-        return change.table(self.schema).replace_schema_metadata(self._delta_schema.metadata)
+            return self._no_delta
+        return change.table(self.schema).replace_schema_metadata(self._metadata)
 
     def _note(self, versions: int, events: Mapping[str, int], delta: pa.Table | None) -> None:
         """Count a commit.
