@@ -146,9 +146,11 @@ class ResultChange:
 
     def table(self, schema: pa.Schema) -> pa.Table:
         pieces = [(chunk, table) for chunk, table in self._pieces if table is not None]
-        found = delta_table(self._leaf.join.plan.query, self._codec, pieces, self._consolidate)
-        names = [*schema.names, *found.column_names[len(schema) :]]
-        return found if found.column_names == names else found.rename_columns(names)
+        query = self._leaf.join.plan.query
+        found = delta_table(query, self._codec, pieces, self._consolidate)
+        if schema is query.schema or schema.equals(query.schema):
+            return found
+        return found.rename_columns([*schema.names, *found.column_names[len(schema) :]])
 
     def events(self) -> DerivedEvents:
         raise not_stored()
