@@ -19,6 +19,7 @@ from benchmarks.stream import EdgeStream
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.repeated import repeated
@@ -26,7 +27,6 @@ from livejoin.families.cells.workers import Workers
 from livejoin.families.events import in_order
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.warm import ready
-from livejoin.plan.operators import has_store
 from livejoin.plan.query_plan import plan_query
 from livejoin.schema import Catalog, Column, SqlType, Table
 from livejoin.search.algorithm import Algorithm
@@ -105,11 +105,11 @@ class Maintained:
         query = bind_query(sql, catalog)
         ready()
         plan = plan_query(query, Statistics(), deltas, algorithm)
-        self.stored = has_store(plan)
         self.graph = Graph({"g": BaseTable(edges)}, Codec(), Workers(1))
         self._root = self.graph.add(plan, Choices(algorithm, False, Statistics()))
         self.graph.show(self._root, "view", deltas)
         self._root.load()
+        self.stored = any(isinstance(node.block, StoreBlock) for node in self.graph.nodes)
         self._schema = query.schema
         self._readers = [(node, node.block) for node in self.graph.nodes if node.reads]
         self._numbered = numbered

@@ -204,16 +204,3 @@ def leaves(operator: Operator) -> Iterator[Scan | Annotated]:
         yield from leaves(one)
     if isinstance(operator, (Scan, Annotated)):
         yield operator
-
-
-def has_store(operator: Operator) -> bool:
-    """Whether an operator keeps state above its leaves, which then must give deltas."""
-    match operator:
-        case Scan() | Annotated():
-            return False
-        case Compute():
-            return has_store(operator.input)
-        case Combine():
-            return operator.kind != "union" or not operator.all or any(has_store(one) for one in operator.inputs)
-        case _:
-            return True

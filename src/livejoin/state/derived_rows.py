@@ -15,8 +15,7 @@ from livejoin.errors import CapacityError
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory.layout import MAX_MULTIPLICITY
-from livejoin.kernels.relation import derived_rows as bag_rows
-from livejoin.kernels.relation import find
+from livejoin.kernels.relation import derived_rows, find
 from livejoin.kernels.relation import rows as kernel
 from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
 from livejoin.words import Words
@@ -83,20 +82,21 @@ class DerivedRows:
         self._make_room(changes)
         self._named = np.empty(changes, np.int64)
         touched = np.empty((changes, 2), np.int64)
-        events = np.empty((bag_rows.ROW_EVENT, changes), np.int64)
+        events = np.empty((derived_rows.ROW_EVENT, changes), np.int64)
         with wrapping():
             arguments = (self._header, self.words, self.stride, self._slots, values, weights, versions)
-            status, made = bag_rows.apply(*arguments, touched, self._named, events)
+            status, made = derived_rows.apply(*arguments, touched, self._named, events)
         if status != k.DONE:
             raise too_large(self._name)
-        return DerivedEvents(
-            events[bag_rows.E_ROW, :made], events[bag_rows.E_WEIGHT, :made], events[bag_rows.E_VERSION, :made]
+        rows, net, at = (
+            events[line, :made] for line in (derived_rows.E_ROW, derived_rows.E_WEIGHT, derived_rows.E_VERSION)
         )
+        return DerivedEvents(rows, net, at)
 
     def finish(self) -> None:
         """End the last `apply`: ids of rows that are gone may be used again."""
         with wrapping():
-            bag_rows.finish(self._header, self.words, self.stride, self._slots, self._named)
+            derived_rows.finish(self._header, self.words, self.stride, self._slots, self._named)
         self._named = np.empty(0, np.int64)
 
     def live_rows(self) -> tuple[Words, Words]:
