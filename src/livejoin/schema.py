@@ -67,7 +67,7 @@ class SqlType:
             raise SchemaError(msg)
         return SqlType("decimal", precision=precision, scale=scale)
 
-    @property
+    @cached_property
     def arrow(self) -> pa.DataType:
         """The Arrow type that carries values of this type."""
         match self.kind:

@@ -378,7 +378,7 @@ def test_changes_of_rows_are_net(changes: list[tuple[float | None, str | None, i
     if as_words:
         rows = Rows(codec, types, list(rows.matrix([0, 1])), len(changes))
     weights, versions = (np.array([change[i] for change in changes], np.int64) for i in (2, 3))
-    schema = pa.schema([("a", pa.float64()), ("b", pa.string())])
+    schema = delta_schema(pa.schema([("a", pa.float64()), ("b", pa.string())]))
     found = [tuple(row.values()) for row in change_table(Delta(rows, weights, versions), schema).to_pylist()]
 
     expected = Counter[tuple[str, int]]()

@@ -47,13 +47,13 @@ def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
     """Refuse changes of a static table that views use: their plans rest on it as it is.
 
     Args:
-        batch: The changes of the table; none are no change.
+        batch: The changes of a static table; none are no change.
         views: Names of the views that use it.
 
     Raises:
-        ChangeError: The table is static, a view uses it, and there are changes.
+        ChangeError: A view uses it, and there are changes.
     """
-    if batch.table.static and views and batch.weights.shape[0]:
+    if views and batch.weights.shape[0]:
         msg = (
             f"the table is static and used by {', '.join(map(repr, views))}, so that it does not change any more; fill "
             "it before its views are created, drop them first, or declare the table without static"

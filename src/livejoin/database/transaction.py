@@ -31,7 +31,8 @@ def read(contents: Contents, named: Mapping[str, object], needs_sequence: bool) 
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         batch = read_changes(table, data, needs_sequence)
-        refuse_static(batch, [view.name for view in contents.views.values() if view._reads_table(table.name)])
+        if table.static:
+            refuse_static(batch, [view.name for view in contents.views.values() if view._reads_table(table.name)])
         batches.append(batch)
     return batches
 

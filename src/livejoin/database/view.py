@@ -128,12 +128,7 @@ class View:
 
     @cached_property
     def _delta_schema(self) -> pa.Schema:
-        return delta_schema(self._query.schema).with_metadata(self._metadata)
-
-    @cached_property
-    def _metadata(self) -> dict[str, str]:
-        """What the schema of the deltas says beside their columns."""
-        return {KEYS: json.dumps(self._keys)}
+        return delta_schema(self._query.schema).with_metadata({KEYS: json.dumps(self._keys)})
 
     @cached_property
     def _no_delta(self) -> pa.Table:
@@ -380,7 +375,7 @@ class View:
         change = changes.get(self._node)
         if change is None:
             return self._no_delta
-        return change.table(self.schema).replace_schema_metadata(self._metadata)
+        return change.table(self._delta_schema)
 
     def _note(self, versions: int, events: Mapping[str, int], delta: pa.Table | None) -> None:
         """Count a commit.

@@ -175,7 +175,7 @@ def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
 
     Args:
         delta: The delta.
-        schema: The schema of its rows.
+        schema: The table's, as from `delta_schema`.
     """
     if delta.pairs is not None and not (delta.hidden and has_both_signs(delta.versions, np.sign(delta.weights))):
         return _replacements(delta, delta.pairs, schema)
@@ -215,7 +215,14 @@ def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:
 def _table(rows: Rows, kinds: npt.NDArray[np.int8], versions: Words, schema: pa.Schema) -> pa.Table:
     """Changed rows with their kinds, positions in `_KINDS`, and versions."""
     columns = [rows.arrow(i) for i in range(len(rows.types))]
-    return pa.table([*columns, _KINDS.take(pa.array(kinds)), pa.array(versions)], schema=delta_schema(schema))
+    named = _few_kinds(kinds.tobytes()) if kinds.size <= _FEW_RUNS else _KINDS.take(pa.array(kinds))
+    return pa.table([*columns, named, pa.array(versions)], schema=schema)
+
+
+@lru_cache(maxsize=256)
+def _few_kinds(kinds: bytes) -> pa.Array:
+    """The names of a few kinds; small commits have the same ones again and again."""
+    return _KINDS.take(pa.array(np.frombuffer(kinds, np.int8)))
 
 
 def is_injective(query: ConjunctiveQuery) -> bool:

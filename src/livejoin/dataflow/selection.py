@@ -49,9 +49,13 @@ class Selector:
         atoms = [(i, atom) for i, atom in enumerate(query.atoms) if atom.table.name == table.name]
         self.table = table.name
         self._columns = table.columns
-        self._keys = {i: [atom.column_of(v) for v in sorted(query.join_variables(i))] for i, atom in atoms}
         self._simple = {i: atom.condition for i, atom in atoms if atom.condition is not None}
         self._others = {i: atom.predicate for i, atom in atoms if atom.predicate and i not in self._simple}
+        # The atoms by the columns that must not be NULL, as bits of a mask: a self-join looks at its columns once.
+        self._joined: dict[tuple[int, ...], int] = {}
+        for i, atom in atoms:
+            columns = tuple(sorted({atom.column_of(v) for v in query.join_variables(i)}))
+            self._joined[columns] = self._joined.get(columns, 0) | (1 << i)
         self._factors = len(use.factors)
         known = {f.expression: f for f in factors if query.atoms[f.atom].table.name == table.name and f.measure}
         found = [known.get(factor) for factor in use.factors]
@@ -80,15 +84,19 @@ class Selector:
         return self.select(pa.table(columns, names=[c.name for c in self._columns]), words)
 
     def _masks(self, rows: pa.Table, words: Words) -> Words:
-        columns = table_columns(rows)
-        chosen = {i: holds(condition, columns) for i, condition in self._simple.items()}
-        chosen |= zip(self._others, select_each_true(list(self._others.values()), rows), strict=True)
         masks = np.zeros(words.shape[1], np.int64)
-        for i, keys in self._keys.items():
-            taken = chosen[i].copy() if i in chosen else np.ones(words.shape[1], bool)
-            for column in keys:
-                taken &= words[column] != NULL_CODE
-            masks |= taken.astype(np.int64) << i
+        for columns, bits in self._joined.items():
+            taken = np.full(words.shape[1], bits)
+            for column in columns:
+                taken[words[column] == NULL_CODE] = 0
+            masks |= taken
+        if self._simple:
+            columns_of = table_columns(rows)
+            for i, condition in self._simple.items():
+                masks &= np.where(holds(condition, columns_of), -1, ~(1 << i))
+        if self._others:
+            for i, chosen in zip(self._others, select_each_true(list(self._others.values()), rows), strict=True):
+                masks &= np.where(chosen, -1, ~(1 << i))
         return masks
 
     def _values(self, rows: pa.Table, words: Words) -> Words:
@@ -96,9 +104,9 @@ class Selector:
         values = np.zeros((self._factors, words.shape[1]), np.int64)
         for line, measure in self._measures:
             values[line] = measure.values(rows, words)
-        computed = evaluate(list(self._computed.values()), rows)
-        for line, column in zip(self._computed, computed, strict=True):
-            values[line] = pc.fill_null(column, 0).to_numpy()
+        if self._computed:
+            for line, column in zip(self._computed, evaluate(list(self._computed.values()), rows), strict=True):
+                values[line] = pc.fill_null(column, 0).to_numpy()
         return values
 
 
@@ -138,3 +146,4 @@ class _OfTable:
 
     def _place(self, position: int) -> int:
         return self._table.position(self._names[position])
+

@@ -62,6 +62,9 @@ class Change(Protocol):
     def table(self, schema: pa.Schema) -> pa.Table:
         """The changed rows as a user sees them, net within each version.
 
+        Args:
+            schema: The table's, as from `livejoin.dataflow.arrow_delta.delta_schema`.
+
         Raises:
             ExpressionError: DuckDB cannot evaluate an output on some row.
         """

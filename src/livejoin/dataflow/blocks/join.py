@@ -146,11 +146,8 @@ class ResultChange:
 
     def table(self, schema: pa.Schema) -> pa.Table:
         pieces = [(chunk, table) for chunk, table in self._pieces if table is not None]
-        query = self._leaf.join.plan.query
-        found = delta_table(query, self._codec, pieces, self._consolidate)
-        if schema is query.schema or schema.equals(query.schema):
-            return found
-        return found.rename_columns([*schema.names, *found.column_names[len(schema) :]])
+        found = delta_table(self._leaf.join.plan.query, self._codec, pieces, self._consolidate)
+        return pa.table(found.columns, schema=schema)
 
     def events(self) -> DerivedEvents:
         raise not_stored()
