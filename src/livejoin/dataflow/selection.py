@@ -146,4 +146,3 @@ class _OfTable:
 
     def _place(self, position: int) -> int:
         return self._table.position(self._names[position])
-
