@@ -178,7 +178,7 @@ def test_memory_that_stays_short_leaves_a_view_that_loads_when_there_is_some(mon
 
     with monkeypatch.context() as patched:
         patched.setattr(Arena, "grow", no_memory)
-        patched.setattr(join_block, "delta_table", Fuse(join_block.delta_table, 1, MemoryError()))
+        patched.setattr(join_block, "chunk_table", Fuse(join_block.chunk_table, 1, MemoryError()))
         for _ in range(2):
             with pytest.raises(MemoryError):
                 db.apply(changes())

@@ -9,8 +9,10 @@ import pyarrow.compute as pc
 import pytest
 
 import livejoin
+from livejoin.database.view import View
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.blocks.store import StoreBlock
+from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.node import Node
 from livejoin.errors import ChangeError, ExpressionError, ReadError, SchemaError
 from livejoin.plan.operators import Annotated, Scan
@@ -242,9 +244,13 @@ def test_each_change_has_its_own_version_all_the_way_up() -> None:
 
 
 @pytest.mark.parametrize("error", [MemoryError, ExpressionError])
-def test_a_commit_that_fails_high_up_undoes_all_and_forgets_only_what_it_reached(
-    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+@pytest.mark.parametrize(
+    ("torn", "lost"), [(StoreBlock, {"best"}), (StoredBlock, {"joined", "best", "mixed"}), (View, set[str]())]
+)
+def test_a_commit_that_fails_is_taken_back_and_forgets_only_what_it_was_cut_off_in(
+    monkeypatch: pytest.MonkeyPatch, torn: Any, lost: set[str], error: type[Exception]
 ) -> None:
+    """Blocks that came to their end take their part back; those that know ids of rows of a lost one are lost too."""
     views = {
         "degree": DEGREE,
         "joined": "SELECT A.dst, d.n FROM G A JOIN degree d ON A.dst = d.src",
@@ -263,13 +269,10 @@ def test_a_commit_that_fails_high_up_undoes_all_and_forgets_only_what_it_reached
         def fail(*_: object) -> None:
             raise error("no")
 
-        patch.setattr(StoreBlock, "changes", fail)
+        patch.setattr(torn, "_delta" if torn is View else "changes", fail)
         db.apply("G", [(5, 1), (1, 5)])
     assert db.version == version
-    lost = [node for node in nodes(db) if not node.is_loaded]
-    assert lost and db.views["other"]._node.is_loaded
-    assert not db.views["joined"]._node.is_loaded
-    assert not db.views["mixed"]._node.is_loaded, "it knows ids of rows that a lost block had stored"
+    assert {name for name, view in db.views.items() if not all(one.is_loaded for one in view._below)} == lost
     answers(db, rows, views)
     db.apply("G", [(5, 1)])
     rows["G"].append((5, 1))

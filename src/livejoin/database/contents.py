@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from livejoin.database.guard import Guard
+from livejoin.database.journal import Journal, Letter, deliver, settle
 from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.observe import observe_tables
@@ -53,6 +56,9 @@ class Contents:
 
     Attributes:
         graph: The blocks that maintain the views.
+        journal: The commit that is under way, or that was cut off.
+        letters: Deltas that subscribers have yet to be called with.
+        guard: Lets one call run at a time, and first what an earlier one left undone.
     """
 
     workers: Workers
@@ -65,6 +71,18 @@ class Contents:
 
     def __post_init__(self) -> None:
         self.graph = Graph(self.tables, self.codec, self.workers)
+        self.journal: Journal | None = None
+        self.letters: deque[Letter] = deque()
+        self._is_tidy = True
+        self.guard = Guard(self._settle, lambda: not (self.journal is None and self._is_tidy))
+
+    def _settle(self) -> None:
+        """Bring to its end what a call was cut off in."""
+        if self.journal is not None:
+            settle(self)
+        self._tidy()
+        if self.letters:
+            deliver(self)
 
     def add_table(self, table: Table) -> None:
         """Add an empty table.
@@ -75,8 +93,8 @@ class Contents:
         if table.name.lower() in self.views:
             msg = f"the name {table.name!r} is taken by a view"
             raise SchemaError(msg)
-        self.catalog.add(table)
         self.tables[table.name.lower()] = BaseTable(table)
+        self.catalog.add(table)
 
     def bind(self, sql: str) -> Query:
         """The query of a text over the tables and the views; raises as `livejoin.sql.bind_query`."""
@@ -93,25 +111,51 @@ class Contents:
         """The queries of the views, by name in lower case."""
         return {name: view._query for name, view in self.views.items()}
 
-    def add_view(self, name: str, query: Query, options: ViewOptions) -> View:
-        """Plan a view and add the blocks that it needs, without their states.
+    def add_view(self, name: str, query: Query, options: ViewOptions, load: bool = True) -> View:
+        """Plan a view and add the blocks that it needs; it is there, or nothing of it.
 
         Args:
             name: Its name, which is free.
             query: Its query.
             options: How it is maintained.
+            load: Whether its blocks are loaded; else the caller brings their states.
         """
         plan = plan_query(query, options.statistics, options.deltas, options.algorithm, self.workers.threads)
-        node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
-        self.graph.show(node, name, options.deltas)
-        view = View(name, query, options, node, self.graph)
-        self.views[name.lower()] = view
+        self._is_tidy = False
+        try:
+            node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
+            self.graph.show(node, name, options.deltas)
+            view = View(name, query, options, node, self.graph, self.guard)
+            if load:
+                _ = node.block
+            self.views = {**self.views, name.lower(): view}
+        finally:
+            self._tidy()
         return view
 
-    def drop_view(self, name: str) -> None:
-        """Forget a view that no other one reads."""
-        self.views.pop(name.lower())._drop()
+    def drop_views(self, names: Collection[str]) -> None:
+        """Forget views, with all that read them, and the blocks that no other view needs.
 
-    def readers(self, view: str) -> list[View]:
-        """The views that name a view in their queries."""
-        return [one for one in self.views.values() if view.lower() in (name.lower() for name in one._query.reads)]
+        Args:
+            names: Their names in lower case.
+        """
+        self._is_tidy = False
+        try:
+            self.views = {name: view for name, view in self.views.items() if name not in names}
+        finally:
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Let the graph be what the views make of it."""
+        if not self._is_tidy:
+            self.graph.keep((view.name, view._node, view.deltas) for view in self.views.values())
+            self._is_tidy = True
+
+    def readers(self, view: str) -> list[str]:
+        """The names of the views that read a view, those that name it in their queries and those that read these."""
+        read, found = {view.lower()}, []
+        for name, one in self.views.items():  # a view comes after those that it reads
+            if not read.isdisjoint(reads.lower() for reads in one._query.reads):
+                read.add(name)
+                found.append(one.name)
+        return found

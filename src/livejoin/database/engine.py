@@ -21,6 +21,7 @@ from livejoin.database.arguments import (
 )
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
+from livejoin.database.guard import Guard, alone
 from livejoin.database.image import image_of, restored
 from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
@@ -80,6 +81,10 @@ class Database:
         self.extra: dict[str, Any] = {}
 
     @property
+    def _guard(self) -> Guard:
+        return self._contents.guard
+
+    @property
     def version(self) -> int:
         """That of the last commit; 0 before the first."""
         return self._contents.version
@@ -90,15 +95,18 @@ class Database:
         return self._contents.workers.threads
 
     @property
+    @alone
     def tables(self) -> Mapping[str, Table]:
         """Declarations of the tables by name."""
         return ByName((table.name, table) for table in self._contents.catalog)
 
     @property
+    @alone
     def views(self) -> Mapping[str, View]:
         """The views by name."""
         return ByName((view.name, view) for view in self._contents.views.values())
 
+    @alone
     def execute(self, sql: str) -> None:
         """Run ``CREATE TABLE``, ``CREATE VIEW name AS SELECT ...``, ``DROP TABLE`` or ``DROP VIEW``.
 
@@ -120,6 +128,7 @@ class Database:
                 if not (if_exists and name.lower() not in self._contents.views):
                     self.drop_view(name, cascade=cascade)
 
+    @alone
     def create_table(
         self,
         name: str,
@@ -151,6 +160,7 @@ class Database:
         check_text(columns, "columns", "src BIGINT, dst BIGINT")
         self._contents.add_table(parse_columns(name, columns, window_rows, static, window_range))
 
+    @alone
     def create_view(
         self,
         name: str,
@@ -193,14 +203,9 @@ class Database:
         query = self._contents.bind(sql)
         refuse_large_joins(query)
         options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics))
-        view = self._contents.add_view(name, query, options)
-        try:
-            _ = view._node.block
-        except BaseException:
-            self._contents.drop_view(name)
-            raise
-        return view
+        return self._contents.add_view(name, query, options)
 
+    @alone
     def stats(self) -> dict[str, Any]:
         """Figures of the whole database, each table and each block of the views counted once.
 
@@ -225,6 +230,7 @@ class Database:
         log: Mapping[str, object] | None = None,
         algorithm: Algorithm = "auto",
     ) -> Explanation: ...
+    @alone
     def explain(
         self,
         sql: str | None = None,
@@ -272,6 +278,7 @@ class Database:
         )
         return describe_query(query, known, deltas, changes, algorithm, self.threads)
 
+    @alone
     def drop_view(self, name: str, *, cascade: bool = False) -> None:
         """Stop maintaining a view; blocks that other views share stay.
 
@@ -286,18 +293,16 @@ class Database:
         if name.lower() not in self._contents.views:
             msg = f"there is no view {name!r}; known views: {', '.join(map(repr, self.views)) or 'none'}"
             raise SchemaError(msg)
-        readers = [view.name for view in self._contents.readers(name)]
+        readers = self._contents.readers(name)
         if readers and not cascade:
             msg = (
                 f"view {name!r} is read by {', '.join(map(repr, readers))}; drop these views first, or drop it with "
                 "CASCADE, in Python drop_view(name, cascade=True)"
             )
             raise SchemaError(msg)
-        for reader in readers:
-            if reader.lower() in self._contents.views:
-                self.drop_view(reader, cascade=True)
-        self._contents.drop_view(name)
+        self._contents.drop_views({name.lower(), *(reader.lower() for reader in readers)})
 
+    @alone
     def drop_table(self, name: str) -> None:
         """Forget a table that no view uses and no foreign key of another table references.
 
@@ -310,8 +315,9 @@ class Database:
             msg = f"table {table.name!r} is used by {', '.join(map(repr, users))}; drop these views first"
             raise SchemaError(msg)
         self._contents.catalog.remove(table.name)
-        del self._contents.tables[table.name.lower()]
+        self._contents.tables.pop(table.name.lower(), None)
 
+    @alone
     def apply(
         self, changes: str | Mapping[str, object], data: object = None, *, on_conflict: OnConflict = "error"
     ) -> Commit:
@@ -347,6 +353,7 @@ class Database:
         same = [(batch, np.full(batch.weights.shape, self.version + 1, np.int64)) for batch in batches]
         return transaction.run(self._contents, same, 1, "commit", on_conflict)
 
+    @alone
     def replay(
         self,
         logs: Mapping[str, object],
@@ -384,6 +391,7 @@ class Database:
         count = sum(rank.shape[0] for rank in ranks)
         return transaction.run(self._contents, changes, count, "change", on_conflict)
 
+    @alone
     def save(self, folder: str | Path, extra: Mapping[str, Any] | None = None) -> None:
         """Write a snapshot of everything; the folder holds the old one until the new one is complete.
 
@@ -418,6 +426,7 @@ class Database:
         database.extra = dict(image.extra)
         return database
 
+    @alone
     def _check(self) -> None:
         """Assert all invariants of every structure; for tests."""
         self._contents.codec._check()

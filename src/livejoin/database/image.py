@@ -55,7 +55,7 @@ def restored(image: snapshot.Image, workers: Workers) -> Contents:
     for kept in image.views:
         query = bind_query(kept.sql, contents.catalog, contents.queries)
         known = Statistics.from_plain(kept.statistics)
-        contents.add_view(kept.name, query, ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, known))
+        contents.add_view(kept.name, query, ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, known), False)
     blocks = {block.digest: block for block in image.blocks}
     same: set[Node] = set()
     for node in contents.graph.nodes:

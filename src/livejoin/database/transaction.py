@@ -11,6 +11,7 @@ import pyarrow as pa
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
+from livejoin.database.journal import Journal, deliver, settle
 from livejoin.database.staging import Granularity, TableInput, refuse_static, stage
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.of_view import of_view
@@ -46,6 +47,9 @@ def run(
 ) -> Commit:
     """Stage all tables, then bring the changes into all blocks; undo everything if anything fails.
 
+    An exception may come out of any line, as one that a signal raises: the commit stands if the database's version is
+    that behind it, else nothing of it does. What is left to do then is done here, or by the next call.
+
     Args:
         contents: The database's contents.
         changes: The changes of each table, with the version of each change.
@@ -59,52 +63,34 @@ def run(
     if on_conflict not in ("error", "ignore"):
         msg = f"on_conflict is {on_conflict!r}; allowed are 'error' and 'ignore'"
         raise ChangeFormatError(msg)
+    _collect(contents)
     graph = contents.graph
     graph.prepare()
     inputs = [_encode(contents, batch, versions) for batch, versions in changes]
-    staged: dict[str, TableChange] = {}
-    deltas: dict[str, pa.Table] = {}
+    journal = Journal([given.base for given in inputs], contents.version + count, count)
+    contents.journal = journal
     try:
+        staged: dict[str, TableChange] = {}
         for given in inputs:
             done = stage(given, granularity, on_conflict == "ignore")
             staged[given.table.name.lower()] = TableChange(done, given.versions, given.selections)
         changed = graph.apply({name: change for name, change in staged.items() if change.staged.rows.size})
+        deltas: dict[str, pa.Table] = {}
         for view in contents.views.values():
             if view.deltas:
                 with of_view(view.name):
                     deltas[view.name] = view._delta(changed)
-    except BaseException:
-        for given in inputs:
-            given.base.rollback()
-        graph.undo()
-        raise
-    for given in inputs:
-        given.base.commit()
-    graph.finish()
-    contents.version += count
-    events = {name: change.staged.rows.shape[0] for name, change in staged.items()}
-    for view in contents.views.values():
-        view._note(count, events, deltas.get(view.name))
-    _collect(contents)
-    ignored = sum(change.staged.ignored for change in staged.values())
-    applied = sum(given.batch.weights.shape[0] for given in inputs) - ignored
-    quiet = frozenset(view.name for view in contents.views.values() if not view.deltas)
-    commit = Commit(contents.version, applied, ignored, deltas, quiet)
-    _notify(contents, deltas)
+        journal.deltas = deltas
+        journal.events = {name: change.staged.rows.shape[0] for name, change in staged.items()}
+        ignored = sum(change.staged.ignored for change in staged.values())
+        applied = sum(given.batch.weights.shape[0] for given in inputs) - ignored
+        quiet = frozenset(view.name for view in contents.views.values() if not view.deltas)
+        commit = Commit(journal.version, applied, ignored, deltas, quiet)
+        contents.version = journal.version  # the point of no return
+    finally:
+        settle(contents)
+    deliver(contents)
     return commit
-
-
-def _notify(contents: Contents, deltas: Mapping[str, pa.Table]) -> None:
-    """Call all subscribers; the first exception of one of them is raised when all were called."""
-    failure: Exception | None = None
-    for name, delta in deltas.items():
-        for callback in contents.views[name.lower()]._callbacks():
-            try:
-                callback(delta)
-            except Exception as error:
-                failure = failure or error
-    if failure is not None:
-        raise failure
 
 
 def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInput:

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from livejoin.database import reading
 from livejoin.database.arguments import check_number
+from livejoin.database.guard import Guard, alone
 from livejoin.database.reading import Row
 from livejoin.dataflow.arrow_delta import delta_schema
-from livejoin.dataflow.blocks.block import Change
+from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.graph import Graph
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
@@ -28,6 +29,7 @@ from livejoin.plan.operators import Annotated, Operator, Scan, inputs_of
 from livejoin.query.keys import keys
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
+from livejoin.words import Words
 
 KEYS = "livejoin.keys"
 """Where the metadata of a delta's schema has the view's keys."""
@@ -62,16 +64,17 @@ class View:
         options: How it is maintained.
         node: What maintains it.
         graph: The database's blocks.
+        guard: Lets one call of the database run at a time.
     """
 
-    def __init__(self, name: str, query: Query, options: ViewOptions, node: Node, graph: Graph) -> None:
+    def __init__(self, name: str, query: Query, options: ViewOptions, node: Node, graph: Graph, guard: Guard) -> None:
         self.name = name
         self._query = query
         self._options = options
         self._node = node
         self._graph = graph
+        self._guard = guard
         self._tables = {name for one in graph.below(node) for name in one.reads}
-        self._dropped = False
         self._work = {"commits": 0, "changes": 0, "delta_rows": 0}
         self._subscribers: list[Callable[[pa.Table], object]] = []
 
@@ -135,6 +138,7 @@ class View:
         """The delta of a commit that did not change the view; tables of Arrow do not change, and it is made once."""
         return self._delta_schema.empty_table()
 
+    @alone
     def to_arrow(self) -> pa.Table:
         """The whole result; a row of multiplicity m stands there m times. Cost: O(result)."""
         return pa.Table.from_batches(self.batches(), self.schema)
@@ -161,26 +165,41 @@ class View:
         return self._batches(min(max_rows, _LARGEST_BATCH))
 
     def _batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
-        node = self._kept
-        _ = node.block  # a state that is loaded only now is another version
-        version = node.version
-        rest = iter(node.scan(max_rows))
-        while True:
-            with of_view(self.name):
-                found = next(rest, None)
-                if found is None:
-                    return
-                rows, weights = found
-                table = pa.table([rows.arrow(i) for i in range(len(rows.types))], schema=self.schema)
+        node, version, rest = self._reading(max_rows)
+        while (table_and_weights := self._read_on(node, version, rest)) is not None:
+            table, weights = table_and_weights
             for piece in repeated(table, weights, max_rows):
                 yield from piece.combine_chunks().to_batches()
-                if node.version != version:
-                    msg = (
-                        f"view {self.name!r} changed while it was read in batches; read all batches between two "
-                        "commits, or start again"
-                    )
-                    raise ReadError(msg)
+                self._refuse_another(node, version)
 
+    @alone
+    def _reading(self, max_rows: int) -> tuple[Node, int, Batches]:
+        """What keeps the view, its version, and its rows from the first one on."""
+        node = self._kept
+        _ = node.block  # a state that is loaded only now is another version
+        return node, node.version, iter(node.scan(max_rows))
+
+    @alone
+    def _read_on(self, node: Node, version: int, rest: Batches) -> tuple[pa.Table, Words] | None:
+        """The next rows with their multiplicities, None behind the last ones."""
+        self._refuse_another(node, version)
+        with of_view(self.name):
+            found = next(rest, None)
+            if found is None:
+                return None
+            rows, weights = found
+            return pa.table([rows.arrow(i) for i in range(len(rows.types))], schema=self.schema), weights
+
+    def _refuse_another(self, node: Node, version: int) -> None:
+        """Refuse to go on reading rows of a version that is over."""
+        if node.version != version:
+            msg = (
+                f"view {self.name!r} changed while it was read in batches; read all batches between two commits, or "
+                "start again"
+            )
+            raise ReadError(msg)
+
+    @alone
     def count(self) -> int:
         """Rows of the result, counted with their multiplicities; nothing is enumerated, but under HAVING the groups.
 
@@ -199,6 +218,7 @@ class View:
         """Whether a row is in the result; cost and errors as for `multiplicity`."""
         return self.multiplicity(row) > 0
 
+    @alone
     def multiplicity(self, row: Row) -> int:
         """How often a row stands in the result; nothing is enumerated (DYN, Proposition 4.18).
 
@@ -224,6 +244,7 @@ class View:
         with of_view(self.name):
             return reading.multiplicity(self._access, row, self.schema, self._query.root.types, self._graph.codec)
 
+    @alone
     def at(self, position: int) -> tuple[Any, ...]:
         """The row at a position of the result as `batches` streams it; from the end where it is negative.
 
@@ -242,6 +263,7 @@ class View:
         with of_view(self.name):
             return reading.at(self._access, position, self.schema)
 
+    @alone
     def sample(self, rows: int, *, seed: int | None = None) -> pa.Table:
         """Rows drawn from the result, uniformly and with replacement; one of multiplicity m is m times as likely.
 
@@ -261,6 +283,7 @@ class View:
         with of_view(self.name):
             return reading.sample(self._access, rows, seed, self.schema)
 
+    @alone
     def explain(self) -> Explanation:
         """The query's class, the plan and what a change costs; print it, or let a notebook show it."""
         options, node, threads = self._options, self._kept, self._graph.threads
@@ -275,6 +298,7 @@ class View:
         moved = [one.adaptive.told for one in self._below if one.adaptive is not None]
         return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
 
+    @alone
     def stats(self) -> dict[str, int | float]:
         """Figures of the view's state and work.
 
@@ -309,6 +333,7 @@ class View:
             "moves": sum(node.adaptive.moves for node in self._below if node.adaptive is not None),
         }
 
+    @alone
     def subscribe(self, callback: Callable[[pa.Table], object]) -> Callable[[], None]:
         """Call ``callback(delta)`` after each commit, with an empty table where nothing changed.
 
@@ -346,7 +371,7 @@ class View:
         Raises:
             ReadError: The view was dropped.
         """
-        if self._dropped:
+        if self.name not in self._node.shown_by:
             msg = f"view {self.name!r} was dropped; create it again to read it"
             raise ReadError(msg)
         return self._node
@@ -391,12 +416,6 @@ class View:
 
     def _callbacks(self) -> tuple[Callable[[pa.Table], object], ...]:
         return tuple(self._subscribers)
-
-    def _drop(self) -> None:
-        """Give the state back that nobody else reads; reading the view is an error from now on."""
-        self._graph.release(self._node, self.name)
-        self._dropped = True
-        self._subscribers.clear()
 
 
 def _running(plan: Operator, node: Node) -> Iterator[tuple[Scan | Annotated, tuple[Statistics, bool]]]:

@@ -118,6 +118,11 @@ class Delta:
     pairs: Words | None = None
     hidden: bool = False
 
+    def inverse(self) -> Delta:
+        """What takes the changes back: the last one first, in versions that ascend again."""
+        back = np.arange(self.weights.shape[0])[::-1]
+        return Delta(self.rows.take(back), -self.weights[back], -self.versions[back])
+
 
 def no_rows(codec: Codec, types: Sequence[SqlType]) -> Rows:
     """No rows of some types."""

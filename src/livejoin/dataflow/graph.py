@@ -6,14 +6,15 @@ so that two views, two WITH references or a view and its reader share what they 
 derived relations is stored with stable ids.
 
 Laws: after `apply` and `finish` every relation is its query over the tables as they are; after `undo` it is what it was
-before the commit, for a block that the commit had reached is thrown away and loaded anew when it is needed next, and so
-is one that knows ids of rows of such a block.
+before the commit. `finish` and `undo` may be cut off and called again. Undoing costs what the commit did: each block
+takes its part back by the inverse. A block that was cut off inside is thrown away and loaded anew when it is needed
+next, and so is one that knows ids of rows of such a block.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -78,7 +79,6 @@ class Graph:
         self.codec = codec
         self._workers = workers
         self._known: dict[Hashable, Node] = {}
-        self._reached: list[Node] = []
 
     @property
     def threads(self) -> int:
@@ -114,22 +114,25 @@ class Graph:
         """Let a node be a view."""
         node.shown_by[view] = deltas
 
-    def release(self, node: Node, view: str | None = None) -> None:
-        """Let a view that a node was go, and every block that nobody reads any more.
+    def keep(self, shown: Iterable[tuple[str, Node, bool]]) -> None:
+        """Be what the views make of it: every block that none of them needs goes. May be cut off and called again.
 
         Args:
-            node: The node.
-            view: The view; None for a node that was made for a view that then could not be.
+            shown: Each view's name, its node, and whether it wants deltas.
         """
-        node.shown_by.pop(view or "", None)
-        if node.readers or node.shown_by or node not in self.nodes:
-            return
-        self.nodes.remove(node)
-        self._known = {key: known for key, known in self._known.items() if known is not node}
-        for one in node.inputs:
-            one.readers.remove(node)
-        for one in dict.fromkeys(node.inputs):
-            self.release(one)
+        views: dict[Node, dict[str, bool]] = {}
+        for name, node, deltas in shown:
+            views.setdefault(node, {})[name] = deltas
+        needed = {one for node in views for one in self.below(node)}
+        nodes = [node for node in self.nodes if node in needed]
+        for node in self.nodes:
+            node.shown_by = views.get(node, {})
+            node.readers = []
+        for node in nodes:
+            for one in node.inputs:
+                one.readers.append(node)
+        self._known = {key: node for key, node in self._known.items() if node in needed}
+        self.nodes = nodes
 
     def below(self, node: Node) -> list[Node]:
         """A node and all that it reads, at any depth, in topological order."""
@@ -146,7 +149,6 @@ class Graph:
 
     def prepare(self) -> None:
         """Before the tables of a commit are staged: load what a failed commit left without a state, move what moves."""
-        self._reached = []
         for node in self.nodes:
             if not node.is_loaded:
                 node.load()
@@ -184,7 +186,6 @@ class Graph:
         for node in self.nodes:
             inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
             if inputs or not tables.keys().isdisjoint(node.reads):
-                self._reached.append(node)
                 change = node.apply(tables, inputs)
                 disturbed[node] = change is not None
                 if change is not None and not change.is_empty():
@@ -195,19 +196,21 @@ class Graph:
         return changes
 
     def finish(self) -> None:
-        """End a commit for good."""
-        for node in self._reached:
-            node.block.finish()
-        self._reached = []
+        """End a commit for good; the tables are still as it staged them."""
+        for node in self.nodes:
+            node.finish()
 
     def undo(self) -> None:
-        """Take back the last `apply`, whole or begun."""
-        lost = set(self._reached)
+        """Take back the last `apply`, whole or begun; the tables are still as it staged them."""
+        lost: set[Node] = set()
         for node in self.nodes:
-            if node in lost or (node.knows_ids and any(one in lost for one in node.inputs)):
+            if node.is_torn or (node.knows_ids and any(one in lost for one in node.inputs)):
                 lost.add(node)
+        for node in reversed(self.nodes):  # a block reads the rows of those below it as the commit left them
+            if node in lost:
                 node.forget()
-        self._reached = []
+            else:
+                node.undo()
 
     def _replanned(self, algorithm: Algorithm, leaf: Scan | Annotated, statistics: Statistics) -> Scan | Annotated:
         """A join with the plan that other statistics give it."""

@@ -1,13 +1,16 @@
 """A block among the others of the graph: whom it reads, who reads it, and whether its state is there.
 
 Law: between two commits the state is that of the block's query over the relations below as they are, or there is none,
-and then it is loaded from them when it is needed next.
+and then it is loaded from them when it is needed next. An exception may come out of any line of a commit: what a block
+had applied whole is taken back by its inverse, and only the state of a block that was cut off inside is thrown away.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from enum import Enum
 from typing import TypeAlias
 
 from livejoin.dataflow.adaptive import Adaptive
@@ -31,6 +34,14 @@ from livejoin.words import Words
 
 Make: TypeAlias = Callable[["Node"], Block]
 Replan: TypeAlias = Callable[[Scan | Annotated, Statistics], Scan | Annotated]
+
+
+class Applied(Enum):
+    """How much of the commit that runs is in a block."""
+
+    NOTHING = 0
+    PART = 1  # it began, and may have been cut off
+    WHOLE = 2
 
 
 class Node:
@@ -78,6 +89,7 @@ class Node:
         self._make = make
         self._replan = replan
         self._block: Block | None = None
+        self._applied = Applied.NOTHING
         self._size: int | None = None  # of the relation, where it is known
         self._access: Access | None = None  # to the relation as it is
         self._earlier: dict[str, int] = {}  # counters of plans that it moved away from
@@ -150,10 +162,14 @@ class Node:
         for one in self.inputs:
             _ = one.block
         self.disturb(told=False)
+        self._block = block = self._filled()
+        return block
+
+    def _filled(self) -> Block:
+        """A new block for its plan, loaded from the relations below."""
         with OfView(self.views):
             block = self._make(self)
             block.fill()
-        self._block = block
         return block
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
@@ -169,6 +185,7 @@ class Node:
     def forget(self) -> None:
         """Let the state go; it is loaded when it is needed next."""
         self._block = None
+        self._applied = Applied.NOTHING
         self.disturb(told=False)
         if self.adaptive is not None:
             self.adaptive.forget()
@@ -176,17 +193,41 @@ class Node:
     def apply(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> Change | None:
         """Apply what a commit does to the relations below; what changed, None if nobody asks."""
         begin = time.perf_counter()
+        block = self.block
         before, self._size = self._size, None
         self._access = None
         self.version += 1
+        self._applied = Applied.PART
         with OfView(self.views):
-            change = self.block.changes(tables, inputs, self)
+            change = block.changes(tables, inputs, self)
+        self._applied = Applied.WHOLE
         if before is not None and change is not None:
             self._size = before + change.growth()
         self.seconds += time.perf_counter() - begin
         if self.adaptive is not None and (join := self.join) is not None:
             self.adaptive.note(join.source.seen, join.plan.physical.query)
         return change
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether a commit was cut off inside the block, so that its state is of no use."""
+        return self._applied is Applied.PART
+
+    def finish(self) -> None:
+        """End a commit for good; may be called again."""
+        if self._applied is not Applied.NOTHING:
+            self.block.finish()
+            self._applied = Applied.NOTHING
+
+    def undo(self) -> None:
+        """Take back what the commit has applied here, whole; the relations below are still changed."""
+        if self._applied is Applied.WHOLE:
+            self._applied = Applied.PART  # until it is done: what is cut off here is torn
+            self.disturb(told=False)
+            if self.adaptive is not None:
+                self.adaptive.forget()
+            self.block.undo()
+            self._applied = Applied.NOTHING
 
     def disturb(self, told: bool) -> None:
         """Take note that a relation below has changed though the block had nothing to apply.
@@ -203,18 +244,15 @@ class Node:
         """Go on with another plan for the same join, between two commits; as it was if that fails."""
         join = self.join
         assert join is not None
-        before = (self.plan, self.statistics, self._block)
         done = join.join.counters()
-        self.plan, self.statistics = plan, statistics
-        try:
-            self.load()
-        except BaseException:
-            self.plan, self.statistics, self._block = before
-            raise
-        now = self.join
-        assert now is not None
-        loaded = now.join.counters()
-        self._earlier = {name: self._earlier.get(name, 0) + done[name] - loaded[name] for name in done}
+        other = copy(self)
+        other.plan = plan
+        block = other._filled()
+        assert isinstance(block, JoinBlock)
+        loaded = block.join.counters()
+        earlier = {name: self._earlier.get(name, 0) + done[name] - loaded[name] for name in done}
+        self.disturb(told=False)
+        vars(self).update(plan=plan, statistics=statistics, _block=block, _earlier=earlier)  # all at once
 
     def counters(self) -> dict[str, int]:
         """Work done so far by a join or a bag; nothing of other blocks."""

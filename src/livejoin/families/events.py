@@ -57,6 +57,18 @@ def view_events(parts: Sequence[tuple[int, TableEvents]]) -> Words:
     return in_order(matrix)
 
 
+def inverse(events: Words) -> Words:
+    """Events that take others back: the last one first, in versions that ascend again.
+
+    Args:
+        events: As `view_events` gives them.
+    """
+    back: Words = np.ascontiguousarray(events[:, ::-1])
+    back[k.V_WEIGHT] *= -1
+    back[k.V_VERSION] *= -1
+    return back
+
+
 def in_order(events: Words) -> Words:
     """Events by version, deletions before insertions within a version, otherwise in the order given."""
     order = np.argsort(2 * events[k.V_VERSION] + (events[k.V_WEIGHT] > 0), kind="stable")

@@ -50,7 +50,7 @@ class DerivedRows:
         self._name = name
         self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
         self._slots = empty_slots(4)
-        self._named = np.empty(0, np.int64)
+        self._named: list[Words] = []
 
     @property
     def rows(self) -> int:
@@ -68,7 +68,7 @@ class DerivedRows:
         return self.words.nbytes + self._slots.nbytes
 
     def apply(self, values: Words, weights: Words, versions: Words) -> DerivedEvents:
-        """Apply changes in order; `finish` must follow when their events have been used.
+        """Apply changes in order; `finish` must follow once their events are used; until then no id is reused.
 
         Args:
             values: int64 of shape (columns, n).
@@ -80,12 +80,13 @@ class DerivedRows:
         """
         changes = weights.shape[0]
         self._make_room(changes)
-        self._named = np.empty(changes, np.int64)
+        named = np.empty(changes, np.int64)
         touched = np.empty((changes, 2), np.int64)
         events = np.empty((derived_rows.ROW_EVENT, changes), np.int64)
         with wrapping():
             arguments = (self._header, self.words, self.stride, self._slots, values, weights, versions)
-            status, made = derived_rows.apply(*arguments, touched, self._named, events)
+            status, made = derived_rows.apply(*arguments, touched, named, events)
+        self._named.append(named)
         if status != k.DONE:
             raise too_large(self._name)
         rows, net, at = (
@@ -94,10 +95,11 @@ class DerivedRows:
         return DerivedEvents(rows, net, at)
 
     def finish(self) -> None:
-        """End the last `apply`: ids of rows that are gone may be used again."""
-        with wrapping():
-            derived_rows.finish(self._header, self.words, self.stride, self._slots, self._named)
-        self._named = np.empty(0, np.int64)
+        """End what was applied: ids of rows that are gone may be used again. May be called again."""
+        for named in self._named:
+            with wrapping():
+                derived_rows.finish(self._header, self.words, self.stride, self._slots, named)
+        self._named = []
 
     def live_rows(self) -> tuple[Words, Words]:
         """Ids and multiplicities of all rows, ids ascending; O(rows log rows), whatever was there before."""

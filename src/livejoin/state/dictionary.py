@@ -48,6 +48,14 @@ def _grown(array: npt.NDArray[Item], needed: int) -> npt.NDArray[Item]:
     return larger
 
 
+def _filled_slots(header: Longs, heap: Bytes, starts: Longs, lengths: Ints, needed: int) -> npt.NDArray[np.uint64]:
+    """A hash index with at least ``needed`` slots over all strings."""
+    slots = np.zeros(_capacity(needed), np.uint64)
+    with np.errstate(over="ignore"):  # without the JIT, NumPy warns of the hash's wrap-around
+        fill_slots(header, heap, starts, lengths, slots)
+    return slots
+
+
 class ByteDictionary:
     """Byte strings and their codes; mutable, starts empty.
 
@@ -65,20 +73,15 @@ class ByteDictionary:
         """Take over strings laid out exactly, in arrays that nobody else keeps; chain the free codes, fill slots."""
         free = np.flatnonzero(lengths == FREE)
         starts[free] = np.append(free[1:], -1) if free.size else free
-        self._header = np.zeros(HEADER_WORDS, np.int64)
-        self._header[CODES] = lengths.size
-        self._header[LIVE] = lengths.size - free.size
-        self._header[HEAP_USED] = heap.size
-        self._header[NEXT_FREE] = free[0] if free.size else -1
-        self._heap: Bytes = _grown(heap, heap.size)
-        self._starts: Longs = _grown(starts, starts.size)
-        self._lengths: Ints = _grown(lengths, lengths.size)
-        self._reslot(2 * (lengths.size - free.size))
-
-    def _reslot(self, needed: int) -> None:
-        self._slots = np.zeros(_capacity(needed), np.uint64)
-        with np.errstate(over="ignore"):  # without the JIT, NumPy warns of the hash's wrap-around
-            fill_slots(self._header, self._heap, self._starts, self._lengths, self._slots)
+        header = np.zeros(HEADER_WORDS, np.int64)
+        header[CODES] = lengths.size
+        header[LIVE] = lengths.size - free.size
+        header[HEAP_USED] = heap.size
+        header[NEXT_FREE] = free[0] if free.size else -1
+        strings = (_grown(heap, heap.size), _grown(starts, starts.size), _grown(lengths, lengths.size))
+        slots = _filled_slots(header, *strings, needed=2 * (lengths.size - free.size))
+        # All at once: an exception that a signal raises comes before this line or after it.
+        self._header, (self._heap, self._starts, self._lengths), self._slots = header, strings, slots
 
     def _make_space(self, length: int) -> None:
         """Double what has no space for one more string of ``length`` bytes."""
@@ -92,7 +95,8 @@ class ByteDictionary:
             self._starts = _grown(self._starts, int(header[CODES]) + 1)
             self._lengths = _grown(self._lengths, int(header[CODES]) + 1)
         if 2 * (header[LIVE] + 1) > self._slots.size:
-            self._reslot(2 * (int(header[LIVE]) + 1))
+            strings = (self._heap, self._starts, self._lengths)
+            self._slots = _filled_slots(header, *strings, needed=2 * (int(header[LIVE]) + 1))
 
     def encode(self, data: Bytes, offsets: Longs, valid: npt.NDArray[np.bool_] = _ALL_VALID) -> Longs:
         """Codes of a batch of strings; new strings are added.

@@ -1,7 +1,8 @@
 """A base table: its rows as words, a hash index over them, the unique key's index and the window.
 
 Law: after `commit` the table is the multiset that the changes so far make; after `rollback` it is what it was before
-the staging. Cost of a change: O(1) expected.
+the staging. An exception may come out of any line, from a signal or for lack of memory: after one, `rollback` and
+`commit` can be called, and called again when they were themselves cut off. Cost of a change: O(1) expected.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with
 from livejoin.state.table_invariants import check_table
 from livejoin.words import Words
 
+_UNTOUCHED = -1
 _LEAST_TIME = -(1 << 63)
 _LEAST_QUEUE = 16
 _DEAD_ENTRIES = 1024  # a window's queue may hold as many more entries than twice its rows
@@ -80,8 +82,8 @@ class BaseTable:
         if table.window_range is not None:
             self._queue = np.array([_LEAST_TIME, 0], np.int64)
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
-        self._staged = 0
-        self._before: tuple[int, int] | None = None  # head and tail of the queue or begin of the range, as they were
+        self._phase = np.array([settling.IDLE])
+        self._before = (0, 0)  # head and tail of the queue or begin of the range, as they were
 
     @property
     def rows(self) -> int:
@@ -121,7 +123,6 @@ class BaseTable:
         with wrapping():
             arguments = (*self._state(), values, weights, ignore, self._touched)
             status, count, change = staging.stage_commit(*arguments)
-            self._staged = count
             if status != kernel.OK:
                 self.rollback()
                 raise Conflict(status, change)
@@ -135,41 +136,38 @@ class BaseTable:
         events = np.empty((self._touched.shape[0] + weights.shape[0], 3), np.int64)
         with wrapping():
             arguments = (*self._state(), values, weights, ignore, self._touched, events)
-            status, count, made, change = staging.stage_changes(*arguments)
-        self._staged = count
+            status, _, made, change = staging.stage_changes(*arguments)
         if status != kernel.OK:
             self.rollback()
             raise Conflict(status, change)
         return self._result(events[:made])
 
     def commit(self) -> None:
-        """End a staging for good; ids of rows that are gone may be used again."""
+        """End a staging for good, if there is one; ids of rows that are gone may be used again."""
+        if self._phase[0] == settling.IDLE:
+            return
+        staged = (self._touched, self._staged, self._phase)
         with wrapping():
-            settling.finish_commit(
-                self._header, self.words, self.stride, self._first, self._slots, self._touched, self._staged
-            )
+            settling.finish_commit(self._header, self.words, self.stride, self._first, self._slots, *staged)
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
-        self._staged = 0
-        self._before = None
 
     def rollback(self) -> None:
         """Undo a staging, if there is one."""
-        if self._before is None:
-            return
-        with wrapping():
-            settling.undo(
-                self._header,
-                self.words,
-                self.stride,
-                self._first,
-                self._key_slots,
-                self._key,
-                self._queue,
-                self._window,
-                self._touched,
-                self._staged,
-                *self._before,
-            )
+        if self._phase[0] == settling.STAGED:
+            staged = (self._touched, self._staged, self._phase)
+            with wrapping():
+                settling.undo(
+                    self._header,
+                    self.words,
+                    self.stride,
+                    self._first,
+                    self._key_slots,
+                    self._key,
+                    self._queue,
+                    self._window,
+                    *staged,
+                    *self._before,
+                )
         self.commit()
 
     def live_rows(self) -> tuple[Words, Words]:
@@ -251,7 +249,7 @@ class BaseTable:
 
     def _begin(self, weights: Words) -> None:
         """Make room for the worst case, so that the kernels never allocate; give back what is not needed."""
-        if self._before is not None:
+        if self._phase[0] != settling.IDLE:
             msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
             raise StateError(msg)
         inserts = int(np.count_nonzero(weights > 0))
@@ -267,11 +265,17 @@ class BaseTable:
             self._key_slots = roomy(self._key_slots, self.rows + inserts)
         entries = self._entries + inserts if self.table.has_window else 0
         self._make_room_in_window(entries)
-        self._touched = np.empty((weights.shape[0] + entries, kernel.TOUCHED), np.int64)
+        self._touched = np.full((weights.shape[0] + entries, kernel.TOUCHED), _UNTOUCHED)
         if self.table.window_range is None:
             self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))
         else:
             self._before = (int(self._queue[range_window.W_BEGIN]), 0)
+        self._phase[0] = settling.STAGED
+
+    @property
+    def _staged(self) -> int:
+        """Rows that the staging has touched; the kernels write them one behind the other."""
+        return int(np.count_nonzero(self._touched[:, 0] != _UNTOUCHED))
 
     @property
     def _entries(self) -> int:

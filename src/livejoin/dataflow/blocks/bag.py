@@ -86,6 +86,11 @@ class BagBlock:
 
     def finish(self) -> None:
         self.rows.finish()
+        self.source.finish()
+
+    def undo(self) -> None:
+        self.apply(self.source.back(self.join))
+        self.finish()
 
     def counters(self) -> dict[str, int]:
         """Work done so far, as `livejoin.families.join.Join.counters`; changes inside reach no views."""

@@ -114,7 +114,14 @@ class Block(Protocol):
         """As `Relation.access`."""
 
     def finish(self) -> None:
-        """End a commit for good, after all blocks have applied it."""
+        """End a commit for good, after all blocks have applied it; may be called again."""
+
+    def undo(self) -> None:
+        """Take the last `changes` back, which came to its end, by its inverse; the relations below are still changed.
+
+        Law: the rows are those of before, a row that is stored has the id that it had, and the same follows from then
+        on. Cost: that of the changes.
+        """
 
     def used_words(self, kind: Kind) -> list[Words]:
         """The words of values of a kind that the state holds beside those of base rows."""

@@ -85,7 +85,11 @@ class JoinBlock:
         return self._leaf.access({**self._tables, **self.source.stored})
 
     def finish(self) -> None:
-        pass
+        self.source.finish()
+
+    def undo(self) -> None:
+        for _ in self.join.maintain(self.source.back(self.join), emit=False):
+            pass
 
     def used_words(self, kind: Kind) -> list[Words]:
         return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from livejoin.dataflow.blocks.block import Change, Relation
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.selection import Selection, Selector
-from livejoin.families.events import TableEvents, view_events
+from livejoin.families.events import TableEvents, inverse, view_events
 from livejoin.families.layout.table_use import TableUse
 from livejoin.plan.operators import JoinInput
 from livejoin.query import ConjunctiveQuery, Factor
@@ -60,6 +61,7 @@ class RowSource:
         codec: Codec,
     ) -> None:
         self.seen: list[TableEvents] = []
+        self._last: list[tuple[int, TableEvents]] = []
         self._codec = codec
         self._tables = tables
         self._inputs = inputs
@@ -105,7 +107,26 @@ class RowSource:
                 continue
             self._load(position, use, events, join)
             parts.append((position, events))
+        self._last = parts
         return view_events(parts)
+
+    def back(self, join: Loads) -> Words:
+        """The events that take those of the last `changed` back, whose rows are brought into the join again.
+
+        Args:
+            join: The join.
+
+        Returns:
+            As `changed`, where no version is that of a commit.
+        """
+        parts = [(position, self._known(self._uses[position], events)) for position, events in self._last]
+        for position, events in parts:
+            self._load(position, self._uses[position], replace(events, weights=-events.weights), join)
+        return inverse(view_events(parts))
+
+    def finish(self) -> None:
+        """Forget what `back` needs."""
+        self._last = []
 
     def all_rows(self, join: Loads) -> Words:
         """Events that insert all rows that are there, which are brought into the join; as `changed`."""
@@ -130,6 +151,18 @@ class RowSource:
         factors = None if events.factors is None else events.factors.compress(added, axis=1)
         table = self._rows(use)
         join.load(position, events.rows[added], table.words, table.stride, table.value_offset(0), factors)
+
+    def _known(self, use: _Use, events: TableEvents) -> TableEvents:
+        """The events with what the join has to know of rows that come back, also of those that only a window took."""
+        unknown = np.flatnonzero((events.weights < 0) & (events.masks == 0))
+        selection = use.selector.select_words(self._rows(use).values_of(events.rows[unknown]), self._codec)
+        masks = events.masks.copy()
+        masks[unknown] = selection.masks
+        if events.factors is None:
+            return replace(events, masks=masks)
+        factors = events.factors.copy()
+        factors[:, unknown] = selection.factors
+        return replace(events, masks=masks, factors=factors)
 
     def _derived(self, use: _Use, changed: DerivedEvents) -> TableEvents:
         """The events of a stored relation as the join sees them."""

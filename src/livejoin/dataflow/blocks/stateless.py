@@ -17,6 +17,9 @@ class Stateless:
     def finish(self) -> None:
         pass
 
+    def undo(self) -> None:
+        pass
+
     def used_words(self, kind: Kind) -> list[Words]:
         return []
 

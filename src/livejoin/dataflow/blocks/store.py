@@ -33,9 +33,11 @@ class StoreBlock:
         self._store = make_store(plan, codec)
         self._inputs = inputs
         self._codec = codec
+        self._last: list[Delta] = []
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
-        return RowChange(self._store.maintain([self._given(place, inputs) for place in range(len(self._inputs))]))
+        self._last = [self._given(place, inputs) for place in range(len(self._inputs))]
+        return RowChange(self._store.maintain(self._last))
 
     def fill(self) -> None:
         for side, one in enumerate(self._inputs):
@@ -52,7 +54,12 @@ class StoreBlock:
         return store_access(self._store)
 
     def finish(self) -> None:
-        pass
+        self._last = []
+
+    def undo(self) -> None:
+        for side, delta in enumerate(self._last):
+            self._store.load(side, delta.inverse())
+        self._last = []
 
     def used_words(self, kind: Kind) -> list[Words]:
         return [used_words(self._store, kind)]

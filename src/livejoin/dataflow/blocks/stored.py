@@ -36,9 +36,11 @@ class StoredBlock:
         self.rows = DerivedRows(len(below.types), name)
         self._below = below
         self._codec = codec
+        self._last: DerivedEvents | None = None
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
-        return StoredChange(self._apply(inputs[0].delta()))
+        self._last = self._apply(inputs[0].delta())
+        return StoredChange(self._last)
 
     def fill(self) -> None:
         for rows, weights in self._below.scan(_BATCH):
@@ -56,6 +58,14 @@ class StoredBlock:
 
     def finish(self) -> None:
         self.rows.finish()
+        self._last = None
+
+    def undo(self) -> None:
+        if self._last is not None:
+            last = self._last
+            values = self.rows.values_of(last.rows[::-1])
+            self.rows.apply(values, np.negative(last.weights[::-1]), np.negative(last.versions[::-1]))
+        self.finish()
 
     def used_words(self, kind: Kind) -> list[Words]:
         columns = [i for i, type_ in enumerate(self._below.types) if type_.kind == kind]

@@ -1,9 +1,13 @@
-"""The end of a staging in a base table: its net events, and to undo it or finish it."""
+"""The end of a staging in a base table: its net events, and to undo it or finish it.
+
+A caller may be cut off between two kernels, but not inside of one. So each of them writes as the last thing how far the
+staging has come, and whoever ends it looks there what is left to do.
+"""
 
 from __future__ import annotations
 
 from livejoin.kernels.jit import kernel
-from livejoin.kernels.parameters import Header, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
+from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
 from livejoin.kernels.relation.range_window import RANGE_REACH, RANGE_ROWS, W_BEGIN, push
 from livejoin.kernels.relation.rows import (
     R_HEAD,
@@ -16,6 +20,11 @@ from livejoin.kernels.relation.rows import (
     insert_slot,
     remove_slot,
 )
+
+# How far a staging has come.
+IDLE = 0  # there is none
+STAGED = 1  # it has begun; what it has touched so far is written down
+UNDONE = 2  # it was taken back; the marks and the ids that it took are still there
 
 
 @kernel
@@ -30,10 +39,11 @@ def undo(
     window: Window,
     touched: Touched,
     count: int,
+    phase: Line,
     head: int,
     tail: int,
 ) -> None:
-    """Restore multiplicities, the key index and the window to what they were before the staging.
+    """Restore multiplicities, the key index and the window to what they were before the staging, which is UNDONE then.
 
     The heap of a window by range may keep entries of rows that the staging brought, as dead ones.
     """
@@ -66,13 +76,14 @@ def undo(
     else:
         header[R_HEAD] = head
         header[R_TAIL] = tail
+    phase[0] = UNDONE
 
 
 @kernel
 def finish_commit(
-    header: Header, words: RowWords, stride: int, first: int, slots: Slots, touched: Touched, count: int
+    header: Header, words: RowWords, stride: int, first: int, slots: Slots, touched: Touched, count: int, phase: Line
 ) -> None:
-    """End a commit, staged or undone: clear the marks and give back the ids of rows that are gone.
+    """End a commit, staged or undone: clear the marks and give back the ids of rows that are gone; it is IDLE then.
 
     A row of a window that is gone but still stands in the queue keeps its id until its last entry leaves.
     """
@@ -82,6 +93,7 @@ def finish_commit(
         words[at] &= -2
         if words[at] == 0 and (first == 1 or words[at + 1] == 0):
             give_back(header, words, stride, first, slots, row)
+    phase[0] = IDLE
 
 
 @kernel

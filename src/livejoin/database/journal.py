@@ -1,0 +1,90 @@
+"""What a commit may touch, written down before it touches anything, and how it comes to its end.
+
+The point of no return is one assignment, that of the database's version. A commit that was cut off before it is undone,
+one that was cut off behind it is finished; both may be cut off again, and called again. Undoing costs what the commit
+did, but for the blocks that it was cut off in (`livejoin.dataflow.graph`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+
+from livejoin.state.table import BaseTable
+
+if TYPE_CHECKING:
+    from livejoin.database.contents import Contents
+
+Letter: TypeAlias = tuple[Callable[[pa.Table], object], pa.Table]
+"""A subscriber and the delta that it is to be called with."""
+
+
+@dataclass(eq=False)
+class Journal:
+    """A commit under way; mutable.
+
+    Args:
+        tables: The tables that it may have staged.
+        version: That of the database when it stands.
+        events: The events of base tables, by name in lower case; of a commit that stands.
+        deltas: What it does to each view that says so, by the view's name.
+        versions: How many versions it is.
+    """
+
+    tables: Sequence[BaseTable]
+    version: int
+    versions: int
+    events: dict[str, int] = field(default_factory=dict)
+    deltas: Mapping[str, pa.Table] = field(default_factory=dict)
+    is_noted: bool = False
+
+
+def settle(contents: Contents) -> None:
+    """Bring a commit that is under way to its end, if there is one; nothing runs of it any more."""
+    journal = contents.journal
+    if journal is None:
+        return
+    contents.workers.wait()
+    if contents.version == journal.version:
+        _finish(contents, journal)
+    else:
+        contents.graph.undo()
+        for base in journal.tables:
+            base.rollback()
+        contents.journal = None
+
+
+def _finish(contents: Contents, journal: Journal) -> None:
+    contents.graph.finish()
+    for base in journal.tables:
+        base.commit()
+    if not journal.is_noted:
+        journal.is_noted = True
+        for view in contents.views.values():
+            view._note(journal.versions, journal.events, journal.deltas.get(view.name))
+    views = contents.views
+    letters = [
+        (callback, delta) for name, delta in journal.deltas.items() for callback in views[name.lower()]._callbacks()
+    ]
+    waiting = deque([*contents.letters, *letters])
+    contents.letters, contents.journal = waiting, None
+
+
+def deliver(contents: Contents) -> None:
+    """Call the subscribers for which deltas wait, in the order of versions, each delta once.
+
+    All are called whatever they raise; the first exception of one of them is raised at the end.
+    """
+    failure: BaseException | None = None
+    while contents.letters:
+        callback, delta = contents.letters.popleft()
+        try:
+            callback(delta)
+        except BaseException as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure

@@ -1,0 +1,247 @@
+"""Calls of a database that are cut off anywhere: what a signal, another thread or a lack of memory can do to Python.
+
+CPython looks for signals, and for exceptions that other threads set, where a function begins, where a loop goes back
+and behind every call. `Cut` raises at one of these points of livejoin's own code; behind a kernel is one of them. The
+law: afterwards the database is that before the call or that behind it, as its version says, its invariants hold, and it
+goes on as if nothing had been.
+"""
+
+from __future__ import annotations
+
+import dis
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pyarrow as pa
+
+import livejoin
+from livejoin.database import transaction
+from oracle import assert_same_rows, connect, difference, multiset, signed_multiset
+from scenario import Row
+
+SOURCE = str(Path(livejoin.__file__).parent)
+TABLES = {
+    "G": "src BIGINT, dst BIGINT",
+    "P": "id BIGINT PRIMARY KEY, name STRING, age INT",
+    "W": "id BIGINT, amount DECIMAL(20, 2)",
+}
+WINDOW = 12
+VIEWS = {
+    "hop3": "SELECT A.src AS a, B.src AS b, C.dst AS d FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src",
+    "counted": "SELECT A.src AS a, COUNT(*) AS n, SUM(B.dst) AS s FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src",
+    "stored": "SELECT A.src AS a, MAX(B.dst) AS m, COUNT(DISTINCT P.name) AS k FROM G A JOIN G B ON A.dst = B.src "
+    "JOIN P ON B.dst = P.id GROUP BY A.src",
+    "named": "SELECT upper(P.name) AS n, G.dst AS d FROM G JOIN P ON G.src = P.id WHERE P.age > 3",
+    "either": "SELECT src AS v FROM G UNION SELECT id AS v FROM P",
+    "neither": "SELECT src AS v FROM G EXCEPT ALL SELECT id AS v FROM W",
+    "best": "SELECT name, age FROM P ORDER BY age DESC, name LIMIT 4",
+    "triangle": "SELECT A.src AS a, B.src AS b FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src "
+    "AND C.dst = A.src",
+    "above": "SELECT c.a AS a, c.n AS n, P.name AS p FROM counted c JOIN P ON c.a = P.id",
+    "windowed": "SELECT W.id AS i, SUM(W.amount) AS s FROM W JOIN P ON W.id = P.id GROUP BY W.id",
+    "quiet": "SELECT DISTINCT A.src AS a, B.dst AS d FROM G A JOIN G B ON A.dst = B.src",
+}
+WITHOUT_DELTAS = {"quiet", "either"}
+
+
+class Cut:
+    """A context in which livejoin's code raises once, or in which its points are counted.
+
+    Args:
+        error: What is raised.
+        at: At which point, from 1; none where it is beyond the last one.
+
+    Attributes:
+        points: How many there were so far.
+    """
+
+    def __init__(self, error: type[BaseException] = KeyboardInterrupt, at: int = 0) -> None:
+        self.points = 0
+        self.where = ""
+        self._error = error
+        self._at = at
+
+    def __enter__(self) -> Cut:
+        sys.settrace(self._entered)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _entered(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any] | None:
+        if not frame.f_code.co_filename.startswith(SOURCE):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._step
+
+    def _step(self, frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+        if event == "opcode" and frame.f_lasti in points_of(frame.f_code):
+            self.points += 1
+            if self.points == self._at:
+                self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+                raise self._error
+        return self._step
+
+
+@cache
+def points_of(code: CodeType) -> frozenset[int]:
+    """Offsets of the instructions before which CPython may raise what a signal handler raises."""
+    instructions = list(dis.get_instructions(code))
+    follows = {
+        after.offset
+        for before, after in pairwise(instructions)
+        if before.opname.startswith("CALL") or before.opname == "RESUME"
+    }
+    back = {one.argval for one in instructions if "JUMP_BACKWARD" in one.opname}
+    return frozenset(follows | back)
+
+
+class Life:
+    """A database beside plain lists of rows, which changes by random commits that are cut off.
+
+    Args:
+        seed: Of all choices.
+        threads: The database's threads.
+        algorithm: What maintains the views' joins.
+    """
+
+    def __init__(self, seed: int, threads: int = 1, algorithm: str = "auto") -> None:
+        self.random = random.Random(seed)
+        self.db = livejoin.Database(threads=threads)
+        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+        self.told: list[tuple[str, Counter[Row]]] = []
+        for name, columns in TABLES.items():
+            self.db.create_table(name, columns, window_rows=WINDOW if name == "W" else None)
+        for name, sql in VIEWS.items():
+            chosen = algorithm if name in ("hop3", "counted", "named") else "auto"
+            self.db.create_view(name, sql, deltas=name not in WITHOUT_DELTAS, algorithm=chosen)
+        for _ in range(4):
+            self.commit()
+        self.db.views["hop3"].subscribe(lambda delta: self.told.append(("hop3", signed_multiset(delta))))
+        self.seen = multiset(self.db.views["hop3"].to_arrow())
+
+    def changes(self) -> tuple[dict[str, pa.Table], dict[str, list[tuple[Any, ...]]]]:
+        """A random commit, and the rows of its tables behind it."""
+        given, after = {}, {}
+        for name in self.random.sample(list(TABLES), self.random.randint(1, 3)):
+            rows = list(self.rows[name])
+            gone = self.random.sample(range(len(rows)), min(len(rows), self.random.randint(0, 3)))
+            out = [rows[i] for i in gone]
+            kept = [row for i, row in enumerate(rows) if i not in set(gone)]
+            came = [self._row(name, kept) for _ in range(self.random.randint(0, 4))]
+            if name == "P":
+                came = list({row[0]: row for row in came if row[0] not in {one[0] for one in kept}}.values())
+            schema = self.db.tables[name].arrow
+            kinds = pa.array(["delete"] * len(out) + ["insert"] * len(came), pa.string())
+            given[name] = arrow([*out, *came], schema).append_column("_change_type", kinds)
+            after[name] = _windowed([*rows, *came], out, name)
+        return given, after
+
+    def _row(self, name: str, kept: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+        pick = self.random.randint
+        if name == "G":
+            return (pick(0, 6), None if pick(0, 20) == 0 else pick(0, 6))
+        if name == "P":
+            return (pick(0, 9), self.random.choice(["ann", "bob", "Zoë", None]) or f"new {pick(0, 10**6)}", pick(0, 9))
+        return (pick(0, 6), Decimal(pick(0, 10**6)) / 100)
+
+    def commit(self) -> None:
+        """A commit that is not cut off; its deltas are the differences."""
+        given, after = self.changes()
+        before = {name: multiset(view.to_arrow()) for name, view in self.db.views.items() if view.deltas}
+        commit = self.db.apply(given)
+        for name, rows in before.items():
+            found = difference(multiset(self.db.views[name].to_arrow()), rows)
+            assert signed_multiset(commit[name]) == found, f"the delta of {name}"
+        self.rows |= after
+
+    def cut(self, error: type[BaseException], at: int, again: bool = False) -> tuple[bool, Cut]:
+        """A commit that is cut off at a point; whether it stands.
+
+        Args:
+            error: What is raised.
+            at: The point.
+            again: A second one comes at once, so that the commit itself does not get to undoing anything.
+        """
+        given, after = self.changes()
+        self.given = given
+        version = self.db.version
+        kept = transaction.settle
+        cut = Cut(error, at)
+        try:
+            if again:
+                transaction.settle = _raising(error)  # type: ignore[assignment]
+            with cut:
+                self.db.apply(given)
+        except error:
+            pass
+        finally:
+            transaction.settle = kept
+        stands = self.db.version != version
+        assert self.db.version in (version, version + 1)
+        if stands:
+            self.rows |= after
+        return stands, cut
+
+    def check(self) -> None:
+        """All invariants hold, tables are what they should be, and all views are what DuckDB says they are."""
+        self.db._check()
+        with connect() as duck:
+            for name in TABLES:
+                duck.register(f"rows_{name}", arrow(self.rows[name], self.db.tables[name].arrow))
+                duck.execute(f"CREATE TABLE {name} AS SELECT * FROM rows_{name}")
+                assert self.db.stats()["tables"][name]["rows"] == len(self.rows[name]), f"rows of {name}"
+            for name, sql in VIEWS.items():
+                view = self.db.views[name]
+                expected = multiset(duck.execute(sql).to_arrow_table())
+                duck.execute(f"CREATE VIEW {name} AS {sql}")
+                assert_same_rows(view.to_arrow(), expected, name)
+                assert view.count() == sum(expected.values()), f"count of {name}"
+        seen = Counter(self.seen)
+        for _, delta in self.told:
+            seen.update(delta)
+        assert_same_rows(multiset(self.db.views["hop3"].to_arrow()), +seen, "what the subscriber of hop3 was told")
+
+
+def arrow(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """Rows as a table."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+def _raising(error: type[BaseException]) -> Callable[..., None]:
+    def settle(contents: object) -> None:
+        raise error
+
+    return settle
+
+
+def _windowed(rows: list[tuple[Any, ...]], out: list[tuple[Any, ...]], name: str) -> list[tuple[Any, ...]]:
+    """The rows without those that go, the oldest of equal ones first, and those that a window has left behind."""
+    left = list(rows)
+    for row in out:
+        left.remove(row)
+    return left[-WINDOW:] if name == "W" else left
+
+
+def points(life: Life) -> int:
+    """About how many points a commit has."""
+    return max(life.cut(KeyboardInterrupt, 1 << 60)[1].points for _ in range(3))
+
+
+def places(total: int, count: int, seed: int) -> Iterator[int]:
+    """Points of a commit: all of them, or as many as are wanted, spread over it."""
+    if count >= total:
+        yield from range(1, total + 1)
+        return
+    first = random.Random(seed)
+    for i in range(count):
+        yield 1 + (i * total) // count + first.randrange(max(1, total // count))
