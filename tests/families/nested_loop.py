@@ -114,6 +114,10 @@ class LoopJoin:
             if emit:
                 yield from self._delta(before, version, limit)
 
+    def fill_again(self, events: Words) -> None:
+        for _ in self.maintain(events, emit=False):
+            pass
+
     def _apply(self, event: list[int]) -> None:
         row, weight, mask = event[k.V_ROW], event[k.V_WEIGHT], event[k.V_MASK]
         for atom in self.plan.tables[event[k.V_TABLE]].atoms:

@@ -80,6 +80,8 @@ def test_the_state_is_taken_over() -> None:
     other._check()
 
 
-def test_a_multiplicity_that_does_not_fit() -> None:
+@pytest.mark.parametrize("weights", [[1 << 46, 1], [(1 << 46) + 1], [1, 1 << 62], [1 << 62, 1 << 62], [1, -(1 << 63)]])
+def test_a_multiplicity_that_does_not_fit(weights: list[int]) -> None:
+    """Also where twice the change, as it is kept, is 0 modulo 2**64."""
     with pytest.raises(CapacityError, match="a row of the bag has a multiplicity of more than"):
-        apply(DerivedRows(2, "the bag"), [((1, 1), 1 << 46, 0), ((1, 1), 1, 0)])
+        apply(DerivedRows(2, "the bag"), [((1, 1), weight, 0) for weight in weights])

@@ -206,11 +206,17 @@ class Graph:
         for node in self.nodes:
             if node.is_torn or (node.knows_ids and any(one in lost for one in node.inputs)):
                 lost.add(node)
+        failed = False
         for node in reversed(self.nodes):  # a block reads the rows of those below it as the commit left them
             if node in lost:
                 node.forget()
-            else:
+                continue
+            try:
                 node.undo()
+            except Exception:
+                failed = True  # for lack of memory, say: it is torn now
+        if failed:
+            self.undo()
 
     def _replanned(self, algorithm: Algorithm, leaf: Scan | Annotated, statistics: Statistics) -> Scan | Annotated:
         """A join with the plan that other statistics give it."""

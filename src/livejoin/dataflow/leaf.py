@@ -16,6 +16,7 @@ from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.join import Join
 from livejoin.families.join_access import RowIndexes
+from livejoin.families.sizes import MAX_COUNT
 from livejoin.plan.operators import Annotated, Scan
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigints
@@ -50,7 +51,11 @@ class ScanLeaf:
         """Number of rows, counted with their multiplicities; about, as a float, beyond 64 bits."""
         if not self._plan.physical.query.sums:
             return self.join.size()
-        return sum(int(weights.sum()) for _, weights in self.scan(1 << 16))
+        exact, rough = 0, 0.0
+        for _, weights in self.scan(1 << 16):
+            rough += float(weights.sum(dtype=np.float64))
+            exact += int(weights.sum())
+        return rough if rough > MAX_COUNT else exact
 
     def delta_of(self, chunk: DeltaChunk) -> Delta:
         """The changed rows of a chunk."""

@@ -90,6 +90,7 @@ class Node:
         self._replan = replan
         self._block: Block | None = None
         self._applied = Applied.NOTHING
+        self._held: Operator | None = None  # the plan with which a state of the last commit was there
         self._size: int | None = None  # of the relation, where it is known
         self._access: Access | None = None  # to the relation as it is
         self._earlier: dict[str, int] = {}  # counters of plans that it moved away from
@@ -162,19 +163,23 @@ class Node:
         for one in self.inputs:
             _ = one.block
         self.disturb(told=False)
-        self._block = block = self._filled()
+        block = self._filled()
+        self._block, self._held = block, self.plan
         return block
 
     def _filled(self) -> Block:
         """A new block for its plan, loaded from the relations below."""
         with OfView(self.views):
             block = self._make(self)
-            block.fill()
+            if self._held is self.plan and isinstance(block, JoinBlock):
+                block.fill_again()
+            else:
+                block.fill()
         return block
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of an equal node with the same layout; its inputs have theirs."""
-        self._block = self._make(self)
+        self._block, self._held = self._make(self), self.plan
         self._block.restore(arrays)
 
     def plan_anew(self, statistics: Statistics) -> None:
@@ -252,7 +257,7 @@ class Node:
         loaded = block.join.counters()
         earlier = {name: self._earlier.get(name, 0) + done[name] - loaded[name] for name in done}
         self.disturb(told=False)
-        vars(self).update(plan=plan, statistics=statistics, _block=block, _earlier=earlier)  # all at once
+        vars(self).update(plan=plan, _held=plan, statistics=statistics, _block=block, _earlier=earlier)  # all at once
 
     def counters(self) -> dict[str, int]:
         """Work done so far by a join or a bag; nothing of other blocks."""

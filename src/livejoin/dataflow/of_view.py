@@ -1,14 +1,14 @@
-"""Errors of expressions say which view they are of."""
+"""Errors of expressions, and of what does not fit, say which view they are of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from livejoin.errors import ChangeValueError, ExpressionError
+from livejoin.errors import CapacityError, ChangeValueError, ExpressionError
 
 
 class OfView:
-    """A context that puts names before what expressions fail with; where nothing fails nobody asks for them.
+    """A context that puts names before what blocks fail with; where nothing fails nobody asks for them.
 
     Args:
         names: Gives the names of views.
@@ -29,10 +29,13 @@ class OfView:
         if isinstance(error, ChangeValueError) and not error.table:
             msg = f"{_named(self._names())}: {error.message}"
             raise ChangeValueError(msg) from error
+        if isinstance(error, CapacityError) and not str(error).startswith("view"):
+            msg = f"{_named(self._names())}: {error}"
+            raise CapacityError(msg) from error
 
 
 def of_view(*names: str) -> OfView:
-    """Put the names of views before what their expressions fail with, and before the refusal of a computed value."""
+    """Put the names of views before what their expressions fail with, and before the refusal of a value or a size."""
     return OfView(lambda: names)
 
 

@@ -6,14 +6,17 @@ that one array.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.layout.table_use import TableUse
-from livejoin.families.sizes import MAX_COUNT, exactly
+from livejoin.families.sizes import MAX_COUNT, exactly, too_many
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import records
+from livejoin.query import ConjunctiveQuery
 from livejoin.state.arena import Arena
 from livejoin.words import Words
 
@@ -38,7 +41,16 @@ class ArenaPlan(Protocol):
         """The tables that it uses."""
 
 
+class JoinPlan(ArenaPlan, Protocol):
+    """What a join needs to know of a plan."""
+
+    @property
+    def query(self) -> ConjunctiveQuery:
+        """The query."""
+
+
 P = TypeVar("P", bound=ArenaPlan)
+J = TypeVar("J", bound=JoinPlan)
 
 
 class ArenaState(Generic[P]):
@@ -110,7 +122,7 @@ class CountKernel(Protocol):
     def __call__(self, arena: Words, plan: Words, /) -> tuple[int, float]: ...
 
 
-class ArenaJoin(ArenaState[P]):
+class ArenaJoin(ArenaState[J], ABC):
     """A join of which the arena has the result.
 
     Args:
@@ -118,9 +130,10 @@ class ArenaJoin(ArenaState[P]):
         count: The kernel that counts the results.
     """
 
-    def __init__(self, plan: P, count: CountKernel) -> None:
+    def __init__(self, plan: J, count: CountKernel) -> None:
         super().__init__(plan)
         self._count = count
+        self._may_wrap = False  # on the way to a state of which it is known that it does not
 
     def count(self) -> int:
         """Size of the result with multiplicities, without enumeration.
@@ -135,6 +148,28 @@ class ArenaJoin(ArenaState[P]):
         with wrapping():
             exact, rough = self._count(self.arena.words, self.plan.words)
         return float(rough) if rough > MAX_COUNT else int(exact)
+
+    @abstractmethod
+    def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
+        """As `livejoin.families.join.Join.maintain`."""
+
+    def fill_again(self, events: Words) -> None:
+        """As `livejoin.families.join.Join.fill_again`."""
+        self._may_wrap = True
+        try:
+            for _ in self.maintain(events, emit=False):
+                pass
+        finally:
+            self._may_wrap = False
+
+    def refuse_overflow(self) -> None:
+        """After a kernel: refuse what it has computed if annotations or multiplicities do not fit their words.
+
+        Raises:
+            CapacityError: They do not.
+        """
+        if self.arena.words[k.H_OVERFLOW] and not self._may_wrap:
+            raise too_many(self.plan.query)
 
     @property
     def weighed(self) -> int:

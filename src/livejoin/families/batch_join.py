@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from livejoin.families.arena_join import ArenaJoin, ArenaPlan
+from livejoin.families.arena_join import ArenaJoin, JoinPlan
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import batch_delta as b
@@ -40,7 +40,7 @@ class Kernels:
     check: Callable[[Any, Words], None]
 
 
-class BatchPlan(ArenaPlan, Protocol):
+class BatchPlan(JoinPlan, Protocol):
     """What a join that applies batches needs to know of a plan."""
 
     @property
@@ -78,6 +78,9 @@ class BatchJoin(ArenaJoin[B]):
             events: int64 of shape (EVENT_FIELDS, n), by version, deletions before insertions within a version.
             emit: Whether to write the delta.
             capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
+
+        Raises:
+            CapacityError: An annotation or a multiplicity does not fit; the state is of no use any more.
         """
         rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
         output = np.empty((self.plan.columns, rows_at_most), np.int64)
@@ -87,6 +90,7 @@ class BatchJoin(ArenaJoin[B]):
             with wrapping():
                 arguments = (self.plan.words, events, self._cursor, emit, output, runs)
                 status = self._kernels.maintain(self.arena.words, self._delta, *arguments)
+            self.refuse_overflow()
             if status == k.NEED_SPACE:
                 self.arena.grow()
             elif status == b.NEED_DELTA:
@@ -98,13 +102,18 @@ class BatchJoin(ArenaJoin[B]):
             self._delta = np.zeros(_MOST_DELTA, np.int64)
 
     def scan(self, capacity: int) -> Iterator[Words]:
-        """The result, in buffers of shape (`columns`, up to ``capacity`` rows)."""
+        """The result, in buffers of shape (`columns`, up to ``capacity`` rows).
+
+        Raises:
+            CapacityError: An annotation or a multiplicity does not fit.
+        """
         cursor = np.zeros(self.plan.cursor_words, np.int64)
         done = False
         while not done:
             output = np.empty((self.plan.columns, capacity), np.int64)
             with wrapping():
                 done, rows = self._kernels.scan(self.arena.words, self.plan.words, cursor, output)
+            self.refuse_overflow()
             if rows:
                 yield output[:, :rows]
 

@@ -48,7 +48,17 @@ class Join(Protocol):
             capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
 
         Raises:
-            CapacityError: A multiplicity or the state becomes too large.
+            CapacityError: A multiplicity, an annotation or the state becomes too large.
+        """
+
+    def fill_again(self, events: Words) -> None:
+        """Bring the rows into an empty join that another one with this program had; without deltas.
+
+        Law: it does not fail because an annotation does not fit on the way, as sums of both signs may do in another
+        order than the one in which the rows came. Arithmetic modulo a power of two gives the sums that the other had.
+
+        Args:
+            events: As for `maintain`.
         """
 
     def scan(self, capacity: int) -> Iterator[Words]:

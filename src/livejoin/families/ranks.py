@@ -12,8 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from livejoin.errors import CapacityError
+from livejoin.families.sizes import too_many
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
+from livejoin.query import ConjunctiveQuery
 from livejoin.words import Words
 
 _MAX_RANKS = 9.0e18
@@ -27,7 +29,7 @@ class RankKernels:
     weigh: Callable[..., float]
     total: Callable[..., int]
     descend: Callable[..., None]
-    annotate: Callable[..., None]
+    annotate: Callable[..., int]
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class RankPlan:
     """What the ranks of a plan need to know.
 
     Args:
+        query: The query.
         words: The plan, int64.
         steps: Steps of the full enumeration.
         outputs: For each head column, the step that has it and the offset in its rows.
@@ -42,6 +45,7 @@ class RankPlan:
         scratch: Words that the kernel ``annotate`` asks for.
     """
 
+    query: ConjunctiveQuery
     words: Words
     steps: int
     outputs: tuple[tuple[int, int], ...]
@@ -91,12 +95,20 @@ class Ranks:
         return rows
 
     def annotations(self, rows: Words) -> Words:
-        """The annotations of results from their rows, of shape (words of an annotation, n)."""
+        """The annotations of results from their rows, of shape (words of an annotation, n).
+
+        Raises:
+            CapacityError: One does not fit.
+        """
         found = np.empty((self._plan.annotation, rows.shape[1]), np.int64)
         if self._plan.annotation:
             with wrapping():
                 scratch = np.zeros(self._plan.scratch, np.int64)
-                self._kernels.annotate(self._arena, self._plan.words, np.ascontiguousarray(rows), scratch, found)
+                wraps = self._kernels.annotate(
+                    self._arena, self._plan.words, np.ascontiguousarray(rows), scratch, found
+                )
+            if wraps:
+                raise too_many(self._plan.query)
         return found
 
     def results(self, ranks: Words) -> Words:

@@ -101,7 +101,7 @@ class Product:
 
     Args:
         factors: Any number for an atom. Without factors it counts the results.
-        wide: Whether the sum is kept modulo 2**128 instead of modulo 2**64.
+        wide: Whether the sum has 128 bits instead of 64; more are refused.
     """
 
     factors: tuple[Factor, ...] = ()

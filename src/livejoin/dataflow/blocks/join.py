@@ -75,6 +75,10 @@ class JoinBlock:
         for _ in self.join.maintain(self.source.all_rows(self.join), emit=False):
             pass
 
+    def fill_again(self) -> None:
+        """As `fill`, of rows that a block with the same plan has held; see `livejoin.families.join.Join.fill_again`."""
+        self.join.fill_again(self.source.all_rows(self.join))
+
     def scan(self, capacity: int) -> Batches:
         return self._leaf.scan(capacity)
 

@@ -14,6 +14,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from livejoin.dataflow.batches import Rows, stack
+from livejoin.errors import CapacityError
+from livejoin.families.sizes import MAX_COUNT, exactly
 from livejoin.words import Words
 
 
@@ -70,9 +72,10 @@ class UnionAccess:
         self._inputs = inputs
 
     def total(self) -> int:
-        return sum(one.total() for one in self._inputs)
+        return exactly(sum(one.total() for one in self._inputs))
 
     def at(self, ranks: Words) -> Rows:
+        self.total()  # refuses what 64 bits do not count
         ends = np.cumsum([one.total() for one in self._inputs])
         sides = np.searchsorted(ends, ranks, side="right")
         begins = np.concatenate([[0], ends])
@@ -84,7 +87,12 @@ class UnionAccess:
         return stack(parts).take(places)
 
     def multiplicities(self, rows: Rows) -> Words:
-        times = np.zeros(rows.length, np.int64)
+        times, rough = np.zeros(rows.length, np.int64), np.zeros(rows.length)
         for one in self._inputs:
-            times += one.multiplicities(rows)
+            found = one.multiplicities(rows)
+            times += found
+            rough += found
+        if rough.max(initial=0) > MAX_COUNT:
+            msg = f"a row stands about {rough.max():.3g} times in the result, more than 64 bits count"
+            raise CapacityError(msg)
         return times

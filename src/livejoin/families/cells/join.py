@@ -71,6 +71,11 @@ class CellJoin:
         parts = self._run(tasks, events.shape[1])
         yield from merged(parts, bool(self.plan.query.sums))
 
+    def fill_again(self, events: Words) -> None:
+        """As `livejoin.families.join.Join.fill_again`."""
+        loads = self._loads()
+        self._run([partial(cell.fill_again, loads, events) for cell in self.cells], events.shape[1])
+
     def changes(self, events: Words, finish: Callable[[DeltaChunk], T]) -> list[T]:
         """Apply events of results without annotations; the delta's chunks in order, each made into something else.
 
@@ -170,6 +175,10 @@ class JoinCell(Cell[WholeJoin]):
         """Apply those of the events that concern the cell; the delta."""
         chosen = self.take(loads, events)
         return list(self.join.maintain(chosen, emit, capacity)) if chosen.shape[1] else []
+
+    def fill_again(self, loads: Mapping[int, Load], events: Words) -> None:
+        """As `livejoin.families.join.Join.fill_again`, of those of the events that concern the cell."""
+        self.join.fill_again(self.take(loads, events))
 
     def changes(
         self, loads: Mapping[int, Load], events: Words, finish: Callable[[DeltaChunk], T]

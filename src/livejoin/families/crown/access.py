@@ -237,7 +237,7 @@ def _rank_plan(plan: PhysicalPlan) -> RankPlan:
     steps = int(plan.words[program + k.G_DEPTHS]) - 1
     annotation = int(plan.words[k.P_WORDS])
     outputs = program_outputs(plan.words, program + k.G_OUTER, 1, steps - 1)
-    return RankPlan(plan.words, steps, outputs, annotation, 2 * annotation)
+    return RankPlan(plan.query, plan.words, steps, outputs, annotation, 2 * annotation)
 
 
 @lru_cache(maxsize=256)

@@ -50,6 +50,9 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
             events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.memory.layout`.
             emit: Whether to enumerate the delta; needs live views.
             capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
+
+        Raises:
+            CapacityError: An annotation or a multiplicity does not fit; the state is of no use any more.
         """
         rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
         status = k.NEED_SPACE
@@ -58,6 +61,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
             with wrapping():
                 arguments = (self.arena.words, self.plan.words, events, self._cursor, emit, output, runs)
                 status = kernel.maintain(*arguments)
+            self.refuse_overflow()
             if status == k.NEED_SPACE:
                 self.arena.grow()
             rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
@@ -80,7 +84,11 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
         return words
 
     def scan(self, capacity: int) -> Iterator[Words]:
-        """Full enumeration with constant delay, in buffers of shape (`columns`, up to ``capacity`` rows)."""
+        """Full enumeration with constant delay, in buffers of shape (`columns`, up to ``capacity`` rows).
+
+        Raises:
+            CapacityError: An annotation or a multiplicity does not fit.
+        """
         cursor = np.zeros(self.plan.cursor_words, np.int64)
         ones = self.plan.components if self.plan.query.sums else np.zeros(1, np.int64)  # of no row, to multiply by
         cursor[k.CURSOR_HEADER + k.C_WEIGHT + ones] = 1
@@ -89,6 +97,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
             output = np.empty((self.plan.columns, capacity), np.int64)
             with wrapping():
                 done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
+            self.refuse_overflow()
             if rows:
                 yield output[:, :rows]
 

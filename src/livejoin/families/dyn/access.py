@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.dyn.multiplicities import multiplicities
-from livejoin.families.join_access import RowIndexes, Values
+from livejoin.families.join_access import Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.dyn import ranks as kernel
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from livejoin.families.dyn.plan import DynPlan
 
 _KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
-_SAFE = 9.0e18  # no row of a table has more copies than there are besides one of each row
 
 
 class DynAccess:
@@ -29,13 +27,11 @@ class DynAccess:
 
     Args:
         join: The join.
-        tables: The tables of its atoms.
     """
 
-    def __init__(self, join: ArenaJoin[DynPlan], tables: RowIndexes) -> None:
+    def __init__(self, join: ArenaJoin[DynPlan]) -> None:
         self._plan = join.plan
         self._join = join
-        self._tables = tables
         self._ranks = Ranks(_rank_plan(join.plan), join.arena.words, _KERNELS)
         self.needed = frozenset(join.plan.output)
 
@@ -49,9 +45,6 @@ class DynAccess:
         query = self._plan.query
         head = np.array([values[query.variable(ref)] for ref in query.head], np.int64).reshape(len(query.head), length)
         found = multiplicities(self._join, head)
-        tables = [self._tables[atom.table.name.lower()] for atom in query.atoms]
-        if query.free is None and prod(1.0 + table.total - table.rows for table in tables) > _SAFE:
-            self._join.count()  # refuses results that 64 bits do not count, and no multiplicity is larger than these
         if query.free is None or not query.sums:
             return found[0], no_annotations(length)
         there: Words = np.any(found, axis=0).astype(np.int64)
@@ -63,4 +56,6 @@ def _rank_plan(plan: DynPlan) -> RankPlan:
     program = int(plan.words[k.P_FULL])
     steps = int(plan.words[program + y.G_STEPS])
     outputs = program_outputs(plan.words, program + y.G_OUTER, 0, steps - 1)
-    return RankPlan(plan.words, steps, outputs, plan.annotation if plan.query.sums else 0, plan.cursor_words)
+    return RankPlan(
+        plan.query, plan.words, steps, outputs, plan.annotation if plan.query.sums else 0, plan.cursor_words
+    )

@@ -36,4 +36,4 @@ class DynJoin(BatchJoin["DynPlan"]):
 
     def access(self, tables: RowIndexes) -> DynAccess:
         """Access to the results as they are now; as `livejoin.families.join.Join.access`."""
-        return DynAccess(self, tables)
+        return DynAccess(self)

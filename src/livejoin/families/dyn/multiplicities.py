@@ -29,6 +29,7 @@ def multiplicities(join: ArenaJoin[DynPlan], rows: Words) -> Words:
         int64 of shape (words of the annotation, n), one word without annotation; zeros for rows that are not there.
 
     Raises:
+        CapacityError: A multiplicity or an annotation does not fit.
         UnsupportedQueryError: The head lacks variables, so that a row stands for several results.
     """
     plan = join.plan
@@ -43,6 +44,7 @@ def multiplicities(join: ArenaJoin[DynPlan], rows: Words) -> Words:
     found = np.empty((plan.annotation, rows.shape[1]), np.int64)
     with wrapping():
         dyn_lookup.look_up(join.arena.words, plan.words, np.zeros(plan.cursor_words, np.int64), values, found)
+    join.refuse_overflow()
     same = np.ones(rows.shape[1], bool)
     for line, variable in zip(rows, shown, strict=True):
         same &= line == rows[shown.index(variable)]

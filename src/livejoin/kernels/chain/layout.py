@@ -23,7 +23,7 @@ from __future__ import annotations
 from livejoin.kernels.memory.batch_delta import BATCH_PLAN_HEADER, X_OWN
 from livejoin.kernels.memory.layout import H_STACK
 
-STATE_FORMAT = 1  # changes whenever a stored state could be misread
+STATE_FORMAT = 2  # changes whenever a stored state could be misread
 
 # Arena header
 SCRATCH = H_STACK  # the values of a row that is looked up; tables and directories follow

@@ -15,6 +15,7 @@ from livejoin.kernels.memory.layout import (
     DONE,
     H_EVENT,
     H_OUT,
+    H_OVERFLOW,
     H_PHASE,
     H_RUNS,
     H_SEGMENTS,
@@ -59,7 +60,8 @@ def maintain(
     Returns:
         DONE; NEED_SPACE: grow the arena; NEED_DELTA: enlarge the delta, keeping its words; OUTPUT_FULL: take the
         output's first ``H_OUT`` rows and ``H_SEGMENTS`` segments. After each of these, call again. A caller starts with
-        H_EVENT and H_PHASE at 0.
+        H_EVENT and H_PHASE at 0. Where H_OVERFLOW is not 0, an annotation or a multiplicity does not fit: the state is
+        of no use any more, nor is the output.
     """
     m = words(arena)
     d = words(delta)
@@ -69,6 +71,7 @@ def maintain(
     e = words(events)
     total = events.shape[1]
     size = delta.shape[0]
+    m[H_OVERFLOW] = 0
     m[H_RUNS] = segments.shape[1]
     m[H_OUT] = 0
     m[H_SEGMENTS] = 0
@@ -109,9 +112,11 @@ def maintain(
 def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) -> tuple[bool, int]:
     """Write the result into a buffer of shape (columns, capacity) from a cursor on, which starts at zero.
 
-    Returns whether it is finished and the rows written.
+    Returns whether it is finished and the rows written. Where H_OVERFLOW is not 0, a row's multiplicity does not fit.
     """
-    return write_result(words(arena), words(plan), words(cursor_words), words(output), output.shape[1])
+    m = words(arena)
+    m[H_OVERFLOW] = 0
+    return write_result(m, words(plan), words(cursor_words), words(output), output.shape[1])
 
 
 @kernel

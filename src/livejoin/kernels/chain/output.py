@@ -16,9 +16,21 @@ from livejoin.kernels.chain.layout import (
     X_VALUE,
 )
 from livejoin.kernels.chain.stores import changes_of, is_change
-from livejoin.kernels.jit import helper
+from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.batch_delta import D_BUMP, D_INDEX, D_PASS, D_RECORD, X_NEXT, X_OF
-from livejoin.kernels.memory.layout import BAG, D_COUNT, D_LOG, D_SLOTS, H_OUT, MASK32, P_HEAD, P_MODE, P_WORDS, RING
+from livejoin.kernels.memory.layout import (
+    BAG,
+    D_COUNT,
+    D_LOG,
+    D_SLOTS,
+    H_OUT,
+    H_OVERFLOW,
+    MASK32,
+    P_HEAD,
+    P_MODE,
+    P_WORDS,
+    RING,
+)
 from livejoin.kernels.memory.segments import open_segment
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Cursor, Delta, Output, Plan, Segments, Words
@@ -41,12 +53,21 @@ def write_annotation(p: Plan, source: Words, origin: int, out: Output, capacity:
         out[(p[P_HEAD] + i) * capacity + at] = source[origin + i]
 
 
+@inlined
+def _one_word(m: Arena, p: Plan, source: Words, at: int) -> int:
+    """A multiplicity, or a change of one; 0 if it does not fit one word, which is noted."""
+    word: int = source[at]
+    if p[P_WORDS] == 2 and source[at + 1] != word >> 63:
+        m[H_OVERFLOW] = -1
+        return 0
+    return word
+
+
 @helper
 def _copies(m: Arena, d: Delta, p: Plan, changed: int) -> int:
-    """How often the row of a changed result is in what goes (D_PASS -1) or in what comes (1)."""
+    """How often the row of a changed result is in what goes (D_PASS -1) or in what comes (1); not at all below 1."""
     if p[P_MODE] == BAG:
-        change = d[changed + X_VALUE] * d[D_PASS]
-        return change if change > 0 else 0
+        return int(_one_word(m, p, d, changed + X_VALUE) * d[D_PASS])
     if not is_change(m, d, p, changed):
         return 0
     there = m[d[changed + X_OF] + ROW_SUPPORT]
@@ -66,7 +87,7 @@ def emit_changes(m: Arena, d: Delta, p: Plan, out: Output, capacity: int, runs: 
         while d[D_RECORD] != 0:
             changed = d[D_RECORD]
             row = d[changed + X_OF]
-            copies = _copies(m, d, p, changed) - d[D_INDEX]
+            copies = max(0, _copies(m, d, p, changed)) - d[D_INDEX]
             at = m[H_OUT]
             count = min(copies, capacity - at)
             if count < copies and count == 0:
@@ -76,7 +97,7 @@ def emit_changes(m: Arena, d: Delta, p: Plan, out: Output, capacity: int, runs: 
                 spare = d[D_BUMP]
                 ring.copy(d, spare, m, row + value, p[P_WORDS])
                 if d[D_PASS] > 0:
-                    ring.add(d, p, spare, d, changed + X_VALUE)
+                    m[H_OVERFLOW] |= ring.add(d, p, spare, d, changed + X_VALUE)
                 write_annotation(p, d, spare, out, capacity, at)
             m[H_OUT] = at + count
             d[D_INDEX] += count
@@ -102,7 +123,7 @@ def write_result(m: Arena, p: Plan, cursor: Cursor, out: Output, capacity: int) 
         if row != 0:
             copies = 1
             if p[P_MODE] == BAG:
-                copies = m[row + p[result + S_VALUE]] - cursor[K_COPIES]
+                copies = _one_word(m, p, m, row + p[result + S_VALUE]) - cursor[K_COPIES]
             count = min(copies, capacity - at)
             if count < copies and count == 0:
                 return False, at

@@ -56,6 +56,7 @@ from livejoin.kernels.memory.batch_delta import (
     record,
 )
 from livejoin.kernels.memory.layout import (
+    H_OVERFLOW,
     H_PROPAGATED,
     H_REGISTERED,
     H_STOPPED,
@@ -120,9 +121,9 @@ def _gather_row(m: Arena, d: Delta, size: int, p: Plan, atom: int, row: int, wei
     m[row + p[atom + A_ROW]] = d[changed + X_OF] if after > 0 else 0
     spare = d[D_BUMP]
     ring.set_one(d, p, spare)
-    ring.scale(d, p, spare, weight)
-    ring.multiply_factors(m, p, p[atom + A_FACTOR_LIST], p[atom + A_FACTORS], row, d, spare)
-    ring.add(d, p, changed + X_VALUE, d, spare)
+    wraps = ring.scale(d, p, spare, weight)
+    wraps |= ring.multiply_factors(m, p, p[atom + A_FACTOR_LIST], p[atom + A_FACTORS], row, d, spare)
+    m[H_OVERFLOW] |= wraps | ring.add(d, p, changed + X_VALUE, d, spare)
     if before == 0:
         d[changed + X_SUPPORT] += 1
         m[H_REGISTERED] += 1
@@ -177,8 +178,8 @@ def _pair(
         return NO_DELTA
     spare = d[D_BUMP]
     ring.copy(d, spare, d, changed + X_VALUE, p[P_WORDS])
-    ring.multiply(d, p, spare, m, row + p[other + S_VALUE])
-    ring.add(d, p, target + X_VALUE, d, spare)
+    wraps = ring.multiply(d, p, spare, m, row + p[other + S_VALUE])
+    m[H_OVERFLOW] |= wraps | ring.add(d, p, target + X_VALUE, d, spare)
     d[target + X_SUPPORT] += presence(m, d, changed)
     return DONE_STEP
 

@@ -28,7 +28,7 @@ from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.batch_delta import D_LISTS, X_OF, record
 from livejoin.kernels.memory.blocks import drop, reserve, shrink
 from livejoin.kernels.memory.directory import create, find, hash_key, remove
-from livejoin.kernels.memory.layout import H_PROBES, H_TOUCHED, MASK32, REF_MASK
+from livejoin.kernels.memory.layout import H_OVERFLOW, H_PROBES, H_TOUCHED, MASK32, REF_MASK
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Delta, Plan
 
@@ -87,7 +87,7 @@ def apply_change(m: Arena, d: Delta, p: Plan, store: int, changed: int) -> bool:
     if after == 0:
         remove(m, p[store + S_DIRECTORY], row, p[store + S_KEY], p[store + S_WIDTH])
     else:
-        ring.add(m, p, row + p[store + S_VALUE], d, changed + X_VALUE)
+        m[H_OVERFLOW] |= ring.add(m, p, row + p[store + S_VALUE], d, changed + X_VALUE)
     return True
 
 

@@ -28,6 +28,7 @@ from livejoin.kernels.memory.layout import (
     F_ROW,
     F_WEIGHT,
     FLUSH,
+    H_OVERFLOW,
     H_SP,
     H_STACK,
     H_STEP,
@@ -74,7 +75,7 @@ def begin_annotation(m: Arena, p: Plan, node: int, row: int, times: int) -> None
     m[H_TOUCHED_ROWS] = TOUCH_END
     m[H_STEP] = WALK
     frame = H_STACK + m[H_SP] * p[P_FRAME]
-    annotation(m, p, node, row, times, -1, m, frame + F_WEIGHT)
+    m[H_OVERFLOW] |= annotation(m, p, node, row, times, -1, m, frame + F_WEIGHT)
     if not ring.is_zero(m, p, frame + F_WEIGHT):
         _push(m, p, node, row)
 
@@ -121,11 +122,11 @@ def walk(m: Arena, p: Plan, emit: bool) -> bool:
                 if touch(m, p, parent, above):
                     m[frame + F_INDEX] = index
                     return True
-            ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
+            m[H_OVERFLOW] |= ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
             m[H_SP] -= 1
             continue
         if index == 0:
-            ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
+            m[H_OVERFLOW] |= ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
         following = frame + p[P_FRAME]
         pushed = False
         while index < count and not pushed:
@@ -133,8 +134,8 @@ def walk(m: Arena, p: Plan, emit: bool) -> bool:
             index += 1
             m[H_TOUCHED] += 1
             times = multiplicity(m, p, parent, above)
-            annotation(m, p, parent, above, times, p[node + N_INDEX], m, following + F_WEIGHT)
-            ring.multiply(m, p, following + F_WEIGHT, m, frame + F_WEIGHT)
+            wraps = annotation(m, p, parent, above, times, p[node + N_INDEX], m, following + F_WEIGHT)
+            m[H_OVERFLOW] |= wraps | ring.multiply(m, p, following + F_WEIGHT, m, frame + F_WEIGHT)
             if not ring.is_zero(m, p, following + F_WEIGHT):
                 _push(m, p, parent, above)
                 pushed = True

@@ -23,8 +23,8 @@ from livejoin.kernels.parameters import Arena, Output, Plan
 
 
 @helper
-def annotation(m: Arena, p: Plan, node: int, row: int, times: int, without: int, out: Output, at: int) -> None:
-    """Write ``times`` the annotation of a row with multiplicity one to ``out[at]`` on.
+def annotation(m: Arena, p: Plan, node: int, row: int, times: int, without: int, out: Output, at: int) -> int:
+    """Write ``times`` the annotation of a row with multiplicity one to ``out[at]`` on; -1 if it does not fit, else 0.
 
     Args:
         m: The arena.
@@ -37,15 +37,8 @@ def annotation(m: Arena, p: Plan, node: int, row: int, times: int, without: int,
         at: Index of the first word there.
     """
     ring.set_one(out, p, at)
-    ring.scale(out, p, at, times)
-    factors = p[node + N_FACTOR_LIST]
-    for i in range(p[node + N_FACTORS]):
-        value = m[row + p[factors + 3 * i + 2]]
-        target = at + p[factors + 3 * i]
-        if p[factors + 3 * i + 1] == 1:
-            out[target] *= value
-        else:
-            ring.multiply_wide(out, target, value, value >> 63)
+    wraps = ring.scale(out, p, at, times)
+    wraps |= ring.multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, out, at)
     children = p[node + N_CHILD_LIST]
     for c in range(p[node + N_CHILDREN]):
         child = p[children + c]
@@ -53,7 +46,8 @@ def annotation(m: Arena, p: Plan, node: int, row: int, times: int, without: int,
             slot = row + SLOT * c
             if p[child + N_LINKED] == 1:
                 slot = (m[row + p[node + N_LINK] + c] >> 32) & MASK32
-            ring.multiply(out, p, at, m, slot + p[child + N_WEIGHT])
+            wraps |= ring.multiply(out, p, at, m, slot + p[child + N_WEIGHT])
+    return wraps
 
 
 @helper

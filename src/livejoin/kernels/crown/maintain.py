@@ -25,6 +25,7 @@ from livejoin.kernels.memory.layout import (
     H_NEXT,
     H_NODE,
     H_OUT,
+    H_OVERFLOW,
     H_PHASE,
     H_ROW,
     H_RUNS,
@@ -185,7 +186,8 @@ def maintain(
 
     Returns:
         DONE; NEED_SPACE: grow the arena and call again; OUTPUT_FULL: take the output's first ``H_OUT`` rows and
-        ``H_SEGMENTS`` segments and call again. A caller starts with H_EVENT, H_ATOM, H_PHASE at 0.
+        ``H_SEGMENTS`` segments and call again. A caller starts with H_EVENT, H_ATOM, H_PHASE at 0. Where H_OVERFLOW
+        is not 0, an annotation or a multiplicity does not fit: the state is of no use any more, nor is the output.
     """
     m = words(arena)
     p = words(plan)
@@ -193,6 +195,7 @@ def maintain(
     out = words(output)
     runs = words(segments)
     capacity = output.shape[1]
+    m[H_OVERFLOW] = 0
     m[H_RUNS] = segments.shape[1]
     m[H_OUT] = 0
     m[H_SEGMENTS] = 0
@@ -229,10 +232,11 @@ def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) ->
     """Full enumeration (CROWN, Algorithm 5) into a buffer of shape (head columns and words of an annotation, capacity).
 
     The cursor starts at zero with a start row's weight of 1, in every component; returns whether it is finished and the
-    rows written.
+    rows written. Where H_OVERFLOW is not 0, a row's annotation or multiplicity does not fit.
     """
     m = words(arena)
     p = words(plan)
+    m[H_OVERFLOW] = 0
     if p[P_MODE] == RING:
         return advance_annotated(m, p, p[P_FULL], words(cursor_words), words(output), output.shape[1], 0)
     plain = p[P_MODE] == SET or m[H_DUPLICATES] == 0

@@ -30,6 +30,7 @@ from livejoin.kernels.memory.layout import (
     G_OUTER,
     G_OUTER_LIST,
     G_STEPS,
+    H_OVERFLOW,
     H_ROOT,
     LEVEL,
     MASK32,
@@ -52,6 +53,7 @@ from livejoin.kernels.memory.layout import (
     STEP_UP_LINKED,
 )
 from livejoin.kernels.numbers import ring
+from livejoin.kernels.numbers.ring import product_wraps
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan
 
 
@@ -103,7 +105,9 @@ def _weigh(m: Arena, p: Plan, cursor: Cursor, step: int, level: int) -> None:
     state = p[step + STEP_STATE]
     weight = cursor[level - LEVEL + C_WEIGHT]
     if state >= 0:
-        weight *= m[cursor[level + C_ROW] + state] >> COUNTER_BITS
+        times = m[cursor[level + C_ROW] + state] >> COUNTER_BITS
+        m[H_OVERFLOW] |= product_wraps(weight, times)
+        weight *= times
     cursor[level + C_WEIGHT] = weight
 
 
@@ -165,8 +169,10 @@ def _innermost(
         copies = weight - cursor[C_REPEAT]
         if block != 0:
             row = m[block + index]
-            copies = weight * (m[row + state] >> COUNTER_BITS) - cursor[C_REPEAT]
-        count = min(copies, capacity - at)
+            times = m[row + state] >> COUNTER_BITS
+            m[H_OVERFLOW] |= product_wraps(weight, times)
+            copies = weight * times - cursor[C_REPEAT]
+        count = max(0, min(copies, capacity - at))  # of copies that wrapped, none
         _write_outer(m, p, program, cursor, LEVEL, count, out, capacity, at)
         _write_copies(m, p, program, row, count, out, capacity, at)
         at += count
@@ -186,7 +192,7 @@ def advance(
     """Enumerate until the program is finished or the buffer full.
 
     Args:
-        m: The arena; not changed.
+        m: The arena; not changed but for `H_OVERFLOW`.
         p: The plan.
         program: Offset of the program in the plan.
         cursor: The enumeration's state, set by `start`; changed.
@@ -240,8 +246,8 @@ def advance(
 def _annotate_level(m: Arena, p: Plan, cursor: Cursor, node: int, row: int, level: int) -> None:
     """Write the annotation down to a level: that of the level above times that of the row."""
     above = level - p[P_LEVEL] + C_WEIGHT
-    annotation(m, p, node, row, multiplicity(m, p, node, row), -1, cursor, level + C_WEIGHT)
-    ring.multiply(cursor, p, level + C_WEIGHT, cursor, above)
+    wraps = annotation(m, p, node, row, multiplicity(m, p, node, row), -1, cursor, level + C_WEIGHT)
+    m[H_OVERFLOW] |= wraps | ring.multiply(cursor, p, level + C_WEIGHT, cursor, above)
 
 
 @helper

@@ -190,7 +190,7 @@ def descend(arena: ArenaArray, plan: Plan, prefix_sums: Sums, ranks: Line, rows:
 
 
 @kernel
-def annotate(arena: ArenaArray, plan: Plan, rows: Line, scratch: Words, annotations: Line) -> None:
+def annotate(arena: ArenaArray, plan: Plan, rows: Line, scratch: Words, annotations: Line) -> int:
     """Annotations of results, the product of those of their rows (CROWN, formula 14).
 
     Args:
@@ -199,17 +199,22 @@ def annotate(arena: ArenaArray, plan: Plan, rows: Line, scratch: Words, annotati
         rows: int64 of shape (steps of the full enumeration, n): the rows of each result.
         scratch: int64 of twice the words of an annotation.
         annotations: int64 of shape (words of an annotation, n); written.
+
+    Returns:
+        0, or -1 if one does not fit.
     """
     m = words(arena)
     p = words(plan)
     product = words(scratch)
     one = p[P_WORDS]
+    wraps = 0
     for i in range(rows.shape[1]):
         ring.set_one(product, p, 0)
         for depth in range(rows.shape[0]):
             node = p[p[p[P_FULL] + G_STEPS] + depth * STEP + STEP_NODE]
             row = rows[depth, i]
-            annotation(m, p, node, row, multiplicity(m, p, node, row), -1, product, one)
-            ring.multiply(product, p, 0, product, one)
+            wraps |= annotation(m, p, node, row, multiplicity(m, p, node, row), -1, product, one)
+            wraps |= ring.multiply(product, p, 0, product, one)
         for k in range(p[P_WORDS]):
             annotations[k, i] = product[k]
+    return wraps

@@ -11,6 +11,7 @@ from livejoin.kernels.memory.layout import (
     CURSOR_HEADER,
     H_DUPLICATES,
     H_OUT,
+    H_OVERFLOW,
     N_PROGRAM,
     P_MODE,
     RING,
@@ -24,7 +25,8 @@ def begin_witness(m: Arena, p: Plan, node: int, row: int, cursor: Cursor) -> Non
     """Place the cursor before the results of a row, which count with its own multiplicity or annotation."""
     start(cursor, row, multiplicity(m, p, node, row) if p[P_MODE] == BAG else 1)
     if p[P_MODE] == RING:
-        annotation(m, p, node, row, multiplicity(m, p, node, row), -1, cursor, CURSOR_HEADER + C_WEIGHT)
+        times = multiplicity(m, p, node, row)
+        m[H_OVERFLOW] |= annotation(m, p, node, row, times, -1, cursor, CURSOR_HEADER + C_WEIGHT)
 
 
 @helper

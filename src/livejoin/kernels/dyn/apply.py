@@ -6,7 +6,7 @@ refers to a record any more. Nothing here needs space: blocks have been enlarged
 
 from __future__ import annotations
 
-from livejoin.kernels.dyn.delta import keys_of, tuples_of
+from livejoin.kernels.dyn.delta import keys_of, note, tuples_of
 from livejoin.kernels.dyn.layout import (
     N_ATOM,
     N_CHILD_LIST,
@@ -90,7 +90,7 @@ def _apply_key(m: Arena, d: Delta, p: Plan, node: int, keys: int) -> None:
             m[slot + SLOT_VALUE + i] = 0
     else:
         shrink(m, slot + SLOT_BLOCK, length, length)
-        ring.add(m, p, slot + SLOT_VALUE, d, keys + X_VALUE)
+        note(m, p, ring.add(m, p, slot + SLOT_VALUE, d, keys + X_VALUE))
     if p[node + N_PARENT] < 0 or p[node + N_IS_GUARD] == 1:
         m[slot + SLOT_PENDING] = 0
 
@@ -129,7 +129,7 @@ def _apply_tuple(m: Arena, d: Delta, p: Plan, node: int, slot: int, changed: int
         for i in range(p[P_WORDS]):
             m[value + i] = 0
     else:
-        ring.add(m, p, value, d, changed + X_VALUE)
+        note(m, p, ring.add(m, p, value, d, changed + X_VALUE))
 
 
 @helper

@@ -57,7 +57,17 @@ from livejoin.kernels.memory.batch_delta import (
 )
 from livejoin.kernels.memory.blocks import reserve
 from livejoin.kernels.memory.directory import create, find, hash_key
-from livejoin.kernels.memory.layout import H_PROBES, H_PROPAGATED, H_STOPPED, MASK32, P_WORDS, REF_MASK
+from livejoin.kernels.memory.layout import (
+    H_OVERFLOW,
+    H_PROBES,
+    H_PROPAGATED,
+    H_STOPPED,
+    MASK32,
+    P_MODE,
+    P_WORDS,
+    REF_MASK,
+    RING,
+)
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Delta, Plan
 
@@ -88,6 +98,13 @@ def length_after(m: Arena, d: Delta, slot: int) -> int:
     pending = m[slot + SLOT_PENDING]
     length: int = m[slot + SLOT_LEN] if pending == 0 else d[pending + X_STATE]
     return length
+
+
+@inlined
+def note(m: Arena, p: Plan, wraps: int) -> None:
+    """Note that an annotation does not fit, if it is one: what ``Psi`` counts without annotations may wrap."""
+    if p[P_MODE] == RING:
+        m[H_OVERFLOW] |= wraps
 
 
 @helper
@@ -136,7 +153,7 @@ def change_key(m: Arena, d: Delta, size: int, p: Plan, node: int, changed: int, 
         d[keys + X_STATE] -= 1
     d[changed + X_GROUP] = d[keys + X_GROUP]
     d[keys + X_GROUP] = changed
-    ring.add(d, p, keys + X_VALUE, d, changed + X_VALUE)
+    note(m, p, ring.add(d, p, keys + X_VALUE, d, changed + X_VALUE))
     return 1
 
 
@@ -158,8 +175,10 @@ def change_atom(m: Arena, d: Delta, size: int, p: Plan, node: int) -> int:
             if times != 1 and times != -1:
                 d[D_PLAIN] = 0
             ring.set_one(d, p, changed + X_VALUE)
-            ring.scale(d, p, changed + X_VALUE, times)
-            ring.multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, d, changed + X_VALUE)
+            wraps = ring.scale(d, p, changed + X_VALUE, times)
+            factors = p[node + N_FACTOR_LIST]
+            wraps |= ring.multiply_factors(m, p, factors, p[node + N_FACTORS], row, d, changed + X_VALUE)
+            note(m, p, wraps)
             m[H_PROPAGATED] += 1
             space = change_key(m, d, size, p, node, changed, slot)
             if space != 1:
@@ -245,7 +264,7 @@ def change_hyperedge(m: Arena, d: Delta, size: int, p: Plan, node: int) -> int:
             for c in range(p[node + N_CHILDREN]):
                 multiply_key(m, d, p, slot_of(m, p, node, p[children + c], row), value)
         if was:
-            ring.subtract(d, p, value, m, row + p[node + N_VALUE])
+            note(m, p, ring.subtract(d, p, value, m, row + p[node + N_VALUE]))
         m[H_PROPAGATED] += 1
         if was != will or (was and not ring.is_zero(d, p, value)):
             if not was:
@@ -270,9 +289,9 @@ def multiply_key(m: Arena, d: Delta, p: Plan, slot: int, at: int) -> None:
     """
     pending = m[slot + SLOT_PENDING]
     if pending == 0:
-        ring.multiply(d, p, at, m, slot + SLOT_VALUE)
+        note(m, p, ring.multiply(d, p, at, m, slot + SLOT_VALUE))
         return
     spare = d[D_BUMP]
     ring.copy(d, spare, m, slot + SLOT_VALUE, p[P_WORDS])
-    ring.add(d, p, spare, d, pending + X_VALUE)
-    ring.multiply(d, p, at, d, spare)
+    wraps = ring.add(d, p, spare, d, pending + X_VALUE)
+    note(m, p, wraps | ring.multiply(d, p, at, d, spare))

@@ -17,8 +17,8 @@ that contains its parent, so that its keys are the parent's tuples.
     LINK    edge entry | position in its block of parents while the tuple is in Gamma_n, else 0
 
 Whether a tuple is in ``Lambda_n`` or a key in ``Psi_n`` is told by the number of tuples below, and not by its
-multiplicity, which is kept modulo 2**64 and could be zero by wrapping. The header of arena and plan is that of
-`livejoin.kernels.memory.layout`; words of it that only the join-tree kernel uses are free.
+multiplicity: where results have no annotations it is kept modulo 2**64 and could be zero by wrapping. The header of
+arena and plan is that of `livejoin.kernels.memory.layout`; words of it that only the join-tree kernel uses are free.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from __future__ import annotations
 from livejoin.kernels.memory.batch_delta import BATCH_PLAN_HEADER, X_OWN
 from livejoin.kernels.memory.layout import H_STACK
 
-STATE_FORMAT = 1  # changes whenever a stored state could be misread
+STATE_FORMAT = 2  # changes whenever a stored state could be misread
 
 # Arena header
 ROOT = H_STACK  # the root's slot; the values of a row that is looked up, tables and directories follow

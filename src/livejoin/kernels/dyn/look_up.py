@@ -33,7 +33,7 @@ from livejoin.kernels.dyn.output import level_of
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.directory import find, hash_key
-from livejoin.kernels.memory.layout import BAG, H_PROBES, P_FULL, P_MODE, P_WORDS, REF_MASK, SET
+from livejoin.kernels.memory.layout import BAG, H_OVERFLOW, H_PROBES, P_FULL, P_MODE, P_WORDS, REF_MASK, SET
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Plan
 
@@ -81,9 +81,11 @@ def _look_up(m: Arena, p: Plan, cursor: Cursor) -> bool:
         node = p[step + STEP_NODE]
         if p[node + N_ATOM] == 1 and p[P_MODE] == BAG:
             weigh_above(p, cursor, level, depth)
-            ring.scale(cursor, p, level + K_WEIGHT, cursor[level + K_LEN])
+            wraps = ring.scale(cursor, p, level + K_WEIGHT, cursor[level + K_LEN])
         else:
-            weigh(m, m, p, cursor, node, level, depth, spare)
+            wraps = weigh(m, m, p, cursor, node, level, depth, spare)
+        if p[P_MODE] != SET:
+            m[H_OVERFLOW] |= wraps
     return True
 
 
@@ -97,12 +99,13 @@ def look_up(arena: ArenaArray, plan: Plan, cursor_words: Cursor, values: Matrix,
         cursor_words: int64, a cursor of an enumeration.
         values: int64 of shape (variables of N, n), in the order of the plan.
         found: int64 of shape (words of a multiplicity or annotation, n), written: zeros where there is no such tuple.
-            Of distinct results it is 1 where there is one.
+            Of distinct results it is 1 where there is one. Where H_OVERFLOW is not 0, one does not fit.
     """
     m = words(arena)
     p = words(plan)
     cursor = words(cursor_words)
     last = level_of(p, p[p[P_FULL] + G_STEPS] - 1)
+    m[H_OVERFLOW] = 0
     for i in range(values.shape[1]):
         for k in range(p[P_OUTPUT]):
             m[p[P_SCRATCH] + k] = values[k, i]

@@ -46,6 +46,7 @@ from livejoin.kernels.memory.layout import (
     H_DUPLICATES,
     H_EVENT,
     H_OUT,
+    H_OVERFLOW,
     H_PHASE,
     H_RUNS,
     H_SEGMENTS,
@@ -174,7 +175,8 @@ def maintain(
     Returns:
         DONE; NEED_SPACE: grow the arena; NEED_DELTA: enlarge the delta; OUTPUT_FULL: take the output's first ``H_OUT``
         rows and ``H_SEGMENTS`` segments. After each of these, call again. A caller starts with H_EVENT, H_ATOM and
-        H_PHASE at 0.
+        H_PHASE at 0. Where H_OVERFLOW is not 0, an annotation or a multiplicity does not fit: the state is of no use
+        any more, nor is the output.
     """
     m = words(arena)
     d = words(delta)
@@ -184,6 +186,7 @@ def maintain(
     runs = words(segments)
     e = words(events)
     total = events.shape[1]
+    m[H_OVERFLOW] = 0
     m[H_RUNS] = segments.shape[1]
     m[H_OUT] = 0
     m[H_SEGMENTS] = 0
@@ -219,9 +222,11 @@ def maintain(
 def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) -> tuple[bool, int]:
     """Enumerate the result into a buffer of shape (columns, capacity) (DYN, Algorithm 3).
 
-    The cursor starts at zero; returns whether it is finished and the rows written.
+    The cursor starts at zero; returns whether it is finished and the rows written. Where H_OVERFLOW is not 0, a row's
+    annotation or multiplicity does not fit.
     """
     m = words(arena)
     p = words(plan)
+    m[H_OVERFLOW] = 0
     plain = p[P_MODE] == SET or (p[P_MODE] == BAG and m[H_DUPLICATES] == 0)
     return advance(m, m, p, p[P_FULL], words(cursor_words), plain, words(output), output.shape[1], 0)

@@ -57,7 +57,7 @@ from livejoin.kernels.dyn.layout import (
 from livejoin.kernels.dyn.output import level_of, write_block, write_copies, write_outer
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.batch_delta import D_PASS, X_OF
-from livejoin.kernels.memory.layout import BAG, MASK32, P_HEAD, P_MODE, P_WORDS, REF_MASK, RING, SET
+from livejoin.kernels.memory.layout import BAG, H_OVERFLOW, MASK32, P_HEAD, P_MODE, P_WORDS, REF_MASK, RING, SET
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Cursor, Delta, Output, Plan
 
@@ -137,31 +137,33 @@ def _next(m: Arena, d: Delta, p: Plan, cursor: Cursor, level: int, lowest: bool)
 
 
 @helper
-def _add_pending(m: Arena, d: Delta, p: Plan, cursor: Cursor, at: int, pending: int) -> None:
-    """Add a record's change to the vector at ``cursor[at]`` if the enumeration is of what will be."""
+def _add_pending(m: Arena, d: Delta, p: Plan, cursor: Cursor, at: int, pending: int) -> int:
+    """Add a record's change to the vector at ``cursor[at]`` if the enumeration is of what will be; -1: does not fit."""
     if pending != 0 and d[D_PASS] > 0:
-        ring.add(cursor, p, at, d, pending + X_VALUE)
+        return int(ring.add(cursor, p, at, d, pending + X_VALUE))
+    return 0
 
 
 @helper
 def _multiply_own(
     m: Arena, d: Delta, p: Plan, cursor: Cursor, node: int, row: int, changed: int, at: int, spare: int
-) -> None:
-    """Multiply a vector by what a tuple contributes by itself and with the nodes beside N."""
+) -> int:
+    """Multiply a vector by what a tuple contributes by itself and with the nodes beside N; -1: it does not fit."""
+    wraps = 0
     if p[node + N_ATOM] == 1:
         ring.set_one(cursor, p, spare)
-        ring.scale(cursor, p, spare, m[row + p[node + N_VALUE]])
+        wraps |= ring.scale(cursor, p, spare, m[row + p[node + N_VALUE]])
         if p[P_MODE] == BAG:
             if changed != 0:
                 cursor[spare] = abs(d[changed + X_COUNT])
         else:
-            ring.multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, cursor, spare)
-            _add_pending(m, d, p, cursor, spare, changed)
-        ring.multiply(cursor, p, at, cursor, spare)
+            wraps |= ring.multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, cursor, spare)
+            wraps |= _add_pending(m, d, p, cursor, spare, changed)
+        wraps |= ring.multiply(cursor, p, at, cursor, spare)
     elif p[node + N_CONNEX_CHILDREN] == 0:
         ring.copy(cursor, spare, m, row + p[node + N_VALUE], p[P_WORDS])
-        _add_pending(m, d, p, cursor, spare, m[row + p[node + N_PENDING]])
-        ring.multiply(cursor, p, at, cursor, spare)
+        wraps |= _add_pending(m, d, p, cursor, spare, m[row + p[node + N_PENDING]])
+        wraps |= ring.multiply(cursor, p, at, cursor, spare)
     elif p[node + N_CONNEX_CHILDREN] < p[node + N_CHILDREN]:
         children = p[node + N_CHILD_LIST]
         for c in range(p[node + N_CHILDREN]):
@@ -169,8 +171,9 @@ def _multiply_own(
             if p[child + N_CONNEX] == 0:
                 slot = slot_of(m, p, node, child, row)
                 ring.copy(cursor, spare, m, slot + SLOT_VALUE, p[P_WORDS])
-                _add_pending(m, d, p, cursor, spare, m[slot + SLOT_PENDING])
-                ring.multiply(cursor, p, at, cursor, spare)
+                wraps |= _add_pending(m, d, p, cursor, spare, m[slot + SLOT_PENDING])
+                wraps |= ring.multiply(cursor, p, at, cursor, spare)
+    return wraps
 
 
 @helper
@@ -183,10 +186,12 @@ def weigh_above(p: Plan, cursor: Cursor, level: int, depth: int) -> None:
 
 
 @helper
-def weigh(m: Arena, d: Delta, p: Plan, cursor: Cursor, node: int, level: int, depth: int, spare: int) -> None:
-    """Set a level's weight: that of the level above times what its tuple contributes."""
+def weigh(m: Arena, d: Delta, p: Plan, cursor: Cursor, node: int, level: int, depth: int, spare: int) -> int:
+    """Set a level's weight: that of the level above times what its tuple contributes; -1 if it does not fit."""
     weigh_above(p, cursor, level, depth)
-    _multiply_own(m, d, p, cursor, node, cursor[level + K_ROW], cursor[level + K_RECORD], level + K_WEIGHT, spare)
+    return _multiply_own(
+        m, d, p, cursor, node, cursor[level + K_ROW], cursor[level + K_RECORD], level + K_WEIGHT, spare
+    )
 
 
 @helper
@@ -217,10 +222,10 @@ def _write_group(
             return cursor[level + K_INDEX] == cursor[level + K_LEN], at + count
         copies = 1
         if not plain:
-            weigh(m, d, p, cursor, p[step + STEP_NODE], level, last, spare)
+            m[H_OVERFLOW] |= weigh(m, d, p, cursor, p[step + STEP_NODE], level, last, spare)
             if p[P_MODE] == BAG:
                 copies = cursor[level + K_WEIGHT] - cursor[K_COPIES]
-        count = min(copies, capacity - at)
+        count = max(0, min(copies, capacity - at))  # of copies that wrapped, none
         write_outer(m, p, program, cursor, count, out, capacity, at)
         write_copies(m, p, program, cursor[level + K_ROW], count, out, capacity, at)
         if p[P_MODE] == RING and count == 1:
@@ -242,7 +247,7 @@ def advance(
     """Enumerate until the program is finished or the buffer full.
 
     Args:
-        m: The arena; not changed.
+        m: The arena; not changed but for `H_OVERFLOW`.
         d: The delta of the current batch.
         p: The plan.
         program: Offset of the program in the plan.
@@ -270,7 +275,7 @@ def advance(
                 break
             opened = depth == last
             if not opened and not plain:
-                weigh(m, d, p, cursor, p[step + STEP_NODE], level, depth, spare)
+                m[H_OVERFLOW] |= weigh(m, d, p, cursor, p[step + STEP_NODE], level, depth, spare)
         if opened:
             level = level_of(p, last)
             done, at = _write_group(m, d, p, program, cursor, level, last == lowest, plain, out, capacity, at)
@@ -284,6 +289,7 @@ def advance(
             level = level_of(p, depth)
             if _next(m, d, p, cursor, level, depth == lowest):
                 if not plain:
-                    weigh(m, d, p, cursor, p[steps + depth * STEP + STEP_NODE], level, depth, spare)
+                    node = p[steps + depth * STEP + STEP_NODE]
+                    m[H_OVERFLOW] |= weigh(m, d, p, cursor, node, level, depth, spare)
                 break
         opened = False

@@ -180,7 +180,7 @@ def descend(arena: ArenaArray, plan: Plan, prefix_sums: Sums, ranks: Line, rows:
 
 
 @kernel
-def annotate(arena: ArenaArray, plan: Plan, rows: Line, cursor_words: Cursor, annotations: Line) -> None:
+def annotate(arena: ArenaArray, plan: Plan, rows: Line, cursor_words: Cursor, annotations: Line) -> int:
     """Annotations of results, from the tuples of each; ``cursor_words`` is a cursor of an enumeration.
 
     Otherwise as `livejoin.kernels.crown.ranks.annotate`.
@@ -190,12 +190,14 @@ def annotate(arena: ArenaArray, plan: Plan, rows: Line, cursor_words: Cursor, an
     cursor = words(cursor_words)
     steps = rows.shape[0]
     spare = level_of(p, steps)
+    wraps = 0
     for i in range(rows.shape[1]):
         for depth in range(steps):
             step = p[p[P_FULL] + G_STEP_LIST] + depth * STEP
             level = level_of(p, depth)
             cursor[level + K_ROW] = rows[depth, i]
             cursor[level + K_RECORD] = 0
-            weigh_level(m, m, p, cursor, p[step + STEP_NODE], level, depth, spare)
+            wraps |= weigh_level(m, m, p, cursor, p[step + STEP_NODE], level, depth, spare)
         for k in range(p[P_WORDS]):
             annotations[k, i] = cursor[level_of(p, steps - 1) + K_WEIGHT + k]
+    return wraps

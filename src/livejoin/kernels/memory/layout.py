@@ -25,7 +25,7 @@ such row. Otherwise it is *linked*: an entry of the edge's directory has the slo
 
 from __future__ import annotations
 
-STATE_FORMAT = 2  # changes whenever a stored state could be misread
+STATE_FORMAT = 3  # changes whenever a stored state could be misread
 
 MASK32 = 0xFFFFFFFF
 COUNTER_BITS = 16
@@ -35,6 +35,7 @@ REF_MASK = (1 << CLASS_SHIFT) - 1
 MAX_WORDS = 1 << 32
 
 # Arena header
+H_OVERFLOW = 0  # -1: what the current call has computed does not fit its words; no reference is 0
 H_BUMP = 1
 H_END = 2
 H_DUPLICATES = 3  # registered atom rows with a multiplicity other than one

@@ -1,8 +1,11 @@
-"""Annotations: vectors over rings of integers, in two's complement of 64 or 128 bits.
+"""Annotations: vectors of integers in two's complement of 64 or 128 bits, whose arithmetic says when one does not fit.
 
 An annotation has a component for each aggregate that is a sum of products (CROWN, section 7.3): the first one counts,
-every other one sums. A component takes one word, or two with the low one first; addition and multiplication are exact
-modulo 2**64 or 2**128. Vectors lie anywhere in an arena or a cursor and are named by the index of their first word.
+every other one sums. A component takes one word, or two with the low one first. Vectors lie anywhere in an arena or a
+cursor and are named by the index of their first word.
+
+Law: what adds, multiplies or subtracts returns 0 if every component is the true sum, product or difference, and -1 if
+one is it modulo 2**64 or 2**128 only. So flags add up with ``|``, and a kernel that wrote no flag computed in integers.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from livejoin.kernels.parameters import Arena, Plan, Words
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
+_SHORT = 1 << 31
+_LEAST = -(1 << 63)
 
 
 @inlined
@@ -28,20 +33,106 @@ def high_product(a: int, b: int) -> int:
 
 
 @inlined
-def multiply_wide(m: Arena, at: int, low: int, high: int) -> None:
-    """Multiply the two-word component at ``at`` by a two-word number."""
-    a = m[at]
-    m[at + 1] = high_product(a, low) + a * high + m[at + 1] * low
-    m[at] = a * low
+def signed_high_product(a: int, b: int) -> int:
+    """The high word of the product of two signed words, which two words always hold."""
+    return high_product(a, b) - ((a >> 63) & b) - ((b >> 63) & a)
 
 
 @inlined
-def add_wide(m: Arena, at: int, low: int, high: int) -> None:
-    """Add a two-word number to the component at ``at``."""
+def _are_short(a: int, b: int) -> bool:
+    """Whether two signed words have 32 bits each, so that one word holds their product."""
+    return ((a + _SHORT) | (b + _SHORT)) >> 32 == 0
+
+
+@helper
+def _long_product_wraps(a: int, b: int) -> int:
+    """As `product_wraps`, of any words."""
+    return 0 if signed_high_product(a, b) == (a * b) >> 63 else -1
+
+
+@inlined
+def product_wraps(a: int, b: int) -> int:
+    """-1 if the product of two signed words does not fit one, else 0."""
+    return 0 if _are_short(a, b) else _long_product_wraps(a, b)
+
+
+@inlined
+def sum_wraps(a: int, b: int, total: int) -> int:
+    """-1 if ``total``, the sum of two signed words as the processor adds, is not their sum, else 0."""
+    return ((a ^ total) & (b ^ total)) >> 63
+
+
+@helper
+def _wide_product_wraps(a: int, b: int, low: int, high: int) -> int:
+    """-1 if the product of two integers of two words, ``(a, b)`` and ``(low, high)``, does not fit two, else 0.
+
+    Their magnitudes are multiplied: one of them has one word, or the product has more than three.
+    """
+    negative = (b ^ high) < 0
+    if b < 0:
+        b = -b - (1 if a != 0 else 0)
+        a = -a
+    if high < 0:
+        high = -high - (1 if low != 0 else 0)
+        low = -low
+    if b != 0 and high != 0:
+        return -1
+    upper, lower = (b, low) if b != 0 else (high, a)
+    if high_product(upper, lower) != 0:
+        return -1
+    middle = upper * lower
+    total = middle + high_product(a, low)
+    if np.uint64(total) < np.uint64(middle):
+        return -1
+    if total < 0 and not (negative and total == _LEAST and a * low == 0):
+        return -1
+    return 0
+
+
+@helper
+def _multiply_long(m: Arena, at: int, low: int, high: int) -> int:
+    """As `multiply_wide`, of any numbers."""
+    a, b = m[at], m[at + 1]
+    m[at] = a * low
+    if b == a >> 63 and high == low >> 63:
+        m[at + 1] = signed_high_product(a, low)
+        return 0
+    m[at + 1] = high_product(a, low) + a * high + b * low
+    wraps: int = _wide_product_wraps(a, b, low, high)
+    return wraps
+
+
+@inlined
+def multiply_wide(m: Arena, at: int, low: int, high: int) -> int:
+    """Multiply the two-word component at ``at`` by a two-word number; -1 if it does not fit."""
+    a = m[at]
+    if _are_short(a, low) and m[at + 1] == a >> 63 and high == low >> 63:
+        m[at] = a * low
+        m[at + 1] = (a * low) >> 63
+        return 0
+    wraps: int = _multiply_long(m, at, low, high)
+    return wraps
+
+
+@inlined
+def add_wide(m: Arena, at: int, low: int, high: int) -> int:
+    """Add a two-word number to the component at ``at``; -1 if it does not fit."""
     total = m[at] + low
     carry = 1 if np.uint64(total) < np.uint64(low) else 0
+    before = m[at + 1]
     m[at] = total
-    m[at + 1] += high + carry
+    m[at + 1] = before + high + carry
+    return sum_wraps(before, high, m[at + 1])
+
+
+@inlined
+def _subtract_wide(m: Arena, at: int, low: int, high: int) -> int:
+    """Subtract a two-word number from the component at ``at``; -1 if it does not fit."""
+    borrow = 1 if np.uint64(m[at]) < np.uint64(low) else 0
+    before = m[at + 1]
+    m[at] -= low
+    m[at + 1] = before - high - borrow
+    return sum_wraps(before, ~high, m[at + 1])
 
 
 @inlined
@@ -61,50 +152,87 @@ def set_one(m: Arena, p: Plan, at: int) -> None:
         at += p[p[P_WIDTHS] + i]
 
 
+@inlined
+def _add_word(m: Arena, at: int, word: int) -> int:
+    """Add a word to the one-word component at ``at``; -1 if it does not fit."""
+    before = m[at]
+    m[at] = before + word
+    return sum_wraps(before, word, m[at])
+
+
+@inlined
+def _multiply_word(m: Arena, at: int, word: int) -> int:
+    """Multiply the one-word component at ``at`` by a word; -1 if it does not fit."""
+    before = m[at]
+    m[at] = before * word
+    return product_wraps(before, word)
+
+
 @helper
-def add(m: Arena, p: Plan, at: int, source: Words, origin: int) -> None:
-    """Add a vector to another one."""
+def add(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
+    """Add a vector to another one; -1 if a component does not fit."""
     if p[P_WORDS] == 1:
-        m[at] += source[origin]
-        return
+        return _add_word(m, at, source[origin])
+    wraps = 0
     for i in range(p[P_COMPONENTS]):
         width = p[p[P_WIDTHS] + i]
         if width == 1:
-            m[at] += source[origin]
+            wraps |= _add_word(m, at, source[origin])
         else:
-            add_wide(m, at, source[origin], source[origin + 1])
+            wraps |= add_wide(m, at, source[origin], source[origin + 1])
         at += width
         origin += width
+    return wraps
 
 
 @helper
-def multiply(m: Arena, p: Plan, at: int, source: Words, origin: int) -> None:
-    """Multiply a vector by another one, component by component."""
-    if p[P_WORDS] == 1:
-        m[at] *= source[origin]
-        return
+def subtract(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
+    """Subtract a vector from another one; -1 if a component does not fit."""
+    wraps = 0
     for i in range(p[P_COMPONENTS]):
         width = p[p[P_WIDTHS] + i]
         if width == 1:
-            m[at] *= source[origin]
+            before = m[at]
+            m[at] = before - source[origin]
+            wraps |= sum_wraps(before, ~source[origin], m[at])
         else:
-            multiply_wide(m, at, source[origin], source[origin + 1])
+            wraps |= _subtract_wide(m, at, source[origin], source[origin + 1])
         at += width
         origin += width
+    return wraps
 
 
 @helper
-def scale(m: Arena, p: Plan, at: int, times: int) -> None:
-    """Multiply every component by one word."""
+def multiply(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
+    """Multiply a vector by another one, component by component; -1 if one does not fit."""
+    if p[P_WORDS] == 1:
+        return _multiply_word(m, at, source[origin])
+    wraps = 0
+    for i in range(p[P_COMPONENTS]):
+        width = p[p[P_WIDTHS] + i]
+        if width == 1:
+            wraps |= _multiply_word(m, at, source[origin])
+        else:
+            wraps |= multiply_wide(m, at, source[origin], source[origin + 1])
+        at += width
+        origin += width
+    return wraps
+
+
+@helper
+def scale(m: Arena, p: Plan, at: int, times: int) -> int:
+    """Multiply every component by one word; -1 if one does not fit."""
     if times == 1:
-        return
+        return 0
+    wraps = 0
     for i in range(p[P_COMPONENTS]):
         width = p[p[P_WIDTHS] + i]
         if width == 1:
-            m[at] *= times
+            wraps |= _multiply_word(m, at, times)
         else:
-            multiply_wide(m, at, times, times >> 63)
+            wraps |= multiply_wide(m, at, times, times >> 63)
         at += width
+    return wraps
 
 
 @inlined
@@ -117,31 +245,17 @@ def is_zero(m: Arena, p: Plan, at: int) -> bool:
 
 
 @helper
-def subtract(d: Words, p: Plan, at: int, source: Words, origin: int) -> None:
-    """Subtract a vector from another one, component by component."""
-    component = 0
-    i = 0
-    while i < p[P_WORDS]:
-        if p[p[P_WIDTHS] + component] == 1:
-            d[at + i] -= source[origin + i]
-            i += 1
-        else:
-            low = -source[origin + i]
-            high = ~source[origin + i + 1]
-            if low == 0:
-                high += 1
-            add_wide(d, at + i, low, high)
-            i += 2
-        component += 1
+def multiply_factors(m: Arena, p: Plan, factors: int, count: int, row: int, d: Words, at: int) -> int:
+    """Multiply a vector by the factors of an atom's row, which the plan lists at ``factors`` as in `layout`.
 
-
-@helper
-def multiply_factors(m: Arena, p: Plan, factors: int, count: int, row: int, d: Words, at: int) -> None:
-    """Multiply a vector by the factors of an atom's row, which the plan lists at ``factors`` as in `layout`."""
+    Returns -1 if a component does not fit.
+    """
+    wraps = 0
     for i in range(count):
         value = m[row + p[factors + 3 * i + 2]]
         target = at + p[factors + 3 * i]
         if p[factors + 3 * i + 1] == 1:
-            d[target] *= value
+            wraps |= _multiply_word(d, target, value)
         else:
-            multiply_wide(d, target, value, value >> 63)
+            wraps |= multiply_wide(d, target, value, value >> 63)
+    return wraps

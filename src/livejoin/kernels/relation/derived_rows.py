@@ -84,9 +84,10 @@ def apply(
             touched[count, 1] = words[at] >> 1
             count += 1
             words[at] |= 1
-        words[at] += weights[change] << 1
-        if words[at] >> 1 > MAX_MULTIPLICITY:
+        weight = weights[change]
+        if not -MAX_MULTIPLICITY <= weight <= MAX_MULTIPLICITY - (words[at] >> 1):
             return TOO_LARGE, made
+        words[at] += weight << 1
     if count > 0:
         made = _settle(header, words, stride, touched, count, versions[weights.shape[0] - 1], events, made)
     return DONE, made
