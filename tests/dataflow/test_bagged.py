@@ -55,7 +55,7 @@ def driver_of(problem: Problem, capacity: int | None = None, live: bool = True) 
 def products(draw: st.DrawFn, atoms: Sequence[str], tables: Sequence[int]) -> tuple[Product, ...]:
     """A count, and sums over products of columns and numbers of different atoms.
 
-    The driver names a column of a table by the variable that the table's first atom with it has there.
+    All of them fit their words. The driver names a column of a table by the variable that the table's first atom with it has there.
     """
 
     def names(atom: int) -> list[str]:
@@ -65,8 +65,10 @@ def products(draw: st.DrawFn, atoms: Sequence[str], tables: Sequence[int]) -> tu
     sums = [Product((), draw(st.booleans()))]
     for _ in range(draw(st.integers(0, 2))):
         chosen = draw(st.lists(st.integers(0, len(atoms) - 1), unique=True, max_size=3))
-        factors = tuple(Factor(a, draw(st.sampled_from([*names(a), "-3", str(1 << 62)]))) for a in sorted(chosen))
-        sums.append(Product(factors, draw(st.booleans())))
+        wide = draw(st.booleans())
+        large = [str(1 << 62)] if wide and chosen else []
+        factors = [*large, *(draw(st.sampled_from([*names(a), "-3"])) for a in sorted(chosen)[len(large) :])]
+        sums.append(Product(tuple(map(Factor, sorted(chosen), factors)), wide))
     return tuple(sums)
 
 

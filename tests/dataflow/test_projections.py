@@ -62,12 +62,14 @@ def queries(draw: st.DrawFn) -> tuple[list[str], str]:
 
 @st.composite
 def products(draw: st.DrawFn, atoms: list[str]) -> list[Product]:
-    """A count, and sums over products of columns and numbers of different atoms."""
+    """A count, and sums over products of columns and numbers of different atoms. All of them fit their words."""
     sums = [Product((), draw(st.booleans()))]
     for _ in range(draw(st.integers(0, 2))):
         chosen = draw(st.lists(st.integers(0, len(atoms) - 1), unique=True, max_size=3))
-        factors = tuple(Factor(a, draw(st.sampled_from([*atoms[a], "-3", str(1 << 62)]))) for a in sorted(chosen))
-        sums.append(Product(factors, draw(st.booleans())))
+        wide = draw(st.booleans())
+        large = [str(1 << 62)] if wide and chosen else []
+        factors = [*large, *(draw(st.sampled_from([*atoms[a], "-3"])) for a in sorted(chosen)[len(large) :])]
+        sums.append(Product(tuple(map(Factor, sorted(chosen), factors)), wide))
     return sums
 
 
