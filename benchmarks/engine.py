@@ -17,7 +17,7 @@ from benchmarks.stream import EdgeStream
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.delta_chunk import DeltaChunk
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.schema import Column, SqlType, Table
 from livejoin.theory.trees.join_tree import least_height_tree
@@ -50,11 +50,11 @@ class Operator:
             signs = np.tile(np.array([-1, 1], dtype=np.int64), len(added))
             signs, both = signs[both >= 0], both[both >= 0]
             kept = (stream.edges[both, 1] % stream.modulus == 0).astype(np.int64)
-            events = np.zeros((k.EVENT_FIELDS, len(both)), dtype=np.int64)
-            events[k.V_ROW] = both % self.ring
-            events[k.V_WEIGHT] = signs
-            events[k.V_MASK] = 0b011 | (kept << 2)
-            events[k.V_VERSION] = 1 + np.arange(len(both))
+            events = np.zeros((q.EVENT_FIELDS, len(both)), dtype=np.int64)
+            events[q.V_ROW] = both % self.ring
+            events[q.V_WEIGHT] = signs
+            events[q.V_MASK] = 0b011 | (kept << 2)
+            events[q.V_VERSION] = 1 + np.arange(len(both))
             yield added % self.ring, np.ascontiguousarray(stream.edges[added]).ravel(), events
 
     def apply(self, rows: Words, values: Words, events: Words, emit: bool) -> Iterator[DeltaChunk]:

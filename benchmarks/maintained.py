@@ -25,7 +25,7 @@ from livejoin.dataflow.node import Node
 from livejoin.dataflow.repeated import repeated
 from livejoin.families.cells.workers import Workers
 from livejoin.families.events import in_order
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.warm import ready
 from livejoin.plan.query_plan import plan_query
 from livejoin.schema import Catalog, Column, SqlType, Table
@@ -252,11 +252,11 @@ class Maintained:
                 uses = block.plan.physical.tables if isinstance(block, JoinBlock) else block.plan.program.tables
                 position = next(i for i, use in enumerate(uses) if use.name == "G")
                 block.join.load(position, ids[added], base.ravel(), 2, 0, factors)
-                events = np.zeros((k.EVENT_FIELDS, len(edges)), dtype=np.int64)
-                events[k.V_TABLE] = position
-                events[k.V_ROW] = ids[edges]
-                events[k.V_WEIGHT] = signs
-                events[k.V_MASK] = chosen.masks
-                events[k.V_VERSION] = 1 + 2 * start + np.arange(len(edges))
+                events = np.zeros((q.EVENT_FIELDS, len(edges)), dtype=np.int64)
+                events[q.V_TABLE] = position
+                events[q.V_ROW] = ids[edges]
+                events[q.V_WEIGHT] = signs
+                events[q.V_MASK] = chosen.masks
+                events[q.V_VERSION] = 1 + 2 * start + np.arange(len(edges))
                 matrices.append(events)
             yield matrices

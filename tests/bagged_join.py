@@ -13,7 +13,7 @@ from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.events import in_order
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.program import Program
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.query import Atom
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
@@ -89,9 +89,9 @@ class BaggedJoin:
             columns = [bag.query.table.position(name) for name in names]
             factors = bag.table.values_of(changed.rows)[columns]
             self.outer.load(target, changed.rows, bag.table.words, bag.table.stride, 1, factors)
-            matrix = np.full((k.EVENT_FIELDS, changed.rows.shape[0]), -1)
-            matrix[k.V_TABLE], matrix[k.V_ROW] = target, changed.rows
-            matrix[k.V_WEIGHT], matrix[k.V_VERSION] = changed.weights, changed.versions
+            matrix = np.full((q.EVENT_FIELDS, changed.rows.shape[0]), -1)
+            matrix[q.V_TABLE], matrix[q.V_ROW] = target, changed.rows
+            matrix[q.V_WEIGHT], matrix[q.V_VERSION] = changed.weights, changed.versions
             parts.append(matrix)
         yield from self.outer.maintain(in_order(np.concatenate(parts, axis=1)), emit, capacity)
         for bag in self.bags:
@@ -101,13 +101,13 @@ class BaggedJoin:
         """The events of the base tables that a part reads, with tables and atoms as it calls them."""
         names = [use.name for use in uses]
         target = np.array([names.index(t.name) if t.name in names else -1 for t in self.plan.tables])
-        routed = events.compress(target[events[k.V_TABLE]] >= 0, axis=1)
-        routed[k.V_TABLE] = target[routed[k.V_TABLE]]
-        masks = np.zeros_like(routed[k.V_MASK])
+        routed = events.compress(target[events[q.V_TABLE]] >= 0, axis=1)
+        routed[q.V_TABLE] = target[routed[q.V_TABLE]]
+        masks = np.zeros_like(routed[q.V_MASK])
         for position, atom in enumerate(atoms):
             if atom.alias in self._aliases:
-                masks |= (routed[k.V_MASK] >> self._aliases.index(atom.alias) & 1) << position
-        routed[k.V_MASK] = masks
+                masks |= (routed[q.V_MASK] >> self._aliases.index(atom.alias) & 1) << position
+        routed[q.V_MASK] = masks
         return routed
 
     def scan(self, capacity: int) -> Iterator[Words]:

@@ -13,6 +13,7 @@ from livejoin.families.crown.checks import State
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.events import TableEvents, view_events
+from livejoin.kernels.crown import layout as u
 from livejoin.kernels.memory import layout as k
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
 from livejoin.schema import Column, SqlType, Table
@@ -119,15 +120,15 @@ class JoinDriver:
     def _values(self, state: State, index: int, row: int) -> Row:
         node = self.tree.nodes[index]
         if node.atom is None:
-            at = row + state.node(index, k.N_ROWS_KEY)
+            at = row + state.node(index, u.N_ROWS_KEY)
             return tuple(state.word(at + i) for i in range(len(node.variables)))
         return tuple(state.word(row + i) for i in range(len(self.variables[node.atom])))
 
     def counters(self, index: int) -> dict[Row, int]:
         """Each row of a node and how many children have its key in their V_p."""
         state = self._state()
-        at = state.node(index, k.N_STATE)
-        return {self._values(state, index, row): state.word(row + at) & k.COUNTER_MASK for row in state.rows[index]}
+        at = state.node(index, u.N_STATE)
+        return {self._values(state, index, row): state.word(row + at) & u.COUNTER_MASK for row in state.rows[index]}
 
     def semijoin_view(self, index: int) -> set[Row]:
         """V_s of a node."""
@@ -142,9 +143,9 @@ class JoinDriver:
         places = [order.index(v) for v in node.key]
         counts: dict[Row, int] = {}
         for slot, child in state.slot_child.items():
-            length = state.pair(slot + k.S_LEN)[0]
+            length = state.pair(slot + u.S_LEN)[0]
             if child == index and length and node.parent is not None:
-                row = state.word(state.word(slot + k.S_BLOCK) & k.REF_MASK)
+                row = state.word(state.word(slot + u.S_BLOCK) & k.REF_MASK)
                 values = self._values(state, index, row)
                 counts[tuple(values[p] for p in places)] = length
         return counts

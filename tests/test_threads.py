@@ -20,7 +20,7 @@ from livejoin.errors import SchemaError
 from livejoin.families.cells import join as cells
 from livejoin.kernels import route
 from livejoin.kernels.crown import maintain
-from livejoin.kernels.memory import records
+from livejoin.kernels.join import records
 from random_queries import queries
 from random_relational import CLASSES, relational_queries
 from scenario import Scenario

@@ -14,7 +14,7 @@ from livejoin.dataflow.blocks import join as join_block
 from livejoin.dataflow.blocks import row_source
 from livejoin.errors import AbsentRowError, CapacityError, ExpressionError, ReadError
 from livejoin.kernels.crown import maintain
-from livejoin.kernels.memory import records
+from livejoin.kernels.join import records
 from livejoin.kernels.memory.layout import H_END
 from livejoin.kernels.relation import settling, staging
 from livejoin.state import table as table_module

@@ -55,7 +55,8 @@ def driver_of(problem: Problem, capacity: int | None = None, live: bool = True) 
 def products(draw: st.DrawFn, atoms: Sequence[str], tables: Sequence[int]) -> tuple[Product, ...]:
     """A count, and sums over products of columns and numbers of different atoms.
 
-    All of them fit their words. The driver names a column of a table by the variable that the table's first atom with it has there.
+    All of them fit their words. The driver names a column of a table by the variable that the table's first atom with
+    it has there.
     """
 
     def names(atom: int) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from livejoin.families.events import TableEvents, view_events
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 
 pytestmark = pytest.mark.nojit
 
@@ -17,7 +17,7 @@ def events(table: str, *given: tuple[int, int, int, int]) -> TableEvents:
 
 
 def columns(matrix: np.ndarray) -> list[tuple[int, ...]]:
-    fields = (k.V_TABLE, k.V_ROW, k.V_WEIGHT, k.V_MASK, k.V_VERSION)
+    fields = (q.V_TABLE, q.V_ROW, q.V_WEIGHT, q.V_MASK, q.V_VERSION)
     return list(zip(*(matrix[f].tolist() for f in fields), strict=True))
 
 
@@ -37,13 +37,13 @@ def test_versions_in_order_and_deletions_first() -> None:
 
 def test_the_order_of_arrival_is_kept_within_a_sign() -> None:
     given = events("G", *((row, 1 if row % 2 else -1, 0, 1) for row in (9, 4, 7, 2, 5)))
-    assert view_events([(0, given)])[k.V_ROW].tolist() == [4, 2, 9, 7, 5]
+    assert view_events([(0, given)])[q.V_ROW].tolist() == [4, 2, 9, 7, 5]
 
 
 def test_no_events() -> None:
     for parts in ([], [(0, events("G"))]):
         matrix = view_events(parts)
-        assert matrix.shape == (k.EVENT_FIELDS, 0)
+        assert matrix.shape == (q.EVENT_FIELDS, 0)
         assert matrix.flags.c_contiguous
 
 

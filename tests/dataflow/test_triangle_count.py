@@ -13,7 +13,7 @@ from test_bagged import driver_of, step
 
 from algorithm_driver import AlgorithmDriver, Problem, Row
 from livejoin.kernels.bag import layout as b
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.query import Product
 from strategies import FUZZ
 
@@ -88,8 +88,8 @@ def test_a_change_between_hubs_does_not_read_their_blocks() -> None:
     ids = {edge: i for i, edge in enumerate([*edges, (1, 0)])}
     words = np.array(list(ids), np.int64)
     driver.join.load(0, np.arange(len(words)), words.ravel(), 2, 0)
-    events = np.ones((k.EVENT_FIELDS, len(words)), np.int64)
-    events[k.V_TABLE], events[k.V_ROW], events[k.V_MASK] = 0, np.arange(len(words)), -1
+    events = np.ones((q.EVENT_FIELDS, len(words)), np.int64)
+    events[q.V_TABLE], events[q.V_ROW], events[q.V_MASK] = 0, np.arange(len(words)), -1
     assert not list(driver.join.maintain(events[:, :-1].copy(), True))
     before = driver.join.probes
     (chunk,) = driver.join.maintain(events[:, -1:].copy(), True)

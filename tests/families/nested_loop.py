@@ -22,7 +22,7 @@ from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline, atom_outlines
 from livejoin.families.program import TableBytes
 from livejoin.families.sizes import MAX_COUNT, exactly
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import Guarantee, UpdateBound
 from livejoin.search.statistics import Statistics
@@ -107,8 +107,8 @@ class LoopJoin:
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         limit, _ = chunk_limits(self.plan.columns, emit, capacity)
         self._events += events.shape[1]
-        for version in np.unique(events[k.V_VERSION]).tolist():
-            for event in events[:, events[k.V_VERSION] == version].T.tolist():
+        for version in np.unique(events[q.V_VERSION]).tolist():
+            for event in events[:, events[q.V_VERSION] == version].T.tolist():
                 self._apply(event)
             before, self._result = self._result, self._computed()
             if emit:
@@ -119,8 +119,8 @@ class LoopJoin:
             pass
 
     def _apply(self, event: list[int]) -> None:
-        row, weight, mask = event[k.V_ROW], event[k.V_WEIGHT], event[k.V_MASK]
-        for atom in self.plan.tables[event[k.V_TABLE]].atoms:
+        row, weight, mask = event[q.V_ROW], event[q.V_WEIGHT], event[q.V_MASK]
+        for atom in self.plan.tables[event[q.V_TABLE]].atoms:
             here = self._rows[atom]
             if mask >> atom & 1 if weight > 0 else row in here:  # rows that leave come without a mask
                 here[row] += weight

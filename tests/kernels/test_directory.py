@@ -12,6 +12,7 @@ from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import directory as kernel
 from livejoin.kernels.memory import look_up
 from livejoin.kernels.memory.layout import (
+    ARENA_HEADER,
     D_COUNT,
     D_FREE,
     D_LOG,
@@ -21,7 +22,6 @@ from livejoin.kernels.memory.layout import (
     H_CLASSES,
     H_END,
     H_FREE,
-    H_STACK,
     MASK32,
     SIZE_CLASSES,
 )
@@ -36,8 +36,8 @@ class Directory:
     """A directory of keys of ``width`` words in an arena, and the dictionary that it must equal."""
 
     def __init__(self, width: int) -> None:
-        self.at = H_STACK
-        self.row = H_STACK + DIRECTORY
+        self.at = ARENA_HEADER
+        self.row = ARENA_HEADER + DIRECTORY
         self.width = width
         self.arena = Arena(self.row + 2 * width + 1, (self.at,))
         self.offsets = np.array([2 * i for i in range(width)], np.int64)  # every other word of the row

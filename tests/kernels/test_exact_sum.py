@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.groups import exact_sum as kernel
-from livejoin.kernels.memory.layout import H_BUMP, H_STACK
+from livejoin.kernels.memory.layout import ARENA_HEADER, H_BUMP
 from livejoin.state.arena import Arena
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
 
-TERM, SUM, SQUARES = H_STACK, H_STACK + 8, H_STACK + 9
+TERM, SUM, SQUARES = ARENA_HEADER, ARENA_HEADER + 8, ARENA_HEADER + 9
 DOUBLES = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.1, 1e308, -1.7976931348623157e308, 5e-324, 2.0**64, -(2.0**-64)]),
@@ -31,7 +31,7 @@ class Sums:
     """A sum and a sum of squares in an arena, and the values that they are of."""
 
     def __init__(self) -> None:
-        self.arena = Arena(H_STACK + 10)
+        self.arena = Arena(ARENA_HEADER + 10)
         while self.arena.words.shape[0] < 1 << 14:
             self.arena.grow()
         self.values: Counter[float] = Counter()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from livejoin.kernels.groups import index_nodes as nodes
 from livejoin.kernels.groups import ordered_index as kernel
-from livejoin.kernels.memory.layout import H_BUMP, H_END, H_FREE, H_STACK, SIZE_CLASSES
+from livejoin.kernels.memory.layout import ARENA_HEADER, H_BUMP, H_END, H_FREE, SIZE_CLASSES
 from livejoin.kernels.values import value_order
 from livejoin.schema import Column, SqlType
 from livejoin.state.arena import Arena
@@ -26,7 +26,7 @@ from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
 
-ROOT, PATH = H_STACK, H_STACK + 1
+ROOT, PATH = ARENA_HEADER, ARENA_HEADER + 1
 HEADER = PATH + 2 * kernel.MAX_LEVELS + 1
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livejoin.kernels.errstate import wrapping
-from livejoin.kernels.memory.layout import P_COMPONENTS, P_WIDTHS, P_WORDS, PLAN_HEADER
+from livejoin.kernels.join.layout import P_COMPONENTS, P_WIDTHS, P_WORDS, PLAN_HEADER
 from livejoin.kernels.numbers import ring
 from strategies import FUZZ
 

@@ -7,7 +7,7 @@ import pytest
 
 from livejoin.kernels import route as kernel
 from livejoin.kernels.errstate import wrapping
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 
 pytestmark = pytest.mark.nojit
 
@@ -30,9 +30,9 @@ class Cell:
             kept = kernel.route(
                 events, 0, *split, self.number, CELLS, words[FIRST:], STRIDE, self.homes, self.spare, rows, masks
             )
-        others = events[k.V_TABLE] != 0
+        others = events[q.V_TABLE] != 0
         assert (rows[others] == -7).all(), "events of other tables are left alone"
-        chosen = np.empty((k.EVENT_FIELDS, kept), np.int64)
+        chosen = np.empty((q.EVENT_FIELDS, kept), np.int64)
         kernel.gather(events, rows, masks, chosen)
         return chosen
 
@@ -58,9 +58,9 @@ def test_events_go_where_the_definition_says() -> None:
             words[row * STRIDE + FIRST :][:2] = random.integers(-9, 9, 2)
         inserted = {row: int(random.integers(0, 8)) for row in fresh}
         listed = [(0, r, -1, 0) for r in gone] + [(1, 5, 1, 1)] + [(0, r, 1, m) for r, m in inserted.items()]
-        events = np.zeros((k.EVENT_FIELDS, len(listed)), np.int64)
-        events[: k.V_MASK + 1] = np.array(listed).T
-        events[k.V_VERSION] = version
+        events = np.zeros((q.EVENT_FIELDS, len(listed)), np.int64)
+        events[: q.V_MASK + 1] = np.array(listed).T
+        events[q.V_VERSION] = version
         expected: dict[int, list[tuple[int, ...]]] = {c: [] for c in range(CELLS)}
         for c in range(CELLS):
             for table, row, weight, mask in listed:
@@ -74,9 +74,9 @@ def test_events_go_where_the_definition_says() -> None:
                 live_before = dict(live)
         for cell in cells:
             found = cell.route(events, words)
-            fields = [k.V_TABLE, k.V_WEIGHT, k.V_MASK, k.V_VERSION]
+            fields = [q.V_TABLE, q.V_WEIGHT, q.V_MASK, q.V_VERSION]
             assert [tuple(e) for e in found[fields].T.tolist()] == expected[cell.number]
-            numbers = found[k.V_ROW][found[k.V_WEIGHT] > 0]
+            numbers = found[q.V_ROW][found[q.V_WEIGHT] > 0]
             assert len(set(numbers.tolist())) == numbers.size
             held = cell.homes[cell.homes != 0]
             free = cell.spare[kernel.S_STACK : kernel.S_STACK + cell.spare[kernel.S_COUNT]]

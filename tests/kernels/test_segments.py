@@ -5,18 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from livejoin.kernels.memory.layout import (
-    H_OUT,
-    H_RUNS,
-    H_SEGMENTS,
-    H_STACK,
-    H_VERSION,
-    R_SIGN,
-    R_START,
-    R_VERSION,
-    RUN_FIELDS,
-)
-from livejoin.kernels.memory.segments import open_segment
+from livejoin.kernels.join.layout import H_OUT, H_RUNS, H_SEGMENTS, H_VERSION, R_SIGN, R_START, R_VERSION, RUN_FIELDS
+from livejoin.kernels.join.segments import open_segment
+from livejoin.kernels.memory.layout import ARENA_HEADER
 
 pytestmark = pytest.mark.nojit
 
@@ -25,7 +16,7 @@ class Segments:
     """A buffer of segments beside an output."""
 
     def __init__(self, room: int) -> None:
-        self.arena = np.zeros(H_STACK, np.int64)
+        self.arena = np.zeros(ARENA_HEADER, np.int64)
         self.arena[H_RUNS] = room
         self.runs = np.zeros(RUN_FIELDS * room, np.int64)
 

@@ -11,6 +11,8 @@ from conjunctive import bind
 from join_driver import JoinDriver
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.kernels.crown import layout as u
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog
@@ -38,14 +40,14 @@ def plan_of(sql: str, live: bool = True) -> PhysicalPlan:
 
 def programs(plan: PhysicalPlan) -> Iterator[tuple[int | None, int]]:
     """Start node (None for the full enumeration) and offset of each program."""
-    yield None, int(plan.words[k.P_FULL])
+    yield None, int(plan.words[q.P_FULL])
     for node, at in enumerate(plan.node_offsets):
-        yield node, int(plan.words[at + k.N_PROGRAM])
+        yield node, int(plan.words[at + u.N_PROGRAM])
 
 
 def steps(plan: PhysicalPlan, program: int) -> list[list[int]]:
-    depths, at = int(plan.words[program + k.G_DEPTHS]), int(plan.words[program + k.G_STEPS])
-    return plan.words[at : at + (depths - 1) * k.STEP].reshape(-1, k.STEP).tolist()
+    depths, at = int(plan.words[program + u.G_DEPTHS]), int(plan.words[program + u.G_STEPS])
+    return plan.words[at : at + (depths - 1) * u.STEP].reshape(-1, u.STEP).tolist()
 
 
 def test_the_same_query_gives_the_same_plan() -> None:
@@ -63,7 +65,7 @@ def test_the_digest_tells_layouts_apart(monkeypatch: pytest.MonkeyPatch) -> None
         HOP3.replace("B.dst = C.src", "B.w = C.src"),
     ]
     digests = [plan_of(sql).digest for sql in (HOP3, *others)] + [plan_of(HOP3, live=False).digest]
-    monkeypatch.setattr(k, "STATE_FORMAT", k.STATE_FORMAT + 1)
+    monkeypatch.setattr(u, "STATE_FORMAT", u.STATE_FORMAT + 1)
     digests.append(plan_of(HOP3).digest)
     assert len(set(digests)) == len(digests)
 
@@ -80,15 +82,15 @@ def test_records_hold_what_the_query_uses_once() -> None:
 
 def opened(plan: PhysicalPlan, kind: int, source: int | None, where: int) -> int:
     """The node that a step opens from a row of ``source``."""
-    if kind == k.STEP_ROOT:
+    if kind == u.STEP_ROOT:
         return 0
     assert source is not None
     node = plan.tree.nodes[source]
-    if kind in (k.STEP_UP_LINKED, k.STEP_UP_INLINE):
+    if kind in (u.STEP_UP_LINKED, u.STEP_UP_INLINE):
         assert node.parent is not None
-        assert (kind == k.STEP_UP_LINKED) == (plan.tree.nodes[node.parent].atom is not None)
+        assert (kind == u.STEP_UP_LINKED) == (plan.tree.nodes[node.parent].atom is not None)
         return node.parent
-    assert (kind == k.STEP_DOWN_LINKED) == (node.atom is not None)
+    assert (kind == u.STEP_DOWN_LINKED) == (node.atom is not None)
     return next(child for child in node.children if offset_of_child(plan, source, child) == where)
 
 
@@ -96,8 +98,8 @@ def offset_of_child(plan: PhysicalPlan, node: int, child: int) -> int:
     """Where a row of a node refers to a child's slot."""
     position = plan.tree.nodes[node].children.index(child)
     if plan.tree.nodes[node].atom is None:
-        return k.SLOT * position
-    return int(plan.words[plan.node_offsets[node] + k.N_LINK]) + position
+        return u.SLOT * position
+    return int(plan.words[plan.node_offsets[node] + u.N_LINK]) + position
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -111,7 +113,7 @@ def test_programs_open_every_node_once(seed: int) -> None:
             node = opened(plan, kind, reached[source], where)
             assert node not in reached
             assert at == plan.node_offsets[node]
-            assert state == (-1 if tree.nodes[node].atom is None else plan.words[plan.node_offsets[node] + k.N_STATE])
+            assert state == (-1 if tree.nodes[node].atom is None else plan.words[plan.node_offsets[node] + u.N_STATE])
             reached.append(node)
         assert sorted(node for node in reached if node is not None) == list(range(len(tree.nodes)))
 
@@ -121,11 +123,11 @@ def test_every_head_column_is_written_once(seed: int) -> None:
     variables, tree = random_tree(random.Random(seed))
     plan = JoinDriver(variables, tree).join.plan
     for _, program in programs(plan):
-        outer = plan.words[int(plan.words[program + k.G_OUTER_LIST]) :][: 3 * int(plan.words[program + k.G_OUTER])]
-        inner = plan.words[int(plan.words[program + k.G_INNER_LIST]) :][: 2 * int(plan.words[program + k.G_INNER])]
+        outer = plan.words[int(plan.words[program + u.G_OUTER_LIST]) :][: 3 * int(plan.words[program + u.G_OUTER])]
+        inner = plan.words[int(plan.words[program + u.G_INNER_LIST]) :][: 2 * int(plan.words[program + u.G_INNER])]
         columns = outer[::3].tolist() + inner[::2].tolist()
         assert sorted(columns) == list(range(len(plan.query.head)))
-        assert all(0 <= depth < plan.words[program + k.G_DEPTHS] for depth in outer[1::3].tolist())
+        assert all(0 <= depth < plan.words[program + u.G_DEPTHS] for depth in outer[1::3].tolist())
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -137,13 +139,13 @@ def test_words_of_a_row_do_not_overlap(seed: int) -> None:
         words = list(range(len(use.columns)))
         for node, at in zip(tree.nodes, plan.node_offsets, strict=True):
             if node.atom in use.atoms:
-                words += [int(plan.words[at + k.N_STATE]), int(plan.words[at + k.N_UP])]
-                words += [int(plan.words[at + k.N_LINK]) + c for c in range(len(node.children))]
+                words += [int(plan.words[at + u.N_STATE]), int(plan.words[at + u.N_UP])]
+                words += [int(plan.words[at + u.N_LINK]) + c for c in range(len(node.children))]
         assert sorted(words) == list(range(use.stride))
-        assert int(plan.words[int(plan.words[k.P_FIRST_TABLE]) + position * k.PLAN_TABLE + k.PT_STRIDE]) == use.stride
-    tables = [int(plan.words[int(plan.words[k.P_FIRST_TABLE]) + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
-    spans = sorted([(at, k.TABLE) for at in tables] + [(at, k.DIRECTORY) for at in plan.directories])
-    end = k.H_STACK + k.FRAME * (len(tree.nodes) + 1)
+        assert int(plan.words[int(plan.words[q.P_FIRST_TABLE]) + position * q.PLAN_TABLE + q.PT_STRIDE]) == use.stride
+    tables = [int(plan.words[int(plan.words[q.P_FIRST_TABLE]) + t * q.PLAN_TABLE]) for t in range(len(plan.tables))]
+    spans = sorted([(at, q.TABLE) for at in tables] + [(at, k.DIRECTORY) for at in plan.directories])
+    end = k.ARENA_HEADER + u.FRAME * (len(tree.nodes) + 1)
     for begin, size in spans:
         assert begin == end
         end = begin + size

@@ -15,12 +15,12 @@ from livejoin.errors import CapacityError
 from livejoin.kernels.memory import arena as kernel
 from livejoin.kernels.memory import blocks, layout
 from livejoin.kernels.memory.layout import (
+    ARENA_HEADER,
     CLASS_SHIFT,
     H_BUMP,
     H_CLASSES,
     H_END,
     H_FREE,
-    H_STACK,
     REF_MASK,
     SIZE_CLASSES,
 )
@@ -28,7 +28,7 @@ from livejoin.state.arena import Arena
 from oracle import multiset
 from test_naive import random_tree
 
-HOLDER = H_STACK  # a word of the header that stands for a block's owner
+HOLDER = ARENA_HEADER  # a word of the header that stands for a block's owner
 
 
 def free_blocks(m: np.ndarray) -> list[tuple[int, int]]:
@@ -56,7 +56,7 @@ def assert_all_accounted(arena: Arena, taken: list[tuple[int, int]], first: int)
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_never_overlap(seed: int) -> None:
     rng = random.Random(seed)
-    first = H_STACK + 1
+    first = ARENA_HEADER + 1
     arena = Arena(first)
     taken: list[tuple[int, int]] = []
     for _ in range(200):
@@ -75,7 +75,7 @@ def test_blocks_never_overlap(seed: int) -> None:
 
 @pytest.mark.nojit
 def test_a_larger_block_is_split_before_new_words_are_taken() -> None:
-    arena = Arena(H_STACK + 1)
+    arena = Arena(ARENA_HEADER + 1)
     m = arena.words
     large = int(kernel.allocate(m, 6))
     kernel.release(m, large, 6)
@@ -89,7 +89,7 @@ def test_a_larger_block_is_split_before_new_words_are_taken() -> None:
 
 @pytest.mark.nojit
 def test_without_space_nothing_changes() -> None:
-    arena = Arena(H_STACK + 1)
+    arena = Arena(ARENA_HEADER + 1)
     before = arena.words.copy()
     assert int(kernel.allocate(arena.words, 20)) == 0
     assert int(kernel.allocate_raw(arena.words, before.shape[0])) == 0
@@ -103,7 +103,7 @@ def test_without_space_nothing_changes() -> None:
 @pytest.mark.nojit
 def test_a_block_grows_and_shrinks_with_its_rows() -> None:
     """`reserve` keeps the rows that are used, `shrink` gives words back only when three quarters are empty."""
-    arena = Arena(H_STACK + 1)
+    arena = Arena(ARENA_HEADER + 1)
     m = arena.words
     for count in range(1, 130):
         assert blocks.reserve(m, HOLDER, count - 1, count)
@@ -127,7 +127,7 @@ def test_a_block_grows_and_shrinks_with_its_rows() -> None:
     assert int(m[int(m[HOLDER]) & REF_MASK]) == 1001
     blocks.drop(m, HOLDER)
     assert int(m[HOLDER]) == 0
-    assert_all_accounted(arena, [], H_STACK + 1)
+    assert_all_accounted(arena, [], ARENA_HEADER + 1)
 
 
 @pytest.mark.nojit

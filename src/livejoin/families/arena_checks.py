@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from livejoin.families.arena_join import ArenaPlan
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
@@ -42,12 +43,12 @@ def record_spans(plan: ArenaPlan, arena: Words) -> Iterator[Span]:
     """The header, and the records of the base rows."""
     yield 0, plan.header_words
     for position, use in enumerate(plan.tables):
-        descriptor = int(plan.words[k.P_FIRST_TABLE]) + position * k.PLAN_TABLE
-        header = int(plan.words[descriptor + k.PT_HEADER])
-        table = int(arena[header + k.T_CHUNKS])
-        yield table, 1 << int(arena[header + k.T_CLASS])
-        for i in range(int(arena[header + k.T_COUNT])):
-            yield int(arena[table + i]), use.stride * k.CHUNK_ROWS
+        descriptor = int(plan.words[q.P_FIRST_TABLE]) + position * q.PLAN_TABLE
+        header = int(plan.words[descriptor + q.PT_HEADER])
+        table = int(arena[header + q.T_CHUNKS])
+        yield table, 1 << int(arena[header + q.T_CLASS])
+        for i in range(int(arena[header + q.T_COUNT])):
+            yield int(arena[table + i]), use.stride * q.CHUNK_ROWS
 
 
 def directory_spans(arena: Words, directory: int, entries: Iterable[int], size: int) -> Iterator[Span]:

@@ -14,8 +14,9 @@ from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.sizes import MAX_COUNT, exactly, too_many
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.join import layout as q
+from livejoin.kernels.join import records
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.memory import records
 from livejoin.query import ConjunctiveQuery
 from livejoin.state.arena import Arena
 from livejoin.words import Words
@@ -62,8 +63,8 @@ class ArenaState(Generic[P]):
 
     def __init__(self, plan: P) -> None:
         self.plan = plan
-        first = int(plan.words[k.P_FIRST_TABLE])
-        headers = [int(plan.words[first + t * k.PLAN_TABLE]) for t in range(len(plan.tables))]
+        first = int(plan.words[q.P_FIRST_TABLE])
+        headers = [int(plan.words[first + t * q.PLAN_TABLE]) for t in range(len(plan.tables))]
         self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
 
     def load(
@@ -96,12 +97,12 @@ class ArenaState(Generic[P]):
     @property
     def registered(self) -> int:
         """Atom rows in the state."""
-        return int(self.arena.words[k.H_REGISTERED])
+        return int(self.arena.words[q.H_REGISTERED])
 
     @property
     def probes(self) -> int:
         """Look-ups of keys so far."""
-        return int(self.arena.words[k.H_PROBES])
+        return int(self.arena.words[q.H_PROBES])
 
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays."""
@@ -168,13 +169,13 @@ class ArenaJoin(ArenaState[J], ABC):
         Raises:
             CapacityError: They do not.
         """
-        if self.arena.words[k.H_OVERFLOW] and not self._may_wrap:
+        if self.arena.words[q.H_OVERFLOW] and not self._may_wrap:
             raise too_many(self.plan.query)
 
     @property
     def weighed(self) -> int:
         """Changes so far of a multiplicity that stayed positive; only these let one version cancel a result row."""
-        return int(self.arena.words[k.H_WEIGHED])
+        return int(self.arena.words[q.H_WEIGHED])
 
     def counters(self) -> dict[str, int]:
         """Work done so far.
@@ -186,8 +187,8 @@ class ArenaJoin(ArenaState[J], ABC):
         """
         header = self.arena.words
         return {
-            "propagated": int(header[k.H_PROPAGATED]),
-            "stopped": int(header[k.H_STOPPED]),
-            "touched": int(header[k.H_TOUCHED]),
+            "propagated": int(header[q.H_PROPAGATED]),
+            "stopped": int(header[q.H_STOPPED]),
+            "touched": int(header[q.H_TOUCHED]),
             "probes": self.probes,
         }

@@ -15,7 +15,8 @@ import numpy as np
 from livejoin.families.arena_join import ArenaJoin, JoinPlan
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.kernels.errstate import wrapping
-from livejoin.kernels.memory import batch_delta as b
+from livejoin.kernels.join import batch_delta as b
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
@@ -84,7 +85,7 @@ class BatchJoin(ArenaJoin[B]):
         """
         rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
         output = np.empty((self.plan.columns, rows_at_most), np.int64)
-        runs = np.empty((k.RUN_FIELDS, segments), np.int64)
+        runs = np.empty((q.RUN_FIELDS, segments), np.int64)
         status = k.NEED_SPACE
         while status != k.DONE:
             with wrapping():
@@ -95,7 +96,7 @@ class BatchJoin(ArenaJoin[B]):
                 self.arena.grow()
             elif status == b.NEED_DELTA:
                 self._delta = np.concatenate([self._delta, np.zeros_like(self._delta)])
-            rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
+            rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
             if rows:
                 yield DeltaChunk(output[:, :rows].copy(), *runs[:, :used].copy())
         if self._delta.shape[0] > _MOST_DELTA:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.words import Words
 
 
@@ -44,15 +44,15 @@ def view_events(parts: Sequence[tuple[int, TableEvents]]) -> Words:
     Returns:
         int64 of shape (EVENT_FIELDS, n).
     """
-    matrix = np.zeros((k.EVENT_FIELDS, sum(part.rows.shape[0] for _, part in parts)), np.int64)
+    matrix = np.zeros((q.EVENT_FIELDS, sum(part.rows.shape[0] for _, part in parts)), np.int64)
     begin = 0
     for position, part in parts:
         block = matrix[:, begin : begin + part.rows.shape[0]]
-        block[k.V_TABLE] = position
-        block[k.V_ROW] = part.rows
-        block[k.V_WEIGHT] = part.weights
-        block[k.V_MASK] = part.masks
-        block[k.V_VERSION] = part.versions
+        block[q.V_TABLE] = position
+        block[q.V_ROW] = part.rows
+        block[q.V_WEIGHT] = part.weights
+        block[q.V_MASK] = part.masks
+        block[q.V_VERSION] = part.versions
         begin += part.rows.shape[0]
     return in_order(matrix)
 
@@ -71,5 +71,5 @@ def inverse(events: Words) -> Words:
 
 def in_order(events: Words) -> Words:
     """Events by version, deletions before insertions within a version, otherwise in the order given."""
-    order = np.argsort(2 * events[k.V_VERSION] + (events[k.V_WEIGHT] > 0), kind="stable")
+    order = np.argsort(2 * events[q.V_VERSION] + (events[q.V_WEIGHT] > 0), kind="stable")
     return events.take(order, axis=1)

@@ -69,7 +69,7 @@ class Ranks:
 
     @cached_property
     def _sums(self) -> Words:
-        # Pages of blocks alone are touched, see `livejoin.kernels.memory.prefix_sums`.
+        # Pages of blocks alone are touched, see `livejoin.kernels.join.prefix_sums`.
         sums = np.empty(int(self._arena[k.H_BUMP]), np.int64)
         with wrapping():
             largest = self._kernels.weigh(self._arena, self._plan.words, sums)

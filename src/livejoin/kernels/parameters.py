@@ -16,7 +16,7 @@ Plan: TypeAlias = Any
 """The words of a plan: offsets and lists that a compiler of plans laid out; never changed."""
 
 Delta: TypeAlias = Any
-"""The words of a batch's delta, `livejoin.kernels.memory.batch_delta`, beside the arena; changed in place."""
+"""The words of a batch's delta, `livejoin.kernels.join.batch_delta`, beside the arena; changed in place."""
 
 Cursor: TypeAlias = Any
 """The words where an interrupted enumeration stands; changed in place."""
@@ -64,7 +64,7 @@ Texts: TypeAlias = Any
 """The dictionaries of strings and wide decimals, five arrays or pointers: `livejoin.kernels.values.dictionary_view`."""
 
 Sums: TypeAlias = Any
-"""int64 of as many words as the arena has in use: prefix sums of blocks, `livejoin.kernels.memory.prefix_sums`."""
+"""int64 of as many words as the arena has in use: prefix sums of blocks, `livejoin.kernels.join.prefix_sums`."""
 
 Words: TypeAlias = Any
 """Words of some other buffer, as an array or as a pointer: what the function's docstring says."""

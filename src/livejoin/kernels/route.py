@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from livejoin.kernels.jit import inlined, kernel
+from livejoin.kernels.join.layout import EVENT_FIELDS, V_MASK, V_ROW, V_TABLE, V_WEIGHT
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import EVENT_FIELDS, V_MASK, V_ROW, V_TABLE, V_WEIGHT
 from livejoin.kernels.parameters import Line, Matrix
 
 S_COUNT = 0

@@ -18,7 +18,7 @@ from numba.core.event import Event, Listener, register
 from livejoin.kernels import route
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import maintain
-from livejoin.kernels.memory import records
+from livejoin.kernels.join import records
 from livejoin.kernels.relation import range_window, rows, settling, staging, window
 
 logger = logging.getLogger("livejoin")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from livejoin.errors import CapacityError
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 
 _SPARSE = 16
@@ -32,8 +33,8 @@ class Arena:
             self.words[directory + k.D_LOG] = log
             bump += 1 << log
         for table in tables:
-            self.words[table + k.T_CHUNKS] = bump
-            self.words[table + k.T_CLASS] = log
+            self.words[table + q.T_CHUNKS] = bump
+            self.words[table + q.T_CLASS] = log
             bump += 1 << log
         self.words[k.H_BUMP] = bump
 

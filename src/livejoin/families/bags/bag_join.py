@@ -17,6 +17,7 @@ from livejoin.families.derived import RowDelta
 from livejoin.kernels.bag import layout as b
 from livejoin.kernels.bag import maintain as kernel
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.state.derived_rows import too_large
 from livejoin.words import Words
@@ -43,7 +44,7 @@ class BagJoin(ArenaState["BagJoinPlan"]):
         """Apply events in order; what the bag gains and loses.
 
         Args:
-            events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.memory.layout`.
+            events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.join.layout`.
             capacity: Rows of an output buffer; by default as many as fill a few MB.
 
         Raises:
@@ -60,7 +61,7 @@ class BagJoin(ArenaState["BagJoinPlan"]):
                 raise too_large(self._name)
             if status == k.NEED_SPACE:
                 self.arena.grow()
-            if rows := int(self.arena.words[k.H_OUT]):
+            if rows := int(self.arena.words[q.H_OUT]):
                 parts.append(output[:, :rows].copy())
         whole = np.concatenate(parts, axis=1)
         behind = self.plan.columns

@@ -26,6 +26,7 @@ from livejoin.families.bags.propagation_order import Participant, Propagation, i
 from livejoin.families.bags.symmetry import orbits
 from livejoin.families.layout.table_use import TableUse
 from livejoin.kernels.bag import layout as b
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 
@@ -126,7 +127,7 @@ class _Compiler:
         for t, use in enumerate(self.tables):
             own = [at for at, store in zip(stores, self.stores, strict=True) if store.table == t]
             words += [self.free, use.stride, len(own), self._put(own), len(use.columns), self._put(use.columns)]
-            self.free += k.TABLE
+            self.free += q.TABLE
         self.words[b.B_COLUMNS] = len(self.kept)
         self.words[b.B_BINDINGS], self.words[b.B_SLOTS], self.words[b.B_FRAMES] = self.bindings, self.slots, self.frames
         self.words[b.B_TABLES] = len(self.tables)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from livejoin.families.bags.bag_store import Columns, Store
 from livejoin.kernels.bag import layout as b
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def check(plan: BagJoinPlan, words: Any) -> None:
                 assert {key: int(words[e + b.X_SUPPORT]) for key, e in found.items()} == counts, "support"
         for edge in store.edges.values():
             _check_edge(words, edge, entries)
-    assert registered == words[k.H_REGISTERED], "tuples"
+    assert registered == words[q.H_REGISTERED], "tuples"
     for number in range(len(plan.pairs)):
         _check_pair(plan, words, number)
     _check_records(plan, words)
@@ -99,10 +100,10 @@ def _check_records(plan: BagJoinPlan, words: Any) -> None:
     sums: Counter[int] = Counter()
     first = int(plan.words[b.B_FIRST_TABLE])
     for t, use in enumerate(plan.tables):
-        header = int(plan.words[first + t * k.PLAN_TABLE + k.PT_HEADER])
-        for chunk in range(int(words[header + k.T_COUNT])):
-            for row in range(k.CHUNK_ROWS):
-                record = int(words[int(words[header + k.T_CHUNKS]) + chunk]) + row * use.stride
+        header = int(plan.words[first + t * q.PLAN_TABLE + q.PT_HEADER])
+        for chunk in range(int(words[header + q.T_COUNT])):
+            for row in range(q.CHUNK_ROWS):
+                record = int(words[int(words[header + q.T_CHUNKS]) + chunk]) + row * use.stride
                 for store in plan.stores:
                     if store.table == t and words[record + store.reference]:
                         sums[int(words[record + store.reference])] += int(words[record + use.stride - 1])

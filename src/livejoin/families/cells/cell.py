@@ -16,7 +16,7 @@ import numpy.typing as npt
 from livejoin.families.cells.partition import Partition, TableSplit
 from livejoin.kernels import route as kernel
 from livejoin.kernels.errstate import wrapping
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.words import Words
 
 Numbers = npt.NDArray[np.int32]
@@ -116,7 +116,7 @@ class Cell(Generic[J]):
                     rows,
                     masks,
                 )
-        chosen = np.empty((k.EVENT_FIELDS, kept), np.int64)
+        chosen = np.empty((q.EVENT_FIELDS, kept), np.int64)
         kernel.gather(events, rows, masks, chosen)
         return chosen
 

@@ -27,7 +27,7 @@ from livejoin.families.join import WholeJoin
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.program import Program
 from livejoin.families.sizes import MAX_COUNT, exactly
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.words import Words
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class CellJoin:
             CapacityError: As for `maintain`. Also what ``finish`` raises; the state is of no use any more.
         """
         loads = self._loads()
-        versions = events[k.V_VERSION]
+        versions = events[q.V_VERSION]
         if versions.size and versions[0] != versions[-1]:  # they are ascending
             tasks = [partial(cell.maintain, loads, events, True, None) for cell in self.cells]
             pieces = sorted_pieces(self._run(tasks, events.shape[1]), len(self.cells))

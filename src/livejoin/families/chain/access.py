@@ -12,6 +12,7 @@ from livejoin.families.join_access import Values
 from livejoin.families.ranks import no_annotations
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.state.exact_aggregates import bigints
@@ -75,12 +76,12 @@ class ChainAccess:
         if self._plan.query.free is not None:
             return np.ones(rows.shape[0], np.int64)
         low: Words = self._m[rows + self._value]
-        if int(self._plan.words[k.P_WORDS]) == 1:
+        if int(self._plan.words[q.P_WORDS]) == 1:
             return low
         return bigints(low, np.where(rows != 0, self._m[rows + self._value + 1], low >> 63), "a multiplicity")
 
     def _annotations(self, rows: Words) -> Words:
         if not self._plan.query.sums:
             return no_annotations(rows.shape[0])
-        width = int(self._plan.words[k.P_WORDS])
+        width = int(self._plan.words[q.P_WORDS])
         return np.array([self._m[rows + self._value + i] for i in range(width)], np.int64)

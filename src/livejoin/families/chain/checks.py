@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
 from livejoin.kernels.chain import layout as j
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
@@ -37,8 +38,8 @@ def check(plan: ChainPlan, arena: Words) -> None:
         assert state.rows(number) == relation, "the rows of a store"
         state.check_index(number)
     times = state.multiplicities()
-    assert state.word(k.H_REGISTERED) == sum(t > 0 for t in times), "registered atom rows"
-    assert state.word(k.H_PHASE) == j.FRESH, "no batch is half applied"
+    assert state.word(q.H_REGISTERED) == sum(t > 0 for t in times), "registered atom rows"
+    assert state.word(q.H_PHASE) == j.FRESH, "no batch is half applied"
     state.check_memory()
 
 
@@ -74,7 +75,7 @@ class State:
     @property
     def widths(self) -> list[int]:
         """Words of each component."""
-        return self.listed(int(self.plan.words[k.P_WIDTHS]), int(self.plan.words[k.P_COMPONENTS]))
+        return self.listed(int(self.plan.words[q.P_WIDTHS]), int(self.plan.words[q.P_COMPONENTS]))
 
     def modulo(self, components: list[int]) -> Value:
         """Components modulo their width."""
@@ -89,10 +90,10 @@ class State:
 
     def records(self, table: int) -> list[int]:
         """All records of a table."""
-        header = int(self.plan.words[int(self.plan.words[k.P_FIRST_TABLE]) + table * k.PLAN_TABLE + k.PT_HEADER])
-        chunks, count = self.word(header + k.T_CHUNKS), self.word(header + k.T_COUNT)
+        header = int(self.plan.words[int(self.plan.words[q.P_FIRST_TABLE]) + table * q.PLAN_TABLE + q.PT_HEADER])
+        chunks, count = self.word(header + q.T_CHUNKS), self.word(header + q.T_COUNT)
         stride = self.plan.tables[table].stride
-        return [self.word(chunks + c) + i * stride for c in range(count) for i in range(k.CHUNK_ROWS)]
+        return [self.word(chunks + c) + i * stride for c in range(count) for i in range(q.CHUNK_ROWS)]
 
     def multiplicities(self) -> list[int]:
         """The multiplicity of every base row in every atom."""

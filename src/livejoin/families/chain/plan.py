@@ -20,7 +20,8 @@ from livejoin.families.layout.record_layout import factor_triples, lay_out_recor
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.program import TableBytes
 from livejoin.kernels.chain import layout as j
-from livejoin.kernels.memory import batch_delta as b
+from livejoin.kernels.join import batch_delta as b
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Statistics
@@ -70,7 +71,7 @@ class ChainPlan:
     @property
     def columns(self) -> int:
         """Columns of results: the head's, then the words of the annotation."""
-        return len(self.query.head) + (int(self.words[k.P_WORDS]) if self.query.sums else 0)
+        return len(self.query.head) + (int(self.words[q.P_WORDS]) if self.query.sums else 0)
 
     @property
     def cursor_words(self) -> int:
@@ -134,13 +135,13 @@ class _Compiler:
         stages = [self._stage(position, stores) for position in range(1, len(self.order))]
         last = len(self.stores) - 1
         fields = {
-            k.P_TABLES: len(tables),
-            k.P_FIRST_TABLE: first_table,
-            k.P_HEAD: len(query.head),
-            k.P_MODE: result_mode(query),
-            k.P_WORDS: self.value,
-            k.P_COMPONENTS: len(self.widths),
-            k.P_WIDTHS: out.put(self.widths),
+            q.P_TABLES: len(tables),
+            q.P_FIRST_TABLE: first_table,
+            q.P_HEAD: len(query.head),
+            q.P_MODE: result_mode(query),
+            q.P_WORDS: self.value,
+            q.P_COMPONENTS: len(self.widths),
+            q.P_WIDTHS: out.put(self.widths),
             b.P_LISTS: len(stores),
             b.P_RECORD: j.RECORD + self.value,
             j.P_ATOMS: len(atoms),
@@ -169,7 +170,7 @@ class _Compiler:
         words: list[int] = []
         for use in self.records.tables:
             words += [self.arena, use.stride, 0, 0, len(use.columns), self.out.put(use.columns)]
-            self.arena += k.TABLE
+            self.arena += q.TABLE
         return words
 
     def _directory(self) -> int:

@@ -20,9 +20,11 @@ from livejoin.errors import CapacityError, ReadError
 from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.join_access import RowIndexes, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
+from livejoin.kernels.crown import layout as u
 from livejoin.kernels.crown import ranks as kernel
 from livejoin.kernels.crown.look_up import sum_block
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.state.derived_rows import DerivedRows
@@ -101,14 +103,14 @@ class TreeAccess:
         if not plan.query.sums:
             return times, no_annotations(length)
         there = np.flatnonzero(times)
-        annotations = np.zeros((int(plan.words[k.P_WORDS]), length), np.int64)
+        annotations = np.zeros((int(plan.words[q.P_WORDS]), length), np.int64)
         annotations[:, there] = self._ranks.annotations(np.array([rows[step][there] for step in _order(plan)]))
         return times, annotations
 
     def _derived(self, position: int, values: Values, length: int) -> tuple[Words, Words]:
         """Whether the derived rows with some values are in ``V_s``, and the rows."""
         at = self._plan.node_offsets[position]
-        directory, key = self._plan.words[[at + k.N_ROWS_DIRECTORY, at + k.N_ROWS_KEY]].tolist()
+        directory, key = self._plan.words[[at + u.N_ROWS_DIRECTORY, at + u.N_ROWS_KEY]].tolist()
         rows = self._entries(directory, key, self._plan.nodes[position].variables, values, length)
         there = np.flatnonzero(rows)
         found = np.zeros(length, np.int64)
@@ -127,10 +129,10 @@ class TreeAccess:
             ids = index.find_key(_matrix(place.key, values, length))
         there = np.flatnonzero(ids >= 0)
         ids = ids[there]
-        found = m[m[place.header + k.T_CHUNKS] + (ids >> k.CHUNK_BITS)] + (ids & (k.CHUNK_ROWS - 1)) * place.stride
+        found = m[m[place.header + q.T_CHUNKS] + (ids >> q.CHUNK_BITS)] + (ids & (q.CHUNK_ROWS - 1)) * place.stride
         rows, times = np.zeros((2, length), np.int64)
         rows[there] = found
-        times[there] = (m[found + place.state] >> k.COUNTER_BITS) * self._is_whole(position, found)
+        times[there] = (m[found + place.state] >> u.COUNTER_BITS) * self._is_whole(position, found)
         if place.key is not None:
             for offset, variable in zip(place.offsets, place.variables, strict=True):
                 times *= (rows != 0) & (m[rows + offset] == values[variable])
@@ -149,14 +151,14 @@ class TreeAccess:
                 "or declare a primary key, or ask a view with COUNT(*) and GROUP BY these columns"
             )
             raise ReadError(msg)
-        entries = np.full(length, k.H_ROOT)
+        entries = np.full(length, u.H_ROOT)
         if edge.directory:
             entries = self._entries(edge.directory, edge.key, edge.variables, values, length)
         there = np.flatnonzero(entries)
         blocks = m[entries[there] + edge.block] & k.REF_MASK
         lengths = m[entries[there] + edge.length] >> 32
         found = np.zeros(length, np.int64)
-        if not others and edge.only and m[k.H_DUPLICATES] == 0:
+        if not others and edge.only and m[q.H_DUPLICATES] == 0:
             found[there] = lengths
             return found
         table = next(use for use in plan.tables if atom in use.atoms)
@@ -179,7 +181,7 @@ class TreeAccess:
     def _is_whole(self, position: int, rows: Words) -> npt.NDArray[np.bool_]:
         """Whether rows have a partner in every child, and so are in ``V_s``."""
         at = self._plan.node_offsets[position]
-        counters = self._arena[rows + int(self._plan.words[at + k.N_STATE])] & k.COUNTER_MASK
+        counters = self._arena[rows + int(self._plan.words[at + u.N_STATE])] & u.COUNTER_MASK
         whole: npt.NDArray[np.bool_] = counters == len(self._plan.nodes[position].children)
         return whole
 
@@ -211,15 +213,15 @@ def _place(plan: PhysicalPlan, position: int) -> _Place:
     assert atom is not None
     used = plan.query.atoms[atom]
     table = next(i for i, use in enumerate(plan.tables) if atom in use.atoms)
-    at = int(plan.words[k.P_FIRST_TABLE]) + table * k.PLAN_TABLE
-    header, stride = plan.words[[at + k.PT_HEADER, at + k.PT_STRIDE]].tolist()
+    at = int(plan.words[q.P_FIRST_TABLE]) + table * q.PLAN_TABLE
+    header, stride = plan.words[[at + q.PT_HEADER, at + q.PT_STRIDE]].tolist()
     key = None
     if len(used.columns) < len(used.table.columns):
         key = tuple(used.variables[used.columns.index(column)] for column in used.table.primary_key)
     return _Place(
         header,
         stride,
-        int(plan.words[plan.node_offsets[position] + k.N_STATE]),
+        int(plan.words[plan.node_offsets[position] + u.N_STATE]),
         used.variables,
         tuple(plan.tables[table].columns.index(column) for column in used.columns),
         key,
@@ -233,19 +235,19 @@ def _matrix(variables: tuple[str, ...] | list[str], values: Values, length: int)
 
 @lru_cache(maxsize=256)
 def _rank_plan(plan: PhysicalPlan) -> RankPlan:
-    program = int(plan.words[k.P_FULL])
-    steps = int(plan.words[program + k.G_DEPTHS]) - 1
-    annotation = int(plan.words[k.P_WORDS])
-    outputs = program_outputs(plan.words, program + k.G_OUTER, 1, steps - 1)
+    program = int(plan.words[q.P_FULL])
+    steps = int(plan.words[program + u.G_DEPTHS]) - 1
+    annotation = int(plan.words[q.P_WORDS])
+    outputs = program_outputs(plan.words, program + u.G_OUTER, 1, steps - 1)
     return RankPlan(plan.query, plan.words, steps, outputs, annotation, 2 * annotation)
 
 
 @lru_cache(maxsize=256)
 def _order(plan: PhysicalPlan) -> tuple[int, ...]:
     """The nodes in the order of the steps of the full enumeration."""
-    at = int(plan.words[plan.words[k.P_FULL] + k.G_STEPS])
-    steps = plan.words[at : at + _rank_plan(plan).steps * k.STEP].reshape(-1, k.STEP)
-    return tuple(plan.node_offsets.index(int(node)) for node in steps[:, k.STEP_NODE])
+    at = int(plan.words[plan.words[q.P_FULL] + u.G_STEPS])
+    steps = plan.words[at : at + _rank_plan(plan).steps * u.STEP].reshape(-1, u.STEP)
+    return tuple(plan.node_offsets.index(int(node)) for node in steps[:, u.STEP_NODE])
 
 
 @lru_cache(maxsize=256)
@@ -253,17 +255,17 @@ def _widest_edge(plan: PhysicalPlan, position: int) -> _Edge:
     """The tree edge of an atom's node whose key has most variables."""
     words, node, at = plan.words, plan.nodes[position], plan.node_offsets[position]
     if node.parent is None:
-        edges = [_Edge((), 0, 0, k.S_BLOCK, k.S_LEN, True)]
-    elif words[at + k.N_LINKED]:
-        directory, key = words[[at + k.N_DIRECTORY, at + k.N_ENTRY_KEY]].tolist()
-        edges = [_Edge(node.key, directory, key, k.S_BLOCK, k.S_LEN, True)]
+        edges = [_Edge((), 0, 0, u.S_BLOCK, u.S_LEN, True)]
+    elif words[at + u.N_LINKED]:
+        directory, key = words[[at + u.N_DIRECTORY, at + u.N_ENTRY_KEY]].tolist()
+        edges = [_Edge(node.key, directory, key, u.S_BLOCK, u.S_LEN, True)]
     else:
         above = plan.node_offsets[node.parent]
-        directory, key = words[[above + k.N_ROWS_DIRECTORY, above + k.N_ROWS_KEY]].tolist()
-        slot = k.SLOT * int(words[at + k.N_INDEX])
-        edges = [_Edge(node.key, directory, key, slot + k.S_BLOCK, slot + k.S_LEN, True)]
+        directory, key = words[[above + u.N_ROWS_DIRECTORY, above + u.N_ROWS_KEY]].tolist()
+        slot = u.SLOT * int(words[at + u.N_INDEX])
+        edges = [_Edge(node.key, directory, key, slot + u.S_BLOCK, slot + u.S_LEN, True)]
     for child in node.children:
         below = plan.node_offsets[child]
-        directory, key = words[[below + k.N_DIRECTORY, below + k.N_ENTRY_KEY]].tolist()
-        edges.append(_Edge(plan.nodes[child].key, directory, key, k.E_PARENT_BLOCK, k.E_PARENTS, False))
+        directory, key = words[[below + u.N_DIRECTORY, below + u.N_ENTRY_KEY]].tolist()
+        edges.append(_Edge(plan.nodes[child].key, directory, key, u.E_PARENT_BLOCK, u.E_PARENTS, False))
     return max(edges, key=lambda edge: len(edge.variables))

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
 from livejoin.families.layout.annotation import annotation_widths
+from livejoin.kernels.crown import layout as u
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
@@ -71,27 +73,27 @@ class State:
 
     def directory_of(self, index: int) -> int:
         """The directory whose entries are a derived node's rows."""
-        return self.node(index, k.N_ROWS_DIRECTORY)
+        return self.node(index, u.N_ROWS_DIRECTORY)
 
     def is_member(self, index: int, row: int) -> bool:
         """Whether a row's counter says that it is in V_s."""
-        return self.word(row + self.node(index, k.N_STATE)) & k.COUNTER_MASK == self.node(index, k.N_CHILDREN)
+        return self.word(row + self.node(index, u.N_STATE)) & u.COUNTER_MASK == self.node(index, u.N_CHILDREN)
 
     def child_slot(self, index: int, row: int, position: int) -> int:
         """The slot of a child that a row refers to."""
-        if position >= self.node(index, k.N_INLINE):
-            return self.pair(row + self.node(index, k.N_LINK) + position)[0]
-        return row + k.SLOT * position
+        if position >= self.node(index, u.N_INLINE):
+            return self.pair(row + self.node(index, u.N_LINK) + position)[0]
+        return row + u.SLOT * position
 
     def collect(self) -> None:
         """Find all rows of all nodes, and what they say about slots and parents."""
-        self.slot_child[k.H_ROOT] = 0
+        self.slot_child[u.H_ROOT] = 0
         for index, node in enumerate(self.plan.nodes):
             self.rows[index] = (
                 self._atom_rows(index) if node.atom is not None else self.entries(self.directory_of(index))
             )
             for row in self.rows[index]:
-                slot, _ = self.pair(row + self.node(index, k.N_UP))
+                slot, _ = self.pair(row + self.node(index, u.N_UP))
                 assert self.slot_child.setdefault(slot, index) == index, "a slot belongs to one child"
                 self.registered[slot] += 1
                 if self.is_member(index, row):
@@ -100,41 +102,41 @@ class State:
                     below = self.child_slot(index, row, position)
                     assert self.slot_child.setdefault(below, child) == child, "a slot belongs to one child"
                     if position >= node.inline:
-                        self.parents[below].append((row, self.pair(row + self.node(index, k.N_LINK) + position)[1]))
+                        self.parents[below].append((row, self.pair(row + self.node(index, u.N_LINK) + position)[1]))
 
     def _atom_rows(self, index: int) -> list[int]:
-        descriptor = int(self.plan.words[k.P_FIRST_TABLE]) + self.node(index, k.N_TABLE) * k.PLAN_TABLE
-        header, stride = (int(self.plan.words[descriptor + f]) for f in (k.PT_HEADER, k.PT_STRIDE))
-        state = self.node(index, k.N_STATE)
+        descriptor = int(self.plan.words[q.P_FIRST_TABLE]) + self.node(index, u.N_TABLE) * q.PLAN_TABLE
+        header, stride = (int(self.plan.words[descriptor + f]) for f in (q.PT_HEADER, q.PT_STRIDE))
+        state = self.node(index, u.N_STATE)
         rows = []
-        for chunk in range(self.word(header + k.T_COUNT)):
-            at = self.word(self.word(header + k.T_CHUNKS) + chunk)
-            records = range(at, at + stride * k.CHUNK_ROWS, stride)
-            rows += [r for r in records if self.word(r + state) >> k.COUNTER_BITS > 0]
+        for chunk in range(self.word(header + q.T_COUNT)):
+            at = self.word(self.word(header + q.T_CHUNKS) + chunk)
+            records = range(at, at + stride * q.CHUNK_ROWS, stride)
+            rows += [r for r in records if self.word(r + state) >> u.COUNTER_BITS > 0]
         return rows
 
     def check_rows(self, index: int) -> None:
         """Counters and keys of a node's rows."""
         node = self.plan.nodes[index]
         for row in self.rows[index]:
-            full = [self.pair(self.child_slot(index, row, c) + k.S_LEN)[0] > 0 for c in range(len(node.children))]
-            counter = self.word(row + self.node(index, k.N_STATE)) & k.COUNTER_MASK
+            full = [self.pair(self.child_slot(index, row, c) + u.S_LEN)[0] > 0 for c in range(len(node.children))]
+            counter = self.word(row + self.node(index, u.N_STATE)) & u.COUNTER_MASK
             assert counter == sum(full), "a counter counts the children whose V_p has the key"
             for position, child in enumerate(node.children):
                 if position >= node.inline:
                     entry = self.child_slot(index, row, position)
-                    offsets = self._list(child, k.N_PARENT_KEY, k.N_KEY_WIDTH)
-                    key = [self.word(entry + k.E_KEY + i) for i in range(len(offsets))]
+                    offsets = self._list(child, u.N_PARENT_KEY, u.N_KEY_WIDTH)
+                    key = [self.word(entry + u.E_KEY + i) for i in range(len(offsets))]
                     assert key == [self.word(row + o) for o in offsets], "a parent row has its entry's key"
             if node.parent is not None:
-                slot, _ = self.pair(row + self.node(index, k.N_UP))
+                slot, _ = self.pair(row + self.node(index, u.N_UP))
                 entry = slot
-                if not self.node(index, k.N_LINKED):
-                    entry -= k.SLOT * self.node(index, k.N_INDEX)
-                    at = entry + self.node(node.parent, k.N_ROWS_KEY)
+                if not self.node(index, u.N_LINKED):
+                    entry -= u.SLOT * self.node(index, u.N_INDEX)
+                    at = entry + self.node(node.parent, u.N_ROWS_KEY)
                 else:
-                    at = entry + k.E_KEY
-                offsets = self._list(index, k.N_KEY, k.N_KEY_WIDTH)
+                    at = entry + u.E_KEY
+                offsets = self._list(index, u.N_KEY, u.N_KEY_WIDTH)
                 key = [self.word(at + i) for i in range(len(offsets))]
                 assert key == [self.word(row + o) for o in offsets], "a child row has its entry's key"
 
@@ -145,17 +147,17 @@ class State:
     def check_slots(self) -> None:
         """Blocks agree with what rows remember."""
         for slot, child in self.slot_child.items():
-            length, registered = self.pair(slot + k.S_LEN)
+            length, registered = self.pair(slot + u.S_LEN)
             assert registered == self.registered[slot], "registered rows"
-            block = self.word(slot + k.S_BLOCK) & k.REF_MASK
+            block = self.word(slot + u.S_BLOCK) & k.REF_MASK
             listed = [self.word(block + i) for i in range(length)]
             assert sorted(listed) == sorted(self.members[slot]), "the block holds the V_s rows"
             for i, row in enumerate(listed):
-                assert self.pair(row + self.node(child, k.N_UP)) == (slot, i), "a V_s row knows its position"
-            if self.node(child, k.N_LINKED):
-                count, live = self.pair(slot + k.E_PARENTS)
+                assert self.pair(row + self.node(child, u.N_UP)) == (slot, i), "a V_s row knows its position"
+            if self.node(child, u.N_LINKED):
+                count, live = self.pair(slot + u.E_PARENTS)
                 assert count == len(self.parents[slot]) >= live, "parent rows"
-                block = self.word(slot + k.E_PARENT_BLOCK) & k.REF_MASK
+                block = self.word(slot + u.E_PARENT_BLOCK) & k.REF_MASK
                 for row, position in self.parents[slot]:
                     assert self.word(block + position) == row, "a parent row knows its position"
                 assert count + registered > 0, "an entry that nothing refers to is removed"
@@ -180,11 +182,11 @@ class State:
         """Offset and width of the key and size of an entry of a directory."""
         for index, node in enumerate(self.plan.nodes):
             if node.atom is None and self.directory_of(index) == directory:
-                fields = (k.N_ROWS_KEY, k.N_ROWS_WIDTH, k.N_ROWS_ENTRY)
-            elif node.parent is not None and self.node(index, k.N_DIRECTORY) == directory:
-                if not self.node(index, k.N_LINKED):
+                fields = (u.N_ROWS_KEY, u.N_ROWS_WIDTH, u.N_ROWS_ENTRY)
+            elif node.parent is not None and self.node(index, u.N_DIRECTORY) == directory:
+                if not self.node(index, u.N_LINKED):
                     continue
-                fields = (k.N_ENTRY_KEY, k.N_KEY_WIDTH, k.N_ENTRY)
+                fields = (u.N_ENTRY_KEY, u.N_KEY_WIDTH, u.N_ENTRY)
             else:
                 continue
             first, second, third = (self.node(index, f) for f in fields)
@@ -198,18 +200,18 @@ class State:
             if not node.connex:
                 continue
             for row in self.rows[index]:
-                slot, _ = self.pair(row + self.node(index, k.N_UP))
+                slot, _ = self.pair(row + self.node(index, u.N_UP))
                 above = node.parent is None or any(self.live[p] for p in self._rows_above(index, slot))
                 self.live[row if node.atom is None else self._key(index, row)] = above and self.is_member(index, row)
                 expected = self.live[row if node.atom is None else self._key(index, row)]
                 if node.atom is None:
-                    flag = self.word(row + self.node(index, k.N_STATE)) >> k.COUNTER_BITS
+                    flag = self.word(row + self.node(index, u.N_STATE)) >> u.COUNTER_BITS
                     assert flag == expected, "a derived row's live flag"
                 for position in range(node.inline, len(node.children)):
                     if not self.plan.nodes[node.children[position]].connex:
                         continue
-                    entry, place = self.pair(row + self.node(index, k.N_LINK) + position)
-                    assert (place < self.pair(entry + k.E_PARENTS)[1]) == expected, "live parents stand first"
+                    entry, place = self.pair(row + self.node(index, u.N_LINK) + position)
+                    assert (place < self.pair(entry + u.E_PARENTS)[1]) == expected, "live parents stand first"
 
     def check_annotations(self) -> None:
         """Annotations of the slots outside of the connex subtree (CROWN, formulas 10 and 11)."""
@@ -218,18 +220,18 @@ class State:
         for index in reversed(range(len(self.plan.nodes))):
             node = self.plan.nodes[index]
             if node.connex:
-                assert all(self.word(r + t) == 0 for r in self.rows[index] if (t := self.node(index, k.N_TOUCH)) > 0)
+                assert all(self.word(r + t) == 0 for r in self.rows[index] if (t := self.node(index, u.N_TOUCH)) > 0)
                 continue
             for row in self.rows[index]:
                 totals = self._factors(index, row, widths)
                 for position in range(len(node.children)):
                     below = of_slot.get(self.child_slot(index, row, position), [0] * len(widths))
                     totals = [a * b for a, b in zip(totals, below, strict=True)]
-                slot = self.pair(row + self.node(index, k.N_UP))[0]
+                slot = self.pair(row + self.node(index, u.N_UP))[0]
                 so_far = of_slot.get(slot, [0] * len(widths))
                 of_slot[slot] = [a + b for a, b in zip(so_far, totals, strict=True)]
         for slot, expected in of_slot.items():
-            at = slot + self.node(self.slot_child[slot], k.N_WEIGHT)
+            at = slot + self.node(self.slot_child[slot], u.N_WEIGHT)
             for width, total in zip(widths, expected, strict=True):
                 low = sum((self.word(at + i) % (1 << 64)) << (64 * i) for i in range(width - 1))
                 assert low + (self.word(at + width - 1) << (64 * (width - 1))) == total, (
@@ -239,12 +241,12 @@ class State:
 
     def _factors(self, index: int, row: int, widths: list[int]) -> list[int]:
         """Weight of a row in each component, without its children."""
-        if not self.node(index, k.N_ATOM):
+        if not self.node(index, u.N_ATOM):
             return [1] * len(widths)
-        totals = [self.word(row + self.node(index, k.N_STATE)) >> k.COUNTER_BITS] * len(widths)
+        totals = [self.word(row + self.node(index, u.N_STATE)) >> u.COUNTER_BITS] * len(widths)
         starts = [sum(widths[:i]) for i in range(len(widths))]
-        at = self.node(index, k.N_FACTOR_LIST)
-        for _ in range(self.node(index, k.N_FACTORS)):
+        at = self.node(index, u.N_FACTOR_LIST)
+        for _ in range(self.node(index, u.N_FACTORS)):
             start, _, offset = (int(w) for w in self.plan.words[at : at + 3])
             totals[starts.index(start)] *= self.word(row + offset)
             at += 3
@@ -252,33 +254,33 @@ class State:
 
     def _key(self, index: int, row: int) -> int:
         """A name for an atom's row: one record serves several atoms, told apart by their STATE words."""
-        return row + self.node(index, k.N_STATE)
+        return row + self.node(index, u.N_STATE)
 
     def _rows_above(self, index: int, slot: int) -> list[int]:
         parent = self.plan.nodes[index].parent
         assert parent is not None
-        if not self.node(index, k.N_LINKED):
-            return [slot - k.SLOT * self.node(index, k.N_INDEX)]
+        if not self.node(index, u.N_LINKED):
+            return [slot - u.SLOT * self.node(index, u.N_INDEX)]
         atom = self.plan.nodes[parent].atom is not None
         return [self._key(parent, row) if atom else row for row, _ in self.parents[slot]]
 
     def check_header(self) -> None:
         """Counters of the header."""
-        atoms = [(i, row) for i, rows in self.rows.items() if self.node(i, k.N_ATOM) for row in rows]
-        mults = [self.word(row + self.node(i, k.N_STATE)) >> k.COUNTER_BITS for i, row in atoms]
-        assert self.word(k.H_REGISTERED) == len(atoms), "registered atom rows"
-        assert self.word(k.H_DUPLICATES) == sum(mult > 1 for mult in mults), "rows with multiplicity above one"
-        assert self.word(k.H_PHASE) == k.FRESH and self.word(k.H_SP) == 0, "no change is half applied"
+        atoms = [(i, row) for i, rows in self.rows.items() if self.node(i, u.N_ATOM) for row in rows]
+        mults = [self.word(row + self.node(i, u.N_STATE)) >> u.COUNTER_BITS for i, row in atoms]
+        assert self.word(q.H_REGISTERED) == len(atoms), "registered atom rows"
+        assert self.word(q.H_DUPLICATES) == sum(mult > 1 for mult in mults), "rows with multiplicity above one"
+        assert self.word(q.H_PHASE) == q.FRESH and self.word(u.H_SP) == 0, "no change is half applied"
 
     def check_memory(self) -> None:
         """Every word below the bump pointer belongs to exactly one thing."""
         spans = list(record_spans(self.plan, self.m))
         for directory in self.plan.directories:
             spans += directory_spans(self.m, directory, self.entries(directory), self._entry_layout(directory)[2])
-        holders = [slot + k.S_BLOCK for slot in self.slot_child]
+        holders = [slot + u.S_BLOCK for slot in self.slot_child]
         for slot, child in self.slot_child.items():
-            if self.node(child, k.N_LINKED):
-                holders.append(slot + k.E_PARENT_BLOCK)
+            if self.node(child, u.N_LINKED):
+                holders.append(slot + u.E_PARENT_BLOCK)
         words = [self.word(holder) for holder in holders]
         spans += [block_span(w) for w in words if w]
         check_tiling(self.m, spans)

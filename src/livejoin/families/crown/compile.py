@@ -12,7 +12,8 @@ from livejoin.families.crown.structure import PlanNode, plan_nodes
 from livejoin.families.layout.annotation import annotation_widths, result_mode
 from livejoin.families.layout.plan_words import PlanWords, place_directories
 from livejoin.families.layout.record_layout import factor_triples, lay_out_records
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.crown import layout as u
+from livejoin.kernels.join import layout as q
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.theory.trees.join_tree import JoinTree
 
@@ -47,9 +48,9 @@ class _Compiler:
         self.query, self.tree, self.live, self.nodes = query, tree, live, nodes
         self.widths = annotation_widths(query)
         self.annotation = sum(self.widths)
-        self.frame = k.FRAME + self.annotation
-        self.out = PlanWords(k.PLAN_HEADER)
-        self.node_at = [self.out.put([0] * k.PLAN_NODE) for _ in nodes]
+        self.frame = u.FRAME + self.annotation
+        self.out = PlanWords(u.CROWN_HEADER)
+        self.node_at = [self.out.put([0] * u.PLAN_NODE) for _ in nodes]
         self.node_of_atom = {node.atom: i for i, node in enumerate(nodes) if node.atom is not None}
         self.records = lay_out_records(query, [self._own(self.node_of_atom[a]) for a in range(len(query.atoms))])
         self.tables, self.table_of_atom = self.records.tables, self.records.table_of
@@ -57,37 +58,37 @@ class _Compiler:
             self._lay_out_derived(i) if node.atom is None else self._lay_out_atom(i, self.records.own[node.atom])
             for i, node in enumerate(nodes)
         ]
-        arena = k.H_STACK + self.frame * (len(nodes) + 1)
-        self.table_headers = [arena + t * k.TABLE for t in range(len(self.tables))]
-        arena += k.TABLE * len(self.tables)
+        arena = u.H_STACK + self.frame * (len(nodes) + 1)
+        self.table_headers = [arena + t * q.TABLE for t in range(len(self.tables))]
+        arena += q.TABLE * len(self.tables)
         self.directory_of, self.header_words = place_directories([(n.children, n.inline) for n in nodes], arena)
 
     def compile(self) -> PhysicalPlan:
         """The finished plan."""
         out, nodes = self.out, self.nodes
         for i in range(len(nodes)):
-            out.words[self.node_at[i] : self.node_at[i] + k.PLAN_NODE] = self._descriptor(i)
+            out.words[self.node_at[i] : self.node_at[i] + u.PLAN_NODE] = self._descriptor(i)
         table_words: list[int] = []
         for use, header in zip(self.tables, self.table_headers, strict=True):
             atoms = out.put([self.node_at[self.node_of_atom[a]] for a in use.atoms])
             values = out.put(list(use.columns))
             table_words += [header, use.stride, len(use.atoms), atoms, len(use.columns), values]
         connex = [self.node_at[i] for i in range(len(nodes)) if nodes[i].connex]
-        out.words[k.P_NODES] = len(nodes)
-        out.words[k.P_FIRST_NODE] = self.node_at[0]
-        out.words[k.P_TABLES] = len(self.tables)
-        out.words[k.P_FIRST_TABLE] = out.put(table_words)
-        out.words[k.P_HEAD] = len(self.query.head)
-        out.words[k.P_LIVE] = int(self.live)
-        out.words[k.P_FULL] = self._program(None)
-        out.words[k.P_CONNEX] = len(connex)
-        out.words[k.P_POSTORDER] = out.put(connex[::-1])
-        out.words[k.P_MODE] = result_mode(self.query)
-        out.words[k.P_WORDS] = self.annotation
-        out.words[k.P_COMPONENTS] = len(self.widths)
-        out.words[k.P_WIDTHS] = out.put(self.widths)
-        out.words[k.P_FRAME] = self.frame
-        out.words[k.P_LEVEL] = k.LEVEL - 1 + max(1, self.annotation)
+        out.words[q.P_NODES] = len(nodes)
+        out.words[q.P_FIRST_NODE] = self.node_at[0]
+        out.words[q.P_TABLES] = len(self.tables)
+        out.words[q.P_FIRST_TABLE] = out.put(table_words)
+        out.words[q.P_HEAD] = len(self.query.head)
+        out.words[u.P_LIVE] = int(self.live)
+        out.words[q.P_FULL] = self._program(None)
+        out.words[u.P_CONNEX] = len(connex)
+        out.words[q.P_POSTORDER] = out.put(connex[::-1])
+        out.words[q.P_MODE] = result_mode(self.query)
+        out.words[q.P_WORDS] = self.annotation
+        out.words[q.P_COMPONENTS] = len(self.widths)
+        out.words[q.P_WIDTHS] = out.put(self.widths)
+        out.words[u.P_FRAME] = self.frame
+        out.words[u.P_LEVEL] = u.LEVEL - 1 + max(1, self.annotation)
         return PhysicalPlan(
             query=self.query,
             tree=self.tree,
@@ -115,7 +116,7 @@ class _Compiler:
 
     def _lay_out_derived(self, i: int) -> _Layout:
         node = self.nodes[i]
-        state = k.SLOT * node.inline
+        state = u.SLOT * node.inline
         links = state + 2
         touch = links + len(node.children) - node.inline
         return _Layout(state, state + 1, links - node.inline, touch, touch + self._has_touch(i))
@@ -135,57 +136,57 @@ class _Compiler:
         """From a node's slot to its annotation; a connex node has none."""
         node = self.nodes[i]
         if self.annotation <= 1 or node.connex or node.parent is None:
-            return k.S_WEIGHT
+            return u.S_WEIGHT
         parent = self.nodes[node.parent]
         index = parent.children.index(i)
         if index >= parent.inline:
-            return k.E_KEY + len(node.key)
+            return u.E_KEY + len(node.key)
         behind = self._key_of(node.parent) + len(parent.variables)
         outside = sum(not self.nodes[c].connex for c in parent.children[:index])
-        return behind + outside * self.annotation - k.SLOT * index
+        return behind + outside * self.annotation - u.SLOT * index
 
     def _descriptor(self, i: int) -> list[int]:
         node, layout, out = self.nodes[i], self.layouts[i], self.out
-        words = [0] * k.PLAN_NODE
-        words[k.N_ATOM] = int(node.atom is not None)
-        words[k.N_PARENT] = -1 if node.parent is None else self.node_at[node.parent]
-        words[k.N_CHILDREN] = len(node.children)
-        words[k.N_CHILD_LIST] = out.put([self.node_at[c] for c in node.children])
-        words[k.N_STATE], words[k.N_UP], words[k.N_LINK] = layout.state, layout.up, layout.link
-        words[k.N_INLINE] = node.inline
-        words[k.N_CONNEX] = int(node.connex)
-        words[k.N_TOUCH] = layout.touch if self._has_touch(i) else -1
-        words[k.N_WEIGHT] = self._weights(i)
+        words = [0] * u.PLAN_NODE
+        words[u.N_ATOM] = int(node.atom is not None)
+        words[u.N_PARENT] = -1 if node.parent is None else self.node_at[node.parent]
+        words[u.N_CHILDREN] = len(node.children)
+        words[u.N_CHILD_LIST] = out.put([self.node_at[c] for c in node.children])
+        words[u.N_STATE], words[u.N_UP], words[u.N_LINK] = layout.state, layout.up, layout.link
+        words[u.N_INLINE] = node.inline
+        words[u.N_CONNEX] = int(node.connex)
+        words[u.N_TOUCH] = layout.touch if self._has_touch(i) else -1
+        words[u.N_WEIGHT] = self._weights(i)
         if node.atom is None:
             annotated = sum(not self.nodes[c].connex for c in node.children[: node.inline])
             extra = annotated * self.annotation if self.annotation > 1 else 0
-            words[k.N_ROWS_DIRECTORY] = self.directory_of[node.children[0]]
-            words[k.N_ROWS_KEY] = self._key_of(i)
-            words[k.N_ROWS_WIDTH] = len(node.variables)
-            words[k.N_ROWS_ENTRY] = self._key_of(i) + len(node.variables) + extra
+            words[u.N_ROWS_DIRECTORY] = self.directory_of[node.children[0]]
+            words[u.N_ROWS_KEY] = self._key_of(i)
+            words[u.N_ROWS_WIDTH] = len(node.variables)
+            words[u.N_ROWS_ENTRY] = self._key_of(i) + len(node.variables) + extra
         else:
-            words[k.N_TABLE] = self.table_of_atom[node.atom]
-            words[k.N_BIT] = node.atom
+            words[u.N_TABLE] = self.table_of_atom[node.atom]
+            words[u.N_BIT] = node.atom
             triples = factor_triples(self.query, self.records, node.atom)
-            words[k.N_FACTORS] = len(triples)
-            words[k.N_FACTOR_LIST] = out.put([word for triple in triples for word in triple])
+            words[u.N_FACTORS] = len(triples)
+            words[u.N_FACTOR_LIST] = out.put([word for triple in triples for word in triple])
             chain = self._chain(i)
             pairs = [(self.node_at[a], out.put([self._offset(i, v) for v in self.nodes[a].variables])) for a in chain]
-            words[k.N_CHAIN] = len(chain)
-            words[k.N_CHAIN_LIST] = out.put([w for pair in pairs for w in pair])
+            words[u.N_CHAIN] = len(chain)
+            words[u.N_CHAIN_LIST] = out.put([w for pair in pairs for w in pair])
         if node.parent is not None:
             parent = self.nodes[node.parent]
-            words[k.N_INDEX] = parent.children.index(i)
-            words[k.N_DIRECTORY] = self.directory_of[i]
-            words[k.N_KEY_WIDTH] = len(node.key)
-            words[k.N_KEY] = out.put([self._offset(i, v) for v in node.key])
-            if words[k.N_INDEX] >= parent.inline:
-                words[k.N_LINKED] = 1
+            words[u.N_INDEX] = parent.children.index(i)
+            words[u.N_DIRECTORY] = self.directory_of[i]
+            words[u.N_KEY_WIDTH] = len(node.key)
+            words[u.N_KEY] = out.put([self._offset(i, v) for v in node.key])
+            if words[u.N_INDEX] >= parent.inline:
+                words[u.N_LINKED] = 1
                 extra = self.annotation if self.annotation > 1 and not node.connex else 0
-                words[k.N_ENTRY_KEY] = k.E_KEY
-                words[k.N_ENTRY] = k.E_KEY + len(node.key) + extra
-                words[k.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.key])
-        words[k.N_PROGRAM] = self._program(i) if node.connex else 0
+                words[u.N_ENTRY_KEY] = u.E_KEY
+                words[u.N_ENTRY] = u.E_KEY + len(node.key) + extra
+                words[u.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.key])
+        words[u.N_PROGRAM] = self._program(i) if node.connex else 0
         return words
 
     def _chain(self, i: int) -> list[int]:
@@ -205,16 +206,16 @@ class _Compiler:
         for kind, node, source in steps:
             from_node = order[source]
             where, shift = 0, 0
-            if kind in (k.STEP_UP_LINKED, k.STEP_UP_INLINE):
+            if kind in (u.STEP_UP_LINKED, u.STEP_UP_INLINE):
                 assert from_node is not None
                 where = self.layouts[from_node].up
-                shift = k.SLOT * self.nodes[node].children.index(from_node)
-            elif kind == k.STEP_DOWN_LINKED:
+                shift = u.SLOT * self.nodes[node].children.index(from_node)
+            elif kind == u.STEP_DOWN_LINKED:
                 assert from_node is not None
                 where = self.layouts[from_node].link + self.nodes[from_node].children.index(node)
-            elif kind == k.STEP_DOWN_INLINE:
+            elif kind == u.STEP_DOWN_INLINE:
                 assert from_node is not None
-                where = k.SLOT * self.nodes[from_node].children.index(node)
+                where = u.SLOT * self.nodes[from_node].children.index(node)
             counts = self.query.free is None and self.nodes[node].atom is not None
             state = self.layouts[node].state if counts else -1
             words += [kind, source, where, state, shift, self.node_at[node]]
@@ -227,13 +228,13 @@ class _Compiler:
             else:
                 outer += [column, depth, where]
         out = self.out
-        at = out.put([0] * k.PROGRAM)
-        out.words[at + k.G_DEPTHS] = len(order)
-        out.words[at + k.G_STEPS] = out.put(words)
-        out.words[at + k.G_OUTER] = len(outer) // 3
-        out.words[at + k.G_OUTER_LIST] = out.put(outer)
-        out.words[at + k.G_INNER] = len(inner) // 2
-        out.words[at + k.G_INNER_LIST] = out.put(inner)
+        at = out.put([0] * u.PROGRAM)
+        out.words[at + u.G_DEPTHS] = len(order)
+        out.words[at + u.G_STEPS] = out.put(words)
+        out.words[at + u.G_OUTER] = len(outer) // 3
+        out.words[at + u.G_OUTER_LIST] = out.put(outer)
+        out.words[at + u.G_INNER] = len(inner) // 2
+        out.words[at + u.G_INNER_LIST] = out.put(inner)
         return at
 
     def _source(self, ref: ColumnRef, depth_of: dict[int, int]) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from livejoin.families.crown.structure import PlanNode
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.crown import layout as u
 from livejoin.query import ConjunctiveQuery
 
 
@@ -27,11 +27,11 @@ def enumeration_steps(
 
     if begin is None:
         order.append(0)
-        steps.append((k.STEP_ROOT, 0, 0))
+        steps.append((u.STEP_ROOT, 0, 0))
     else:
         below = begin
         for above in _ancestors(nodes, begin):
-            kind = k.STEP_UP_INLINE if is_inline(above, below) else k.STEP_UP_LINKED
+            kind = u.STEP_UP_INLINE if is_inline(above, below) else u.STEP_UP_LINKED
             steps.append((kind, above, len(order) - 1))
             order.append(above)
             below = above
@@ -40,7 +40,7 @@ def enumeration_steps(
     def descend(node: int, depth: int) -> None:
         for child in sorted(nodes[node].children, key=lambda c: _inwardness(query, nodes, c)):
             if nodes[child].connex and child not in visited:
-                kind = k.STEP_DOWN_INLINE if is_inline(node, child) else k.STEP_DOWN_LINKED
+                kind = u.STEP_DOWN_INLINE if is_inline(node, child) else u.STEP_DOWN_LINKED
                 visited.add(child)
                 steps.append((kind, child, depth))
                 order.append(child)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from livejoin.families.layout.table_use import TableUse
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.crown import layout as u
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import Problem
 from livejoin.theory.trees.join_tree import JoinTree
@@ -67,9 +67,9 @@ def _entry(tree: JoinTree, child: int) -> float:
     above = tree.nodes[parent]
     width = len(tree.nodes[child].key)
     if above.atom is not None:
-        return (k.E_KEY + width + _SLOTS) / 2
+        return (u.E_KEY + width + _SLOTS) / 2
     # The entry is a row of the generalized relation, which has a place in the block above it.
-    return (k.SLOT * len(above.children) + 2 + width + _SLOTS + _SPARE) / len(above.children)
+    return (u.SLOT * len(above.children) + 2 + width + _SLOTS + _SPARE) / len(above.children)
 
 
 def _in_block(sharing: float) -> float:

@@ -19,8 +19,10 @@ from livejoin.families.crown.checks import check
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.join_access import RowIndexes
 from livejoin.kernels.crown import count as counting
+from livejoin.kernels.crown import layout as u
 from livejoin.kernels.crown import maintain as kernel
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
@@ -39,7 +41,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
         super().__init__(plan, counting.count)
         self._cursor = np.zeros(plan.cursor_words, np.int64)
         self._output = np.empty((plan.columns, 0), np.int64)
-        self._runs = np.empty((k.RUN_FIELDS, 0), np.int64)
+        self._runs = np.empty((q.RUN_FIELDS, 0), np.int64)
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         """Apply events in order; the delta comes in chunks, each a buffer of its own.
@@ -47,7 +49,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
         The iterator must be run to its end; until then the state is between two events.
 
         Args:
-            events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.memory.layout`.
+            events: int64 of shape (EVENT_FIELDS, n), see `livejoin.kernels.join.layout`.
             emit: Whether to enumerate the delta; needs live views.
             capacity: Rows and segments of a chunk at most; by default as many rows as fill a few MB.
 
@@ -64,7 +66,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
             self.refuse_overflow()
             if status == k.NEED_SPACE:
                 self.arena.grow()
-            rows, used = int(self.arena.words[k.H_OUT]), int(self.arena.words[k.H_SEGMENTS])
+            rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
             if rows:
                 words = output[:, :rows].copy() if 2 * rows < rows_at_most else self._hand_over(rows)
                 yield DeltaChunk(words, *runs[:, :used].copy())
@@ -74,7 +76,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
         if self._output.shape[1] != rows:
             self._output = np.empty((self.plan.columns, rows), np.int64)
         if self._runs.shape[1] != segments:
-            self._runs = np.empty((k.RUN_FIELDS, segments), np.int64)
+            self._runs = np.empty((q.RUN_FIELDS, segments), np.int64)
         return self._output, self._runs
 
     def _hand_over(self, rows: int) -> Words:
@@ -91,7 +93,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
         """
         cursor = np.zeros(self.plan.cursor_words, np.int64)
         ones = self.plan.components if self.plan.query.sums else np.zeros(1, np.int64)  # of no row, to multiply by
-        cursor[k.CURSOR_HEADER + k.C_WEIGHT + ones] = 1
+        cursor[u.CURSOR_HEADER + u.C_WEIGHT + ones] = 1
         done = False
         while not done:
             output = np.empty((self.plan.columns, capacity), np.int64)

@@ -19,7 +19,8 @@ from livejoin.families.layout.annotation import annotation_starts
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import atom_outlines
 from livejoin.families.program import TableBytes
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.crown import layout as u
+from livejoin.kernels.join import layout as q
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import passing_shares, problem_of
 from livejoin.search.statistics import Statistics
@@ -34,7 +35,7 @@ class PhysicalPlan:
         query: The query.
         tree: A generalized join tree of it.
         live: Whether live views are kept, which delta enumeration needs.
-        words: The plan, int64; see `livejoin.kernels.memory.layout`.
+        words: The plan, int64; see `livejoin.kernels.crown.layout`.
         nodes: The nodes that are kept: the tree's and projections.
         tables: The base tables in the order of the plan's table descriptors.
         header_words: Words of the arena's header, directories and tables included.
@@ -55,7 +56,7 @@ class PhysicalPlan:
     @property
     def digest(self) -> str:
         """A fingerprint of the layout: states of plans with equal digests are interchangeable."""
-        return hashlib.sha256(self.words.tobytes() + bytes([k.STATE_FORMAT])).hexdigest()[:16]
+        return hashlib.sha256(self.words.tobytes() + bytes([u.STATE_FORMAT])).hexdigest()[:16]
 
     @property
     def height(self) -> int:
@@ -65,7 +66,7 @@ class PhysicalPlan:
     @property
     def cursor_words(self) -> int:
         """Words of an enumeration's cursor."""
-        return k.CURSOR_HEADER + (len(self.nodes) + 1) * int(self.words[k.P_LEVEL])
+        return u.CURSOR_HEADER + (len(self.nodes) + 1) * int(self.words[u.P_LEVEL])
 
     @property
     def components(self) -> np.ndarray:
@@ -75,7 +76,7 @@ class PhysicalPlan:
     @property
     def columns(self) -> int:
         """Columns that enumeration writes: the head's, then the words of the annotation."""
-        return len(self.query.head) + int(self.words[k.P_WORDS])
+        return len(self.query.head) + int(self.words[q.P_WORDS])
 
     def open(self) -> MultiwayJoin:
         """An empty join."""

@@ -13,7 +13,7 @@ from livejoin.families.join_access import Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.dyn import ranks as kernel
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.words import Words
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class DynAccess:
 
 @lru_cache(maxsize=256)
 def _rank_plan(plan: DynPlan) -> RankPlan:
-    program = int(plan.words[k.P_FULL])
+    program = int(plan.words[q.P_FULL])
     steps = int(plan.words[program + y.G_STEPS])
     outputs = program_outputs(plan.words, program + y.G_OUTER, 0, steps - 1)
     return RankPlan(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
 from livejoin.kernels.dyn import layout as y
+from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
@@ -70,8 +71,8 @@ class State:
     @property
     def widths(self) -> list[int]:
         """Words of each component of an annotation."""
-        at = int(self.plan.words[k.P_WIDTHS])
-        return [int(w) for w in self.plan.words[at : at + int(self.plan.words[k.P_COMPONENTS])]]
+        at = int(self.plan.words[q.P_WIDTHS])
+        return [int(w) for w in self.plan.words[at : at + int(self.plan.words[q.P_COMPONENTS])]]
 
     def values(self, row: int, offsets: int, width: int) -> Tuple:
         """A tuple's words at listed offsets."""
@@ -98,9 +99,9 @@ class State:
     def records(self, table: int) -> list[int]:
         """All records of a table."""
         use = self.plan.tables[table]
-        header = int(self.plan.words[int(self.plan.words[k.P_FIRST_TABLE]) + table * k.PLAN_TABLE + k.PT_HEADER])
-        chunks, count = self.word(header + k.T_CHUNKS), self.word(header + k.T_COUNT)
-        return [self.word(chunks + c) + i * use.stride for c in range(count) for i in range(k.CHUNK_ROWS)]
+        header = int(self.plan.words[int(self.plan.words[q.P_FIRST_TABLE]) + table * q.PLAN_TABLE + q.PT_HEADER])
+        chunks, count = self.word(header + q.T_CHUNKS), self.word(header + q.T_COUNT)
+        return [self.word(chunks + c) + i * use.stride for c in range(count) for i in range(q.CHUNK_ROWS)]
 
     def stored(self, at: int) -> Value:
         """The components stored at a reference."""
@@ -235,9 +236,9 @@ class State:
         """Counters of the header."""
         atoms = [(i, rows) for i, rows in self.live.items() if self.plan.nodes[i].atom is not None]
         times = [self.word(row + self.node(i, y.N_VALUE)) for i, rows in atoms for row in rows]
-        assert self.word(k.H_REGISTERED) == len(times), "registered atom rows"
-        assert self.word(k.H_DUPLICATES) == sum(t > 1 for t in times), "rows with multiplicity above one"
-        assert self.word(k.H_PHASE) == y.PROPAGATE and self.word(k.H_ATOM) == 0, "no batch is half applied"
+        assert self.word(q.H_REGISTERED) == len(times), "registered atom rows"
+        assert self.word(q.H_DUPLICATES) == sum(t > 1 for t in times), "rows with multiplicity above one"
+        assert self.word(q.H_PHASE) == y.PROPAGATE and self.word(q.H_ATOM) == 0, "no batch is half applied"
 
     def check_memory(self) -> None:
         """Every word below the bump pointer belongs to exactly one thing."""

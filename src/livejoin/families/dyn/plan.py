@@ -22,8 +22,8 @@ from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import atom_outlines
 from livejoin.families.program import TableBytes
 from livejoin.kernels.dyn import layout as y
-from livejoin.kernels.memory import batch_delta as b
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import batch_delta as b
+from livejoin.kernels.join import layout as q
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.search.statistics import Statistics
 from livejoin.theory.trees.join_tree import JoinTree
@@ -76,7 +76,7 @@ class DynPlan:
     @property
     def annotation(self) -> int:
         """Words of an annotation, or of a multiplicity."""
-        return int(self.words[k.P_WORDS])
+        return int(self.words[q.P_WORDS])
 
     @property
     def columns(self) -> int:
@@ -150,8 +150,8 @@ class _Compiler:
         self.output = tuple(sorted({v for node in nodes if node.connex for v in node.variables}))
         self.scratch = y.ROOT + self.slot
         arena = self.scratch + len(self.output)
-        self.table_headers = [arena + t * k.TABLE for t in range(len(self.records.tables))]
-        arena += k.TABLE * len(self.records.tables)
+        self.table_headers = [arena + t * q.TABLE for t in range(len(self.records.tables))]
+        arena += q.TABLE * len(self.records.tables)
         self.directory_of, self.header_words = place_directories([(n.children, n.guards) for n in nodes], arena)
 
     def compile(self) -> DynPlan:
@@ -164,17 +164,17 @@ class _Compiler:
         for i in range(len(self.nodes)):
             out.words[self.at[i] : self.at[i] + y.NODE] = self._descriptor(i)
         fields = {
-            k.P_NODES: len(self.nodes),
-            k.P_FIRST_NODE: self.at[0],
-            k.P_TABLES: len(tables),
-            k.P_FIRST_TABLE: out.put(table_words),
-            k.P_HEAD: len(self.query.head),
-            k.P_FULL: self._program(None),
-            k.P_POSTORDER: out.put(self.at[::-1]),
-            k.P_MODE: result_mode(self.query),
-            k.P_WORDS: self.value,
-            k.P_COMPONENTS: len(self.widths),
-            k.P_WIDTHS: out.put(self.widths),
+            q.P_NODES: len(self.nodes),
+            q.P_FIRST_NODE: self.at[0],
+            q.P_TABLES: len(tables),
+            q.P_FIRST_TABLE: out.put(table_words),
+            q.P_HEAD: len(self.query.head),
+            q.P_FULL: self._program(None),
+            q.P_POSTORDER: out.put(self.at[::-1]),
+            q.P_MODE: result_mode(self.query),
+            q.P_WORDS: self.value,
+            q.P_COMPONENTS: len(self.widths),
+            q.P_WIDTHS: out.put(self.widths),
             b.P_LISTS: y.LISTS * len(self.nodes),
             b.P_RECORD: y.RECORD + self.value,
             y.P_SLOT: self.slot,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from livejoin.kernels.memory import layout as k
+from livejoin.kernels.join import layout as q
 from livejoin.query import ConjunctiveQuery
 from livejoin.words import Words
 
@@ -24,4 +24,4 @@ def annotation_starts(query: ConjunctiveQuery) -> Words:
 
 def result_mode(query: ConjunctiveQuery) -> int:
     """What results are to the kernels: with multiplicities, distinct, or annotated."""
-    return k.BAG if query.free is None else k.RING if query.sums else k.SET
+    return q.BAG if query.free is None else q.RING if query.sums else q.SET

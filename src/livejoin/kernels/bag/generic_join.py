@@ -54,8 +54,9 @@ from livejoin.kernels.bag.layout import (
     X_SUPPORT,
 )
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.join.layout import H_OUT, H_PROBES, H_VERSION
 from livejoin.kernels.memory.directory import find, hash_key
-from livejoin.kernels.memory.layout import H_OUT, H_PROBES, H_VERSION, MAX_MULTIPLICITY, REF_MASK
+from livejoin.kernels.memory.layout import MAX_MULTIPLICITY, REF_MASK
 from livejoin.kernels.parameters import Arena, Output, Plan
 
 

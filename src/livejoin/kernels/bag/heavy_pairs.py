@@ -55,18 +55,10 @@ from livejoin.kernels.bag.layout import (
     X_SUPPORT,
 )
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.join.layout import H_PROBES, H_REGISTERED
 from livejoin.kernels.memory.blocks import reserve
 from livejoin.kernels.memory.directory import create, find, finish, hash_key, mix, seed, shrink_slots, take_out
-from livejoin.kernels.memory.layout import (
-    D_COUNT,
-    D_LOG,
-    H_BUMP,
-    H_END,
-    H_PROBES,
-    H_REGISTERED,
-    MAX_MULTIPLICITY,
-    REF_MASK,
-)
+from livejoin.kernels.memory.layout import D_COUNT, D_LOG, H_BUMP, H_END, MAX_MULTIPLICITY, REF_MASK
 from livejoin.kernels.parameters import Arena, Plan
 
 _AT_ONCE = 12  # values that can become heavy in one change: two a program, and those of the changed tuple

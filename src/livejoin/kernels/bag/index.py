@@ -29,9 +29,10 @@ from livejoin.kernels.bag.layout import (
     X_SUPPORT,
 )
 from livejoin.kernels.jit import helper
+from livejoin.kernels.join.layout import H_PROBES
 from livejoin.kernels.memory.blocks import drop, reserve, shrink
 from livejoin.kernels.memory.directory import create, find, hash_key, remove
-from livejoin.kernels.memory.layout import H_PROBES, REF_MASK
+from livejoin.kernels.memory.layout import REF_MASK
 from livejoin.kernels.parameters import Arena, Plan
 
 

@@ -19,22 +19,22 @@ of the bag, and *slots*, which keep the entry that each relation has reached; bo
 
 from __future__ import annotations
 
-from livejoin.kernels.memory.layout import H_STACK
+from livejoin.kernels.memory.layout import ARENA_HEADER
 
 BAG_STATE_FORMAT = 1  # changes whenever a stored state could be misread
 
 # Arena header behind the fixed one: the change that is at work
-J_ENTRY = H_STACK  # entry of the changed tuple
-J_OLD = H_STACK + 1  # its multiplicity before and after
-J_NEW = H_STACK + 2
-J_DEPTH = H_STACK + 3  # innermost open step, 0: none is open, -1: the program has not begun
-J_FRESH = H_STACK + 4  # 1 if the next result differs from the one written last
-J_OVERFLOW = H_STACK + 5  # 1 if a multiplicity became too large
-J_MET = H_STACK + 6  # 1 if the changed tuple was joined with itself
-J_SUM = H_STACK + 7  # of a bag that keeps nothing: the change of its size so far
-J_KEY = H_STACK + 8  # two words: a key that is looked up
-J_STORE = H_STACK + 10  # its store
-BAG_STACK = H_STACK + 11  # bindings, slots, frames; tables and directories follow
+J_ENTRY = ARENA_HEADER  # entry of the changed tuple
+J_OLD = ARENA_HEADER + 1  # its multiplicity before and after
+J_NEW = ARENA_HEADER + 2
+J_DEPTH = ARENA_HEADER + 3  # innermost open step, 0: none is open, -1: the program has not begun
+J_FRESH = ARENA_HEADER + 4  # 1 if the next result differs from the one written last
+J_OVERFLOW = ARENA_HEADER + 5  # 1 if a multiplicity became too large
+J_MET = ARENA_HEADER + 6  # 1 if the changed tuple was joined with itself
+J_SUM = ARENA_HEADER + 7  # of a bag that keeps nothing: the change of its size so far
+J_KEY = ARENA_HEADER + 8  # two words: a key that is looked up
+J_STORE = ARENA_HEADER + 10  # its store
+BAG_STACK = ARENA_HEADER + 11  # bindings, slots, frames; tables and directories follow
 
 # Frame of a step
 F_BLOCK = 0
@@ -48,7 +48,7 @@ BAG_FRAME = 5
 X_SUPPORT = 0
 X_EDGES = 1  # LEN, BLOCK of each edge that leaves the node
 
-# Plan header; words 2 and 3 are those of `livejoin.kernels.memory.layout`, which the kernels of records read
+# Plan header; words 2 and 3 are those of `livejoin.kernels.join.layout`, which the kernels of records read
 B_COLUMNS = 0  # attributes that the bag keeps
 B_BINDINGS = 1  # references in the arena
 B_TABLES = 2

@@ -35,9 +35,7 @@ from livejoin.kernels.bag.layout import (
 )
 from livejoin.kernels.bag.triangle import count_pair
 from livejoin.kernels.jit import helper, inlined, kernel
-from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import (
-    DONE,
+from livejoin.kernels.join.layout import (
     FRESH,
     H_ATOM,
     H_EVENT,
@@ -45,22 +43,20 @@ from livejoin.kernels.memory.layout import (
     H_PHASE,
     H_REGISTERED,
     H_VERSION,
-    MAX_MULTIPLICITY,
-    NEED_SPACE,
-    OUTPUT_FULL,
     P_FIRST_TABLE,
     PLAN_TABLE,
     PT_ATOM_LIST,
     PT_ATOMS,
     PT_STRIDE,
-    TOO_LARGE,
     V_MASK,
     V_ROW,
     V_TABLE,
     V_VERSION,
     V_WEIGHT,
 )
-from livejoin.kernels.memory.records import record_of
+from livejoin.kernels.join.records import record_of
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import DONE, MAX_MULTIPLICITY, NEED_SPACE, OUTPUT_FULL, TOO_LARGE
 from livejoin.kernels.parameters import Arena, ArenaArray, Matrix, Output, Plan
 
 

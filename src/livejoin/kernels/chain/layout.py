@@ -20,13 +20,13 @@ A row is there if and only if its support is positive; so a multiplicity that wr
 
 from __future__ import annotations
 
-from livejoin.kernels.memory.batch_delta import BATCH_PLAN_HEADER, X_OWN
-from livejoin.kernels.memory.layout import H_STACK
+from livejoin.kernels.join.batch_delta import BATCH_PLAN_HEADER, X_OWN
+from livejoin.kernels.memory.layout import ARENA_HEADER
 
 STATE_FORMAT = 2  # changes whenever a stored state could be misread
 
 # Arena header
-SCRATCH = H_STACK  # the values of a row that is looked up; tables and directories follow
+SCRATCH = ARENA_HEADER  # the values of a row that is looked up; tables and directories follow
 
 # Plan header, behind that of deltas
 P_ATOMS = BATCH_PLAN_HEADER  # number of atoms, list of their descriptors

@@ -9,10 +9,8 @@ from livejoin.kernels.chain.output import count_result, emit_changes, write_resu
 from livejoin.kernels.chain.stages import DONE_STEP, NO_ARENA, apply_changes, gather, run_stages
 from livejoin.kernels.chain.stores import changes_of
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.batch_delta import D_EVENT_END, D_PASS, D_RECORD, NEED_DELTA, batch_end, clear
-from livejoin.kernels.memory.layout import (
-    DONE,
+from livejoin.kernels.join.batch_delta import D_EVENT_END, D_PASS, D_RECORD, NEED_DELTA, batch_end, clear
+from livejoin.kernels.join.layout import (
     H_EVENT,
     H_OUT,
     H_OVERFLOW,
@@ -20,11 +18,11 @@ from livejoin.kernels.memory.layout import (
     H_RUNS,
     H_SEGMENTS,
     H_VERSION,
-    NEED_SPACE,
-    OUTPUT_FULL,
     V_VERSION,
     V_WEIGHT,
 )
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import DONE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.parameters import ArenaArray, Cursor, Delta, Matrix, Output, Plan, Segments
 
 

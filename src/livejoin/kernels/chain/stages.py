@@ -44,7 +44,7 @@ from livejoin.kernels.chain.layout import (
 )
 from livejoin.kernels.chain.stores import apply_change, change_row, changes_of, index_entry, is_change, presence
 from livejoin.kernels.jit import helper
-from livejoin.kernels.memory.batch_delta import (
+from livejoin.kernels.join.batch_delta import (
     D_BUMP,
     D_INDEX,
     D_RECORD,
@@ -55,20 +55,20 @@ from livejoin.kernels.memory.batch_delta import (
     X_OF,
     record,
 )
-from livejoin.kernels.memory.layout import (
+from livejoin.kernels.join.layout import (
     H_OVERFLOW,
     H_PROPAGATED,
     H_REGISTERED,
     H_STOPPED,
     H_WEIGHED,
     P_WORDS,
-    REF_MASK,
     V_MASK,
     V_ROW,
     V_TABLE,
     V_WEIGHT,
 )
-from livejoin.kernels.memory.records import record_of
+from livejoin.kernels.join.records import record_of
+from livejoin.kernels.memory.layout import REF_MASK
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Delta, Events, Plan
 

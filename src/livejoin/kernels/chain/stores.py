@@ -25,10 +25,11 @@ from livejoin.kernels.chain.layout import (
     X_VALUE,
 )
 from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.memory.batch_delta import D_LISTS, X_OF, record
+from livejoin.kernels.join.batch_delta import D_LISTS, X_OF, record
+from livejoin.kernels.join.layout import H_OVERFLOW, H_PROBES, H_TOUCHED
 from livejoin.kernels.memory.blocks import drop, reserve, shrink
 from livejoin.kernels.memory.directory import create, find, hash_key, remove
-from livejoin.kernels.memory.layout import H_OVERFLOW, H_PROBES, H_TOUCHED, MASK32, REF_MASK
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Delta, Plan
 

@@ -15,10 +15,7 @@ the end. The law: between two changes, the rows emitted with sign +1 minus those
 from __future__ import annotations
 
 from livejoin.kernels.crown.annotation import annotation, multiplicity
-from livejoin.kernels.crown.live_views import slot_is_live
-from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
-from livejoin.kernels.jit import helper
-from livejoin.kernels.memory.layout import (
+from livejoin.kernels.crown.layout import (
     COUNTER_BITS,
     COUNTER_MASK,
     E_PARENT_BLOCK,
@@ -28,14 +25,11 @@ from livejoin.kernels.memory.layout import (
     F_ROW,
     F_WEIGHT,
     FLUSH,
-    H_OVERFLOW,
     H_SP,
     H_STACK,
     H_STEP,
-    H_TOUCHED,
     H_TOUCHED_NODE,
     H_TOUCHED_ROWS,
-    MASK32,
     N_CHILDREN,
     N_CONNEX,
     N_INDEX,
@@ -47,7 +41,6 @@ from livejoin.kernels.memory.layout import (
     N_WEIGHT,
     P_FRAME,
     P_LIVE,
-    REF_MASK,
     RESTORING,
     SLOT,
     TOUCH_END,
@@ -55,6 +48,11 @@ from livejoin.kernels.memory.layout import (
     WALK,
     WITHDRAWING,
 )
+from livejoin.kernels.crown.live_views import slot_is_live
+from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
+from livejoin.kernels.jit import helper
+from livejoin.kernels.join.layout import H_OVERFLOW, H_TOUCHED
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 

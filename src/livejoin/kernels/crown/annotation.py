@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import helper
-from livejoin.kernels.memory.layout import (
+from livejoin.kernels.crown.layout import (
     COUNTER_BITS,
-    MASK32,
     N_ATOM,
     N_CHILD_LIST,
     N_CHILDREN,
@@ -18,6 +16,8 @@ from livejoin.kernels.memory.layout import (
     N_WEIGHT,
     SLOT,
 )
+from livejoin.kernels.jit import helper
+from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Output, Plan
 

@@ -8,16 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import (
-    BAG,
+from livejoin.kernels.crown.layout import (
     COUNTER_BITS,
-    D_LOG,
-    D_SLOTS,
-    H_DUPLICATES,
     H_ROOT,
-    MASK32,
     N_ATOM,
     N_CHILD_LIST,
     N_CHILDREN,
@@ -29,14 +22,15 @@ from livejoin.kernels.memory.layout import (
     N_PARENT,
     N_STATE,
     P_CONNEX,
-    P_MODE,
-    P_POSTORDER,
-    REF_MASK,
     S_BLOCK,
     S_LEN,
     S_WEIGHT,
     SLOT,
 )
+from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.join.layout import BAG, H_DUPLICATES, P_MODE, P_POSTORDER
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, ArenaArray, Plan
 
 

@@ -8,12 +8,10 @@ contains, so its cost is that of the delta.
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.memory.layout import (
+from livejoin.kernels.crown.layout import (
     COUNTER_BITS,
     E_PARENT_BLOCK,
     E_PARENTS,
-    MASK32,
     N_ATOM,
     N_CHILD_LIST,
     N_CHILDREN,
@@ -23,11 +21,12 @@ from livejoin.kernels.memory.layout import (
     N_LINKED,
     N_PARENT,
     N_STATE,
-    REF_MASK,
     S_BLOCK,
     S_LEN,
     SLOT,
 )
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Plan
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from livejoin.kernels.crown.layout import COUNTER_BITS, COUNTER_MASK, N_CHILDREN, N_STATE
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import COUNTER_BITS, COUNTER_MASK, N_CHILDREN, N_STATE
 from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Offsets, Plan
 
 

@@ -3,68 +3,67 @@
 from __future__ import annotations
 
 from livejoin.kernels.crown.annotate import annotate, begin_annotation, begin_self
+from livejoin.kernels.crown.layout import (
+    ANNOTATE,
+    COUNTER_BITS,
+    COUNTER_MASK,
+    ENTER,
+    FLUSH,
+    H_NEXT,
+    H_NODE,
+    H_ROW,
+    H_STEP,
+    H_TOUCHED_ROWS,
+    LEAVE,
+    LEAVE_NEXT,
+    N_BIT,
+    N_CHILDREN,
+    N_CONNEX,
+    N_STATE,
+    N_UP,
+    P_LIVE,
+    THEN_DONE,
+    THEN_ENTER,
+    THEN_WITHDRAW,
+    TOUCH_END,
+    WEIGH,
+)
 from livejoin.kernels.crown.live_views import slot_is_live
 from livejoin.kernels.crown.odometer import advance, advance_annotated, start
 from livejoin.kernels.crown.propagate import enter, leave
 from livejoin.kernels.crown.register import enroll, prepare, withdraw
 from livejoin.kernels.crown.witness import enumerate_witness
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import (
-    ANNOTATE,
+from livejoin.kernels.join.layout import (
     BAG,
-    COUNTER_BITS,
-    COUNTER_MASK,
-    DONE,
-    ENTER,
-    FLUSH,
     FRESH,
     H_ATOM,
     H_DUPLICATES,
     H_EVENT,
-    H_NEXT,
-    H_NODE,
     H_OUT,
     H_OVERFLOW,
     H_PHASE,
-    H_ROW,
     H_RUNS,
     H_SEGMENTS,
-    H_STEP,
-    H_TOUCHED_ROWS,
     H_VERSION,
     H_WEIGHED,
-    LEAVE,
-    LEAVE_NEXT,
-    MASK32,
-    N_BIT,
-    N_CHILDREN,
-    N_CONNEX,
-    N_STATE,
-    N_UP,
-    NEED_SPACE,
-    OUTPUT_FULL,
     P_FIRST_TABLE,
     P_FULL,
-    P_LIVE,
     P_MODE,
     PLAN_TABLE,
     PT_ATOM_LIST,
     PT_ATOMS,
     RING,
     SET,
-    THEN_DONE,
-    THEN_ENTER,
-    THEN_WITHDRAW,
-    TOUCH_END,
     V_MASK,
     V_ROW,
     V_TABLE,
     V_VERSION,
     V_WEIGHT,
-    WEIGH,
 )
-from livejoin.kernels.memory.records import record_of
+from livejoin.kernels.join.records import record_of
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import DONE, MASK32, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Matrix, Output, Plan, Segments
 
 

@@ -10,9 +10,7 @@ The innermost block is written in one go, column by column.
 from __future__ import annotations
 
 from livejoin.kernels.crown.annotation import annotation, multiplicity
-from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.memory.columns import write_block, write_copies, write_outer
-from livejoin.kernels.memory.layout import (
+from livejoin.kernels.crown.layout import (
     C_BLOCK,
     C_DEPTH,
     C_INDEX,
@@ -30,14 +28,9 @@ from livejoin.kernels.memory.layout import (
     G_OUTER,
     G_OUTER_LIST,
     G_STEPS,
-    H_OVERFLOW,
     H_ROOT,
     LEVEL,
-    MASK32,
-    P_HEAD,
     P_LEVEL,
-    P_WORDS,
-    REF_MASK,
     S_BLOCK,
     S_LEN,
     STEP,
@@ -52,6 +45,10 @@ from livejoin.kernels.memory.layout import (
     STEP_UP_INLINE,
     STEP_UP_LINKED,
 )
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.join.columns import write_block, write_copies, write_outer
+from livejoin.kernels.join.layout import H_OVERFLOW, P_HEAD, P_WORDS
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.numbers.ring import product_wraps
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan

@@ -14,10 +14,7 @@ buffer is full and go on in the next call.
 
 from __future__ import annotations
 
-from livejoin.kernels.crown.live_views import lower_live, raise_live, slot_is_live
-from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
-from livejoin.kernels.jit import helper
-from livejoin.kernels.memory.layout import (
+from livejoin.kernels.crown.layout import (
     COUNTER_MASK,
     E_PARENT_BLOCK,
     E_PARENTS,
@@ -27,20 +24,14 @@ from livejoin.kernels.memory.layout import (
     F_INDEX,
     F_NODE,
     F_ROW,
-    FRESH,
     H_NODE,
-    H_PHASE,
-    H_PROPAGATED,
     H_ROW,
     H_SP,
     H_STACK,
-    H_STOPPED,
-    H_TOUCHED,
     LEAVE,
     LEAVE_DETACH,
     LEAVE_ENUMERATE,
     LEAVE_NEXT,
-    MASK32,
     N_CHILDREN,
     N_CONNEX,
     N_INDEX,
@@ -50,11 +41,15 @@ from livejoin.kernels.memory.layout import (
     N_UP,
     P_FRAME,
     P_LIVE,
-    REF_MASK,
     S_BLOCK,
     S_LEN,
     SLOT,
 )
+from livejoin.kernels.crown.live_views import lower_live, raise_live, slot_is_live
+from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
+from livejoin.kernels.jit import helper
+from livejoin.kernels.join.layout import FRESH, H_PHASE, H_PROPAGATED, H_STOPPED, H_TOUCHED
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 

@@ -13,16 +13,10 @@ from __future__ import annotations
 
 from livejoin.kernels.crown.annotation import annotation, multiplicity
 from livejoin.kernels.crown.count import is_flat
-from livejoin.kernels.jit import helper, inlined, kernel
-from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import (
-    BAG,
-    D_LOG,
-    D_SLOTS,
+from livejoin.kernels.crown.layout import (
     G_DEPTHS,
     G_STEPS,
     H_ROOT,
-    MASK32,
     N_CHILD_LIST,
     N_CHILDREN,
     N_CONNEX,
@@ -32,12 +26,6 @@ from livejoin.kernels.memory.layout import (
     N_LINKED,
     N_PARENT,
     P_CONNEX,
-    P_FIRST_NODE,
-    P_FULL,
-    P_MODE,
-    P_POSTORDER,
-    P_WORDS,
-    REF_MASK,
     S_BLOCK,
     S_LEN,
     SLOT,
@@ -49,7 +37,11 @@ from livejoin.kernels.memory.layout import (
     STEP_ROOT,
     STEP_SOURCE,
 )
-from livejoin.kernels.memory.prefix_sums import row_of_rank, sum_before
+from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.join.layout import BAG, P_FIRST_NODE, P_FULL, P_MODE, P_POSTORDER, P_WORDS
+from livejoin.kernels.join.prefix_sums import row_of_rank, sum_before
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32, REF_MASK
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, ArenaArray, Line, Plan, Sums, Words
 

@@ -8,17 +8,11 @@ one of its inline children.
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.memory.blocks import drop, reserve, shrink
-from livejoin.kernels.memory.directory import create, find, hash_key, remove
-from livejoin.kernels.memory.layout import (
+from livejoin.kernels.crown.layout import (
     COUNTER_BITS,
     E_PARENT_BLOCK,
     E_PARENTS,
-    H_PROBES,
-    H_REGISTERED,
     H_ROOT,
-    MASK32,
     N_CHAIN,
     N_CHAIN_LIST,
     N_CHILD_LIST,
@@ -41,13 +35,16 @@ from livejoin.kernels.memory.layout import (
     N_STATE,
     N_UP,
     N_WEIGHT,
-    P_WORDS,
-    REF_MASK,
     S_BLOCK,
     S_LEN,
     S_WEIGHT,
     SLOT,
 )
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.join.layout import H_PROBES, H_REGISTERED, P_WORDS
+from livejoin.kernels.memory.blocks import drop, reserve, shrink
+from livejoin.kernels.memory.directory import create, find, hash_key, remove
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Plan
 
 

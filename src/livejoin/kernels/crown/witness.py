@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from livejoin.kernels.crown.annotation import annotation, multiplicity
+from livejoin.kernels.crown.layout import C_WEIGHT, CURSOR_HEADER, N_PROGRAM
 from livejoin.kernels.crown.odometer import advance, advance_annotated, start
 from livejoin.kernels.jit import helper
-from livejoin.kernels.memory.layout import (
-    BAG,
-    C_WEIGHT,
-    CURSOR_HEADER,
-    H_DUPLICATES,
-    H_OUT,
-    H_OVERFLOW,
-    N_PROGRAM,
-    P_MODE,
-    RING,
-)
-from livejoin.kernels.memory.segments import open_segment
+from livejoin.kernels.join.layout import BAG, H_DUPLICATES, H_OUT, H_OVERFLOW, P_MODE, RING
+from livejoin.kernels.join.segments import open_segment
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 

@@ -25,8 +25,9 @@ from livejoin.kernels.dyn.layout import (
     SLOT_PENDING,
 )
 from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.join.layout import BAG, P_MODE, P_NODES, P_POSTORDER
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import BAG, D_LOG, D_SLOTS, MASK32, P_MODE, P_NODES, P_POSTORDER, REF_MASK
+from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, ArenaArray, Plan
 
 

@@ -46,7 +46,7 @@ from livejoin.kernels.dyn.layout import (
     X_VALUE,
 )
 from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.memory.batch_delta import (
+from livejoin.kernels.join.batch_delta import (
     D_BUMP,
     D_LISTS,
     D_PLAIN,
@@ -55,19 +55,10 @@ from livejoin.kernels.memory.batch_delta import (
     X_OF,
     record,
 )
+from livejoin.kernels.join.layout import H_OVERFLOW, H_PROBES, H_PROPAGATED, H_STOPPED, P_MODE, P_WORDS, RING
 from livejoin.kernels.memory.blocks import reserve
 from livejoin.kernels.memory.directory import create, find, hash_key
-from livejoin.kernels.memory.layout import (
-    H_OVERFLOW,
-    H_PROBES,
-    H_PROPAGATED,
-    H_STOPPED,
-    MASK32,
-    P_MODE,
-    P_WORDS,
-    REF_MASK,
-    RING,
-)
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Delta, Plan
 

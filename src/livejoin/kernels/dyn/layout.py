@@ -18,18 +18,18 @@ that contains its parent, so that its keys are the parent's tuples.
 
 Whether a tuple is in ``Lambda_n`` or a key in ``Psi_n`` is told by the number of tuples below, and not by its
 multiplicity: where results have no annotations it is kept modulo 2**64 and could be zero by wrapping. The header of
-arena and plan is that of `livejoin.kernels.memory.layout`; words of it that only the join-tree kernel uses are free.
+arena and plan is that of `livejoin.kernels.join.layout`.
 """
 
 from __future__ import annotations
 
-from livejoin.kernels.memory.batch_delta import BATCH_PLAN_HEADER, X_OWN
-from livejoin.kernels.memory.layout import H_STACK
+from livejoin.kernels.join.batch_delta import BATCH_PLAN_HEADER, X_OWN
+from livejoin.kernels.memory.layout import ARENA_HEADER
 
 STATE_FORMAT = 2  # changes whenever a stored state could be misread
 
 # Arena header
-ROOT = H_STACK  # the root's slot; the values of a row that is looked up, tables and directories follow
+ROOT = ARENA_HEADER  # the root's slot; the values of a row that is looked up, tables and directories follow
 
 # Slot
 SLOT_LEN = 0

@@ -27,8 +27,7 @@ from livejoin.kernels.dyn.layout import (
 )
 from livejoin.kernels.dyn.odometer import advance, start
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.batch_delta import (
+from livejoin.kernels.join.batch_delta import (
     D_EVENT_END,
     D_PASS,
     D_PLAIN,
@@ -39,9 +38,8 @@ from livejoin.kernels.memory.batch_delta import (
     forget,
     record,
 )
-from livejoin.kernels.memory.layout import (
+from livejoin.kernels.join.layout import (
     BAG,
-    DONE,
     H_ATOM,
     H_DUPLICATES,
     H_EVENT,
@@ -51,8 +49,6 @@ from livejoin.kernels.memory.layout import (
     H_RUNS,
     H_SEGMENTS,
     H_VERSION,
-    NEED_SPACE,
-    OUTPUT_FULL,
     P_FIRST_NODE,
     P_FULL,
     P_MODE,
@@ -66,8 +62,10 @@ from livejoin.kernels.memory.layout import (
     V_VERSION,
     V_WEIGHT,
 )
-from livejoin.kernels.memory.records import record_of
-from livejoin.kernels.memory.segments import open_segment
+from livejoin.kernels.join.records import record_of
+from livejoin.kernels.join.segments import open_segment
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import DONE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Delta, Events, Matrix, Output, Plan, Segments
 
 

@@ -56,8 +56,9 @@ from livejoin.kernels.dyn.layout import (
 )
 from livejoin.kernels.dyn.output import level_of, write_block, write_copies, write_outer
 from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.memory.batch_delta import D_PASS, X_OF
-from livejoin.kernels.memory.layout import BAG, H_OVERFLOW, MASK32, P_HEAD, P_MODE, P_WORDS, REF_MASK, RING, SET
+from livejoin.kernels.join.batch_delta import D_PASS, X_OF
+from livejoin.kernels.join.layout import BAG, H_OVERFLOW, P_HEAD, P_MODE, P_WORDS, RING, SET
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Cursor, Delta, Output, Plan
 

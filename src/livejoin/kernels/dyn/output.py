@@ -1,11 +1,11 @@
-"""Results written column by column from the tuples that a cursor stands on, by `livejoin.kernels.memory.columns`."""
+"""Results written column by column from the tuples that a cursor stands on, by `livejoin.kernels.join.columns`."""
 
 from __future__ import annotations
 
 from livejoin.kernels.dyn.layout import CURSOR, G_INNER, G_INNER_LIST, G_OUTER, G_OUTER_LIST, K_ROW, LEVEL
 from livejoin.kernels.jit import inlined
-from livejoin.kernels.memory import columns
-from livejoin.kernels.memory.layout import P_WORDS
+from livejoin.kernels.join import columns
+from livejoin.kernels.join.layout import P_WORDS
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan
 
 

@@ -36,22 +36,10 @@ from livejoin.kernels.dyn.layout import (
 from livejoin.kernels.dyn.odometer import weigh as weigh_level
 from livejoin.kernels.dyn.output import level_of
 from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.join.layout import BAG, H_DUPLICATES, P_FIRST_NODE, P_FULL, P_MODE, P_NODES, P_POSTORDER, P_WORDS
+from livejoin.kernels.join.prefix_sums import row_of_rank, sum_before
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import (
-    BAG,
-    D_LOG,
-    D_SLOTS,
-    H_DUPLICATES,
-    MASK32,
-    P_FIRST_NODE,
-    P_FULL,
-    P_MODE,
-    P_NODES,
-    P_POSTORDER,
-    P_WORDS,
-    REF_MASK,
-)
-from livejoin.kernels.memory.prefix_sums import row_of_rank, sum_before
+from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Plan, Sums
 
 

@@ -12,13 +12,13 @@ results      one word, which is the value's word; of integer sums and decimals t
 
 from __future__ import annotations
 
-from livejoin.kernels.memory.layout import DIRECTORY, H_STACK
+from livejoin.kernels.memory.layout import ARENA_HEADER, DIRECTORY
 
 NULL = 0x7FF94E554C4C0001  # the word of NULL, see `livejoin.state.codec`
 OVERFLOW = -(1 << 63)
 
 # Arena header behind the fixed one
-G_DIRECTORY = H_STACK
+G_DIRECTORY = ARENA_HEADER
 G_ROW = G_DIRECTORY + DIRECTORY  # cursor of an interrupted `maintain`: row, phase
 G_PHASE = G_ROW + 1
 G_TOUCHED = G_PHASE + 1  # first and last touch block of the version

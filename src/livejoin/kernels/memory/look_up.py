@@ -5,11 +5,7 @@ from __future__ import annotations
 from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.directory import finish, mix, seed
-from livejoin.kernels.memory.layout import (
-    D_LOG,
-    D_SLOTS,
-    MASK32,
-)
+from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32
 from livejoin.kernels.parameters import ArenaArray, Line, Matrix
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.memory.layout import P_COMPONENTS, P_WIDTHS, P_WORDS
+from livejoin.kernels.join.layout import P_COMPONENTS, P_WIDTHS, P_WORDS
 from livejoin.kernels.parameters import Arena, Plan, Words
 
 _HALF = np.uint64(32)

@@ -12,20 +12,20 @@ from __future__ import annotations
 
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate_raw
-from livejoin.kernels.memory.layout import H_BUMP, H_END, H_STACK
+from livejoin.kernels.memory.layout import ARENA_HEADER, H_BUMP, H_END
 from livejoin.kernels.parameters import Arena, Plan
 from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, O_WIDTH
 
 # Arena header behind the fixed one
-T_ROOT = H_STACK
-T_HEIGHT = H_STACK + 1  # levels of inner nodes
-T_FREE_NODE = H_STACK + 2
-T_FREE_ENTRY = H_STACK + 3
-T_TOTAL = H_STACK + 4  # sum of all multiplicities
-T_ENTRIES = H_STACK + 5
-T_LEAF = H_STACK + 6  # where the last `descend` ended, and how many entries of the leaf come before the place
-T_PLACE = H_STACK + 7
-T_PATH = H_STACK + 8  # inner node and child taken on each level
+T_ROOT = ARENA_HEADER
+T_HEIGHT = ARENA_HEADER + 1  # levels of inner nodes
+T_FREE_NODE = ARENA_HEADER + 2
+T_FREE_ENTRY = ARENA_HEADER + 3
+T_TOTAL = ARENA_HEADER + 4  # sum of all multiplicities
+T_ENTRIES = ARENA_HEADER + 5
+T_LEAF = ARENA_HEADER + 6  # where the last `descend` ended, and how many entries of the leaf come before the place
+T_PLACE = ARENA_HEADER + 7
+T_PATH = ARENA_HEADER + 8  # inner node and child taken on each level
 MAX_HEIGHT = 12  # at a quarter's filling more than 2**32 rows
 T_END = T_PATH + 2 * MAX_HEIGHT
 

@@ -22,12 +22,12 @@ from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.blocks import reserve, shrink
 from livejoin.kernels.memory.directory import create, find, finish, mix, remove, seed
 from livejoin.kernels.memory.layout import (
+    ARENA_HEADER,
     D_COUNT,
     D_LOG,
     D_SLOTS,
     DIRECTORY,
     DONE,
-    H_STACK,
     MASK32,
     NEED_SPACE,
     REF_MASK,
@@ -35,7 +35,7 @@ from livejoin.kernels.memory.layout import (
 from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Output, Plan, Touched
 
 # Arena header behind the fixed one
-M_DIRECTORY = H_STACK
+M_DIRECTORY = ARENA_HEADER
 M_TOTAL = M_DIRECTORY + DIRECTORY  # rows of the result with multiplicities
 M_LIST = M_TOTAL + 1  # the block of the result's entries, how many they are
 M_LISTED = M_LIST + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper
-from livejoin.kernels.memory.layout import H_OUT, H_RUNS, H_SEGMENTS, H_VERSION, R_SIGN, R_START, R_VERSION
+from livejoin.kernels.join.layout import H_OUT, H_RUNS, H_SEGMENTS, H_VERSION, R_SIGN, R_START, R_VERSION
 from livejoin.kernels.parameters import Arena, Segments
 
 

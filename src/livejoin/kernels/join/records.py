@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.arena import allocate, allocate_raw, release, words
-from livejoin.kernels.memory.layout import (
+from livejoin.kernels.join.layout import (
     CHUNK_BITS,
     CHUNK_ROWS,
-    DONE,
-    NEED_SPACE,
     P_FIRST_TABLE,
     PLAN_TABLE,
     PT_HEADER,
@@ -19,6 +16,8 @@ from livejoin.kernels.memory.layout import (
     T_CLASS,
     T_COUNT,
 )
+from livejoin.kernels.memory.arena import allocate, allocate_raw, release, words
+from livejoin.kernels.memory.layout import DONE, NEED_SPACE
 from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Plan
 
 

@@ -9,10 +9,10 @@ each batch. The plan says in ``P_LISTS`` how many lists there are and in ``P_REC
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper
-from livejoin.kernels.memory.layout import PLAN_HEADER
+from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.parameters import Arena, Delta, Events, Plan
 
-# Plan header, behind that of the join-tree kernel
+# Plan header, behind that of all joins
 P_LISTS = PLAN_HEADER
 P_RECORD = PLAN_HEADER + 1
 BATCH_PLAN_HEADER = PLAN_HEADER + 2

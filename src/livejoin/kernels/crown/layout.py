@@ -1,0 +1,159 @@
+"""Where things lie in the arena of a join tree and in its plan: named offsets, all in 64-bit words.
+
+Words that carry two numbers have the first in their high and the second in their low 32 bits. A *slot* is one child's
+half of a directory entry: the rows of the child's semi-join view ``V_s`` that carry the entry's key.
+
+    slot (3 words)      LEN|REG   rows in V_s (the derivation count of the key in V_p) | rows registered, in V_s or not
+                        BLOCK     reference of the block of V_s rows, its size class in the bits from CLASS_SHIFT on
+                        WEIGHT    the annotation w_p if it is one word, else free; of a connex child: scratch of `count`
+    edge entry          slot, PAR (LEN|LIVE: parent rows with this key | the live ones, which stand first),
+                        PAR_BLOCK (as BLOCK), then the key's words and the annotation's: the directory of a linked edge
+    derived row         a slot for each inline child, STATE, UP, a LINK a linked child, TOUCH where there is one, the
+                        key's words, and the annotations of the inline children: the entry of the directory that all
+                        inline children of a generalized or projection node share, and at the same time that node's row
+    record              the values of a base row that the query uses and the factors that annotate it (once for all
+                        atoms over the table), then for each atom over the table STATE, UP, a LINK a child, and TOUCH
+
+    STATE   multiplicity (atom) or live flag (derived) above COUNTER_BITS, below: children whose V_p has the key
+    UP      slot in the parent's directory | position in the slot's block while in V_s
+    LINK    edge entry | position in the entry's block of parent rows
+    TOUCH   next row in the list of rows whose annotation the current change has touched, 0: not in it
+
+A child is *inline* if its key is all of its derived parent: then its slot lies in the parent's row and there is one
+such row. Otherwise it is *linked*: an entry of the edge's directory has the slot and the parent rows with this key.
+"""
+
+from __future__ import annotations
+
+from livejoin.kernels.join.layout import PLAN_HEADER
+from livejoin.kernels.memory.layout import ARENA_HEADER
+
+STATE_FORMAT = 3  # changes whenever a stored state could be misread
+
+COUNTER_BITS = 16
+COUNTER_MASK = (1 << COUNTER_BITS) - 1
+
+# Arena header, beside the words of all joins
+H_NODE = 7  # cursor of an interrupted `maintain`: node, row, stack height
+H_ROW = 8
+H_SP = 9
+H_ROOT = 20  # the root's slot
+H_TOUCHED_ROWS = 23  # head of the list of touched rows, TOUCH_END: empty
+H_STEP = 25  # of the annotation pass: what it does, what follows it, the node of the touched rows
+H_NEXT = 26
+H_TOUCHED_NODE = 27
+H_STACK = ARENA_HEADER  # frames of the propagation, FRAME words each; tables and directories follow
+
+FRAME = 3
+F_NODE = 0
+F_ROW = 1
+F_INDEX = 2
+F_WEIGHT = 3  # the change of an annotation, P_WORDS words
+
+# Slot and edge entry
+S_LEN = 0
+S_BLOCK = 1
+S_WEIGHT = 2
+SLOT = 3
+E_PARENTS = 3
+E_PARENT_BLOCK = 4
+E_KEY = 5
+
+# Plan header, behind that of all joins
+P_LIVE = PLAN_HEADER  # 1: keeps live views
+P_FRAME = PLAN_HEADER + 1  # words of a frame of the propagation's stack
+P_LEVEL = PLAN_HEADER + 2  # words of a level of a cursor
+P_CONNEX = PLAN_HEADER + 3  # number of connex nodes
+CROWN_HEADER = PLAN_HEADER + 4
+
+TOUCH_END = -1
+
+# Plan: node descriptor
+N_ATOM = 0  # 1 for an atom, 0 for a derived node: a generalized relation or a projection
+N_TABLE = 1
+N_PARENT = 2  # node offset, -1 for the root
+N_INDEX = 3  # position among the parent's children, inline ones first
+N_CHILDREN = 4
+N_CHILD_LIST = 5  # node offsets
+N_STATE = 6  # offsets in the node's rows
+N_UP = 7
+N_LINK = 8  # LINK of child c is at N_LINK + c
+N_DIRECTORY = 9  # the directory that holds this node's slots (unused by the root)
+N_ENTRY = 10  # words of an entry of it (linked)
+N_ENTRY_KEY = 11  # offset of the key in an entry
+N_KEY_WIDTH = 12
+N_KEY = 13  # offsets of key(e) in this node's rows
+N_PARENT_KEY = 14  # offsets of key(e) in the parent's rows (linked)
+N_CHAIN = 15  # derived ancestors over inline edges, from the top
+N_CHAIN_LIST = 16  # pairs: node offset, list of the offsets of its variables in this atom's rows
+N_BIT = 17  # position of the atom in an event's mask
+N_PROGRAM = 18  # program of delta enumeration from this node (connex)
+N_ROWS_DIRECTORY = 19  # derived: the directory of its own rows, entry size, key offset, key width
+N_ROWS_ENTRY = 20
+N_ROWS_KEY = 21
+N_ROWS_WIDTH = 22
+N_INLINE = 23  # number of inline children
+N_LINKED = 24  # 1 if the edge to the parent is linked; the root: 0
+N_CONNEX = 25  # 1 if the node belongs to the connex subtree
+N_WEIGHT = 26  # from this node's slot to its annotation (not connex)
+N_TOUCH = 27  # offset of TOUCH in the node's rows, -1: none
+N_FACTORS = 28  # factors of an atom's annotation: number, list of pairs (component, offset in the record)
+N_FACTOR_LIST = 29
+PLAN_NODE = 30
+
+# Plan: enumeration program
+G_DEPTHS = 0
+G_STEPS = 1
+G_OUTER = 2  # number of head columns from outer depths, list of (column, depth, offset)
+G_OUTER_LIST = 3
+G_INNER = 4  # number of head columns from the innermost depth, list of (column, offset)
+G_INNER_LIST = 5
+PROGRAM = 6
+
+STEP_KIND = 0
+STEP_SOURCE = 1  # depth of the row that the step starts from
+STEP_OFFSET = 2
+STEP_STATE = 3  # STATE offset of the rows found if their multiplicity counts, else -1
+STEP_SHIFT = 4  # STEP_UP_INLINE: words from the derived row to the slot
+STEP_NODE = 5  # node offset
+STEP = 6
+
+STEP_ROOT = 0  # the root's V_s
+STEP_DOWN_LINKED = 1  # child slot through a LINK
+STEP_DOWN_INLINE = 2  # child slot inside the derived row
+STEP_UP_LINKED = 3  # live parents of an edge entry
+STEP_UP_INLINE = 4  # the one parent row
+
+# Cursor of an enumeration
+C_DEPTH = 0  # innermost open depth, 0: not started
+C_REPEAT = 1  # copies of the current innermost row already written
+CURSOR_HEADER = 2
+C_BLOCK = 0
+C_LEN = 1
+C_INDEX = 2
+C_ROW = 3
+C_WEIGHT = 4  # product of the multiplicities or annotations down to this depth; the level ends with it
+LEVEL = 5  # words of a level while an annotation has one word
+
+# Phases of one change at one atom, after FRESH
+ENTER = 1
+ENTER_ENUMERATE = 2
+ENTER_NEXT = 3
+LEAVE = 4
+LEAVE_ENUMERATE = 5
+LEAVE_DETACH = 6
+LEAVE_NEXT = 7
+WEIGH = 8  # only a multiplicity changed
+ANNOTATE = 9
+
+# Steps of the annotation pass
+WALK = 0
+WITHDRAWING = 1  # enumerates the old results of a row just touched
+TOUCH_SELF = 2  # the row of the change is touched itself
+FLUSH = 3
+RESTORING = 4  # enumerates the new results of a touched row
+
+# What follows it
+THEN_DONE = 0
+THEN_ENTER = 1
+THEN_WITHDRAW = 2
