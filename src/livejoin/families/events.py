@@ -63,9 +63,9 @@ def inverse(events: Words) -> Words:
     Args:
         events: As `view_events` gives them.
     """
-    back: Words = np.ascontiguousarray(events[:, ::-1])
-    back[k.V_WEIGHT] *= -1
-    back[k.V_VERSION] *= -1
+    back: Words = events[:, ::-1].copy()
+    back[q.V_WEIGHT] *= -1
+    back[q.V_VERSION] *= -1
     return back
 
 
