@@ -16,7 +16,7 @@ from livejoin.errors import AbsentRowError, CapacityError, ExpressionError, Read
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.join import records
 from livejoin.kernels.memory.layout import H_END
-from livejoin.kernels.relation import settling, staging
+from livejoin.kernels.relation import settling, stage_commit
 from livejoin.state import table as table_module
 from livejoin.state.arena import Arena
 from oracle import multiset, signed_multiset
@@ -133,7 +133,7 @@ FAILURES = [
     (records, "load", KeyboardInterrupt),
     (maintain, "maintain", KeyboardInterrupt),
     (maintain, "maintain", MemoryError),
-    (staging, "stage_commit", MemoryError),
+    (stage_commit, "stage_commit", MemoryError),
     (settling, "net_events", MemoryError),
     (row_source, "view_events", MemoryError),
     (join_block, "delta_table", MemoryError),

@@ -19,7 +19,7 @@ from livejoin.kernels import route
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.join import records
-from livejoin.kernels.relation import range_window, rows, settling, staging, window
+from livejoin.kernels.relation import range_window, rows, settling, stage_changes, stage_commit, window
 
 logger = logging.getLogger("livejoin")
 
@@ -37,8 +37,8 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (window.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE)),
     (range_window.compact_range, (_LINE, _LINE, _INT, _LINE, _LINE)),
     (settling.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _MATRIX, _INT, _LINE, _INT, _INT)),
-    (staging.stage_commit, _STORE),
-    (staging.stage_changes, (*_STORE, _MATRIX)),
+    (stage_commit.stage_commit, _STORE),
+    (stage_changes.stage_changes, (*_STORE, _MATRIX)),
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE, _INT)),
     (records.load_factors, (_LINE, _LINE, _INT, _LINE, _MATRIX)),
     (counting.count, (_LINE, _LINE)),

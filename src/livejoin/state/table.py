@@ -17,7 +17,7 @@ import numpy.typing as npt
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.relation import find, range_window, settling, staging, window
+from livejoin.kernels.relation import find, range_window, settling, stage_changes, stage_commit, window
 from livejoin.kernels.relation import rows as kernel
 from livejoin.schema import Table
 from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
@@ -122,7 +122,7 @@ class BaseTable:
         self._begin(weights)
         with wrapping():
             arguments = (*self._state(), values, weights, ignore, self._touched)
-            status, count, change = staging.stage_commit(*arguments)
+            status, count, change = stage_commit.stage_commit(*arguments)
             if status != kernel.OK:
                 self.rollback()
                 raise Conflict(status, change)
@@ -136,7 +136,7 @@ class BaseTable:
         events = np.empty((self._touched.shape[0] + weights.shape[0], 3), np.int64)
         with wrapping():
             arguments = (*self._state(), values, weights, ignore, self._touched, events)
-            status, _, made, change = staging.stage_changes(*arguments)
+            status, _, made, change = stage_changes.stage_changes(*arguments)
         if status != kernel.OK:
             self.rollback()
             raise Conflict(status, change)

@@ -1,0 +1,243 @@
+"""Changes of a base table one after the other, each with the window that it moves and the key that it takes."""
+
+from __future__ import annotations
+
+from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
+from livejoin.kernels.relation.range_window import (
+    RANGE_REACH,
+    RANGE_ROWS,
+    RANGE_TIME,
+    W_BEGIN,
+    begin_after,
+    expire,
+    has_expired,
+)
+from livejoin.kernels.relation.rows import (
+    ABSENT,
+    DUPLICATE,
+    OK,
+    R_IGNORED,
+    R_TOTAL,
+    find_or_create,
+    find_row,
+    hash_change,
+    hash_key,
+    holder,
+    insert_slot,
+    remove_slot,
+)
+from livejoin.kernels.relation.staging import arrive, is_absent, leave
+from livejoin.kernels.relation.window import add, evict, oldest, touch
+
+
+@helper
+def _note(events: Matrix, made: int, row: int, weight: int, change: int) -> int:
+    """Write an event; returns how many there are."""
+    events[made, 0] = row
+    events[made, 1] = weight
+    events[made, 2] = change
+    return made + 1
+
+
+@helper
+def _is_taken(
+    words: RowWords, stride: int, key_slots: Slots, key: Offsets, window: Window, row: int, leaving: int, begin: int
+) -> bool:
+    """Whether another row holds the key of a row that comes, and stays: it is not the one that leaves the window."""
+    if key.shape[0] == 0:
+        return False
+    taken = holder(words, stride, key_slots, key, row, hash_key(words, row * stride, key))
+    stays = window[RANGE_REACH] < 0 or (taken >= 0 and words[taken * stride + window[RANGE_TIME]] >= begin)
+    return bool(taken >= 0 and taken != leaving and stays)
+
+
+@helper
+def _release_key(words: RowWords, stride: int, key_slots: Slots, key: Offsets, row: int) -> None:
+    """Give the key of a row back that has left."""
+    if key.shape[0] > 0:
+        remove_slot(key_slots, hash_key(words, row * stride, key), row)
+
+
+@helper
+def _expire_all(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    key_slots: Slots,
+    key: Offsets,
+    queue: Queue,
+    touched: Touched,
+    count: int,
+    events: Matrix,
+    made: int,
+    change: int,
+) -> tuple[int, int]:
+    """Take the rows out that a window by range has left behind; the numbers of touched rows and of events."""
+    while has_expired(queue):
+        out, gone, count = expire(header, words, stride, queue, touched, count)
+        if gone > 0:
+            made = _note(events, made, out, -gone, change)
+            _release_key(words, stride, key_slots, key, out)
+    return count, made
+
+
+@inlined
+def _insert_one(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key_slots: Slots,
+    key: Offsets,
+    queue: Queue,
+    window: Window,
+    values: Matrix,
+    ignore: bool,
+    touched: Touched,
+    count: int,
+    events: Matrix,
+    made: int,
+    change: int,
+) -> tuple[int, int, int]:
+    """Bring a row in; a status and the numbers of touched rows and of events."""
+    by_range = window[RANGE_REACH] >= 0
+    begin = queue[W_BEGIN]
+    if by_range:
+        time = values[window[RANGE_TIME] - first, change]
+        if time < begin:
+            header[R_IGNORED] += 1
+            return OK, count, made
+        begin = begin_after(queue, window, time)
+    row = find_or_create(header, words, stride, first, slots, values, change)
+    at = row * stride
+    count = touch(header, words, at, row, first, touched, count, change)
+    leaving = -1
+    if window[RANGE_ROWS] > 0 and header[R_TOTAL] == window[RANGE_ROWS]:
+        leaving, count = oldest(header, words, stride, queue, touched, count)
+    if _is_taken(words, stride, key_slots, key, window, row, leaving, begin):
+        if not ignore:
+            return DUPLICATE, count, made
+        header[R_IGNORED] += 1
+        return OK, count, made
+    if leaving >= 0:
+        count = evict(header, words, stride, queue, touched, count)
+    if by_range:
+        queue[W_BEGIN] = begin
+        count, made = _expire_all(header, words, stride, key_slots, key, queue, touched, count, events, made, change)
+    arrive(header, words, stride, queue, window, row)
+    add(header, words, at)
+    if leaving == row:
+        return OK, count, made
+    if leaving >= 0:
+        made = _note(events, made, leaving, -1, change)
+        _release_key(words, stride, key_slots, key, leaving)
+    made = _note(events, made, row, 1, change)
+    if key.shape[0] > 0:
+        insert_slot(key_slots, hash_key(words, at, key), row)
+    return OK, count, made
+
+
+@inlined
+def _delete_one(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key_slots: Slots,
+    key: Offsets,
+    window: Window,
+    values: Matrix,
+    ignore: bool,
+    touched: Touched,
+    count: int,
+    events: Matrix,
+    made: int,
+    change: int,
+) -> tuple[int, int, int]:
+    """Take a row out; a status and the numbers of touched rows and of events."""
+    h = hash_change(values, change, stride - first)
+    row = find_row(words, stride, first, slots, values, change, h)
+    if is_absent(words, stride, row):
+        if not ignore:
+            return ABSENT, count, made
+        header[R_IGNORED] += 1
+        return OK, count, made
+    count = leave(header, words, stride, first, window, row, touched, count, change)
+    made = _note(events, made, row, -1, change)
+    if words[row * stride] >> 1 == 0:
+        _release_key(words, stride, key_slots, key, row)
+    return OK, count, made
+
+
+@kernel
+def stage_changes(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key_slots: Slots,
+    key: Offsets,
+    queue: Queue,
+    window: Window,
+    values: Matrix,
+    weights: Line,
+    ignore: bool,
+    touched: Touched,
+    events: Matrix,
+) -> tuple[int, int, int, int]:
+    """Apply changes one after the other; arguments as for `livejoin.kernels.relation.stage_commit.stage_commit`.
+
+    ``events``, int64 of shape (2n and the entries of a heap, 3), is filled with (row id, weight, change). A row that
+    the window evicts leaves before the one that comes; where both are the same row nothing happens to it.
+
+    Returns:
+        OK, ABSENT or DUPLICATE; the number of touched rows; the number of events; the change that broke a rule or -1.
+    """
+    header[R_IGNORED] = 0
+    count = 0
+    made = 0
+    for change in range(weights.shape[0]):
+        if weights[change] > 0:
+            status, count, made = _insert_one(
+                header,
+                words,
+                stride,
+                first,
+                slots,
+                key_slots,
+                key,
+                queue,
+                window,
+                values,
+                ignore,
+                touched,
+                count,
+                events,
+                made,
+                change,
+            )
+        else:
+            status, count, made = _delete_one(
+                header,
+                words,
+                stride,
+                first,
+                slots,
+                key_slots,
+                key,
+                window,
+                values,
+                ignore,
+                touched,
+                count,
+                events,
+                made,
+                change,
+            )
+        if status != OK:
+            return status, count, made, change
+    return OK, count, made, -1
