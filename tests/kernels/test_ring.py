@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from livejoin.kernels.errstate import wrapping
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.layout import P_COMPONENTS, P_WIDTHS, P_WORDS, PLAN_HEADER
-from livejoin.kernels.numbers import ring
+from livejoin.kernels.numbers import wide
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
@@ -119,5 +120,5 @@ def test_factors(given_vectors: tuple[list[int], list[int], list[int]], factors:
 def test_products_of_words(left: int, right: int) -> None:
     a, b = np.int64(left), np.int64(right)
     with wrapping():
-        assert int(ring.product_wraps(a, b)) == (0 if fits(left * right, 64) else -1)
-        assert int(ring.signed_high_product(a, b)) == (left * right) >> 64
+        assert int(wide.product_wraps(a, b)) == (0 if fits(left * right, 64) else -1)
+        assert int(wide.signed_high_product(a, b)) == (left * right) >> 64

@@ -12,15 +12,13 @@ from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.join.batch_delta import D_EVENT_END, D_PASS, D_RECORD, NEED_DELTA, batch_end, clear
 from livejoin.kernels.join.layout import (
     H_EVENT,
-    H_OUT,
     H_OVERFLOW,
     H_PHASE,
-    H_RUNS,
-    H_SEGMENTS,
     H_VERSION,
     V_VERSION,
     V_WEIGHT,
 )
+from livejoin.kernels.join.segments import begin_output
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import DONE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.parameters import ArenaArray, Cursor, Delta, Matrix, Output, Plan, Segments
@@ -69,10 +67,7 @@ def maintain(
     e = words(events)
     total = events.shape[1]
     size = delta.shape[0]
-    m[H_OVERFLOW] = 0
-    m[H_RUNS] = segments.shape[1]
-    m[H_OUT] = 0
-    m[H_SEGMENTS] = 0
+    begin_output(m, segments.shape[1])
     while m[H_EVENT] < total:
         begin = m[H_EVENT]
         if m[H_PHASE] == FRESH:

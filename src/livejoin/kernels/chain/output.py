@@ -17,11 +17,11 @@ from livejoin.kernels.chain.layout import (
 )
 from livejoin.kernels.chain.stores import changes_of, is_change
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.batch_delta import D_BUMP, D_INDEX, D_PASS, D_RECORD, X_NEXT, X_OF
 from livejoin.kernels.join.layout import BAG, H_OUT, H_OVERFLOW, P_HEAD, P_MODE, P_WORDS, RING
 from livejoin.kernels.join.segments import open_segment
 from livejoin.kernels.memory.layout import D_COUNT, D_LOG, D_SLOTS, MASK32
-from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Cursor, Delta, Output, Plan, Segments, Words
 
 

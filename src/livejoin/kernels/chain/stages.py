@@ -44,6 +44,7 @@ from livejoin.kernels.chain.layout import (
 )
 from livejoin.kernels.chain.stores import apply_change, change_row, changes_of, index_entry, is_change, presence
 from livejoin.kernels.jit import helper
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.batch_delta import (
     D_BUMP,
     D_INDEX,
@@ -69,7 +70,6 @@ from livejoin.kernels.join.layout import (
 )
 from livejoin.kernels.join.records import record_of
 from livejoin.kernels.memory.layout import REF_MASK
-from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Delta, Events, Plan
 
 DONE_STEP = 0  # what a step returns: it has ended; the arena or the delta have no space

@@ -25,12 +25,12 @@ from livejoin.kernels.chain.layout import (
     X_VALUE,
 )
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.batch_delta import D_LISTS, X_OF, record
 from livejoin.kernels.join.layout import H_OVERFLOW, H_PROBES, H_TOUCHED
 from livejoin.kernels.memory.blocks import drop, reserve, shrink
-from livejoin.kernels.memory.directory import create, find, hash_key, remove
+from livejoin.kernels.memory.directory import find, find_or_create, hash_key, remove
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
-from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Delta, Plan
 
 
@@ -50,14 +50,10 @@ def change_row(m: Arena, d: Delta, size: int, p: Plan, store: int) -> int:
     """
     key = p[store + S_KEY]
     width = p[store + S_WIDTH]
-    directory = p[store + S_DIRECTORY]
-    h = hash_key(m, p, SCRATCH, width, p[P_IDENTITY])
     m[H_PROBES] += 1
-    row = find(m, p, directory, key, SCRATCH, width, p[P_IDENTITY], h)
+    row = find_or_create(m, p, p[store + S_DIRECTORY], p[store + S_SIZE], key, SCRATCH, width, p[P_IDENTITY])
     if row == 0:
-        row = create(m, p, directory, p[store + S_SIZE], key, SCRATCH, width, p[P_IDENTITY], h)
-        if row == 0:
-            return -1
+        return -1
     changed: int = record(m, d, size, p, row + ROW_PENDING, row, changes_of(p, store))
     return changed
 
@@ -96,13 +92,11 @@ def apply_change(m: Arena, d: Delta, p: Plan, store: int, changed: int) -> bool:
 def _enter(m: Arena, p: Plan, store: int, row: int) -> bool:
     """Bring a row into the index; False if the arena has no space."""
     offsets = p[store + S_INDEX_OFFSETS]
-    entry = index_entry(m, p, store, row, offsets)
+    m[H_PROBES] += 1
+    width = p[store + S_INDEX_WIDTH]
+    entry = find_or_create(m, p, p[store + S_INDEX], p[store + S_INDEX_SIZE], ENTRY_KEY, row, width, offsets)
     if entry == 0:
-        width = p[store + S_INDEX_WIDTH]
-        h = hash_key(m, p, row, width, offsets)
-        entry = create(m, p, p[store + S_INDEX], p[store + S_INDEX_SIZE], ENTRY_KEY, row, width, offsets, h)
-        if entry == 0:
-            return False
+        return False
     length = m[entry + ENTRY_LEN]
     if not reserve(m, entry + ENTRY_BLOCK, length, length + 1):
         return False

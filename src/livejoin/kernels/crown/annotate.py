@@ -51,9 +51,9 @@ from livejoin.kernels.crown.layout import (
 from livejoin.kernels.crown.live_views import slot_is_live
 from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
 from livejoin.kernels.jit import helper
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.layout import H_OVERFLOW, H_TOUCHED
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
-from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 

@@ -10,15 +10,12 @@ from livejoin.kernels.crown.layout import (
     N_CONNEX,
     N_FACTOR_LIST,
     N_FACTORS,
-    N_LINK,
-    N_LINKED,
     N_STATE,
     N_WEIGHT,
-    SLOT,
 )
+from livejoin.kernels.crown.slots import slot_below
 from livejoin.kernels.jit import helper
-from livejoin.kernels.memory.layout import MASK32
-from livejoin.kernels.numbers import ring
+from livejoin.kernels.join import ring
 from livejoin.kernels.parameters import Arena, Output, Plan
 
 
@@ -43,9 +40,7 @@ def annotation(m: Arena, p: Plan, node: int, row: int, times: int, without: int,
     for c in range(p[node + N_CHILDREN]):
         child = p[children + c]
         if c != without and p[child + N_CONNEX] == 0:
-            slot = row + SLOT * c
-            if p[child + N_LINKED] == 1:
-                slot = (m[row + p[node + N_LINK] + c] >> 32) & MASK32
+            slot = slot_below(m, p, node, row, c, child)
             wraps |= ring.multiply(out, p, at, m, slot + p[child + N_WEIGHT])
     return wraps
 

@@ -15,22 +15,18 @@ from livejoin.kernels.crown.layout import (
     N_CHILD_LIST,
     N_CHILDREN,
     N_CONNEX,
-    N_DIRECTORY,
-    N_INDEX,
-    N_LINK,
-    N_LINKED,
     N_PARENT,
     N_STATE,
     P_CONNEX,
     S_BLOCK,
     S_LEN,
     S_WEIGHT,
-    SLOT,
 )
+from livejoin.kernels.crown.slots import slot_at, slot_below, slot_places
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.join.layout import BAG, H_DUPLICATES, P_MODE, P_POSTORDER
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32, REF_MASK
+from livejoin.kernels.memory.layout import REF_MASK
 from livejoin.kernels.parameters import Arena, ArenaArray, Plan
 
 
@@ -59,9 +55,7 @@ def _weight_of(m: Arena, p: Plan, node: int, row: int) -> tuple[int, float]:
         child = p[children + c]
         if p[child + N_CONNEX] == 0:
             continue
-        slot = row + SLOT * c
-        if p[child + N_LINKED] == 1:
-            slot = (m[row + p[node + N_LINK] + c] >> 32) & MASK32
+        slot = slot_below(m, p, node, row, c, child)
         weight = m[slot + S_LEN] >> 32 if is_flat(m, p, child) else m[slot + S_WEIGHT]
         exact *= weight
         rough *= float(weight)
@@ -94,20 +88,12 @@ def count(arena: ArenaArray, plan: Plan) -> tuple[int, float]:
     largest = 0.0
     for i in range(p[P_CONNEX]):
         node = p[p[P_POSTORDER] + i]
-        parent = p[node + N_PARENT]
         if is_flat(m, p, node):
-            if parent < 0:
+            if p[node + N_PARENT] < 0:
                 return np.int64(m[H_ROOT + S_LEN] >> 32), 0.0  # type: ignore[return-value]
             continue
-        if parent < 0:
-            largest = max(largest, _weigh_slot(m, p, node, H_ROOT))
-            continue
-        directory = p[node + N_DIRECTORY]
-        shift = 0
-        if p[node + N_LINKED] == 0:
-            shift = SLOT * p[node + N_INDEX]
-        for k in range(1 << m[directory + D_LOG]):
-            entry = m[m[directory + D_SLOTS] + k] & MASK32
-            if entry != 0:
-                largest = max(largest, _weigh_slot(m, p, node, entry + shift))
+        for place in range(slot_places(m, p, node)):
+            slot = slot_at(m, p, node, place)
+            if slot != 0:
+                largest = max(largest, _weigh_slot(m, p, node, slot))
     return np.int64(m[H_ROOT + S_WEIGHT]), largest  # type: ignore[return-value]

@@ -40,11 +40,8 @@ from livejoin.kernels.join.layout import (
     H_ATOM,
     H_DUPLICATES,
     H_EVENT,
-    H_OUT,
     H_OVERFLOW,
     H_PHASE,
-    H_RUNS,
-    H_SEGMENTS,
     H_VERSION,
     H_WEIGHED,
     P_FIRST_TABLE,
@@ -62,6 +59,7 @@ from livejoin.kernels.join.layout import (
     V_WEIGHT,
 )
 from livejoin.kernels.join.records import record_of
+from livejoin.kernels.join.segments import begin_output
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import DONE, MASK32, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Matrix, Output, Plan, Segments
@@ -194,10 +192,7 @@ def maintain(
     out = words(output)
     runs = words(segments)
     capacity = output.shape[1]
-    m[H_OVERFLOW] = 0
-    m[H_RUNS] = segments.shape[1]
-    m[H_OUT] = 0
-    m[H_SEGMENTS] = 0
+    begin_output(m, segments.shape[1])
     event = m[H_EVENT]
     while event < events.shape[1]:
         table = p[P_FIRST_TABLE] + events[V_TABLE, event] * PLAN_TABLE

@@ -46,11 +46,11 @@ from livejoin.kernels.crown.layout import (
     STEP_UP_LINKED,
 )
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.columns import write_block, write_copies, write_outer
 from livejoin.kernels.join.layout import H_OVERFLOW, P_HEAD, P_WORDS
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
-from livejoin.kernels.numbers import ring
-from livejoin.kernels.numbers.ring import product_wraps
+from livejoin.kernels.numbers.wide import product_wraps
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan
 
 

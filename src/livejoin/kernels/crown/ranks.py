@@ -20,15 +20,9 @@ from livejoin.kernels.crown.layout import (
     N_CHILD_LIST,
     N_CHILDREN,
     N_CONNEX,
-    N_DIRECTORY,
-    N_INDEX,
-    N_LINK,
-    N_LINKED,
-    N_PARENT,
     P_CONNEX,
     S_BLOCK,
     S_LEN,
-    SLOT,
     STEP,
     STEP_DOWN_LINKED,
     STEP_KIND,
@@ -37,12 +31,13 @@ from livejoin.kernels.crown.layout import (
     STEP_ROOT,
     STEP_SOURCE,
 )
+from livejoin.kernels.crown.slots import slot_at, slot_below, slot_places
 from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.layout import BAG, P_FIRST_NODE, P_FULL, P_MODE, P_POSTORDER, P_WORDS
 from livejoin.kernels.join.prefix_sums import row_of_rank, sum_before
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32, REF_MASK
-from livejoin.kernels.numbers import ring
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, ArenaArray, Line, Plan, Sums, Words
 
 
@@ -54,14 +49,6 @@ def _results_below(m: Arena, p: Plan, sums: Sums, node: int, slot: int) -> int:
         return length
     results: int = sums[(m[slot + S_BLOCK] & REF_MASK) + length - 1]
     return results
-
-
-@inlined
-def _slot_below(m: Arena, p: Plan, node: int, row: int, index: int, child: int) -> int:
-    """The slot of a child that a row joins."""
-    if p[child + N_LINKED] == 1:
-        return int((m[row + p[node + N_LINK] + index] >> 32) & MASK32)
-    return row + SLOT * index
 
 
 @helper
@@ -78,7 +65,7 @@ def _weigh_slot(m: Arena, p: Plan, sums: Sums, node: int, slot: int) -> float:
         for c in range(p[node + N_CHILDREN]):
             child = p[children + c]
             if p[child + N_CONNEX] == 1:
-                below = _results_below(m, p, sums, child, _slot_below(m, p, node, row, c, child))
+                below = _results_below(m, p, sums, child, slot_below(m, p, node, row, c, child))
                 one *= below
                 about *= float(below)
         exact += one
@@ -108,15 +95,10 @@ def weigh(arena: ArenaArray, plan: Plan, prefix_sums: Sums) -> float:
         node = p[p[P_POSTORDER] + i]
         if is_flat(m, p, node):
             continue
-        if p[node + N_PARENT] < 0:
-            largest = max(largest, _weigh_slot(m, p, sums, node, H_ROOT))
-            continue
-        directory = p[node + N_DIRECTORY]
-        shift = 0 if p[node + N_LINKED] == 1 else SLOT * p[node + N_INDEX]
-        for k in range(1 << m[directory + D_LOG]):
-            entry = m[m[directory + D_SLOTS] + k] & MASK32
-            if entry != 0:
-                largest = max(largest, _weigh_slot(m, p, sums, node, entry + shift))
+        for place in range(slot_places(m, p, node)):
+            slot = slot_at(m, p, node, place)
+            if slot != 0:
+                largest = max(largest, _weigh_slot(m, p, sums, node, slot))
     return largest
 
 
@@ -178,7 +160,7 @@ def descend(arena: ArenaArray, plan: Plan, prefix_sums: Sums, ranks: Line, rows:
             for c in range(p[node + N_CHILDREN]):
                 child = p[p[node + N_CHILD_LIST] + c]
                 if p[child + N_CONNEX] == 1:
-                    pending *= _results_below(m, p, sums, child, _slot_below(m, p, node, row, c, child))
+                    pending *= _results_below(m, p, sums, child, slot_below(m, p, node, row, c, child))
 
 
 @kernel

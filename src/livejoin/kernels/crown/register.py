@@ -34,16 +34,14 @@ from livejoin.kernels.crown.layout import (
     N_ROWS_WIDTH,
     N_STATE,
     N_UP,
-    N_WEIGHT,
     S_BLOCK,
     S_LEN,
-    S_WEIGHT,
     SLOT,
 )
 from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.join.layout import H_PROBES, H_REGISTERED, P_WORDS
+from livejoin.kernels.join.layout import H_PROBES, H_REGISTERED
 from livejoin.kernels.memory.blocks import drop, reserve, shrink
-from livejoin.kernels.memory.directory import create, find, hash_key, remove
+from livejoin.kernels.memory.directory import find_or_create, remove
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Plan
 
@@ -51,35 +49,19 @@ from livejoin.kernels.parameters import Arena, Plan
 @helper
 def edge_entry(m: Arena, p: Plan, node: int, row: int, offsets: int) -> int:
     """Find or create the entry of the edge above ``node`` for the key that ``row`` has at ``offsets``; 0: no space."""
-    directory = p[node + N_DIRECTORY]
+    m[H_PROBES] += 1
     key = p[node + N_ENTRY_KEY]
     width = p[node + N_KEY_WIDTH]
-    m[H_PROBES] += 1
-    h = hash_key(m, p, row, width, offsets)
-    entry: int = find(m, p, directory, key, row, width, offsets, h)
-    if entry == 0:
-        entry = create(m, p, directory, p[node + N_ENTRY], key, row, width, offsets, h)
-        if entry != 0 and p[node + N_WEIGHT] > S_WEIGHT:
-            for i in range(p[P_WORDS]):
-                m[entry + p[node + N_WEIGHT] + i] = 0
-    return entry
+    return int(find_or_create(m, p, p[node + N_DIRECTORY], p[node + N_ENTRY], key, row, width, offsets))
 
 
 @helper
 def derived_row(m: Arena, p: Plan, node: int, row: int, offsets: int) -> int:
     """Find or create the row of a derived node with the variables that ``row`` has at ``offsets``; 0: no space."""
-    directory = p[node + N_ROWS_DIRECTORY]
+    m[H_PROBES] += 1
     key = p[node + N_ROWS_KEY]
     width = p[node + N_ROWS_WIDTH]
-    m[H_PROBES] += 1
-    h = hash_key(m, p, row, width, offsets)
-    found: int = find(m, p, directory, key, row, width, offsets, h)
-    if found == 0:
-        found = create(m, p, directory, p[node + N_ROWS_ENTRY], key, row, width, offsets, h)
-        if found != 0:
-            for i in range(key + width, p[node + N_ROWS_ENTRY]):
-                m[found + i] = 0
-    return found
+    return int(find_or_create(m, p, p[node + N_ROWS_DIRECTORY], p[node + N_ROWS_ENTRY], key, row, width, offsets))
 
 
 @inlined

@@ -37,12 +37,12 @@ from livejoin.kernels.dyn.layout import (
     X_VALUE,
 )
 from livejoin.kernels.jit import helper
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.batch_delta import X_NEXT, X_OF
 from livejoin.kernels.join.layout import H_DUPLICATES, H_REGISTERED, H_TOUCHED, H_WEIGHED, P_NODES, P_POSTORDER, P_WORDS
 from livejoin.kernels.memory.blocks import drop, shrink
 from livejoin.kernels.memory.directory import remove
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
-from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Delta, Plan
 
 

@@ -7,27 +7,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from livejoin.kernels.dyn.delta import slot_of
 from livejoin.kernels.dyn.layout import (
     N_ATOM,
     N_CHILD_LIST,
     N_CHILDREN,
     N_CONNEX,
-    N_DIRECTORY,
-    N_INDEX,
-    N_IS_GUARD,
-    N_PARENT,
     N_VALUE,
-    P_SLOT,
     ROOT,
     SLOT_BLOCK,
     SLOT_LEN,
     SLOT_PENDING,
 )
+from livejoin.kernels.dyn.slots import slot_at, slot_of, slot_places
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.join.layout import BAG, P_MODE, P_NODES, P_POSTORDER
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32, REF_MASK
+from livejoin.kernels.memory.layout import REF_MASK
 from livejoin.kernels.parameters import Arena, ArenaArray, Plan
 
 
@@ -62,26 +57,6 @@ def _count_slot(m: Arena, p: Plan, node: int, slot: int) -> float:
     return rough
 
 
-@helper
-def _each_slot(m: Arena, p: Plan, node: int, clean: bool) -> float:
-    """Count the results below every slot of a node, or clear what counting left; the largest number, about."""
-    if p[node + N_PARENT] < 0:
-        if clean:
-            m[ROOT + SLOT_PENDING] = 0
-            return 0.0
-        return _count_slot(m, p, node, ROOT)
-    largest = 0.0
-    directory = p[node + N_DIRECTORY]
-    shift = p[P_SLOT] * p[node + N_INDEX] if p[node + N_IS_GUARD] == 1 else 0
-    for k in range(1 << m[directory + D_LOG]):
-        entry = m[m[directory + D_SLOTS] + k] & MASK32
-        if entry != 0 and clean:
-            m[entry + shift + SLOT_PENDING] = 0
-        elif entry != 0:
-            largest = max(largest, _count_slot(m, p, node, entry + shift))
-    return largest
-
-
 @kernel
 def count(arena: ArenaArray, plan: Plan) -> tuple[int, float]:
     """Size of the result, counted with multiplicities under bag semantics, in O(|D|); nothing is enumerated.
@@ -95,10 +70,16 @@ def count(arena: ArenaArray, plan: Plan) -> tuple[int, float]:
     for i in range(p[P_NODES]):
         node = p[p[P_POSTORDER] + i]
         if p[node + N_CONNEX] == 1:
-            largest = max(largest, _each_slot(m, p, node, False))
+            for place in range(slot_places(m, p, node)):
+                slot = slot_at(m, p, node, place)
+                if slot != 0:
+                    largest = max(largest, _count_slot(m, p, node, slot))
     total = m[ROOT + SLOT_PENDING]
     for i in range(p[P_NODES]):
         node = p[p[P_POSTORDER] + i]
         if p[node + N_CONNEX] == 1:
-            _each_slot(m, p, node, True)
+            for place in range(slot_places(m, p, node)):
+                slot = slot_at(m, p, node, place)
+                if slot != 0:
+                    m[slot + SLOT_PENDING] = 0
     return np.int64(total), largest  # type: ignore[return-value]

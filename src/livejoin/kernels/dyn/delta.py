@@ -45,7 +45,9 @@ from livejoin.kernels.dyn.layout import (
     X_STATE,
     X_VALUE,
 )
+from livejoin.kernels.dyn.slots import slot_of
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.batch_delta import (
     D_BUMP,
     D_LISTS,
@@ -57,9 +59,8 @@ from livejoin.kernels.join.batch_delta import (
 )
 from livejoin.kernels.join.layout import H_OVERFLOW, H_PROBES, H_PROPAGATED, H_STOPPED, P_MODE, P_WORDS, RING
 from livejoin.kernels.memory.blocks import reserve
-from livejoin.kernels.memory.directory import create, find, hash_key
+from livejoin.kernels.memory.directory import find_or_create
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
-from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Delta, Plan
 
 
@@ -73,14 +74,6 @@ def keys_of(p: Plan, node: int) -> int:
 def tuples_of(p: Plan, node: int) -> int:
     """Where the delta has the first record of a node's tuples."""
     return D_LISTS + LISTS * p[node + N_NUMBER] + 1  # type: ignore[no-any-return]
-
-
-@inlined
-def slot_of(m: Arena, p: Plan, node: int, child: int, row: int) -> int:
-    """The slot of a child that a hyperedge's tuple refers to; of a child that is no guard, 0 outside of Gamma_n."""
-    if p[child + N_IS_GUARD] == 1:
-        return row + p[P_SLOT] * p[child + N_INDEX]  # type: ignore[no-any-return]
-    return (m[row + p[node + N_LINK] + p[child + N_INDEX]] >> 32) & MASK32  # type: ignore[no-any-return]
 
 
 @inlined
@@ -112,15 +105,10 @@ def find_slot(m: Arena, p: Plan, node: int, row: int) -> int:
 @helper
 def edge(m: Arena, p: Plan, node: int, row: int, offsets: int) -> int:
     """The edge entry, or above a guard the parent's tuple, whose key a row has at ``offsets``; 0: no space."""
-    directory = p[node + N_DIRECTORY]
+    m[H_PROBES] += 1
     key = p[node + N_ENTRY_KEY]
     width = p[node + N_KEY_WIDTH]
-    h = hash_key(m, p, row, width, offsets)
-    m[H_PROBES] += 1
-    found: int = find(m, p, directory, key, row, width, offsets, h)
-    if found == 0:
-        found = create(m, p, directory, p[node + N_ENTRY], key, row, width, offsets, h)
-    return found
+    return int(find_or_create(m, p, p[node + N_DIRECTORY], p[node + N_ENTRY], key, row, width, offsets))
 
 
 @helper

@@ -31,11 +31,11 @@ from livejoin.kernels.dyn.layout import (
 from livejoin.kernels.dyn.odometer import slot_of_step, weigh, weigh_above
 from livejoin.kernels.dyn.output import level_of
 from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.layout import BAG, H_OVERFLOW, H_PROBES, P_FULL, P_MODE, P_WORDS, SET
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.directory import find, hash_key
 from livejoin.kernels.memory.layout import REF_MASK
-from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Plan
 
 

@@ -46,8 +46,6 @@ from livejoin.kernels.join.layout import (
     H_OUT,
     H_OVERFLOW,
     H_PHASE,
-    H_RUNS,
-    H_SEGMENTS,
     H_VERSION,
     P_FIRST_NODE,
     P_FULL,
@@ -63,7 +61,7 @@ from livejoin.kernels.join.layout import (
     V_WEIGHT,
 )
 from livejoin.kernels.join.records import record_of
-from livejoin.kernels.join.segments import open_segment
+from livejoin.kernels.join.segments import begin_output, open_segment
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import DONE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Delta, Events, Matrix, Output, Plan, Segments
@@ -184,10 +182,7 @@ def maintain(
     runs = words(segments)
     e = words(events)
     total = events.shape[1]
-    m[H_OVERFLOW] = 0
-    m[H_RUNS] = segments.shape[1]
-    m[H_OUT] = 0
-    m[H_SEGMENTS] = 0
+    begin_output(m, segments.shape[1])
     while m[H_EVENT] < total:
         begin = m[H_EVENT]
         if m[H_PHASE] == PROPAGATE:

@@ -14,7 +14,6 @@ ones in which the tuple at the lowest of these steps comes or goes.
 
 from __future__ import annotations
 
-from livejoin.kernels.dyn.delta import slot_of
 from livejoin.kernels.dyn.layout import (
     G_LOWEST,
     G_STEP_LIST,
@@ -55,11 +54,12 @@ from livejoin.kernels.dyn.layout import (
     X_VALUE,
 )
 from livejoin.kernels.dyn.output import level_of, write_block, write_copies, write_outer
+from livejoin.kernels.dyn.slots import slot_of
 from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.join import ring
 from livejoin.kernels.join.batch_delta import D_PASS, X_OF
 from livejoin.kernels.join.layout import BAG, H_OVERFLOW, P_HEAD, P_MODE, P_WORDS, RING, SET
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
-from livejoin.kernels.numbers import ring
 from livejoin.kernels.parameters import Arena, Cursor, Delta, Output, Plan
 
 

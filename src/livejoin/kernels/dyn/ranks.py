@@ -6,7 +6,6 @@ views.
 
 from __future__ import annotations
 
-from livejoin.kernels.dyn.delta import slot_of
 from livejoin.kernels.dyn.layout import (
     G_STEP_LIST,
     G_STEPS,
@@ -18,12 +17,7 @@ from livejoin.kernels.dyn.layout import (
     N_CHILDREN,
     N_CONNEX,
     N_CONNEX_CHILDREN,
-    N_DIRECTORY,
-    N_INDEX,
-    N_IS_GUARD,
-    N_PARENT,
     N_VALUE,
-    P_SLOT,
     ROOT,
     SLOT_BLOCK,
     SLOT_LEN,
@@ -35,11 +29,12 @@ from livejoin.kernels.dyn.layout import (
 )
 from livejoin.kernels.dyn.odometer import weigh as weigh_level
 from livejoin.kernels.dyn.output import level_of
+from livejoin.kernels.dyn.slots import slot_at, slot_of, slot_places
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.join.layout import BAG, H_DUPLICATES, P_FIRST_NODE, P_FULL, P_MODE, P_NODES, P_POSTORDER, P_WORDS
 from livejoin.kernels.join.prefix_sums import row_of_rank, sum_before
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import D_LOG, D_SLOTS, MASK32, REF_MASK
+from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Plan, Sums
 
 
@@ -103,15 +98,10 @@ def weigh(arena: ArenaArray, plan: Plan, prefix_sums: Sums) -> float:
         node = p[p[P_POSTORDER] + i]
         if p[node + N_CONNEX] == 0 or _is_flat(m, p, node):
             continue
-        if p[node + N_PARENT] < 0:
-            largest = max(largest, _weigh_slot(m, p, sums, node, ROOT))
-            continue
-        directory = p[node + N_DIRECTORY]
-        shift = p[P_SLOT] * p[node + N_INDEX] if p[node + N_IS_GUARD] == 1 else 0
-        for k in range(1 << m[directory + D_LOG]):
-            entry = m[m[directory + D_SLOTS] + k] & MASK32
-            if entry != 0:
-                largest = max(largest, _weigh_slot(m, p, sums, node, entry + shift))
+        for place in range(slot_places(m, p, node)):
+            slot = slot_at(m, p, node, place)
+            if slot != 0:
+                largest = max(largest, _weigh_slot(m, p, sums, node, slot))
     return largest
 
 

@@ -17,7 +17,7 @@ from livejoin.kernels.groups.exact_sum import add_double, forget, is_finite
 from livejoin.kernels.groups.ordered_index import change
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.numbers.big_integer import add, negate, square, subtract, times
-from livejoin.kernels.numbers.ring import add_wide, high_product
+from livejoin.kernels.numbers.wide import add_wide, high_product
 from livejoin.kernels.parameters import Arena, Matrix, Plan, Texts
 
 

@@ -19,7 +19,7 @@ from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate, release
 from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.numbers.big_integer import add, subtract, times
-from livejoin.kernels.numbers.ring import high_product
+from livejoin.kernels.numbers.wide import high_product
 from livejoin.kernels.parameters import Arena
 
 UNIT = 1074

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper
-from livejoin.kernels.join.layout import H_OUT, H_RUNS, H_SEGMENTS, H_VERSION, R_SIGN, R_START, R_VERSION
+from livejoin.kernels.join.layout import H_OUT, H_OVERFLOW, H_RUNS, H_SEGMENTS, H_VERSION, R_SIGN, R_START, R_VERSION
 from livejoin.kernels.parameters import Arena, Segments
+
+
+@helper
+def begin_output(m: Arena, room: int) -> None:
+    """Begin a call that writes to empty buffers, with places for so many segments."""
+    m[H_OVERFLOW] = 0
+    m[H_RUNS] = room
+    m[H_OUT] = 0
+    m[H_SEGMENTS] = 0
 
 
 @helper

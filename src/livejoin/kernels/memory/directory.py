@@ -147,6 +147,21 @@ def create(
 
 
 @helper
+def find_or_create(
+    m: Arena, p: Plan, directory: int, size: int, entry_key: int, row: int, width: int, offsets: int
+) -> int:
+    """The entry of a row's key, made if there is none, with zeros beside the key; 0 if there is no space."""
+    h = hash_key(m, p, row, width, offsets)
+    entry: int = find(m, p, directory, entry_key, row, width, offsets, h)
+    if entry == 0:
+        entry = create(m, p, directory, size, entry_key, row, width, offsets, h)
+        if entry != 0:
+            for i in range(entry_key + width, size):
+                m[entry + i] = 0
+    return entry
+
+
+@helper
 def take_out(m: Arena, directory: int, entry: int, entry_key: int, width: int) -> None:
     """Remove an entry and give its words back; the entries behind it in the cluster shift back.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
-from livejoin.kernels.numbers.ring import high_product
+from livejoin.kernels.numbers.wide import high_product
 from livejoin.kernels.parameters import Arena
 
 DIGITS = 9  # decimal digits that one division takes off
