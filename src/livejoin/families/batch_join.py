@@ -14,6 +14,7 @@ import numpy as np
 
 from livejoin.families.arena_join import ArenaJoin, JoinPlan
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
+from livejoin.families.events import slices
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
@@ -86,19 +87,20 @@ class BatchJoin(ArenaJoin[B]):
         rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
         output = np.empty((self.plan.columns, rows_at_most), np.int64)
         runs = np.empty((q.RUN_FIELDS, segments), np.int64)
-        status = k.NEED_SPACE
-        while status != k.DONE:
-            with wrapping():
-                arguments = (self.plan.words, events, self._cursor, emit, output, runs)
-                status = self._kernels.maintain(self.arena.words, self._delta, *arguments)
-            self.refuse_overflow()
-            if status == k.NEED_SPACE:
-                self.arena.grow()
-            elif status == b.NEED_DELTA:
-                self._delta = np.concatenate([self._delta, np.zeros_like(self._delta)])
-            rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
-            if rows:
-                yield DeltaChunk(output[:, :rows].copy(), *runs[:, :used].copy())
+        for part in (events,) if emit else slices(events):
+            status = k.NEED_SPACE
+            while status != k.DONE:
+                with wrapping():
+                    arguments = (self.plan.words, part, self._cursor, emit, output, runs)
+                    status = self._kernels.maintain(self.arena.words, self._delta, *arguments)
+                self.refuse_overflow()
+                if status == k.NEED_SPACE:
+                    self.arena.grow()
+                elif status == b.NEED_DELTA:
+                    self._delta = np.concatenate([self._delta, np.zeros_like(self._delta)])
+                rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
+                if rows:
+                    yield DeltaChunk(output[:, :rows].copy(), *runs[:, :used].copy())
         if self._delta.shape[0] > _MOST_DELTA:
             self._delta = np.zeros(_MOST_DELTA, np.int64)
 

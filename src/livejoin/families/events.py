@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from livejoin.kernels.join import layout as q
 from livejoin.words import Words
+
+_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,16 @@ def inverse(events: Words) -> Words:
     back[q.V_WEIGHT] *= -1
     back[q.V_VERSION] *= -1
     return back
+
+
+def slices(events: Words) -> Iterator[Words]:
+    """The events in pieces, each of which a kernel applies in some ten milliseconds.
+
+    Python looks for signals when a kernel has returned, so that a long commit or load can be ended by Ctrl-C.
+    """
+    for begin in range(0, max(events.shape[1], 1), _AT_ONCE):
+        whole = events.shape[1] <= _AT_ONCE
+        yield events if whole else np.ascontiguousarray(events[:, begin : begin + _AT_ONCE])
 
 
 def in_order(events: Words) -> Words:

@@ -17,6 +17,7 @@ from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.crown.access import TreeAccess
 from livejoin.families.crown.checks import check
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
+from livejoin.families.events import slices
 from livejoin.families.join_access import RowIndexes
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import layout as u
@@ -57,19 +58,20 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
             CapacityError: An annotation or a multiplicity does not fit; the state is of no use any more.
         """
         rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
-        status = k.NEED_SPACE
-        while status != k.DONE:
-            output, runs = self._buffers(rows_at_most, segments)
-            with wrapping():
-                arguments = (self.arena.words, self.plan.words, events, self._cursor, emit, output, runs)
-                status = kernel.maintain(*arguments)
-            self.refuse_overflow()
-            if status == k.NEED_SPACE:
-                self.arena.grow()
-            rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
-            if rows:
-                words = output[:, :rows].copy() if 2 * rows < rows_at_most else self._hand_over(rows)
-                yield DeltaChunk(words, *runs[:, :used].copy())
+        for part in slices(events):
+            status = k.NEED_SPACE
+            while status != k.DONE:
+                output, runs = self._buffers(rows_at_most, segments)
+                with wrapping():
+                    arguments = (self.arena.words, self.plan.words, part, self._cursor, emit, output, runs)
+                    status = kernel.maintain(*arguments)
+                self.refuse_overflow()
+                if status == k.NEED_SPACE:
+                    self.arena.grow()
+                rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
+                if rows:
+                    words = output[:, :rows].copy() if 2 * rows < rows_at_most else self._hand_over(rows)
+                    yield DeltaChunk(words, *runs[:, :used].copy())
 
     def _buffers(self, rows: int, segments: int) -> tuple[Words, Words]:
         """The output buffers of the last run if they have this size, else new ones."""
