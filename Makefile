@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench fuzz lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test ci bench fuzz torture lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -33,6 +33,9 @@ bench: $(STAMP) ## measure on a sample; make bench DATA=soc-Epinions1.txt.gz for
 
 fuzz: $(STAMP) ## run the property tests with new random cases; MINUTES=60 EXAMPLES=300
 	@sh tools/fuzz.sh $(BIN)/python $(or $(MINUTES),10) $(or $(EXAMPLES),300)
+
+torture: $(STAMP) ## cut calls off, damage files, feed odd data; MINUTES=60 CASES=300
+	@sh tools/torture.sh $(BIN)/python $(or $(MINUTES),10) $(or $(CASES),300)
 
 lint: $(STAMP)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

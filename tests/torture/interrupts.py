@@ -13,6 +13,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache
 from itertools import pairwise
@@ -34,6 +35,7 @@ TABLES = {
     "W": "id BIGINT, amount DECIMAL(20, 2)",
 }
 WINDOW = 12
+NEVER = 1 << 60
 VIEWS = {
     "hop3": "SELECT A.src AS a, B.src AS b, C.dst AS d FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src",
     "counted": "SELECT A.src AS a, COUNT(*) AS n, SUM(B.dst) AS s FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src",
@@ -104,6 +106,14 @@ def points_of(code: CodeType) -> frozenset[int]:
     return frozenset(follows | back)
 
 
+def cut_off(call: Callable[[], object], error: type[BaseException], at: int) -> Cut:
+    """Make a call that is cut off at a point."""
+    cut = Cut(error, at)
+    with suppress(error), cut:
+        call()
+    return cut
+
+
 class Life:
     """A database beside plain lists of rows, which changes by random commits that are cut off.
 
@@ -172,17 +182,12 @@ class Life:
             again: A second one comes at once, so that the commit itself does not get to undoing anything.
         """
         given, after = self.changes()
-        self.given = given
         version = self.db.version
         kept = transaction.settle
-        cut = Cut(error, at)
         try:
             if again:
                 transaction.settle = _raising(error)  # type: ignore[assignment]
-            with cut:
-                self.db.apply(given)
-        except error:
-            pass
+            cut = cut_off(lambda: self.db.apply(given), error, at)
         finally:
             transaction.settle = kept
         stands = self.db.version != version
@@ -234,7 +239,7 @@ def _windowed(rows: list[tuple[Any, ...]], out: list[tuple[Any, ...]], name: str
 
 def points(life: Life) -> int:
     """About how many points a commit has."""
-    return max(life.cut(KeyboardInterrupt, 1 << 60)[1].points for _ in range(3))
+    return max(life.cut(KeyboardInterrupt, NEVER)[1].points for _ in range(3))
 
 
 def places(total: int, count: int, seed: int) -> Iterator[int]:

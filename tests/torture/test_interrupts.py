@@ -1,15 +1,31 @@
-"""Commits that are cut off: a small share of what ``make torture`` does."""
+"""Calls that are cut off: a small share of what ``make torture`` does."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from torture.interrupts import Life, places, points
+import livejoin
+from oracle import assert_same_rows, multiset
+from torture.interrupts import NEVER, Life, cut_off, places, points
 
-CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "60"))
+CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "40"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
+
+TWO = "SELECT A.src AS a, COUNT(*) AS n FROM G A JOIN G B ON A.dst = B.src GROUP BY A.src"
+ABOVE = "SELECT t.n AS n, P.name AS p FROM two t JOIN P ON t.a = P.id"
+READS: dict[str, Callable[[livejoin.View], object]] = {
+    "to_arrow": lambda view: view.to_arrow(),
+    "batches": lambda view: list(view.batches(2)),
+    "count": lambda view: view.count(),
+    "at": lambda view: view.at(view.count() // 2) if view.count() else None,
+    "sample": lambda view: view.sample(3, seed=1) if view.count() else None,
+    "multiplicity": lambda view: view.multiplicity(dict.fromkeys(view.schema.names)),
+    "stats": lambda view: view.stats(),
+}
 
 
 @pytest.mark.parametrize(
@@ -31,10 +47,62 @@ def test_a_commit_that_is_cut_off_stands_or_does_not(error: type[BaseException],
         try:
             life.check()
         except BaseException as wrong:
-            wrong.add_note(
-                f"cut at point {at} of about {total}, in {cut.where}; the commit {'stands' if stands else 'is undone'}"
-            )
+            wrong.add_note(f"cut at point {at} of about {total}, in {cut.where}; the commit stands: {stands}")
             raise
         if at % 2:
             life.commit()
     assert outcomes == {True, False}
+
+
+def test_a_read_that_is_cut_off_changes_nothing() -> None:
+    life = Life(SEED)
+    for name, read in READS.items():
+        for view in life.db.views.values():
+            total = cut_off(lambda read=read, view=view: read(view), KeyboardInterrupt, NEVER).points
+            for at in places(total, max(1, CUTS // 20), SEED):
+                cut_off(lambda read=read, view=view: read(view), KeyboardInterrupt, at)
+        life.check()
+        assert name
+        life.commit()
+
+
+def test_a_view_whose_making_is_cut_off_is_there_or_is_not() -> None:
+    life = Life(SEED)
+
+    def make() -> None:
+        life.db.create_view("two", TWO)
+        life.db.create_view("three", ABOVE)
+
+    total = cut_off(make, MemoryError, NEVER).points
+    life.db.drop_view("two", cascade=True)
+    there = set()
+    for at in places(total, CUTS // 2, SEED):
+        cut_off(make, MemoryError, at)
+        left = [name for name in ("two", "three") if name in life.db.views]
+        there.add(len(left))
+        life.check()
+        life.commit()
+        if left:
+            counted = multiset(life.db.views["counted"].to_arrow().select(["a", "n"]))
+            assert_same_rows(life.db.views["two"].to_arrow(), counted, "a view that is there is right")
+            dropping = cut_off(lambda: life.db.drop_view("two", cascade=True), MemoryError, at % 400)
+            assert dropping.points and (len(left) == 1 or ("two" in life.db.views) == ("three" in life.db.views))
+            if "two" in life.db.views:
+                life.db.drop_view("two", cascade=True)
+        life.check()
+    assert there == {0, 1, 2}
+
+
+def test_a_save_that_is_cut_off_leaves_the_snapshot_of_before_or_behind_it(tmp_path: Path) -> None:
+    life = Life(SEED)
+    life.db.save(tmp_path)
+    total = cut_off(lambda: life.db.save(tmp_path), KeyboardInterrupt, NEVER).points
+    saved = life.db.version
+    for at in places(total, CUTS // 4, SEED):
+        life.commit()
+        cut_off(lambda: life.db.save(tmp_path), KeyboardInterrupt, at)
+        found = livejoin.Database.load(tmp_path)
+        found._check()
+        assert found.version in (saved, life.db.version)
+        saved = found.version
+        life.check()
