@@ -23,7 +23,7 @@ READS: dict[str, Callable[[livejoin.View], object]] = {
     "count": lambda view: view.count(),
     "at": lambda view: view.at(view.count() // 2) if view.count() else None,
     "sample": lambda view: view.sample(3, seed=1) if view.count() else None,
-    "multiplicity": lambda view: view.multiplicity(dict.fromkeys(view.schema.names)),
+    "multiplicity": lambda view: view.multiplicity(view.at(0)) if view.name != "named" and view.count() else None,
     "stats": lambda view: view.stats(),
 }
 
