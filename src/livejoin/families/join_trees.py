@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from livejoin.families.derived import DerivedTable
 from livejoin.families.family import SearchOutline
-from livejoin.families.outline import AtomOutline
+from livejoin.families.outline import AtomOutline, atom_outlines
 from livejoin.query import ConjunctiveQuery
-from livejoin.search.choose import Choice, choose
+from livejoin.search.choose import Choice, Measured, choose
 from livejoin.search.cost import propagation
 from livejoin.search.problem import Problem, problem_of
 from livejoin.search.statistics import Statistics
@@ -27,6 +28,43 @@ class JoinTrees:
 
     problem: Problem
     choice: Choice
+
+
+@dataclass(frozen=True)
+class TreePlan:
+    """A join tree as a candidate, whatever maintains it: what `livejoin.families.family.Candidate` asks of the tree.
+
+    Args:
+        query: The query.
+        measured: The tree.
+    """
+
+    query: ConjunctiveQuery
+    measured: Measured
+
+    @property
+    def line(self) -> str:
+        return tree_line(self.tree, atom_outlines(self.query))
+
+    @property
+    def cost(self) -> float:
+        return self.measured.cost
+
+    @property
+    def propagation(self) -> float:
+        return self.measured.propagation
+
+    @property
+    def tree(self) -> JoinTree:
+        return self.measured.tree
+
+    @property
+    def obstacle(self) -> str:
+        return ""
+
+    @property
+    def derived(self) -> tuple[DerivedTable, ...]:
+        return ()
 
 
 def join_trees(query: ConjunctiveQuery, known: Statistics) -> JoinTrees | None:

@@ -12,30 +12,24 @@ from livejoin.families.crown.guarantee import annotated_guarantee, tree_guarante
 from livejoin.families.crown.outline import tree_outline
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.crown.structure import plan_nodes
-from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidates
-from livejoin.families.join_trees import free_connex_output, join_trees, tree_line, tree_search
+from livejoin.families.join_trees import TreePlan, free_connex_output, join_trees, tree_search
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.query import ConjunctiveQuery
-from livejoin.search.choose import Measured, best_bound
+from livejoin.search.choose import best_bound
 from livejoin.search.guarantee import Guarantee, UpdateBound
 from livejoin.search.problem import Problem, problem_of
 from livejoin.search.statistics import Statistics
-from livejoin.theory.trees.join_tree import JoinTree
 
 
 @dataclass(frozen=True)
-class TreeCandidate:
+class TreeCandidate(TreePlan):
     """A join tree as a plan.
 
     Args:
-        query: The query.
-        measured: The tree.
-        problem: The planning problem that it was measured for.
+        problem: The planning problem that the tree was measured for.
     """
 
-    query: ConjunctiveQuery
-    measured: Measured
     problem: Problem
 
     @property
@@ -46,32 +40,8 @@ class TreeCandidate:
         distinct = [self.query.is_distinct(a) for a in range(len(self.query.atoms))]
         return annotated_guarantee(below, self.query, plan_nodes(self.tree, self.query.free, distinct), self.problem)
 
-    @property
-    def line(self) -> str:
-        return tree_line(self.tree, atom_outlines(self.query))
-
-    @property
-    def cost(self) -> float:
-        return self.measured.cost
-
-    @property
-    def propagation(self) -> float:
-        return self.measured.propagation
-
-    @property
-    def tree(self) -> JoinTree:
-        return self.measured.tree
-
-    @property
-    def obstacle(self) -> str:
-        return ""
-
     def outline(self, live: bool) -> PlanOutline:
         return tree_outline(self.tree, self.problem, atom_outlines(self.query), live)
-
-    @property
-    def derived(self) -> tuple[DerivedTable, ...]:
-        return ()
 
     def compile(self, live: bool) -> PhysicalPlan:
         return compile_plan(self.query, self.tree, live)

@@ -6,33 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from livejoin.families.derived import DerivedTable
 from livejoin.families.dyn.outline import dyn_outline
 from livejoin.families.dyn.plan import DynPlan, compile_dyn
 from livejoin.families.dyn.structure import DynNode, dyn_nodes
 from livejoin.families.family import NO_CANDIDATES, Candidates
-from livejoin.families.join_trees import free_connex_output, join_trees, tree_line, tree_search
+from livejoin.families.join_trees import TreePlan, free_connex_output, join_trees, tree_search
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.query import ConjunctiveQuery
-from livejoin.search.choose import Measured
 from livejoin.search.guarantee import CONSTANT_DELAY, LINEAR_SPACE, LINEAR_TIME, Guarantee, UpdateBound
 from livejoin.search.statistics import Statistics
-from livejoin.theory.trees.join_tree import JoinTree
 
 _DISTINCT = "constant delay a row; the deltas of distinct results look at every result whose multiplicity changes"
 
 
 @dataclass(frozen=True)
-class DynCandidate:
-    """The T-representation over the tree that DYN makes from a join tree.
-
-    Args:
-        query: The query.
-        measured: The join tree.
-    """
-
-    query: ConjunctiveQuery
-    measured: Measured
+class DynCandidate(TreePlan):
+    """The T-representation over the tree that DYN makes from a join tree."""
 
     @cached_property
     def nodes(self) -> tuple[DynNode, ...]:
@@ -55,32 +44,8 @@ class DynCandidate:
         delay = _DISTINCT if self.query.free is not None and not self.query.sums else CONSTANT_DELAY
         return Guarantee(bound, update, delay, LINEAR_SPACE, LINEAR_TIME, source)
 
-    @property
-    def line(self) -> str:
-        return tree_line(self.measured.tree, atom_outlines(self.query))
-
-    @property
-    def cost(self) -> float:
-        return self.measured.cost
-
-    @property
-    def propagation(self) -> float:
-        return self.measured.propagation
-
-    @property
-    def tree(self) -> JoinTree:
-        return self.measured.tree
-
-    @property
-    def obstacle(self) -> str:
-        return ""
-
     def outline(self, live: bool) -> PlanOutline:
         return dyn_outline(self.nodes, atom_outlines(self.query))
-
-    @property
-    def derived(self) -> tuple[DerivedTable, ...]:
-        return ()
 
     def compile(self, live: bool) -> DynPlan:
         return compile_dyn(self.query, self.measured.tree, live)

@@ -8,16 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from livejoin.errors import UnsupportedQueryError
-from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidates
 from livejoin.families.first_in_first_out import fifo_update
 from livejoin.families.foreign_keys.outline import graph_outline
 from livejoin.families.outline import PlanOutline, atom_outlines
-from livejoin.families.program import Program
+from livejoin.families.theory_only import TheoryOnly
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import CONSTANT_DELAY, LINEAR_TIME, Guarantee, UpdateBound
-from livejoin.search.problem import Problem, problem_of
+from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics
 from livejoin.theory.keys.assertion_key import assertion_keys
 from livejoin.theory.keys.foreign_key import ForeignKeyGraph, foreign_key_acyclic, foreign_key_graph
@@ -26,17 +24,13 @@ OBSTACLE = "foreign-key plans are not maintained yet"
 
 
 @dataclass(frozen=True)
-class ForeignKeyCandidate:
+class ForeignKeyCandidate(TheoryOnly):
     """The foreign-key plan of a query.
 
     Args:
-        query: The query.
-        problem: Its planning problem.
         graph: Its foreign-key graph, a DAG with one root.
     """
 
-    query: ConjunctiveQuery
-    problem: Problem
     graph: ForeignKeyGraph
 
     @property
@@ -55,36 +49,16 @@ class ForeignKeyCandidate:
         return " ".join(f"{atoms[e.parent].alias}->{atoms[e.child].alias}" for e in self.graph.references)
 
     @property
-    def cost(self) -> float:
-        depths = {node.atoms[0]: node.depth for node in self._drawn.nodes}
-        weights = self.problem.weights
-        return float(sum(depths[atom.alias] * w for atom, w in zip(self.query.atoms, weights, strict=True)))
-
-    @property
     def propagation(self) -> float:
         return 1.0
-
-    @property
-    def tree(self) -> None:
-        return None
 
     @property
     def obstacle(self) -> str:
         return OBSTACLE
 
-    def outline(self, live: bool) -> PlanOutline:
-        return self._drawn
-
     @cached_property
-    def _drawn(self) -> PlanOutline:
+    def drawn(self) -> PlanOutline:
         return graph_outline(self.graph, assertion_keys(self.graph), atom_outlines(self.query))
-
-    @property
-    def derived(self) -> tuple[DerivedTable, ...]:
-        return ()
-
-    def compile(self, live: bool) -> Program:
-        raise UnsupportedQueryError(OBSTACLE, clause="FROM")
 
 
 class ForeignKeys:

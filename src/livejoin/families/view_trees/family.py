@@ -8,15 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from livejoin.errors import UnsupportedQueryError
-from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidates
 from livejoin.families.outline import PlanOutline, atom_outlines
-from livejoin.families.program import Program
+from livejoin.families.theory_only import TheoryOnly
 from livejoin.families.view_trees.outline import view_line, view_tree_outline
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import CONSTANT_DELAY, Guarantee, UpdateBound
-from livejoin.search.problem import Problem, problem_of
+from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics
 from livejoin.theory.static.static_dynamic import StaticDynamic, Tractability, static_dynamic
 from livejoin.theory.static.view_tree import Rewriting
@@ -27,18 +25,14 @@ _SHORT_BUDGET = 40  # the bound on changes does not depend on the width; 4,000 t
 
 
 @dataclass(frozen=True)
-class ViewTreeCandidate:
+class ViewTreeCandidate(TheoryOnly):
     """The view trees of a query.
 
     Args:
-        query: The query.
-        problem: Its planning problem.
         found: Its class, with a safe rewriting.
         rewriting: The rewriting.
     """
 
-    query: ConjunctiveQuery
-    problem: Problem
     found: StaticDynamic
     rewriting: Rewriting
 
@@ -61,36 +55,16 @@ class ViewTreeCandidate:
         return ", ".join(view_line(tree, atoms) for tree in self.rewriting.trees)
 
     @property
-    def cost(self) -> float:
-        depths = {node.atoms[0]: node.depth for node in self._drawn.nodes if node.atoms}
-        weights = self.problem.weights
-        return float(sum(depths[atom.alias] * w for atom, w in zip(self.query.atoms, weights, strict=True)))
-
-    @property
     def propagation(self) -> float:
-        return float(self._drawn.height)
-
-    @property
-    def tree(self) -> None:
-        return None
+        return float(self.drawn.height)
 
     @property
     def obstacle(self) -> str:
         return OBSTACLE
 
-    def outline(self, live: bool) -> PlanOutline:
-        return self._drawn
-
     @cached_property
-    def _drawn(self) -> PlanOutline:
+    def drawn(self) -> PlanOutline:
         return view_tree_outline(self.rewriting, self.problem.dynamic, atom_outlines(self.query))
-
-    @property
-    def derived(self) -> tuple[DerivedTable, ...]:
-        return ()
-
-    def compile(self, live: bool) -> Program:
-        raise UnsupportedQueryError(OBSTACLE, clause="FROM")
 
 
 class ViewTrees:
