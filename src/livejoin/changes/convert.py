@@ -17,9 +17,10 @@ TIMESTAMP   any unit in whole microseconds                datetime, in whole mic
 STRING      string, large_string, string_view             str
 ==========  ============================================  =====================================================
 
-Dictionary-encoded columns count as their values, and a column of Arrow's null type is NULL in any type. TIMESTAMP has
-no time zone: a value with one (as from Spark's ``toArrow``) stands for its instant and is taken in UTC. In pandas NaN
-is NULL, as pandas itself says.
+Dictionary-encoded and run-end encoded columns count as their values, and a column of Arrow's null type is NULL in any
+type. A column without rows fits any type. TIMESTAMP has no time zone: a value with one (as from Spark's ``toArrow``)
+stands for its instant and is taken in UTC. In pandas NaN is NULL, as pandas itself says, and a column of nothing else
+fits any type.
 """
 
 from __future__ import annotations
@@ -33,18 +34,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.changes.encoding import first_failure, plain, too_long
 from livejoin.changes.source import ARROW_ERRORS, Values
-from livejoin.errors import CapacityError, ChangeValueError
+from livejoin.errors import ChangeValueError
 from livejoin.schema import Column, Kind, SqlType, Table
+from livejoin.shown import shown, shown_scalar
 
 _EXACT_IN_DOUBLE = 2**53
 _INTEGER_DIGITS = pa.decimal128(20, 0)  # holds every int64 and uint64
-_SHOWN = 80
 
 _types = pa.types
 _ARROW_CLASSES: dict[Kind, tuple[Callable[[pa.DataType], bool], ...]] = {
     "boolean": (_types.is_boolean,),
-    "integer": (_types.is_integer, _types.is_floating),
+    "integer": (_types.is_integer, _types.is_floating, _types.is_decimal),
     "double": (_types.is_floating, _types.is_integer),
     "decimal": (_types.is_decimal, _types.is_integer),
     "date": (_types.is_date,),
@@ -60,10 +62,10 @@ _PYTHON_CLASSES: dict[Kind, tuple[type, ...]] = {
     "timestamp": (dt.datetime,),
     "string": (str,),
 }
-# Sub-classes in Python, but other types in SQL.
+# Sub-classes in Python, but other types in SQL; Arrow rounds long doubles.
 _PYTHON_EXCEPT: dict[Kind, tuple[type, ...]] = {
     "integer": (bool,),
-    "double": (bool,),
+    "double": (bool, np.longdouble),
     "decimal": (bool,),
     "date": (dt.datetime,),
 }
@@ -100,35 +102,28 @@ def _one_zero(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(values), pa.scalar(float("nan")), pc.add(values, 0.0))
 
 
-def _from_arrow(values: pa.ChunkedArray, column: Column, table: Table) -> pa.Array:
+def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table) -> pa.Array:
+    if not len(given):
+        return pa.array([], column.type.arrow)
+    values = plain(given, column, table)
     exact = values.type == column.type.arrow
-    plain = values if exact else _without_dictionary(values)
     fitting = (_types.is_null, *_ARROW_CLASSES[column.type.kind])
-    if not exact and not any(fits(plain.type) for fits in fitting):
-        row = -1 if plain.null_count == len(plain) else pc.index(plain.is_valid(), True).as_py()
-        first = f" (first value: {_show(plain[row])})" if row >= 0 else ""
+    if not exact and not any(fits(values.type) for fits in fitting):
+        row = -1 if values.null_count == len(values) else pc.index(values.is_valid(), True).as_py()
+        first = f" (first value: {shown_scalar(values[row])})" if row >= 0 else ""
         msg = (
-            f"column {column.name!r} is {column.type}, but its data has the Arrow type {plain.type}{first}; "
+            f"column {column.name!r} is {column.type}, but its data has the Arrow type {values.type}{first}; "
             f"allowed: {_allowed(column.type)}; cast the data first"
         )
         raise ChangeValueError(msg, table.name, row)
     try:
-        cast = plain if exact else _cast(plain, column.type)
+        cast = values if exact else _cast(values, column.type)
         return cast.chunk(0) if cast.num_chunks == 1 else cast.combine_chunks()
     except ARROW_ERRORS as error:
         if column.type.kind == "string":
-            raise _too_long(table, column) from error  # strings cannot fail in another way
-        row = _first_failure(len(plain), lambda low, high: _cast(plain.slice(low, high - low), column.type))
-        raise _misfit(table, column, row, _show(plain[row])) from error
-
-
-def _without_dictionary(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not _types.is_dictionary(values.type):
-        return values
-    plain = values.type.value_type
-    if _types.is_string_view(plain):  # Arrow cannot take from these
-        plain = pa.string()
-    return pa.chunked_array([chunk.dictionary.cast(plain).take(chunk.indices) for chunk in values.chunks], plain)
+            raise too_long(column, table) from error  # strings cannot fail in another way
+        row = first_failure(len(values), lambda low, high: _cast(values.slice(low, high - low), column.type))
+        raise _misfit(table, column, row, shown_scalar(values[row])) from error
 
 
 def _cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
@@ -159,15 +154,14 @@ def _from_python(values: tuple[Any, ...], column: Column, table: Table) -> pa.Ar
     }
     if wrong:
         row = next(i for i, value in enumerate(values) if type(value) in wrong)
-        shown = f"{_shortened(repr(values[row]))} ({type(values[row]).__name__})"
-        raise _misfit(table, column, row, shown)
+        raise _misfit(table, column, row, f"{shown(values[row])} ({type(values[row]).__name__})")
     try:
         built = _build(values, column.type)
-    except ARROW_ERRORS as error:
-        row = _first_failure(len(values), lambda low, high: _build(values[low:high], column.type))
-        raise _misfit(table, column, row, _shortened(repr(values[row]))) from error
+    except Exception as error:  # an object may be of a sub-class whose methods fail in any way
+        row = first_failure(len(values), lambda low, high: _build(values[low:high], column.type))
+        raise _misfit(table, column, row, shown(values[row])) from error
     if isinstance(built, pa.ChunkedArray):  # pyarrow's answer to more strings than fit an array
-        raise _too_long(table, column)
+        raise too_long(column, table)
     return built
 
 
@@ -176,35 +170,15 @@ def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray
     if type.kind == "timestamp" and any(getattr(value, "nanosecond", 0) for value in values):
         msg = "Arrow would drop the nanoseconds of a pandas.Timestamp"
         raise ValueError(msg)
+    if type.kind == "timestamp":  # Arrow would drop microseconds of a zone's offset
+        values = tuple(v.astimezone(dt.UTC).replace(tzinfo=None) if v is not None and v.tzinfo else v for v in values)
     return pa.array(values, type.arrow)
 
 
-def _first_failure(size: int, attempt: Callable[[int, int], object]) -> int:
-    """The first of ``size`` values on which ``attempt(low, high)`` fails, which is known to fail on all; O(size)."""
-    low, high = 0, size
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            attempt(low, middle)
-        except ARROW_ERRORS:
-            high = middle
-        else:
-            low = middle
-    return low
-
-
-def _too_long(table: Table, column: Column) -> CapacityError:
-    msg = (
-        f"table {table.name!r}: column {column.name!r} has more than 2 GiB of strings, the most that an Arrow array "
-        "holds; give fewer rows at a time"
-    )
-    return CapacityError(msg)
-
-
-def _misfit(table: Table, column: Column, row: int, shown: str) -> ChangeValueError:
-    overflow = column.type.kind == "integer" and shown.removeprefix("-").isdigit()
+def _misfit(table: Table, column: Column, row: int, value: str) -> ChangeValueError:
+    overflow = column.type.kind == "integer" and value.removeprefix("-").isdigit()
     verb = "overflows" if overflow else "does not fit"
-    msg = f"value {shown} of column {column.name!r} {verb} {column.type}; allowed: {_allowed(column.type)}"
+    msg = f"value {value} of column {column.name!r} {verb} {column.type}; allowed: {_allowed(column.type)}"
     return ChangeValueError(msg, table.name, row)
 
 
@@ -226,14 +200,3 @@ def _allowed(type: SqlType) -> str:
             return "timestamps in whole microseconds"
         case "string":
             return "text that UTF-8 can encode"
-
-
-def _show(scalar: pa.Scalar) -> str:
-    try:
-        return _shortened(repr(scalar.as_py()))
-    except ARROW_ERRORS:  # a date or time that Python cannot hold
-        return f"{scalar.value} ({scalar.type})"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from livejoin.errors import ChangeFormatError
+from livejoin.errors import ChangeFormatError, LivejoinError
 from livejoin.schema import CHANGE_COLUMNS, Table
+from livejoin.shown import type_name
 
 Values: TypeAlias = pa.ChunkedArray | tuple[Any, ...]
 
@@ -44,16 +45,26 @@ def read_source(table: Table, data: object) -> Source:
         data: See ``read_changes``.
 
     Raises:
-        ChangeFormatError: The data is of no supported kind; a row has too few or too many values, or other keys than
-            the first.
+        ChangeFormatError: The data is of no supported kind, or raises an error when it is read; a row has too few or
+            too many values, or other keys than the first.
 
     Cost: O(rows) for Python objects, else O(columns).
     """
+    try:
+        return _read(table, data)
+    except (LivejoinError, MemoryError):
+        raise
+    except Exception as error:  # the data may be of anybody's class, which may raise anything
+        msg = f"the changes, of type {type_name(data)}, cannot be read: {type(error).__name__}: {error}"
+        raise ChangeFormatError(msg, table.name) from error
+
+
+def _read(table: Table, data: Any) -> Source:
     if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
         frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
         return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
-        msg = f"the changes are of type {_type_name(data)}; {_ALLOWED}"
+        msg = f"the changes are of type {type_name(data)}; {_ALLOWED}"
         raise ChangeFormatError(msg, table.name)
     rows = list(data)
     if not rows:
@@ -72,11 +83,19 @@ def _is_pandas(data: object) -> bool:
 def _as_arrow(table: Table, data: Any) -> pa.Table:
     try:
         if _is_pandas(data):  # not by its Arrow interface, which hands over the index as a column
-            return pa.Table.from_pandas(data, preserve_index=False)
+            return _without_guesses(pa.Table.from_pandas(data, preserve_index=False))
         return pa.table(data)
     except ARROW_ERRORS as error:
-        msg = f"the changes, of type {_type_name(data)}, do not convert to an Arrow table: {error}"
+        msg = f"the changes, of type {type_name(data)}, do not convert to an Arrow table: {error}"
         raise ChangeFormatError(msg, table.name) from error
+
+
+def _without_guesses(frame: pa.Table) -> pa.Table:
+    """Columns without a value as Arrow's nulls: pandas calls them float64, or object, whatever they are to hold."""
+    for position, (name, values) in enumerate(zip(frame.column_names, frame.columns, strict=True)):
+        if values.null_count == len(values):
+            frame = frame.set_column(position, name, pa.nulls(len(values)))
+    return frame
 
 
 def _from_tuples(table: Table, rows: list[Any]) -> Source:
@@ -116,10 +135,5 @@ def _respelled(table: Table, position: int, row: Mapping[Any, Any], names: Seque
 
 def _mixed(table: Table, rows: list[Any], expected: Any) -> ChangeFormatError:
     position, row = next((i, row) for i, row in enumerate(rows) if not isinstance(row, expected))
-    msg = f"the row is of type {_type_name(row)}" + (f", the first of type {_type_name(rows[0])}" if position else "")
+    msg = f"the row is of type {type_name(row)}" + (f", the first of type {type_name(rows[0])}" if position else "")
     return ChangeFormatError(f"{msg}; {_ALLOWED}", table.name, position)
-
-
-def _type_name(value: object) -> str:
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

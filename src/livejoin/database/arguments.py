@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from livejoin.errors import ChangeFormatError, ReadError, SchemaError, StateError
+from livejoin.shown import shown, type_name
 
 
 def check_name(name: object, what: str) -> str:
@@ -19,7 +20,7 @@ def check_name(name: object, what: str) -> str:
         SchemaError: It is no text, or an empty one, or has a character that cannot be shown.
     """
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        msg = f"a {what} needs a name, and {name!r:.80} is none; allowed is a text that can be printed"
+        msg = f"a {what} needs a name, and {shown(name)} is none; allowed is a text that can be printed"
         raise SchemaError(msg)
     return name
 
@@ -31,7 +32,7 @@ def check_text(value: object, argument: str, example: str) -> None:
         SchemaError: It is none.
     """
     if not isinstance(value, str):
-        msg = f"{argument} is {value!r:.80}; allowed is a text such as {example!r}"
+        msg = f"{argument} is {shown(value)}; allowed is a text such as {example!r}"
         raise SchemaError(msg)
 
 
@@ -42,19 +43,25 @@ def check_switch(value: object, argument: str) -> None:
         SchemaError: It is something else.
     """
     if not isinstance(value, bool):
-        msg = f"{argument} is {value!r:.80}; allowed are True and False"
+        msg = f"{argument} is {shown(value)}; allowed are True and False"
         raise SchemaError(msg)
 
 
-def check_changes(named: object, example: str) -> None:
-    """Refuse what is no mapping from names of tables to changes.
+def check_changes(named: object, example: str) -> dict[str, object]:
+    """The changes of each table, from a mapping by the tables' names.
 
     Raises:
         ChangeFormatError: It is something else.
     """
-    if not isinstance(named, Mapping) or not all(isinstance(name, str) for name in named):
-        msg = f"the changes are {named!r:.80}; allowed is a mapping from names of tables to their changes, as {example}"
+    try:
+        given = dict(named) if isinstance(named, Mapping) else None
+    except Exception as error:  # a mapping of anybody's class may raise anything
+        msg = f"the changes, of type {type_name(named)}, cannot be read: {type(error).__name__}: {error}"
+        raise ChangeFormatError(msg) from error
+    if given is None or not all(isinstance(name, str) for name in given):
+        msg = f"the changes are {shown(named)}; allowed is a mapping from names of tables to their changes, as {example}"
         raise ChangeFormatError(msg)
+    return given
 
 
 def check_folder(folder: object) -> Path:
@@ -64,7 +71,7 @@ def check_folder(folder: object) -> Path:
         StateError: It is no path, or an empty one.
     """
     if not isinstance(folder, (str, os.PathLike)) or not str(folder):
-        msg = f"the folder of a snapshot is {folder!r:.80}; allowed is the path of one"
+        msg = f"the folder of a snapshot is {shown(folder)}; allowed is the path of one"
         raise StateError(msg)
     return Path(folder)
 
@@ -76,7 +83,7 @@ def check_extra(extra: object) -> dict[str, Any]:
         StateError: They are no mapping from texts.
     """
     if not isinstance(extra, Mapping) or not all(isinstance(key, str) for key in extra):
-        msg = f"extra is {extra!r:.80}; allowed is a mapping from texts to JSON values"
+        msg = f"extra is {shown(extra)}; allowed is a mapping from texts to JSON values"
         raise StateError(msg)
     return dict(extra)
 
@@ -88,5 +95,5 @@ def check_number(value: object, argument: str, least: int, most: int) -> None:
         ReadError: It is something else.
     """
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not least <= value <= most:
-        msg = f"{argument} is {value!r:.80}; allowed is a whole number from {least} to {most:,}"
+        msg = f"{argument} is {shown(value)}; allowed is a whole number from {least} to {most:,}"
         raise ReadError(msg)

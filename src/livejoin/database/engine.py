@@ -46,6 +46,7 @@ from livejoin.sql import (
 )
 
 _MAX_THREADS = 1024
+_APPLY = "apply({'G': rows}), or apply('G', rows)"
 
 
 class Database:
@@ -268,7 +269,7 @@ class Database:
         check_algorithm(algorithm)
         check_switch(deltas, "deltas")
         if log is not None:
-            check_changes(log, "{'G': changes}")
+            log = check_changes(log, "{'G': changes}")
         query = self._contents.bind(sql)
         known = self._contents.known(query.joins, statistics)
         changes = (
@@ -347,8 +348,7 @@ class Database:
         if not isinstance(changes, str) and data is not None:
             msg = "apply takes a table's name and its data, or a mapping from names to data; found both"
             raise ChangeFormatError(msg)
-        named = {changes: data} if isinstance(changes, str) else changes
-        check_changes(named, "apply({'G': rows}), or apply('G', rows)")
+        named = check_changes({changes: data} if isinstance(changes, str) else changes, _APPLY)
         batches = transaction.read(self._contents, named, needs_sequence=False)
         same = [(batch, np.full(batch.weights.shape, self.version + 1, np.int64)) for batch in batches]
         return transaction.run(self._contents, same, 1, "commit", on_conflict)
@@ -380,8 +380,8 @@ class Database:
         if granularity not in ("change", "commit"):
             msg = f"granularity is {granularity!r}; allowed are 'change' and 'commit'"
             raise ChangeFormatError(msg)
-        check_changes(logs, "replay({'G': rows})")
-        batches = transaction.read(self._contents, logs, needs_sequence=True)
+        named = check_changes(logs, "replay({'G': rows})")
+        batches = transaction.read(self._contents, named, needs_sequence=True)
         ranks = ranks_by_sequence(batches)
         first = self.version + 1
         if granularity == "commit":

@@ -12,6 +12,7 @@ from livejoin.changes import ChangeBatch
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError
 from livejoin.schema import Table
+from livejoin.shown import shown_row
 from livejoin.state.table import BaseTable, Conflict, Staged
 from livejoin.words import Words
 
@@ -86,15 +87,14 @@ def _order(sequence: Words | None) -> Words | None:
 def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
     """The error for a change that breaks a rule of its table."""
     table = batch.table
-    values = batch.rows.slice(row, 1).to_pylist()[0]
+    values = batch.rows.slice(row, 1)
     if conflict.absent:
-        shown = ", ".join(f"{name} = {value!r:.80}" for name, value in list(values.items())[:_SHOWN_COLUMNS])
         msg = (
-            f"the change deletes the row ({shown}), which is not in the table; delete only rows that are there, "
-            "or apply with on_conflict='ignore'"
+            f"the change deletes the row ({shown_row(values, _SHOWN_COLUMNS)}), which is not in the table; "
+            "delete only rows that are there, or apply with on_conflict='ignore'"
         )
         return AbsentRowError(msg, table.name, row)
-    key = ", ".join(f"{table.columns[c].name} = {values[table.columns[c].name]!r:.80}" for c in table.primary_key)
+    key = shown_row(values.select(list(table.primary_key)), len(table.primary_key))
     remedy = "or apply with on_conflict='ignore'"
     if table.has_window:
         remedy = "or replay the changes one by one (granularity='change') with on_conflict='ignore'"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -18,10 +19,11 @@ import pyarrow as pa
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows
 from livejoin.dataflow.reading.same_values import same_rows
+from livejoin.errors import CapacityError
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.expression import Written, evaluate
-from livejoin.query.session import session
+from livejoin.query.session import LINEAR, reason, session
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -155,13 +157,21 @@ def _constant(kind: int, rows: int) -> pa.Array:
 def cancel(delta: pa.Table) -> pa.Table:
     """Cancel equal rows that one version both deletes and inserts; versions stay in order, deletions first.
 
+    Raises:
+        CapacityError: The memory does not hold the groups of equal rows.
+
     Cost: O(rows) expected, in DuckDB, whose equality decides.
     """
     plain = pa.table(delta.columns, names=[f"c{i}" for i in range(delta.num_columns)])
     *values, kind, version = plain.column_names
     keys = ", ".join([*values, version])
     counted = f"{keys}, sum(if({kind} = 'insert', 1, -1))::BIGINT AS net"
-    net = session().from_arrow(plain).aggregate(counted, keys).to_arrow_table()
+    try:
+        with session(LINEAR) as connection:
+            net = connection.from_arrow(plain).aggregate(counted, keys).to_arrow_table()
+    except duckdb.Error as error:
+        msg = f"a delta of {delta.num_rows} rows cannot be made net: {reason(error)}; commit fewer changes at a time"
+        raise CapacityError(msg) from error
     change = net["net"].to_numpy()
     order = np.lexsort((change > 0, net[version].to_numpy()))
     order = np.repeat(order, np.abs(change[order]))

@@ -51,10 +51,22 @@ class ViewCheck:
 
 
 def check(pipeline: Pipeline) -> list[ViewCheck]:
-    """Compare each view with its recomputation. Cost: that of the join, and linear in the results and deltas."""
+    """Compare each view with its recomputation. Cost: that of the join, and linear in the results and deltas.
+
+    Raises:
+        PipelineError: DuckDB cannot read the files, or cannot compute a view.
+    """
+    with duckdb.connect() as connection:  # of its own, so that nothing of its failures is left
+        try:
+            return _compare(pipeline, connection)
+        except duckdb.Error as error:
+            msg = f"DuckDB cannot recompute the views for the check: {reason(error)}"
+            raise PipelineError(msg, str(pipeline.output)) from error
+
+
+def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[ViewCheck]:
     database = Database.load(pipeline.checkpoint / "livejoin")
     sink = ParquetSink(pipeline.output)
-    connection = duckdb.connect()
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = 'UTC'")
     catalog = Catalog()

@@ -3,6 +3,10 @@
 An expression is DuckDB text over the table's columns (double-quoted where their names ask for it). The law: value i of
 a result belongs to row i, for any number of rows, and depends on that row alone. All meaning is DuckDB's: what else
 evaluates anything, `livejoin.query.condition`, takes only what Arrow evaluates alike (decision 17).
+
+Rows are evaluated in pieces of at most 131,072 rows and about 64 MiB. Each piece may take 1 GiB in DuckDB and 60 seconds
+(`livejoin.query.session.EXPRESSIONS`); one that takes more is an error. DuckDB looks at both limits between two vectors
+of rows only: 2,048 rows, and 16 where a function is called that can make much of little.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import duckdb
 import numpy as np
@@ -19,8 +23,19 @@ import pyarrow as pa
 
 from livejoin.errors import ExpressionError
 from livejoin.query.session import reason, session
+from livejoin.shown import shown_row, shown_scalar
 
 _SHOWN_COLUMNS = 8
+_PIECE_ROWS = 1 << 17
+_PIECE_BYTES = 1 << 26
+_FEW_ROWS = 16
+_GROWS = re.compile(
+    r"\b(repeat|lpad|rpad|replace|regexp_replace|printf|format|levenshtein|damerau_levenshtein|editdist3|reduce|aggregate"
+    r"|apply|transform|filter|(list|array)_\w+)\s*\(",
+    re.IGNORECASE,
+)
+_FAILURES = (duckdb.Error, RuntimeError, pa.ArrowException)
+_LIMITS = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 _SOURCE = re.compile(r" when casting from source column \w+")
 
 
@@ -63,9 +78,10 @@ def evaluate(expressions: Sequence[str], rows: pa.Table, written: Written | None
         One array an expression, of the type that `infer_types` gives.
 
     Raises:
-        ExpressionError: DuckDB cannot evaluate an expression for some row; the message shows both.
+        ExpressionError: DuckDB cannot evaluate an expression for some row; the message shows both. Or it takes more
+            memory or time than is allowed.
 
-    Cost: one DuckDB query, about 1 ms and then the rows times the expressions.
+    Cost: one DuckDB query a piece, about 1 ms and then the rows times the expressions.
 
     >>> [values.to_pylist() for values in evaluate(["a * 2", "a > 1"], pa.table({"a": [1, 2, None]}))]
     [[2, 4, None], [False, True, None]]
@@ -74,7 +90,7 @@ def evaluate(expressions: Sequence[str], rows: pa.Table, written: Written | None
         return []
     try:
         return _evaluate(expressions, rows)
-    except duckdb.Error as error:
+    except _FAILURES as error:
         raise ExpressionError(_explain(expressions, rows, error, written)) from error
 
 
@@ -103,14 +119,25 @@ def _evaluate(expressions: Sequence[str], rows: pa.Table) -> list[pa.ChunkedArra
     # DuckDB has no relations without columns.
     source = rows if rows.num_columns else pa.table({"": pa.nulls(rows.num_rows, pa.bool_())})
     items = ", ".join(f"({expression}) AS e{i}" for i, expression in enumerate(expressions))
-    result = session().from_arrow(source).project(items).to_arrow_table()
-    if result.num_rows != rows.num_rows:
+    few = _GROWS.search(items) is not None
+    size = min(_PIECE_ROWS, max(1, source.num_rows * _PIECE_BYTES // max(1, source.nbytes)))
+    pieces = [
+        _evaluate_piece(items, source.slice(begin, size), few) for begin in range(0, max(1, source.num_rows), size)
+    ]
+    result = pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces)
+    if result.num_rows != rows.num_rows or result.num_columns != len(expressions):
         msg = (
-            f"{_quoted(expressions)} gives {result.num_rows} values for {rows.num_rows} rows; "
-            "allowed are scalar expressions, with one value a row"
+            f"{_quoted(expressions)} gives {result.num_columns} columns of {result.num_rows} values for "
+            f"{rows.num_rows} rows; allowed are scalar expressions, with one value a row"
         )
         raise ExpressionError(msg)
     return [_normal(column) for column in result.columns]
+
+
+def _evaluate_piece(items: str, rows: pa.Table, few: bool) -> pa.Table:
+    source = pa.Table.from_batches(rows.to_batches(max_chunksize=_FEW_ROWS), rows.schema) if few else rows
+    with session() as connection:
+        return connection.from_arrow(source).project(items).to_arrow_table()
 
 
 def _normal(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -118,10 +145,13 @@ def _normal(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.int32()) if pa.types.is_null(values.type) else values
 
 
-def _explain(expressions: Sequence[str], rows: pa.Table, error: duckdb.Error, written: Written | None) -> str:
+def _explain(expressions: Sequence[str], rows: pa.Table, error: Exception, written: Written | None) -> str:
     """The first expression that fails, the first row that it fails for, and why. Cost: log(rows) evaluations."""
     names = written.expressions if written else expressions
     why = reason(error) if written is None else _SOURCE.sub("", reason(error))
+    if isinstance(error, _LIMITS):
+        most = min(rows.num_rows, _PIECE_ROWS)
+        return f"DuckDB cannot evaluate {_quoted(names)}: {why} for {most} rows; give fewer rows, or simplify it"
     failing, name = next(((e, n) for e, n in zip(expressions, names, strict=True) if _fails(e, rows)), (None, ""))
     if failing is None:
         return f"DuckDB cannot evaluate {_quoted(names)}: {why}"
@@ -139,22 +169,20 @@ def _explain(expressions: Sequence[str], rows: pa.Table, error: duckdb.Error, wr
 def _fails(expression: str, rows: pa.Table) -> bool:
     try:
         _evaluate([expression], rows)
-    except (duckdb.Error, ExpressionError):
+    except (*_FAILURES, ExpressionError):
         return True
     return False
 
 
 def _shown(row: pa.Table) -> str:
-    values: dict[str, Any] = row.select(range(min(row.num_columns, _SHOWN_COLUMNS))).to_pylist()[0]
-    more = ", ..." if row.num_columns > _SHOWN_COLUMNS else ""
-    return "(" + ", ".join(f"{name} = {value!r:.80}" for name, value in values.items()) + more + ")"
+    return f"({shown_row(row, _SHOWN_COLUMNS)})"
 
 
 def _written(row: pa.Table, columns: Sequence[str]) -> str:
     """A row under other names, by its values alone where there are none."""
     if columns:
         return _shown(row.rename_columns(list(columns)))
-    values = [f"{column[0].as_py()!r:.80}" for column in row.columns[:_SHOWN_COLUMNS]]
+    values = [shown_scalar(column[0]) for column in row.columns[:_SHOWN_COLUMNS]]
     return "(" + ", ".join(values) + (", ..." if row.num_columns > _SHOWN_COLUMNS else "") + ")"
 
 

@@ -3,11 +3,16 @@
 A maintained expression must be a function of its row: the row that is deleted must give the value that it gave when it
 was inserted. So aggregates, window and table functions are outside, and so are functions that DuckDB does not declare
 ``CONSISTENT``. Macros are what the functions in their definitions are.
+
+Its value must also be of a size that its row gives a bound for: ``range(1000000000)`` takes 8 GB from a row without
+columns. Functions that make lists or bits as long as a number says are outside. And it must not tell the names that a
+plan gives to columns, as ``COLUMNS('c0')`` and ``alias(a)`` do.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal
@@ -17,10 +22,15 @@ import duckdb
 from livejoin.errors import ExpressionError
 from livejoin.query.session import reason, session
 
-Kind = Literal["aggregate", "window", "table", "volatile", "sub-query"]
+Kind = Literal["aggregate", "window", "table", "volatile", "sub-query", "unbounded", "naming"]
 
 # DuckDB's parser leaves these words as column references.
 _CLOCK_WORDS = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
+
+_UNBOUNDED = ("range", "generate_series", "list_resize", "array_resize", "bitstring")
+_NAMING = ("alias",)
+_FORMATS = ("printf", "format")
+_WIDE = re.compile(r"\d{5}|\*|\{[^}]*\{")  # a width of five digits, or one that is an argument
 
 
 def find_not_scalar(expression: str, columns: frozenset[str] = frozenset()) -> tuple[str, Kind] | None:
@@ -66,7 +76,7 @@ def is_known(name: str) -> bool:
 
 def _syntax_tree(expression: str) -> Any:
     try:
-        rows = session().execute("SELECT json_serialize_sql($1)", [f"SELECT {expression}"]).fetchall()
+        rows = _rows("SELECT json_serialize_sql($1)", f"SELECT {expression}")
     except duckdb.Error as error:
         msg = f"DuckDB cannot parse {expression!r}: {reason(error)}"
         raise ExpressionError(msg) from error
@@ -77,6 +87,11 @@ def _syntax_tree(expression: str) -> Any:
     return tree["statements"][0]["node"]["select_list"]
 
 
+def _rows(query: str, *parameters: str) -> list[Any]:
+    with session() as connection:
+        return connection.execute(query, list(parameters)).fetchall()
+
+
 def _calls(tree: Any, columns: frozenset[str]) -> Iterator[tuple[str, Kind | None]]:
     """Names of the functions called, with their kind where the syntax says it."""
     if isinstance(tree, list):
@@ -85,11 +100,14 @@ def _calls(tree: Any, columns: frozenset[str]) -> Iterator[tuple[str, Kind | Non
     elif isinstance(tree, dict):
         match tree.get("class"):
             case "FUNCTION":
-                yield tree["function_name"].lower(), None
+                name = tree["function_name"].lower()
+                yield name, "unbounded" if name in _FORMATS and not _is_narrow(tree["arguments"]) else None
             case "WINDOW":
                 yield tree["function_name"].lower(), "window"
             case "SUBQUERY":
                 yield "SELECT", "sub-query"
+            case "STAR":
+                yield "columns", "naming"
             case "COLUMN_REF" if len(tree["column_names"]) == 1:
                 name = tree["column_names"][0].lower()
                 if name in _CLOCK_WORDS - columns:
@@ -98,10 +116,15 @@ def _calls(tree: Any, columns: frozenset[str]) -> Iterator[tuple[str, Kind | Non
             yield from _calls(item, columns)
 
 
+def _is_narrow(arguments: Any) -> bool:
+    """Whether the arguments of a call that formats begin with a constant whose widths have at most four digits."""
+    literal = arguments[0]["expression"].get("literal") if arguments else None
+    return literal is not None and _WIDE.search(literal.get("text") or "") is None
+
+
 @cache
 def _names() -> frozenset[str]:
-    rows = session().execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
-    return frozenset(name for (name,) in rows)
+    return frozenset(name for (name,) in _rows("SELECT DISTINCT lower(function_name) FROM duckdb_functions()"))
 
 
 @cache
@@ -111,7 +134,7 @@ def _kinds() -> dict[str, Kind]:
     types: dict[str, set[str]] = {}
     kinds: dict[str, Kind] = {"unnest": "table"}
     macros: dict[str, str] = {}
-    for name, function_type, stability, definition in session().execute(query).fetchall():
+    for name, function_type, stability, definition in _rows(query):
         types.setdefault(name, set()).add(function_type)
         if function_type == "scalar" and stability != "CONSISTENT":
             kinds[name] = "volatile"
@@ -120,6 +143,8 @@ def _kinds() -> dict[str, Kind]:
     for name, found in types.items():
         if not found & {"scalar", "macro"}:
             kinds.setdefault(name, "aggregate" if "aggregate" in found else "window" if "window" in found else "table")
+    del kinds["error"]  # it has no value that could change
+    kinds |= dict.fromkeys(_UNBOUNDED, "unbounded") | dict.fromkeys(_NAMING, "naming")
     return kinds | _macro_kinds(macros, kinds)
 
 

@@ -1,15 +1,24 @@
-"""The DuckDB session that evaluates expressions: one private in-memory database for each thread.
+"""The DuckDB session that evaluates expressions: private in-memory databases for each thread.
 
 It reads nothing but the Arrow tables handed to it: no files, no extensions, no variables of the caller. One DuckDB
 thread keeps rows in their order and leaves the other cores to the caller.
+
+The law: no failure outlives its call. After an error that DuckDB means as a refusal (it cannot bind, convert or
+represent something) a session goes on; after any other one, a fatal error or an interrupt, it is thrown away, and the
+next call opens a new one.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import duckdb
+
+from livejoin.query.time_limit import TimeLimits
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
@@ -18,31 +27,77 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
+_REFUSALS = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError)
+_INTERRUPTED = "Query interrupted"  # what DuckDB makes of an exception of a signal's handler
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a query may take.
+
+    Args:
+        memory: DuckDB's ``memory_limit``.
+        seconds: After so many the query is interrupted, as soon as DuckDB is between two vectors of rows.
+    """
+
+    memory: str
+    seconds: float
+
+
+EXPRESSIONS = Limits("1GiB", 60.0)
+LINEAR = Limits("80%", float("inf"))  # for queries of livejoin's own, which take what their input takes
 
 
 class _Sessions(threading.local):
-    """The sessions of one thread by process: a forked process must not use its parent's."""
+    """The idle sessions of one thread, by process (a forked one must not use its parent's) and limits."""
 
     def __init__(self) -> None:
-        self.by_process: dict[int, duckdb.DuckDBPyConnection] = {}
+        self.idle: dict[tuple[int, Limits], duckdb.DuckDBPyConnection] = {}
 
 
 _sessions = _Sessions()
+_time_limits = TimeLimits()
 
 
-def session() -> duckdb.DuckDBPyConnection:
-    """The session of this thread, opened on first use (about 10 ms)."""
-    process = os.getpid()
-    if process not in _sessions.by_process:
-        connection = duckdb.connect(":memory:", config=_CONFIG)
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET enable_progress_bar = false")
-        _sessions.by_process[process] = connection
-    return _sessions.by_process[process]
+@contextmanager
+def session(limits: Limits = EXPRESSIONS) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A session for one query; a new one takes about 10 ms.
+
+    Args:
+        limits: What the query may take.
+
+    Raises:
+        KeyboardInterrupt: The handler of a signal raised an exception while DuckDB was at work, which calls it
+            RuntimeError and forgets which one it was.
+    """
+    kind = (os.getpid(), limits)
+    connection = _sessions.idle.pop(kind, None) or _opened(limits)
+    try:
+        with _time_limits.of(connection.interrupt, limits.seconds):
+            yield connection
+    except _REFUSALS:
+        _sessions.idle[kind] = connection
+        raise
+    except RuntimeError as error:
+        if str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from error
+        raise
+    _sessions.idle[kind] = connection
 
 
-def reason(error: duckdb.Error) -> str:
+def _opened(limits: Limits) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": limits.memory})
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def reason(error: Exception) -> str:
     """What DuckDB complains about: the first line of its message without the name of the error's class."""
-    first = str(error).strip().splitlines()[0]
+    if isinstance(error, duckdb.InterruptException):
+        return f"it takes more than {EXPRESSIONS.seconds:g} seconds"
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return f"it takes more than {EXPRESSIONS.memory} of memory"
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     kind, separator, rest = first.partition(" Error: ")
     return rest if separator and len(kind.split()) <= 4 else first

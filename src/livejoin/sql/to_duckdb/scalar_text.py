@@ -19,11 +19,17 @@ from livejoin.query.functions import find_not_scalar
 from livejoin.sql.parse.source import Source, offset_of, shown
 
 REF = "ref"
+MOST_COPIES = 1 << 16  # of a text, or characters that one is padded to
 NARROW_DIGITS = 18  # a BIGINT holds every decimal of so many digits
 
 # The timestamps of livejoin have no time zone.
 _ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 
+_WHAT = {
+    "aggregate": "is an aggregate function",
+    "unbounded": "makes a value as long as a number says",
+    "naming": "depends on the names that columns have inside",
+}
 _REMEDY = {
     "aggregate": "allowed here are expressions over one row of the join; the aggregates that are maintained are COUNT, "
     "SUM, AVG, VARIANCE, STDDEV, MIN, MAX, BOOL_AND, BOOL_OR and ARRAY_AGG",
@@ -32,6 +38,8 @@ _REMEDY = {
     "volatile": "its value changes from call to call, but a deleted row must give the value that it had when it was "
     "inserted; store the value in a column",
     "sub-query": "sub-queries come later; compare with IN (value, ...) or join a table",
+    "unbounded": "one row could take all memory; store what is needed in a table and join it",
+    "naming": "write the columns, or the names, that are meant",
 }
 
 
@@ -69,8 +77,29 @@ def for_duckdb(part: exp.Expr) -> exp.Expr:
             return exp.DataType.build(exp.DType.TIMESTAMP)
         case exp.TsOrDsAdd() if not isinstance(part.parent, exp.Cast):
             return exp.cast(part, exp.DType.DATE)  # Spark's date_add gives a DATE, DuckDB's sum a TIMESTAMP
+        case exp.Repeat():
+            part.set("times", _at_most(part.args["times"], "REPEAT makes"))
+            return part
+        case exp.Space():
+            part.set("this", _at_most(part.this, "SPACE makes"))
+            return part
+        case exp.Pad():
+            part.set("expression", _at_most(part.expression, f"{'LPAD' if part.args.get('is_left') else 'RPAD'} makes"))
+            return part
         case _:
             return part
+
+
+def _at_most(count: exp.Expr, what: str) -> exp.Expr:
+    """A number that is an error where it is above `MOST_COPIES`, so that a row cannot ask for all memory."""
+    if isinstance(count, exp.Literal) and not count.is_string and len(count.name) < len(str(MOST_COPIES)):
+        return count
+    if count.find(exp.Repeat, exp.Space, exp.Pad):  # written once, or each level would double the text
+        return exp.cast(exp.cast(count, "DECIMAL(5, 0)"), "INT")
+    message = f"{what} at most {MOST_COPIES} copies or characters of a text"
+    refused = exp.Anonymous(this="error", expressions=[exp.Literal.string(message)])
+    above = exp.GT(this=exp.paren(count.copy()), expression=exp.Literal.number(MOST_COPIES))
+    return exp.Case(ifs=[exp.If(this=above, true=refused)], default=count.copy())
 
 
 def _named(part: exp.Expr, names: Callable[[ColumnRef], str]) -> exp.Expr:
@@ -110,7 +139,7 @@ def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, o
     at = _call_offset(node, found, source, offset)
     written = source.text_at(at)
     function = (written if written.isidentifier() else name).upper()
-    msg = f"{function} is {'an' if kind == 'aggregate' else 'a'} {kind} function: {_REMEDY[kind]}"
+    msg = f"{function} {_WHAT.get(kind, f'is a {kind} function')}: {_REMEDY[kind]}"
     raise source.unsupported(function, msg, at)
 
 

@@ -1,0 +1,57 @@
+"""Values as messages of errors show them: cut short, and never an error of their own.
+
+A value may have no Python object (a date after the year 9999), and a Python object may fail to say what it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+_MOST = 80
+
+
+def shown(value: object) -> str:
+    """A Python object, by its `repr`.
+
+    >>> shown("x" * 100)[:5], shown(1.5)
+    ("'xxxx", '1.5')
+    """
+    try:
+        return shortened(repr(value))
+    except Exception:  # whatever a class does in its __repr__
+        return f"<{type(value).__name__}>"
+
+
+def shown_scalar(scalar: pa.Scalar) -> str:
+    """An Arrow value, by the `repr` of its Python object where it has one.
+
+    >>> shown_scalar(pa.scalar("x")), shown_scalar(pa.scalar(2**60, pa.timestamp("s")))
+    ("'x'", '1152921504606846976 (timestamp[s])')
+    """
+    try:
+        return shortened(repr(scalar.as_py()))
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return f"{getattr(scalar, 'value', '?')} ({scalar.type})"
+
+
+def shown_row(row: pa.Table, most: int) -> str:
+    """The first row of a table, at most so many of its columns.
+
+    >>> shown_row(pa.table({"a": [1], "b": ["x"], "c": [None]}), 2)
+    "a = 1, b = 'x', ..."
+    """
+    values = [f"{name} = {shown_scalar(row.column(i)[0])}" for i, name in enumerate(row.column_names[:most])]
+    return ", ".join([*values, *(["..."] if row.num_columns > most else [])])
+
+
+def shortened(text: str, most: int = _MOST) -> str:
+    """A text, its end cut off where it is long."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def type_name(value: Any) -> str:
+    """The name of an object's class, with its module where that is not Python's own."""
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
