@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import UserDict
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -136,6 +137,26 @@ def test_values_that_fit_are_not_copied():
     assert rows.column(0).chunk(0).buffers()[1].address == column.buffers()[1].address
 
 
+class Failing:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise KeyError("k")
+
+
+class Keyless(UserDict):
+    def __getitem__(self, key: str) -> object:
+        raise LookupError(key)
+
+
+def failing_rows():
+    yield (1, 2)
+    raise OSError("gone")
+
+
+class Nameless(int):
+    def __repr__(self) -> str:
+        raise RuntimeError("no name")
+
+
 # --- malformed data ------------------------------------------------------------------------------------------------
 
 
@@ -171,6 +192,9 @@ def test_values_that_fit_are_not_copied():
         (pa.table({"src": [1, 2], "dst": [1, 2], "_change_type": ["insert", None]}), 1, r"_change_type is NULL"),
         (pa.table({"src": [1], "dst": [2], "_change_type": pa.nulls(1)}), 0, r"_change_type is NULL"),
         (pa.table({"src": [1], "dst": [2], "_change_type": ["INSERT"]}), 0, r"_change_type is 'INSERT'"),
+        (Failing(), -1, r"of type test_changes.Failing, cannot be read: KeyError: 'k'"),
+        (failing_rows(), -1, r"of type generator, cannot be read: OSError: gone"),
+        ([UserDict(src=1, dst=2), Keyless(src=1, dst=2)], -1, r"of type list, cannot be read: LookupError"),
     ],
 )
 def test_malformed_data(data, row, message):
@@ -213,6 +237,7 @@ def test_null_is_a_value_of_every_type(type):
 
 TWO = Decimal("2.00")
 MIDNIGHT = dt.datetime(2024, 5, 6)
+ODD_ZONE = dt.timezone(dt.timedelta(seconds=1, microseconds=5))
 DAY = dt.date(2024, 5, 6)
 
 
@@ -226,6 +251,8 @@ DAY = dt.date(2024, 5, 6)
         (BIGINT, pa.array([1.0, None, -(2.0**53)]), [1, None, -(2**53)]),
         (BIGINT, pa.array(np.array([3], np.float16)), [3]),
         (BIGINT, pa.array([5, 6, 5]).dictionary_encode(), [5, 6, 5]),
+        (BIGINT, pa.array([Decimal("1.00"), None]), [1, None]),
+        (BIGINT, pa.array([Decimal(2**63 - 1)], pa.decimal256(60, 4)), [2**63 - 1]),
         (DOUBLE, pa.array([1.5, None], pa.float32()), [1.5, None]),
         (DOUBLE, pa.array([2**53, -(2**53)]), [2.0**53, -(2.0**53)]),
         (MONEY, pa.array([2, None], pa.int8()), [TWO, None]),
@@ -259,6 +286,7 @@ def test_arrow_values_that_convert(type, values, expected):
         (TIMESTAMP, [MIDNIGHT, None], [MIDNIGHT, None]),
         (TIMESTAMP, [MIDNIGHT.replace(hour=2, tzinfo=ZoneInfo("Europe/Zurich")), MIDNIGHT], [MIDNIGHT, MIDNIGHT]),
         (TIMESTAMP, [pd.Timestamp(MIDNIGHT)], [MIDNIGHT]),
+        (TIMESTAMP, [MIDNIGHT.replace(tzinfo=ODD_ZONE)], [MIDNIGHT - ODD_ZONE.utcoffset(None)]),
         (TEXT, ["é", "", None], ["é", "", None]),
     ],
 )
@@ -286,7 +314,7 @@ MISFITS = [
     (BIGINT, pa.array([None, "x"]), 1, r"Arrow type string \(first value: 'x'\); allowed: whole numbers"),
     (BIGINT, pa.array([None], pa.string()), -1, r"column 'a' is BIGINT, but its data has the Arrow type string;"),
     (BIGINT, pa.array([True]), 0, r"Arrow type bool"),
-    (BIGINT, pa.array([Decimal(1)]), 0, r"Arrow type decimal"),
+    (BIGINT, pa.array([Decimal("1.0"), Decimal("1.5")]), 1, r"value Decimal\('1.5'\)"),
     (BOOLEAN, pa.array([1]), 0, r"Arrow type int64"),
     (DOUBLE, pa.array([1, 2**53 + 1]), 1, r"value 9007199254740993"),
     (DOUBLE, pa.array([Decimal(1)]), 0, r"Arrow type decimal"),
@@ -309,6 +337,8 @@ MISFITS = [
     (BOOLEAN, [True, 1], 1, r"value 1 \(int\)"),
     (DOUBLE, [False], 0, r"value False \(bool\)"),
     (DOUBLE, [1, 2**53 + 1], 1, r"value 9007199254740993 "),
+    (DOUBLE, [1, np.uint64(2**64 - 1)], 1, r"value np.uint64\(18446744073709551615\)"),
+    (DOUBLE, [np.longdouble("1.0000000000000000001")], 0, r"\(longdouble\) of column 'a' does not fit DOUBLE"),
     (MONEY, [1, 1.5], 1, r"value 1.5 \(float\)"),
     (MONEY, [1, Decimal("1.234")], 1, r"Decimal\('1.234'\)"),
     (MONEY, [Decimal(1), 10**8], 1, r"value 100000000 "),
@@ -321,6 +351,8 @@ MISFITS = [
     (TEXT, ["a", b"b"], 1, r"value b'b' \(bytes\)"),
     (TEXT, [7], 0, r"value 7 \(int\)"),
     (BIGINT, ["x" * 500], 0, r"x{70}\.\.\. \(str\)"),
+    (TINYINT, [1, Nameless(300)], 1, r"value <Nameless> of column 'a'"),
+    (TIMESTAMP, [dt.datetime.min.replace(tzinfo=dt.timezone(dt.timedelta(hours=1)))], 0, r"does not fit TIMESTAMP"),
 ]
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltas import add, sum_of, versions_of
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from livejoin.database import Database
 from livejoin.errors import PipelineError, SchemaError, StateError, UnknownNameError
 from livejoin.spark import BatchReport, maintain
 from livejoin.spark.streaming import local_folder
@@ -183,6 +185,26 @@ def test_a_bad_change_ends_the_query_with_its_message(spark: SparkSession, tmp_p
         query.awaitTermination(60)
     assert "in micro-batch 0 of Spark; none of it was applied" in str(query.exception())
     assert list((tmp_path / "out" / "hop2").iterdir()) == []
+
+
+def test_bytes_that_are_no_text_end_the_query_with_their_row(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark and Parquet take any bytes as STRING; here latin-1."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    names = pa.array([b"Bern", b"M\xfcnchen"]).view(pa.string())
+    pq.write_table(pa.table({"id": [1, 2], "name": names}), folder / "1.parquet")
+    frame = spark.readStream.schema("id BIGINT, name STRING").parquet(folder.as_uri())
+    views = {"v": "SELECT id, upper(name) AS name FROM C"}
+    for _ in range(2):  # a restart says the same
+        query = maintain(spark, views, {"C": frame}, path=tmp_path / "out", checkpoint=tmp_path / "checkpoint")
+        with pytest.raises(StreamingQueryException, match=r"ChangeValueError: table 'C', row 1 .*'name' is not UTF-8"):
+            query.awaitTermination(60)
+    assert list((tmp_path / "out" / "v").iterdir()) == []
+    db = Database()
+    db.create_table("C", "id BIGINT, name STRING")
+    view = db.create_view("v", views["v"])
+    db.apply("C", [(1, "x")])
+    assert view.to_arrow().to_pylist() == [{"id": 1, "name": "X"}]
 
 
 def test_columns_that_no_view_uses_stay_out_of_the_engine(spark: SparkSession, tmp_path: Path) -> None:

@@ -170,6 +170,8 @@ def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray
     if type.kind == "timestamp" and any(getattr(value, "nanosecond", 0) for value in values):
         msg = "Arrow would drop the nanoseconds of a pandas.Timestamp"
         raise ValueError(msg)
+    if type.kind == "double":  # Arrow would round integers of NumPy
+        values = tuple(int(value) if isinstance(value, np.integer) else value for value in values)
     if type.kind == "timestamp":  # Arrow would drop microseconds of a zone's offset
         values = tuple(v.astimezone(dt.UTC).replace(tzinfo=None) if v is not None and v.tzinfo else v for v in values)
     return pa.array(values, type.arrow)

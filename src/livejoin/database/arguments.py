@@ -59,7 +59,9 @@ def check_changes(named: object, example: str) -> dict[str, object]:
         msg = f"the changes, of type {type_name(named)}, cannot be read: {type(error).__name__}: {error}"
         raise ChangeFormatError(msg) from error
     if given is None or not all(isinstance(name, str) for name in given):
-        msg = f"the changes are {shown(named)}; allowed is a mapping from names of tables to their changes, as {example}"
+        msg = (
+            f"the changes are {shown(named)}; allowed is a mapping from names of tables to their changes, as {example}"
+        )
         raise ChangeFormatError(msg)
     return given
 

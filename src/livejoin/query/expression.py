@@ -4,9 +4,11 @@ An expression is DuckDB text over the table's columns (double-quoted where their
 a result belongs to row i, for any number of rows, and depends on that row alone. All meaning is DuckDB's: what else
 evaluates anything, `livejoin.query.condition`, takes only what Arrow evaluates alike (decision 17).
 
-Rows are evaluated in pieces of at most 131,072 rows and about 64 MiB. Each piece may take 1 GiB in DuckDB and 60 seconds
-(`livejoin.query.session.EXPRESSIONS`); one that takes more is an error. DuckDB looks at both limits between two vectors
-of rows only: 2,048 rows, and 16 where a function is called that can make much of little.
+Rows are evaluated in pieces of at most 131,072 rows and about 64 MiB. Each piece may take 1 GiB in DuckDB and a minute
+(`livejoin.query.session.EXPRESSIONS`) and give 2 GiB of text a column; one that takes more is an error. DuckDB looks at
+memory and time between two vectors of rows only: these have 2,048 rows, and 64 where a function is called that makes
+much of little. What it takes for one vector is not bounded by them, but by the functions that are taken
+(`livejoin.query.functions`).
 """
 
 from __future__ import annotations
@@ -22,20 +24,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.errors import ExpressionError
-from livejoin.query.session import reason, session
+from livejoin.query.session import EXPRESSIONS, passes_limits, reason, session
 from livejoin.shown import shown_row, shown_scalar
 
 _SHOWN_COLUMNS = 8
 _PIECE_ROWS = 1 << 17
 _PIECE_BYTES = 1 << 26
-_FEW_ROWS = 16
+_FEW_ROWS = 64
 _GROWS = re.compile(
     r"\b(repeat|lpad|rpad|replace|regexp_replace|printf|format|levenshtein|damerau_levenshtein|editdist3|reduce|aggregate"
     r"|apply|transform|filter|(list|array)_\w+)\s*\(",
     re.IGNORECASE,
 )
 _FAILURES = (duckdb.Error, RuntimeError, pa.ArrowException)
-_LIMITS = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 _SOURCE = re.compile(r" when casting from source column \w+")
 
 
@@ -136,7 +137,7 @@ def _evaluate(expressions: Sequence[str], rows: pa.Table) -> list[pa.ChunkedArra
 
 def _evaluate_piece(items: str, rows: pa.Table, few: bool) -> pa.Table:
     source = pa.Table.from_batches(rows.to_batches(max_chunksize=_FEW_ROWS), rows.schema) if few else rows
-    with session() as connection:
+    with session(EXPRESSIONS) as connection:
         return connection.from_arrow(source).project(items).to_arrow_table()
 
 
@@ -148,10 +149,14 @@ def _normal(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def _explain(expressions: Sequence[str], rows: pa.Table, error: Exception, written: Written | None) -> str:
     """The first expression that fails, the first row that it fails for, and why. Cost: log(rows) evaluations."""
     names = written.expressions if written else expressions
-    why = reason(error) if written is None else _SOURCE.sub("", reason(error))
-    if isinstance(error, _LIMITS):
+    if passes_limits(error):
         most = min(rows.num_rows, _PIECE_ROWS)
-        return f"DuckDB cannot evaluate {_quoted(names)}: {why} for {most} rows; give fewer rows, or simplify it"
+        return (
+            f"DuckDB cannot evaluate {_quoted(names)}: for {most} rows it takes more than {EXPRESSIONS.memory} of "
+            f"memory, 2 GiB of text in a column or {EXPRESSIONS.seconds:g} seconds; give fewer rows, or simplify the "
+            "expression"
+        )
+    why = reason(error) if written is None else _SOURCE.sub("", reason(error))
     failing, name = next(((e, n) for e, n in zip(expressions, names, strict=True) if _fails(e, rows)), (None, ""))
     if failing is None:
         return f"DuckDB cannot evaluate {_quoted(names)}: {why}"

@@ -20,15 +20,18 @@ from typing import Any, Literal
 import duckdb
 
 from livejoin.errors import ExpressionError
-from livejoin.query.session import reason, session
+from livejoin.query.session import EXPRESSIONS, reason, session
 
 Kind = Literal["aggregate", "window", "table", "volatile", "sub-query", "unbounded", "naming"]
 
 # DuckDB's parser leaves these words as column references.
 _CLOCK_WORDS = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
 
-_UNBOUNDED = ("range", "generate_series", "list_resize", "array_resize", "bitstring")
-_NAMING = ("alias",)
+_OUTSIDE: dict[str, Kind] = {
+    **dict.fromkeys(("range", "generate_series", "list_resize", "array_resize", "bitstring"), "unbounded"),
+    "alias": "naming",
+    "unnest": "table",
+}
 _FORMATS = ("printf", "format")
 _WIDE = re.compile(r"\d{5}|\*|\{[^}]*\{")  # a width of five digits, or one that is an argument
 
@@ -88,7 +91,7 @@ def _syntax_tree(expression: str) -> Any:
 
 
 def _rows(query: str, *parameters: str) -> list[Any]:
-    with session() as connection:
+    with session(EXPRESSIONS) as connection:
         return connection.execute(query, list(parameters)).fetchall()
 
 
@@ -132,7 +135,7 @@ def _kinds() -> dict[str, Kind]:
     """The functions of DuckDB's catalog that are not scalar functions of their arguments."""
     query = "SELECT lower(function_name), function_type, stability, macro_definition FROM duckdb_functions()"
     types: dict[str, set[str]] = {}
-    kinds: dict[str, Kind] = {"unnest": "table"}
+    kinds: dict[str, Kind] = {}
     macros: dict[str, str] = {}
     for name, function_type, stability, definition in _rows(query):
         types.setdefault(name, set()).add(function_type)
@@ -144,7 +147,7 @@ def _kinds() -> dict[str, Kind]:
         if not found & {"scalar", "macro"}:
             kinds.setdefault(name, "aggregate" if "aggregate" in found else "window" if "window" in found else "table")
     del kinds["error"]  # it has no value that could change
-    kinds |= dict.fromkeys(_UNBOUNDED, "unbounded") | dict.fromkeys(_NAMING, "naming")
+    kinds |= _OUTSIDE
     return kinds | _macro_kinds(macros, kinds)
 
 
