@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,21 @@ from livejoin import errors
 
 SQL = "SELECT src FROM G"
 NOTHING: tuple[Any, ...] = (5, None, "")
+
+
+class Nameless:
+    """An object that cannot be shown."""
+
+    def __repr__(self) -> str:
+        msg = "no name"
+        raise RuntimeError(msg)
+
+
+class Keyless(UserDict[str, Any]):
+    """A mapping without the values of its keys."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise LookupError(key)
 
 
 @pytest.fixture
@@ -71,9 +87,15 @@ DATABASE: list[tuple[str, Callable[[Any], object], type[Exception], str]] = [
     ("explain deltas", lambda db: db.explain(SQL, deltas="x"), errors.SchemaError, "True and False"),
     ("explain log", lambda db: db.explain(SQL, log={5: []}), errors.ChangeFormatError, "a mapping from names"),
     *(
-        (f"apply {given!r}", lambda db, given=given: db.apply(given), errors.ChangeFormatError, "a mapping from names")
-        for given in (5, None, [("G", [(1, 2)])], {5: [(1, 2)]})
+        (
+            f"apply {type(given).__name__}",
+            lambda db, given=given: db.apply(given),
+            errors.ChangeFormatError,
+            "a mapping from names",
+        )
+        for given in (5, None, [("G", [(1, 2)])], {5: [(1, 2)]}, [(1, 2)], {1: []}, Nameless())
     ),
+    ("apply keyless", lambda db: db.apply(Keyless(G=[])), errors.ChangeFormatError, "cannot be read: LookupError"),
     *(
         (
             f"replay {given!r}",
@@ -121,6 +143,9 @@ VIEW: list[tuple[str, Callable[[Any], object], str]] = [
     *((f"seed {n!r}", lambda v, n=n: v.sample(5, seed=n), "a whole number from 0") for n in ("x", -1, 2.5, True)),
     *((f"at {n!r}", lambda v, n=n: v.at(n), "a position is an integer") for n in ("0", None, 0.0)),
     *((f"multiplicity {row!r}", lambda v, row=row: v.multiplicity(row), "row") for row in (5, None, "ab", {1, 2})),
+    ("multiplicity of arrays", lambda v: v.multiplicity((np.array([1, 2]), 1)), "no value of the column 'src'"),
+    ("multiplicity of the nameless", lambda v: v.multiplicity((Nameless(), 1)), "<Nameless> is no value of the column"),
+    ("at the nameless", lambda v: v.at(Nameless()), "a position is an integer; found <Nameless>"),
     ("subscribe", lambda v: v.subscribe(5), "a function of one argument"),
 ]
 

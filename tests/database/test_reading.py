@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chisquare
 
 import livejoin
-from livejoin.errors import CapacityError, ReadError
+from livejoin.errors import AbsentRowError, CapacityError, ReadError
 from livejoin.search.algorithm import ALGORITHMS, Algorithm
 from reader import rows_of
 
@@ -368,3 +368,19 @@ def test_a_dropped_view_is_not_read() -> None:
     for read in (lambda: view.at(0), lambda: view.sample(1), lambda: view.multiplicity((1, 2, 4))):
         with pytest.raises(ReadError, match="was dropped"):
             read()
+
+
+def test_a_row_that_python_cannot_hold() -> None:
+    """Arrow's dates go on after the year 9999."""
+    db = livejoin.Database()
+    db.create_table("T", "k BIGINT, d DATE")
+    view = db.create_view("v", "SELECT k, d FROM T")
+    late = pa.table({"k": [1], "d": pa.array([2**30], pa.int32()).cast(pa.date32())})
+    db.apply("T", late)
+    with pytest.raises(ReadError, match=r"the row \(k = 1, d = 1073741824 \(date32\[day\]\)\).*to_arrow"):
+        view.at(0)
+    assert view.to_arrow().equals(late)
+    absent = late.append_column("_change_type", pa.array(["delete"]))
+    db.apply("T", absent)
+    with pytest.raises(AbsentRowError, match=r"the row \(k = 1, d = 1073741824"):
+        db.apply("T", absent)

@@ -19,6 +19,7 @@ from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.asked_rows import AskedRows
 from livejoin.errors import ChangeValueError, ReadError
 from livejoin.schema import SqlType
+from livejoin.shown import shown, shown_row
 from livejoin.state.codec import Codec
 
 _LARGEST_SAMPLE = 1 << 32
@@ -52,19 +53,24 @@ def at(access: Access, position: int, schema: pa.Schema) -> tuple[Any, ...]:
     """The row at a position, from the end where it is negative.
 
     Raises:
-        ReadError: There is no such position.
+        ReadError: There is no such position, or the row has a value that Python cannot hold, as a DATE after 9999.
     """
     try:
         index = operator.index(position)
     except TypeError:
-        msg = f"a position is an integer; found {position!r:.80}"
+        msg = f"a position is an integer; found {shown(position)}"
         raise ReadError(msg) from None
     total = access.total()
     if not -total <= index < total:
         msg = f"there is no row at position {index:,}: the result has {total:,} rows"
         raise ReadError(msg)
     table = _table(access, np.array([index % total]), schema)
-    return tuple(column[0].as_py() for column in table.columns)
+    try:
+        return tuple(column[0].as_py() for column in table.columns)
+    except (ValueError, OverflowError) as error:
+        row = shown_row(table, table.num_columns)
+        msg = f"Python has no objects for the row ({row}): {error}; read it as Arrow, with sample() or to_arrow()"
+        raise ReadError(msg) from error
 
 
 def sample(access: Access, rows: int, seed: int | None, schema: pa.Schema) -> pa.Table:
@@ -100,7 +106,7 @@ def _values(row: Row, schema: pa.Schema) -> Sequence[Any]:
             raise ReadError(msg)
         return [row[name] for name in schema.names]
     if isinstance(row, str) or not isinstance(row, Sequence):
-        msg = f"a row is a tuple in the order {', '.join(schema.names)} or a dict by these names; found {row!r:.80}"
+        msg = f"a row is a tuple in the order {', '.join(schema.names)} or a dict by these names; found {shown(row)}"
         raise ReadError(msg)
     if len(row) != len(schema):
         msg = f"a row has {len(schema)} columns, {', '.join(schema.names)}; found {len(row)} values"
@@ -110,15 +116,16 @@ def _values(row: Row, schema: pa.Schema) -> Sequence[Any]:
 
 def _array(value: Any, field: pa.Field) -> pa.Array:
     """A value as Arrow, which would cut some off: 2.5 becomes 2 in a column of integers."""
-    what = f"{value!r:.80} is no value of the column {field.name!r}, which has the type {field.type}"
+    what = f"{shown(value)} is no value of the column {field.name!r}, which has the type {field.type}"
     try:
         array = pa.array([value], field.type)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        kept = array[0].as_py()
+        is_nan = isinstance(value, float) and math.isnan(value)
+        same = is_nan or bool(kept == value) or pa.types.is_nested(field.type)
+    except Exception as error:  # an object of anybody's class may raise anything
         msg = f"{what}: {error}"
         raise ReadError(msg) from None
-    kept = array[0].as_py()
-    is_nan = isinstance(value, float) and math.isnan(value)
-    if is_nan or kept == value or pa.types.is_nested(field.type):
+    if same:
         return array
-    msg = f"{what}; the nearest one is {kept!r:.80}"
+    msg = f"{what}; the nearest one is {shown(kept)}"
     raise ReadError(msg)
