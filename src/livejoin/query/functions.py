@@ -5,14 +5,14 @@ was inserted. So aggregates, window and table functions are outside, and so are 
 ``CONSISTENT``. Macros are what the functions in their definitions are.
 
 Its value must also be of a size that its row gives a bound for: ``range(1000000000)`` takes 8 GB from a row without
-columns. Functions that make lists or bits as long as a number says are outside. And it must not tell the names that a
+columns. Functions that make lists or bits as long as a number says are outside, and so is what grows too much
+(`livejoin.query.growth`). And it must not tell the names that a
 plan gives to columns, as ``COLUMNS('c0')`` and ``alias(a)`` do.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from typing import Any, Literal
 import duckdb
 
 from livejoin.errors import ExpressionError
+from livejoin.query.growth import is_unbounded
 from livejoin.query.session import EXPRESSIONS, reason, session
 
 Kind = Literal["aggregate", "window", "table", "volatile", "sub-query", "unbounded", "naming"]
@@ -32,8 +33,6 @@ _OUTSIDE: dict[str, Kind] = {
     "alias": "naming",
     "unnest": "table",
 }
-_FORMATS = ("printf", "format")
-_WIDE = re.compile(r"\d{5}|\*|\{[^}]*\{")  # a width of five digits, or one that is an argument
 
 
 def find_not_scalar(expression: str, columns: frozenset[str] = frozenset()) -> tuple[str, Kind] | None:
@@ -104,7 +103,7 @@ def _calls(tree: Any, columns: frozenset[str]) -> Iterator[tuple[str, Kind | Non
         match tree.get("class"):
             case "FUNCTION":
                 name = tree["function_name"].lower()
-                yield name, "unbounded" if name in _FORMATS and not _is_narrow(tree["arguments"]) else None
+                yield name, "unbounded" if is_unbounded(tree) else None
             case "WINDOW":
                 yield tree["function_name"].lower(), "window"
             case "SUBQUERY":
@@ -117,12 +116,6 @@ def _calls(tree: Any, columns: frozenset[str]) -> Iterator[tuple[str, Kind | Non
                     yield name, "volatile"
         for item in tree.values():
             yield from _calls(item, columns)
-
-
-def _is_narrow(arguments: Any) -> bool:
-    """Whether the arguments of a call that formats begin with a constant whose widths have at most four digits."""
-    literal = arguments[0]["expression"].get("literal") if arguments else None
-    return literal is not None and _WIDE.search(literal.get("text") or "") is None
 
 
 @cache

@@ -16,10 +16,10 @@ from livejoin.errors import ExpressionError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.expression import evaluate
 from livejoin.query.functions import find_not_scalar
+from livejoin.query.growth import MOST_COPIES
 from livejoin.sql.parse.source import Source, offset_of, shown
 
 REF = "ref"
-MOST_COPIES = 1 << 16  # of a text, or characters that one is padded to
 NARROW_DIGITS = 18  # a BIGINT holds every decimal of so many digits
 
 # The timestamps of livejoin have no time zone.
@@ -27,7 +27,7 @@ _ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 
 _WHAT = {
     "aggregate": "is an aggregate function",
-    "unbounded": "makes a value as long as a number says",
+    "unbounded": "may make a value without a bound, or one much longer than what it is given",
     "naming": "depends on the names that columns have inside",
 }
 _REMEDY = {
