@@ -109,7 +109,7 @@ DATABASE: list[tuple[str, Callable[[Any], object], type[Exception], str]] = [
     ("granularity", lambda db: db.replay({"G": []}, granularity=5), errors.ChangeFormatError, "'commit'"),
     *(
         (f"save {folder!r}", lambda db, folder=folder: db.save(folder), errors.StateError, "the path of one")
-        for folder in NOTHING
+        for folder in (*NOTHING, "a\0b", "\ud800")
     ),
     *(
         (

@@ -100,3 +100,16 @@ def test_bad_statements(guarded: Guarded, sql: str) -> None:
         guarded.db.execute(sql)
     assert str(caught.value)
     guarded.unchanged()
+
+
+@pytest.mark.parametrize("half", ["\ud800", "\udcff"])
+def test_text_that_utf8_cannot_encode(guarded: Guarded, half: str) -> None:
+    """Python's strings may hold half a character, from a file name or a careless decoder."""
+    for call in (
+        lambda db: db.create_view("w", f"SELECT '{half}' AS s FROM G"),
+        lambda db: db.create_view("w", f"SELECT src AS `{half}` FROM G"),
+        lambda db: db.execute(f"CREATE TABLE `{half}` (a INT)"),
+        lambda db: db.create_table("T", f"`{half}` INT"),
+        lambda db: db.explain(f"SELECT src FROM G WHERE '{half}' = 'x'"),
+    ):
+        guarded.refuses(call, errors.SqlSyntaxError, repr(half), "position")

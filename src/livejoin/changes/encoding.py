@@ -3,8 +3,8 @@
 Arrow trusts its buffers: offsets that descend, indices beyond a dictionary and bytes that are not UTF-8 are read as
 they are, by Arrow's own kernels, ours and DuckDB's alike, until one of them crashes. So each column is validated in
 full before anything reads it. That costs 5 ns a string (at 4 GB a second) and nothing to speak of for fixed-width
-values, measured over 2,000,000 rows; no producer is exempt, not even livejoin's own. What no check can see is how large
-a buffer is that comes over the C interface: Arrow takes its size from the offsets.
+values, measured over 2,000,000 rows, and 3 us a batch; no producer is exempt, not even livejoin's own. What no check
+can see is how large a buffer is that comes over the C interface: Arrow takes its size from the offsets.
 
 The law: the plain column has the values of the given one, row by row.
 """

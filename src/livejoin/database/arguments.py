@@ -72,10 +72,14 @@ def check_folder(folder: object) -> Path:
     Raises:
         StateError: It is no path, or an empty one.
     """
-    if not isinstance(folder, (str, os.PathLike)) or not str(folder):
+    try:
+        path = os.fsencode(folder) if isinstance(folder, (str, os.PathLike)) else b""
+    except (TypeError, ValueError):  # no path after all, or characters that no path has
+        path = b""
+    if not path or b"\0" in path:
         msg = f"the folder of a snapshot is {shown(folder)}; allowed is the path of one"
         raise StateError(msg)
-    return Path(folder)
+    return Path(os.fsdecode(path))
 
 
 def check_extra(extra: object) -> dict[str, Any]:

@@ -91,6 +91,11 @@ def parse(sql: str) -> tuple[exp.Expr, Source]:
     if not isinstance(sql, str):
         msg = f"a query is a text; found {sql!r:.80}"
         raise SqlSyntaxError(msg, "")
+    try:
+        sql.encode()
+    except UnicodeEncodeError as error:
+        msg = f"the SQL text has {sql[error.start]!r} at position {error.start}, which is no character; leave it out"
+        raise SqlSyntaxError(msg, "") from error
     dialect = SparkAnsi()
     try:
         tokens = dialect.tokenize(sql)
