@@ -6,6 +6,7 @@ import os
 import time
 
 import pytest
+
 from torture.inputs import run
 
 _ASKED = os.environ.get("LIVEJOIN_TORTURE")
