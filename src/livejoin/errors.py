@@ -17,6 +17,7 @@ Every message names what was found, where it was found, what is allowed there an
     ├── ExpressionError               DuckDB refused to evaluate a predicate or scalar expression on the data
     ├── ReadError                     a result that cannot be read in this way or any more
     ├── StateError                    a snapshot that does not belong to this database or version, or is damaged
+    ├── StorageError                  the disk or the system refused to read or write; the cause is chained
     ├── PipelineError                 a pipeline file; carries `path`, `key` and `line`
     ├── WeakGuaranteeError            a query whose plan promises less than was asked for
     └── CapacityError                 a size beyond what the state can address
@@ -128,6 +129,10 @@ class ReadError(LivejoinError):
 
 class StateError(LivejoinError):
     """A snapshot that does not belong to this database or version, or is damaged."""
+
+
+class StorageError(LivejoinError):
+    """The disk or the system refused to read or write; ``__cause__`` is its error. What was stored before still is."""
 
 
 class PipelineError(LivejoinError):

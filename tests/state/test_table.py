@@ -17,6 +17,7 @@ from livejoin.kernels.relation.rows import R_HEAD, R_NEXT, R_TAIL
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state import table as table_module
 from livejoin.state.table import BaseTable, Conflict, Staged
+from livejoin.state.table_rows import rows_of, table_of
 
 Row = tuple[int, ...]
 Change = tuple[Row, int]
@@ -469,7 +470,7 @@ def test_a_table_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("window", [None, 3])
-def test_a_table_from_its_arrays_goes_on(window: int | None) -> None:
+def test_a_table_from_its_rows_goes_on(window: int | None) -> None:
     base, model = BaseTable(declare(2, (0,), window)), Model((0,), window)
     rng = random.Random(9)
     for _ in range(10):
@@ -484,14 +485,10 @@ def test_a_table_from_its_arrays_goes_on(window: int | None) -> None:
             base.stage_commit(*matrix(changes, 2), False)
             base.commit()
             model = after
-        base = BaseTable.from_arrays(base.table, {name: array.copy() for name, array in base.arrays().items()})
+        ids = base.live_rows()[0]
+        base = table_of(base.table, rows_of(base))
+        assert np.array_equal(base.live_rows()[0], ids)
         assert_equals(base, model)
-
-
-def test_arrays_of_another_table_are_refused() -> None:
-    arrays = BaseTable(declare(2)).arrays()
-    with pytest.raises(StateError, match="does not fit"):
-        BaseTable.from_arrays(declare(4), arrays)
 
 
 def test_used_words_name_rows_that_only_the_window_remembers() -> None:

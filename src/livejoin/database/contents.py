@@ -96,6 +96,16 @@ class Contents:
         self.tables[table.name.lower()] = BaseTable(table)
         self.catalog.add(table)
 
+    def refuse_taken(self, name: str) -> None:
+        """Refuse a name that a table or a view has.
+
+        Raises:
+            SchemaError: One has it.
+        """
+        if name.lower() in self.views or name in self.catalog:
+            msg = f"the name {name!r} is taken by a {'view' if name.lower() in self.views else 'table'}"
+            raise SchemaError(msg)
+
     def bind(self, sql: str) -> Query:
         """The query of a text over the tables and the views; raises as `livejoin.sql.bind_query`."""
         return bind_query(sql, self.catalog, self.queries)

@@ -198,9 +198,7 @@ class Database:
         check_name(name, "view")
         check_switch(deltas, "deltas")
         check_switch(adaptive, "adaptive")
-        if name.lower() in self._contents.views or name in self._contents.catalog:
-            msg = f"the name {name!r} is taken by a {'view' if name.lower() in self._contents.views else 'table'}"
-            raise SchemaError(msg)
+        self._contents.refuse_taken(name)
         query = self._contents.bind(sql)
         refuse_large_joins(query)
         options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics))
@@ -395,32 +393,48 @@ class Database:
     def save(self, folder: str | Path, extra: Mapping[str, Any] | None = None) -> None:
         """Write a snapshot of everything; the folder holds the old one until the new one is complete.
 
+        One database at a time may save to a folder: what a process that was killed left unfinished there is removed.
+
         Args:
             folder: Where; created if missing.
             extra: JSON values to keep with it; they come back as ``extra``.
 
         Raises:
             StateError: ``extra`` has values that are not JSON; nothing was written.
+            StorageError: The disk is full or refuses; the unfinished snapshot is removed and the old one is still
+                there.
 
-        Cost: the bytes of the state, about 1 ms a MB and the disk.
+        Cost: the bytes of the rows and of the state, about 1 ms a MB and the disk; memory for a copy of one table.
         """
         kept = self.extra if extra is None else check_extra(extra)
         snapshot.write(check_folder(folder), image_of(self._contents, kept))
         self.extra = kept
 
     @classmethod
-    def load(cls, folder: str | Path, *, threads: int = 1) -> Database:
+    def load(cls, folder: str | Path, *, threads: int = 1, trusted: bool = False) -> Database:
         """The database that `save` wrote.
+
+        Tables and dictionaries are checked value by value and their indexes built anew, and the views are loaded from
+        them: whatever the files hold, also if somebody made them up, what comes is an error or a database whose views
+        are those of its tables. Nothing outside of the folder is read. The SQL of the views is run, as any SQL that is
+        given to `create_view`.
 
         Args:
             folder: Where it was written.
-            threads: As for `Database`. Views that were saved with another number are loaded anew from their tables, in
-                O(base rows).
+            threads: As for `Database`.
+            trusted: Take the views' states as they are saved, checked by their checksums alone. Only for a folder that
+                nobody else can write to: a state that was made up makes kernels read and write outside of their
+                arrays. States that were saved with another number of threads, by another format or for another plan
+                are loaded anew all the same, with a line of the logger ``livejoin``.
 
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
+            StorageError: The disk or the system refuses to read it.
+
+        Cost: O(base rows), and that of loading the views; trusted, O(base rows) and the bytes of the state.
         """
-        image = snapshot.read(check_folder(folder))
+        check_switch(trusted, "trusted")
+        image = snapshot.read(check_folder(folder), trusted)
         database = cls(threads=threads)
         database._contents = restored(image, database._contents.workers)
         database.extra = dict(image.extra)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from livejoin.database import snapshot
-from livejoin.database.contents import Contents
+from livejoin.database.contents import Contents, refuse_large_joins
 from livejoin.database.view import ViewOptions
 from livejoin.dataflow.node import Node
+from livejoin.errors import LivejoinError, StateError
 from livejoin.families.cells.workers import Workers
-from livejoin.plan import Statistics
-from livejoin.sql import bind_query
 from livejoin.state.codec import Codec
-from livejoin.state.table import BaseTable
+from livejoin.state.known_words import check_words
+from livejoin.state.table_rows import rows_of, table_of
+
+logger = logging.getLogger("livejoin")
 
 
 def image_of(contents: Contents, extra: Mapping[str, Any]) -> snapshot.Image:
@@ -27,10 +30,10 @@ def image_of(contents: Contents, extra: Mapping[str, Any]) -> snapshot.Image:
         version=contents.version,
         extra=extra,
         codec=contents.codec.arrays(),
-        tables=[(base.table, base.arrays()) for base in contents.tables.values()],
+        tables=((base.table, rows_of(base)) for base in contents.tables.values()),
         views=[
             snapshot.ViewImage(
-                view.name, view.sql, view.deltas, view.algorithm, view._options.statistics.plain(), view.adaptive
+                view.name, view.sql, view.deltas, view.algorithm, view._options.statistics, view.adaptive
             )
             for view in contents.views.values()
         ],
@@ -39,38 +42,58 @@ def image_of(contents: Contents, extra: Mapping[str, Any]) -> snapshot.Image:
 
 
 def restored(image: snapshot.Image, workers: Workers) -> Contents:
-    """The contents of a snapshot; blocks that are split into another number of cells are loaded anew.
+    """The contents of a snapshot.
+
+    Blocks without a state in it are loaded from the relations below, and so are those that are planned or split into
+    cells in another way than when they were saved. Tables are built anew from their rows, which are checked.
 
     Args:
         image: The snapshot.
         workers: The threads of the new database.
+
+    Raises:
+        StateError: What it holds cannot be together in a database.
     """
     contents = Contents(workers)
     contents.version = image.version
     contents.codec = Codec.from_arrays(image.codec)
     contents.graph.codec = contents.codec
-    for table, arrays in image.tables:
-        contents.catalog.add(table)
-        contents.tables[table.name.lower()] = BaseTable.from_arrays(table, arrays)
-    for kept in image.views:
-        query = bind_query(kept.sql, contents.catalog, contents.queries)
-        known = Statistics.from_plain(kept.statistics)
-        contents.add_view(kept.name, query, ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, known), False)
-    blocks = {block.digest: block for block in image.blocks}
-    same: set[Node] = set()
-    for node in contents.graph.nodes:
-        block = blocks.get(node.digest)
-        if block is None or not all(one in same for one in node.inputs):
-            continue
-        if node.layout != block.layout:
-            node.plan_anew(Statistics.from_plain(block.statistics))
-        if node.layout == block.layout:
-            node.restore(block.arrays)
-            same.add(node)
-    for node in contents.graph.nodes:
-        _ = node.block
+    try:
+        for table, rows in image.tables:
+            contents.catalog.add(table)
+            contents.tables[table.name.lower()] = table_of(table, rows)
+            check_words(contents.codec, table, rows.values)
+        for kept in image.views:
+            contents.refuse_taken(kept.name)
+            query = contents.bind(kept.sql)
+            refuse_large_joins(query)
+            contents.add_view(
+                kept.name, query, ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, kept.statistics)
+            )
+        _restore_blocks(contents, {block.digest: block for block in image.blocks})
+    except LivejoinError as error:
+        msg = f"the snapshot holds what cannot be in a database: {error}; load another one or build the state anew"
+        raise StateError(msg) from error
     return contents
 
 
+def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage]) -> None:
+    """Give each block its plan and its state of before; load it where it has none."""
+    same: set[Node] = set()
+    for node in contents.graph.nodes:
+        block = blocks.get(node.digest)
+        if block is None:
+            continue
+        if node.layout != block.layout:
+            node.plan_anew(block.statistics)
+        if node.layout == block.layout and block.arrays is not None and all(one in same for one in node.inputs):
+            node.restore(block.arrays)
+            same.add(node)
+    for node in contents.graph.nodes:
+        if node not in same and (block := blocks.get(node.digest)) is not None and block.arrays is not None:
+            logger.info("a block of %s is planned or split in another way than it was saved, and loaded", node.views())
+        _ = node.block
+
+
 def _block_image(node: Node) -> snapshot.BlockImage:
-    return snapshot.BlockImage(node.digest, node.layout, node.statistics.plain(), node.block.arrays())
+    return snapshot.BlockImage(node.digest, node.layout, node.statistics, node.block.arrays())

@@ -1,35 +1,60 @@
 """Snapshots on disk: a folder with one subfolder a snapshot and a file that names the current one.
 
-The file ``CURRENT`` is replaced in one step after the new subfolder is complete, so that a crash at any time leaves
-either the old snapshot or the new one. It holds the checksum of the manifest, which holds that of every array: a file
-that is not what was written is noticed before anything of it is used, because kernels trust their state.
+The file ``CURRENT`` is replaced in one step after the new subfolder is complete, so that a failure or a crash at any
+time leaves either the old snapshot or the new one. It holds the checksum of the manifest, which holds that of every
+array: a file that is not what was written is noticed before anything of it is used.
+
+Checksums find damage and not intent: whoever writes a snapshot writes its checksums too. So `read` checks every value
+that it gives but the states of blocks, and those it leaves out unless the caller trusts the folder; it reads nothing
+outside of it.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-import os
+import logging
+import math
 import re
-import shutil
 import uuid
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.errors import StateError
-from livejoin.schema import Column, ForeignKey, SqlType, Table, WindowRange
+from livejoin.database import format_3
+from livejoin.database.arguments import check_name
+from livejoin.database.declaration import number, plain_table, read_statistics, read_table, value
+from livejoin.database.files import Folder
+from livejoin.errors import LivejoinError, StateError, StorageError
+from livejoin.families.registry import check_algorithm
+from livejoin.schema import Table
 from livejoin.search.algorithm import Algorithm
+from livejoin.search.statistics import Statistics
+from livejoin.state.table_rows import LEAST_TIME, TableRows
 from livejoin.words import Words
 
-FORMAT = 3
+logger = logging.getLogger("livejoin")
+
+FORMAT = 4
 _CURRENT = "CURRENT"
 _MANIFEST = "manifest.json"
-_SNAPSHOT = re.compile(r"v\d{12,}-[0-9a-f]{8}")  # nothing else in the folder is ours to remove
+_SNAPSHOT = re.compile(r"v\d{12,}-[0-9a-f]{8}")  # nothing else in the folder is ours to read or to remove
+_POINTER = re.compile(rb"(v\d{12,20}-[0-9a-f]{8}) (\d{1,10})\n?")
+_ROWS = ("values", "weights", "ids", "arrivals")
+_CODEC: dict[str, type[np.generic]] = {"heap": np.uint8, "starts": np.int64, "lengths": np.int32}
+
+_UNSOUND = (  # what a snapshot that is not one leads to
+    *(ValueError, KeyError, TypeError, ArithmeticError, RecursionError, LivejoinError),
+    *(FileNotFoundError, NotADirectoryError, IsADirectoryError),
+)
+
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +66,7 @@ class ViewImage:
         sql: Its query.
         deltas: Whether it keeps deltas.
         algorithm: What maintains its joins.
-        statistics: The statistics that its plan was chosen by, as JSON values: the same ones give the same plan.
+        statistics: The statistics that its plan was chosen by: the same ones give the same plan.
         adaptive: Whether it may move to another plan; its running figures begin anew.
     """
 
@@ -49,7 +74,7 @@ class ViewImage:
     sql: str
     deltas: bool
     algorithm: Algorithm
-    statistics: Sequence[Mapping[str, Any]]
+    statistics: Statistics
     adaptive: bool
 
 
@@ -60,14 +85,14 @@ class BlockImage:
     Args:
         digest: What it maintains.
         layout: How its state is laid out.
-        statistics: The statistics that its join's plan was chosen by, as JSON values.
-        arrays: Its state.
+        statistics: The statistics that its join's plan was chosen by.
+        arrays: Its state; None if it is to be loaded from the relations below.
     """
 
     digest: str
     layout: str
-    statistics: Sequence[Mapping[str, Any]]
-    arrays: Mapping[str, Words]
+    statistics: Statistics
+    arrays: Mapping[str, Words] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,204 +103,291 @@ class Image:
         version: Its version.
         extra: The user's JSON values.
         codec: Arrays of the codec.
-        tables: Declaration and arrays of each table.
+        tables: Declaration and rows of each table; to be written they are asked for one after the other.
         views: The views, each after those that it reads.
         blocks: The blocks that maintain them.
     """
 
     version: int
     extra: Mapping[str, Any]
-    codec: Mapping[str, npt.NDArray[Any]]
-    tables: Sequence[tuple[Table, Mapping[str, Words]]]
+    codec: Arrays
+    tables: Iterable[tuple[Table, TableRows]]
     views: Sequence[ViewImage]
     blocks: Sequence[BlockImage]
 
 
-def write(folder: Path, image: Image) -> None:
-    """Write a snapshot and make it the current one; older ones are removed.
+def write(path: Path, image: Image) -> None:
+    """Write a snapshot and make it the current one; others are removed, also those that a failure left unfinished.
 
     Raises:
         StateError: The user's values are not JSON; nothing was written.
+        StorageError: The system refused; what was written so far is removed, and the snapshot of before is the current
+            one still, unless the message says that the new one is.
     """
     try:
         json.dumps(image.extra)
     except (TypeError, ValueError) as error:
         msg = f"the extra values {image.extra!r:.200} cannot be kept: {error}; allowed are JSON values"
         raise StateError(msg) from error
-    folder.mkdir(parents=True, exist_ok=True)
     name = f"v{image.version:012d}-{uuid.uuid4().hex[:8]}"
-    target = folder / name
-    target.mkdir()
-    manifest = {
-        "format": FORMAT,
-        "version": image.version,
-        "extra": image.extra,
-        "codec": _write_arrays(target, "codec", image.codec),
-        "tables": [
-            {"declaration": _declaration(table), "arrays": _write_arrays(target, f"table{i}", arrays)}
-            for i, (table, arrays) in enumerate(image.tables)
-        ],
-        "views": [
-            {
-                "name": view.name,
-                "sql": view.sql,
-                "deltas": view.deltas,
-                "algorithm": view.algorithm,
-                "statistics": view.statistics,
-                "adaptive": view.adaptive,
-            }
-            for view in image.views
-        ],
-        "blocks": [
-            {
-                "digest": block.digest,
-                "layout": block.layout,
-                "statistics": block.statistics,
-                "arrays": _write_arrays(target, f"block{i}", block.arrays),
-            }
-            for i, block in enumerate(image.blocks)
-        ],
-    }
-    text = json.dumps(manifest, indent=1).encode()
-    _write_bytes(target / _MANIFEST, text)
-    _write_bytes(target / _CURRENT, f"{name} {zlib.crc32(text)}".encode())
-    _sync(target)
-    _sync(folder)
-    (target / _CURRENT).replace(folder / _CURRENT)
-    _sync(folder)
-    for other in folder.iterdir():
-        if _SNAPSHOT.fullmatch(other.name) and other.name != name:
-            shutil.rmtree(other, ignore_errors=True)
+    try:
+        with Folder.made(path) as folder:
+            _remove_others(folder)
+            try:
+                _write(folder, name, image)
+            except BaseException:
+                with suppress(OSError):
+                    _remove_others(folder)
+                raise
+            with suppress(OSError):  # the next one removes them
+                _remove_others(folder)
+    except OSError as error:
+        now = "the snapshot of before, if there was one, is still there"
+        if _is_current(path, name):
+            now = "the new one is in its place, but may not survive a loss of power"
+        msg = f"the snapshot could not be written to {str(path)!r}: {error}; {now}. Make room or repair, and save again"
+        raise StorageError(msg) from error
 
 
-def read(folder: Path) -> Image:
+def _write(folder: Folder, name: str, image: Image) -> None:
+    folder.make(name)
+    with folder.inner(name) as target:
+        manifest = {
+            "format": FORMAT,
+            "version": image.version,
+            "extra": image.extra,
+            "codec": _write_arrays(target, "codec", image.codec),
+            "tables": [
+                {
+                    "declaration": plain_table(table),
+                    "begin": rows.begin,
+                    "arrays": _write_arrays(target, f"table{i}", {part: getattr(rows, part) for part in _ROWS}),
+                }
+                for i, (table, rows) in enumerate(image.tables)
+            ],
+            "views": [
+                {
+                    "name": view.name,
+                    "sql": view.sql,
+                    "deltas": view.deltas,
+                    "algorithm": view.algorithm,
+                    "statistics": view.statistics.plain(),
+                    "adaptive": view.adaptive,
+                }
+                for view in image.views
+            ],
+            "blocks": [
+                {
+                    "digest": block.digest,
+                    "layout": block.layout,
+                    "statistics": block.statistics.plain(),
+                    "arrays": _write_arrays(target, f"block{i}", block.arrays or {}),
+                }
+                for i, block in enumerate(image.blocks)
+            ],
+        }
+        text = json.dumps(manifest, indent=1).encode()
+        target.write(_MANIFEST, text)
+        target.write(_CURRENT, f"{name} {zlib.crc32(text)}".encode())
+        target.sync()
+        folder.sync()
+        folder.replace(target, _CURRENT)
+    folder.sync()
+
+
+def _remove_others(folder: Folder) -> None:
+    """Remove the snapshots that `_CURRENT` does not name; none if it names none that is there."""
+    names = folder.names()
+    kept = None
+    if _CURRENT in names:
+        kept = _pointer(folder)[0]
+        if kept not in names:
+            return
+    others = [name for name in names if _SNAPSHOT.fullmatch(name) and name != kept]
+    if others:
+        folder.sync()  # the one that is kept must be found after a loss of power too
+    for name in others:
+        folder.remove(name)
+
+
+def _is_current(path: Path, name: str) -> bool:
+    with suppress(OSError, ValueError), Folder.at(path) as folder:
+        return _pointer(folder)[0] == name
+    return False
+
+
+def _pointer(folder: Folder) -> tuple[str, int]:
+    """The name of the current snapshot and the checksum of its manifest.
+
+    Raises:
+        OSError, ValueError: It cannot be read.
+    """
+    text = folder.read(_CURRENT, at_most=100)
+    found = _POINTER.fullmatch(text)
+    if found is None:
+        msg = f"{_CURRENT} is {bytes(text)!r:.80}, which names no snapshot"
+        raise ValueError(msg)
+    return found[1].decode(), int(found[2])
+
+
+def is_there(path: Path) -> bool:
+    """Whether a folder has a snapshot, whole or damaged.
+
+    Raises:
+        StorageError: The system refuses to say.
+    """
+    try:
+        with Folder.at(path) as folder:
+            return _CURRENT in folder.names()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def read(path: Path, trusted: bool) -> Image:
     """Read the current snapshot.
+
+    Args:
+        path: Its folder.
+        trusted: Whether to read the states of blocks, which are checked against damage and not against intent.
 
     Raises:
         StateError: There is none, it is damaged, or another version of livejoin wrote it.
+        StorageError: The system refused to read it.
     """
-    if not (folder / _CURRENT).is_file():
-        msg = f"there is no snapshot in {str(folder)!r}; Database.save writes one"
+    if not is_there(path):
+        msg = f"there is no snapshot in {str(path)!r}; Database.save writes one"
         raise StateError(msg)
     try:
-        name, checksum = (folder / _CURRENT).read_text().split()
-        source = folder / name
-        text = (source / _MANIFEST).read_bytes()
-        if zlib.crc32(text) != int(checksum):
-            msg = f"{_MANIFEST} is not what was written"
-            raise ValueError(msg)
-        manifest = json.loads(text)
-        if manifest["format"] == FORMAT:
-            return Image(
-                version=manifest["version"],
-                extra=manifest["extra"],
-                codec=_read_arrays(source, "codec", manifest["codec"]),
-                tables=[
-                    (_table(entry["declaration"]), _read_arrays(source, f"table{i}", entry["arrays"]))
-                    for i, entry in enumerate(manifest["tables"])
-                ],
-                views=[
-                    ViewImage(
-                        view["name"],
-                        view["sql"],
-                        view["deltas"],
-                        view["algorithm"],
-                        view["statistics"],
-                        view["adaptive"],
-                    )
-                    for view in manifest["views"]
-                ],
-                blocks=[
-                    BlockImage(
-                        block["digest"],
-                        block["layout"],
-                        block["statistics"],
-                        _read_arrays(source, f"block{i}", block["arrays"]),
-                    )
-                    for i, block in enumerate(manifest["blocks"])
-                ],
-            )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"the snapshot in {str(folder)!r} is damaged: {error}; load another one or build the state anew"
+        with Folder.at(path) as folder:
+            name, checksum = _pointer(folder)
+            with folder.inner(name) as source:
+                text = source.read(_MANIFEST)
+                if zlib.crc32(text) != checksum:
+                    msg = f"{_MANIFEST} is not what was written"
+                    raise ValueError(msg)
+                manifest = json.loads(text)
+                found = value(manifest, "format", int)
+                if found in _TABLES:
+                    if trusted and found != FORMAT:
+                        logger.info(
+                            "the snapshot in %s has format %d; its views are loaded from its tables", path, found
+                        )
+                    return _image(source, manifest, trusted and found == FORMAT)
+    except _UNSOUND as error:
+        msg = f"the snapshot in {str(path)!r} is damaged: {error}; load another one or build the state anew"
         raise StateError(msg) from error
-    msg = f"the snapshot in {str(folder)!r} has format {manifest['format']}; this version of livejoin reads {FORMAT}"
+    except OSError as error:
+        raise _refused(path, error) from error
+    known = ", ".join(map(str, _TABLES))
+    msg = f"the snapshot in {str(path)!r} has format {found}; this version of livejoin reads {known}"
     raise StateError(msg)
 
 
-def _declaration(table: Table) -> dict[str, Any]:
-    columns = [{"name": c.name, "type": asdict(c.type), "nullable": c.nullable} for c in table.columns]
+def _refused(path: Path, error: OSError) -> LivejoinError:
+    if error.errno == errno.ELOOP:  # what O_NOFOLLOW says of a link
+        msg = f"the snapshot in {str(path)!r} has a link in the place of a file: {error}; links are not followed"
+        return StateError(msg)
+    msg = f"the snapshot in {str(path)!r} could not be read: {error}; it may be sound, try again when that is mended"
+    return StorageError(msg)
+
+
+def _image(source: Folder, manifest: dict[str, Any], with_states: bool) -> Image:
+    """What a snapshot holds; with the states of blocks or without."""
+    rows_of = _TABLES[manifest["format"]]
+    tables = []
+    for i, entry in enumerate(value(manifest, "tables", list)):
+        table = read_table(value(entry, "declaration", dict))
+        tables.append((table, rows_of(source, i, table, entry)))
+    by_name = {table.name.lower(): table for table, _ in tables}
+    return Image(
+        version=number(manifest, "version"),
+        extra=value(manifest, "extra", dict),
+        codec={
+            key: _read_array(source, f"codec.{key}", entry, _CODEC[key.rpartition(".")[2]], 1)
+            for key, entry in value(manifest, "codec", dict).items()
+        },
+        tables=tables,
+        views=[_view(entry, by_name) for entry in value(manifest, "views", list)],
+        blocks=[
+            BlockImage(
+                value(entry, "digest", str),
+                value(entry, "layout", str),
+                read_statistics(entry["statistics"], by_name),
+                _state(source, i, entry) if with_states else None,
+            )
+            for i, entry in enumerate(value(manifest, "blocks", list))
+        ],
+    )
+
+
+def _view(entry: object, tables: Mapping[str, Table]) -> ViewImage:
+    algorithm: Any = value(entry, "algorithm", str)
+    check_algorithm(algorithm)
+    return ViewImage(
+        check_name(value(entry, "name", str), "view"),
+        value(entry, "sql", str),
+        value(entry, "deltas", bool),
+        algorithm,
+        read_statistics(value(entry, "statistics", list), tables),
+        value(entry, "adaptive", bool),
+    )
+
+
+def _rows(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
+    arrays = value(entry, "arrays", dict)
+    values, weights, ids, arrivals = (
+        _read_array(source, f"table{place}.{part}", arrays[part], np.int64, 2 if part == "values" else 1)
+        for part in _ROWS
+    )
+    return TableRows(values, weights, ids, arrivals, number(entry, "begin", least=LEAST_TIME))
+
+
+def _rows_of_format_3(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
+    arrays = value(entry, "arrays", dict)
+    return format_3.rows_of(
+        table,
+        {part: _read_array(source, f"table{place}.{part}", arrays[part], np.int64, 1) for part in format_3.ARRAYS},
+    )
+
+
+_TABLES: Mapping[int, Callable[[Folder, int, Table, dict[str, Any]], TableRows]] = {3: _rows_of_format_3, FORMAT: _rows}
+"""The formats that are read, and how each keeps the rows of a table."""
+
+
+def _state(source: Folder, place: int, entry: object) -> dict[str, Words]:
     return {
-        "name": table.name,
-        "columns": columns,
-        "key": table.primary_key,
-        "window_rows": table.window_rows,
-        "foreign_keys": [asdict(key) for key in table.foreign_keys],
-        "static": table.static,
-        "window_range": None if table.window_range is None else asdict(table.window_range),
+        key: _read_array(source, f"block{place}.{key}", array, np.int64, 1)
+        for key, array in value(entry, "arrays", dict).items()
     }
 
 
-def _table(declaration: dict[str, Any]) -> Table:
-    columns = tuple(Column(c["name"], SqlType(**c["type"]), c["nullable"]) for c in declaration["columns"])
-    foreign = tuple(
-        ForeignKey(tuple(key["columns"]), key["table"], tuple(key["references"])) for key in declaration["foreign_keys"]
-    )
-    key, window_rows = tuple(declaration["key"]), declaration["window_rows"]
-    window_range = declaration.get("window_range")
-    return Table(
-        declaration["name"],
-        columns,
-        key,
-        window_rows,
-        foreign,
-        declaration["static"],
-        None if window_range is None else WindowRange(**window_range),
-    )
-
-
-def _write_arrays(target: Path, part: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, dict[str, Any]]:
+def _write_arrays(target: Folder, part: str, arrays: Arrays) -> dict[str, dict[str, Any]]:
     """Write each array to a file of its own, but an empty one to none; what the manifest says of them."""
     entries = {}
     for key, array in arrays.items():
         entries[key] = {"type": array.dtype.str, "shape": array.shape, "crc32": zlib.crc32(array.data)}
         if array.size:
-            _write_bytes(target / _file(part, key), array.data)
+            target.write(f"{part}.{key}.bin", array.data)
     return entries
 
 
-def _read_arrays(source: Path, part: str, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays that the manifest names.
+def _read_array(source: Folder, name: str, entry: object, kind: type[np.generic], dimensions: int) -> npt.NDArray[Any]:
+    """An array that the manifest names.
 
     Raises:
-        OSError, ValueError: A file is not there or is not what was written.
+        OSError, ValueError, KeyError: It is not there or is not what was written.
     """
-    arrays = {}
-    for key, entry in entries.items():
-        path = source / _file(part, key)
-        array = np.empty(entry["shape"], np.dtype(entry["type"]))
-        if array.size:
-            array = np.fromfile(path, array.dtype)
-            if array.nbytes != path.stat().st_size or zlib.crc32(array.data) != entry["crc32"]:
-                msg = f"{path.name} is not what was written"
-                raise ValueError(msg)
-        arrays[key] = array.reshape(entry["shape"])
-    return arrays
-
-
-def _file(part: str, key: str) -> str:
-    return f"{part}.{key}.bin"
-
-
-def _write_bytes(path: Path, data: bytes | memoryview) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    shape = value(entry, "shape", list)
+    size = math.prod(number({"shape": length}, "shape") for length in shape)
+    if len(shape) != dimensions or value(entry, "type", str) != np.dtype(kind).str:
+        msg = f"{name} is no array of {np.dtype(kind)} with {dimensions} dimensions"
+        raise ValueError(msg)
+    if not size:
+        return np.empty(shape, kind)
+    data = source.read(f"{name}.bin", exactly=size * np.dtype(kind).itemsize)
+    if zlib.crc32(data) != value(entry, "crc32", int):
+        msg = f"{name}.bin is not what was written"
+        raise ValueError(msg)
+    return np.frombuffer(data, kind).reshape(shape)

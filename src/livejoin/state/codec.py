@@ -34,9 +34,10 @@ from livejoin.words import Words
 NULL_CODE = 0x7FF94E554C4C0001
 CANONICAL_NAN = 0x7FF8000000000000
 WIDE_BASE = 1 << 62
+NARROW_LIMIT = 10**18
+"""Unscaled decimals below are words, those from here on are in the dictionary."""
 
 _INTEGERS: dict[int, type[np.signedinteger[Any]]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
-_NARROW_LIMIT = 10**18  # unscaled decimals below are words, those from here on are in the dictionary
 _DECIMAL_BYTES = 16
 _ARROW_STRING_BYTES = 2**31 - 1  # Arrow's string type has 32-bit offsets
 
@@ -138,7 +139,7 @@ class Codec:
         pairs = _fixed(chunk, np.int64, 2).reshape(-1, 2)
         low, high = pairs[:, 0], pairs[:, 1]
         words[:] = low
-        wide = (high != low >> 63) | (low <= -_NARROW_LIMIT) | (low >= _NARROW_LIMIT)
+        wide = _is_wide(low, high)
         if valid is not None:
             wide &= valid
         if wide.any():
@@ -215,6 +216,14 @@ class Codec:
         self._strings.retain(used_strings[used_strings != NULL_CODE])
         self._decimals.retain(used_decimals[wide] - WIDE_BASE)
 
+    def has_strings(self, words: Words) -> npt.NDArray[np.bool_]:
+        """Which words are those of strings in the dictionary."""
+        return self._strings.has(words)
+
+    def has_decimals(self, words: Words) -> npt.NDArray[np.bool_]:
+        """Which words are those of wide decimals in the dictionary."""
+        return self._decimals.has(words - WIDE_BASE)
+
     def known(self) -> Codec:
         """This codec for values that are looked up; valid until the next ``encode`` or ``retain``.
 
@@ -246,10 +255,12 @@ class Codec:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Codec:
-        """The codec that ``arrays`` was called on, with the same codes.
+        """The codec that ``arrays`` was called on, with the same codes; everything is checked.
 
         Raises:
             StateError: The arrays are not those of a codec.
+
+        Cost: O(entries + bytes).
         """
         parts: dict[str, dict[str, npt.NDArray[Any]]] = {"strings": {}, "decimals": {}}
         for name, array in arrays.items():
@@ -265,12 +276,29 @@ class Codec:
         if np.any((lengths != _DECIMAL_BYTES) & (lengths != FREE)):
             msg = f"the snapshot of a codec has decimals that are not {_DECIMAL_BYTES} bytes wide; it is damaged"
             raise StateError(msg)
+        low, high = codec._decimals.entries()[0].view(np.int64).reshape(-1, 2).T
+        if not _is_wide(low, high).all():
+            msg = "the snapshot of a codec has decimals that need no dictionary; it is damaged"
+            raise StateError(msg)
+        data, offsets = codec._strings.entries()
+        try:
+            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+            pa.Array.from_buffers(pa.large_string(), offsets.size - 1, buffers).validate(full=True)
+        except pa.ArrowInvalid as error:
+            msg = f"the snapshot of a codec has a string that is not UTF-8 ({error}); it is damaged"
+            raise StateError(msg) from error
         return codec
 
     def _check(self) -> None:
         """Assert all invariants; O(entries), for tests."""
         self._strings._check()
         self._decimals._check()
+
+
+def _is_wide(low: Words, high: Words) -> npt.NDArray[np.bool_]:
+    """Which decimals, given by their two words, are in the dictionary."""
+    wide: npt.NDArray[np.bool_] = (high != low >> 63) | (low <= -NARROW_LIMIT) | (low >= NARROW_LIMIT)
+    return wide
 
 
 def _refuse_reserved(words: Words, given: Sequence[pa.ChunkedArray], declared: Sequence[Column], table: str) -> None:

@@ -168,6 +168,20 @@ class ByteDictionary:
         lengths[kept] = np.diff(offsets)
         self._adopt(heap, starts, lengths)
 
+    def has(self, codes: Longs) -> npt.NDArray[np.bool_]:
+        """Which numbers are codes in use."""
+        there: npt.NDArray[np.bool_] = (codes >= 0) & (codes < self._header[CODES])
+        there[there] = self._lengths[codes[there]] != FREE
+        return there
+
+    def entries(self) -> tuple[Bytes, Longs]:
+        """All strings, laid out one after the other in the order of their codes, and their offsets."""
+        return self.decode(self._codes())
+
+    def _codes(self) -> Longs:
+        """The codes in use, ascending."""
+        return np.flatnonzero(self._lengths[: self._header[CODES]] != FREE)
+
     def __len__(self) -> int:
         return int(self._header[LIVE])
 
@@ -194,28 +208,40 @@ class ByteDictionary:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> ByteDictionary:
-        """The dictionary that ``arrays`` was called on; the given arrays are copied.
+        """The dictionary that ``arrays`` was called on; the given arrays are copied, and everything is checked.
 
         Raises:
             StateError: Arrays that do not describe a dictionary.
+
+        Cost: O(entries + bytes).
         """
         try:
             heap, starts, lengths = (arrays[name].copy() for name in ("heap", "starts", "lengths"))
         except KeyError as error:
             msg = f"the snapshot of a dictionary lacks the array {error}; it is damaged or of another version"
             raise StateError(msg) from None
-        live = lengths != FREE
         if (
             [array.dtype for array in (heap, starts, lengths)] != [np.uint8, np.int64, np.int32]
+            or not heap.ndim == starts.ndim == lengths.ndim == 1
             or starts.shape != lengths.shape
-            or np.any(lengths[live] < 0)
-            or np.any(starts[live] < 0)
-            or np.any(starts[live] + lengths[live] > heap.size)
+            or lengths.size > MAX_CODES
         ):
+            msg = "the snapshot of a dictionary has arrays of other shapes; it is damaged or of another version"
+            raise StateError(msg)
+        live = lengths != FREE
+        sizes = lengths[live]
+        if np.any(sizes < 0) or np.any(starts[live] < 0) or np.any(starts[live] > heap.size - sizes):
             msg = "the snapshot of a dictionary has strings outside of its heap; it is damaged or of another version"
+            raise StateError(msg)
+        if int(sizes.sum(dtype=np.int64)) > heap.size:
+            msg = "the snapshot of a dictionary has strings that overlap; it is damaged or of another version"
             raise StateError(msg)
         dictionary = cls()
         dictionary._adopt(heap, starts, lengths)
+        codes = dictionary._codes()
+        if not np.array_equal(dictionary.encode(*dictionary.decode(codes)), codes):
+            msg = "the snapshot of a dictionary has a string twice; it is damaged or of another version"
+            raise StateError(msg)
         return dictionary
 
     def _check(self) -> None:
@@ -231,7 +257,7 @@ class ByteDictionary:
             assert free < codes and free not in chain and self._lengths[free] == FREE
             chain.add(free)
             free = int(self._starts[free])
-        alive = np.flatnonzero(self._lengths[:codes] != FREE)
+        alive = self._codes()
         assert alive.size == live and live + len(chain) == codes and chain.isdisjoint(alive.tolist())
         assert np.all(self._starts[alive] >= 0) and np.all(self._lengths[alive] >= 0)
         assert np.all(self._starts[alive] + self._lengths[alive] <= heap_used)

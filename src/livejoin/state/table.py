@@ -7,7 +7,6 @@ the staging. An exception may come out of any line, from a signal or for lack of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -208,31 +207,6 @@ class BaseTable:
         """Words of one column over all rows that have an id, also those that only a window's queue still names."""
         named: Words = self.words[ids_of(self._slots) * self.stride + self._first + column]
         return named
-
-    def arrays(self) -> dict[str, Words]:
-        """Everything, for a snapshot."""
-        return {
-            "header": self._header,
-            "words": self.words,
-            "slots": self._slots,
-            "key_slots": self._key_slots,
-            "queue": self._queue,
-        }
-
-    @classmethod
-    def from_arrays(cls, table: Table, arrays: Mapping[str, Words]) -> BaseTable:
-        """A table from a snapshot's arrays.
-
-        Raises:
-            StateError: They do not fit the declaration.
-        """
-        base = cls(table)
-        if arrays["words"].shape[0] % base.stride or arrays["header"].shape != base._header.shape:
-            msg = f"the snapshot of table {table.name!r} does not fit its declaration; it is damaged or from elsewhere"
-            raise StateError(msg)
-        base._header, base.words, base._slots = arrays["header"], arrays["words"], arrays["slots"]
-        base._key_slots, base._queue = arrays["key_slots"], arrays["queue"]
-        return base
 
     def _state(self) -> tuple[Any, ...]:
         return (

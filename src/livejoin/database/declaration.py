@@ -1,0 +1,159 @@
+"""Declarations of tables, views and statistics as JSON values, and back: what is read is checked.
+
+Every function that reads raises ValueError, KeyError or TypeError where a value is not what was written, or the
+LivejoinError of what it declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, TypeVar, get_args
+
+from livejoin.database.arguments import check_name
+from livejoin.schema import Column, ForeignKey, Kind, SqlType, Table, WindowRange
+from livejoin.search.statistics import Statistics
+
+Value = TypeVar("Value")
+
+_LARGEST = 1 << 62
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+_BITS = (8, 16, 32, 64)
+_SOURCES = ("given", "observed", "unknown")
+
+
+def value(entry: object, key: str, kind: type[Value]) -> Value:
+    """A value of a JSON object, of one type."""
+    if not isinstance(entry, dict):
+        msg = f"the manifest has {entry!r:.80} in the place of the object with {key!r}"
+        raise ValueError(msg)
+    found = entry[key]
+    if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
+        msg = f"{key!r} is {found!r:.80} in the manifest, which is no {kind.__name__}"
+        raise ValueError(msg)
+    return found
+
+
+def number(entry: object, key: str, least: int = 0) -> int:
+    """A whole number of a JSON object that 63 bits hold."""
+    found = value(entry, key, int)
+    if not least <= found < _LARGEST:
+        msg = f"{key!r} is {found} in the manifest; allowed are {least} to {_LARGEST - 1}"
+        raise ValueError(msg)
+    return found
+
+
+def plain_table(table: Table) -> dict[str, Any]:
+    """A table as JSON values."""
+    columns = [{"name": c.name, "type": asdict(c.type), "nullable": c.nullable} for c in table.columns]
+    return {
+        "name": table.name,
+        "columns": columns,
+        "key": table.primary_key,
+        "window_rows": table.window_rows,
+        "foreign_keys": [asdict(key) for key in table.foreign_keys],
+        "static": table.static,
+        "window_range": None if table.window_range is None else asdict(table.window_range),
+    }
+
+
+def read_table(entry: object) -> Table:
+    """The table of JSON values."""
+    columns = tuple(
+        Column(check_name(value(c, "name", str), "column"), _type(value(c, "type", dict)), value(c, "nullable", bool))
+        for c in value(entry, "columns", list)
+    )
+    foreign = tuple(
+        ForeignKey(
+            _positions(value(key, "columns", list), columns),
+            value(key, "table", str),
+            tuple(_texts(value(key, "references", list))),
+        )
+        for key in value(entry, "foreign_keys", list)
+    )
+    rows, range = value(entry, "window_rows", object), value(entry, "window_range", object)
+    window = None
+    if range is not None:
+        _positions([number(range, "column")], columns)
+        window = WindowRange(number(range, "column"), value(range, "width", int))
+    return Table(
+        check_name(value(entry, "name", str), "table"),
+        columns,
+        _positions(value(entry, "key", list), columns),
+        None if rows is None else number(entry, "window_rows", 1),
+        foreign,
+        value(entry, "static", bool),
+        window,
+    )
+
+
+def read_statistics(entries: object, tables: Mapping[str, Table]) -> Statistics:
+    """Statistics from the JSON values that `Statistics.plain` made.
+
+    Args:
+        entries: The values.
+        tables: The tables by name in lower case; the figures of others are figures of derived relations.
+    """
+    if not isinstance(entries, list):
+        msg = f"the manifest has {entries!r:.80} in the place of statistics"
+        raise ValueError(msg)
+    for entry in entries:
+        table = tables.get(value(entry, "table", str).lower())
+        _figure(value(entry, "changes", dict))
+        _figure(value(entry, "rows", dict))
+        for positions, figure in value(entry, "distinct", list):
+            if table is not None:
+                _positions(positions, table.columns)
+            _figure(figure)
+        for predicate, figure in value(entry, "passing", list):
+            _texts([predicate])
+            _figure(figure)
+    return Statistics.from_plain(entries)
+
+
+def _type(entry: dict[str, Any]) -> SqlType:
+    bits, precision, scale = (number(entry, name) for name in ("bits", "precision", "scale"))
+    kind = next((kind for kind in _KINDS if kind == entry["kind"]), None)
+    match kind:
+        case None:
+            declared = None
+        case "decimal":
+            declared = SqlType.decimal(precision, scale)
+        case "integer":
+            declared = SqlType.integer(bits) if bits in _BITS else None
+        case _:
+            declared = SqlType(kind)
+    if declared is None or asdict(declared) != entry:
+        msg = f"{entry!r:.80} is no type of a column"
+        raise ValueError(msg)
+    return declared
+
+
+def _positions(entries: object, columns: Sequence[Column]) -> tuple[int, ...]:
+    """Distinct positions of columns."""
+    found = entries if isinstance(entries, list) else [None]
+    sound = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < len(columns) for one in found)
+    if not sound or len(set(found)) != len(found):
+        msg = f"the manifest has {entries!r:.80} in the place of distinct positions of {len(columns)} columns"
+        raise ValueError(msg)
+    return tuple(found)
+
+
+def _texts(entries: Sequence[object]) -> list[str]:
+    texts = [one for one in entries if isinstance(one, str)]
+    if len(texts) != len(entries):
+        msg = f"the manifest has {entries!r:.80} in the place of texts"
+        raise ValueError(msg)
+    return texts
+
+
+def _figure(entry: object) -> None:
+    """Check a figure: a number that is not negative and finite, or none, and where it is from."""
+    if not isinstance(entry, dict) or entry.keys() != {"value", "known"} or entry["known"] not in _SOURCES:
+        msg = f"the manifest has {entry!r:.80} in the place of a figure"
+        raise ValueError(msg)
+    found = entry["value"]
+    known = isinstance(found, (int, float)) and not isinstance(found, bool)
+    if found is not None and not (known and found >= 0):
+        msg = f"the manifest has the figure {found!r:.80}; allowed are numbers from 0, and null"
+        raise ValueError(msg)

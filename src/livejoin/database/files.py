@@ -1,0 +1,140 @@
+"""Files of a snapshot: everything that reads or writes one goes through here, and stays inside of its folder.
+
+A file is named by a folder that is open and a plain name in it, and neither a link nor anything but a file or a folder
+is followed, so that no content of a snapshot leads elsewhere. Every call of the operating system goes through `system`,
+where tests let each fail in turn.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+Result = TypeVar("Result")
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe in the place of a file must not hold the reader up
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+
+
+def system(function: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
+    """Call the operating system."""
+    return function(*arguments, **named)
+
+
+class Folder:
+    """An open folder, a context that closes it.
+
+    Every method raises OSError where the system refuses.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """Open the folder of a path, which may be a link."""
+        return cls(system(os.open, path, _FOLDER))
+
+    @classmethod
+    def made(cls, path: Path) -> Self:
+        """Open the folder of a path; it and the folders above it are made where they are missing."""
+        system(os.makedirs, path, exist_ok=True)
+        return cls.at(path)
+
+    def inner(self, name: str) -> Folder:
+        """Open a folder in it, which is no link."""
+        return Folder(system(os.open, _plain(name), _FOLDER | os.O_NOFOLLOW, dir_fd=self._descriptor))
+
+    def make(self, name: str) -> None:
+        """Make a folder in it."""
+        system(os.mkdir, _plain(name), dir_fd=self._descriptor)
+
+    def names(self) -> list[str]:
+        """The names in it."""
+        return list(system(os.listdir, self._descriptor))
+
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        """Write a new file and synchronise it with the disk."""
+        file = system(os.open, _plain(name), _WRITE, 0o666, dir_fd=self._descriptor)
+        try:
+            rest = memoryview(data).cast("B")
+            while rest.nbytes:
+                rest = rest[system(os.write, file, rest) :]
+            system(os.fsync, file)
+        finally:
+            system(os.close, file)
+
+    def read(self, name: str, *, exactly: int | None = None, at_most: int | None = None) -> bytearray:
+        """The content of a file.
+
+        Args:
+            name: Its name.
+            exactly: The size that it must have.
+            at_most: The size that it may have.
+
+        Raises:
+            ValueError: It is no file, or has another size, which is looked at before memory is taken for it.
+        """
+        file = system(os.open, _plain(name), _READ, dir_fd=self._descriptor)
+        try:
+            found = system(os.fstat, file)
+            if not stat.S_ISREG(found.st_mode):
+                msg = f"{name} is no file"
+                raise ValueError(msg)
+            if exactly is not None and found.st_size != exactly:
+                msg = f"{name} has {found.st_size} bytes and not {exactly}"
+                raise ValueError(msg)
+            if at_most is not None and found.st_size > at_most:
+                msg = f"{name} has {found.st_size} bytes; allowed are {at_most}"
+                raise ValueError(msg)
+            data = bytearray(found.st_size)
+            rest = memoryview(data)
+            while rest.nbytes:
+                count = system(os.readv, file, [rest])
+                if not count:
+                    msg = f"{name} ends {rest.nbytes} bytes before its end"
+                    raise ValueError(msg)
+                rest = rest[count:]
+        finally:
+            system(os.close, file)
+        return data
+
+    def replace(self, source: Folder, name: str) -> None:
+        """Move a file of another folder to here in one step, over one of its name."""
+        system(os.replace, _plain(name), name, src_dir_fd=source._descriptor, dst_dir_fd=self._descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove a folder in it with the files in that one; a link is removed and not followed."""
+        if stat.S_ISDIR(system(os.stat, _plain(name), dir_fd=self._descriptor, follow_symlinks=False).st_mode):
+            with self.inner(name) as folder:
+                for file in folder.names():
+                    system(os.unlink, file, dir_fd=folder._descriptor)
+            system(os.rmdir, name, dir_fd=self._descriptor)
+        else:
+            system(os.unlink, name, dir_fd=self._descriptor)
+
+    def sync(self) -> None:
+        """Make what was made, moved and removed in it survive a loss of power."""
+        system(os.fsync, self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        system(os.close, self._descriptor)
+
+
+def _plain(name: str) -> str:
+    """A name, which is no path.
+
+    Raises:
+        ValueError: It is one.
+    """
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        msg = f"{name!r:.80} is no name of a file in the snapshot"
+        raise ValueError(msg)
+    return name

@@ -1,0 +1,77 @@
+"""Whether words are those of values: what a table from outside may hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from livejoin.errors import StateError
+from livejoin.schema import SqlType, Table
+from livejoin.state.codec import CANONICAL_NAN, NARROW_LIMIT, NULL_CODE, WIDE_BASE, Codec
+from livejoin.words import Words
+
+_INT32 = 1 << 31
+_NEGATIVE_ZERO = -(1 << 63)
+
+
+def check_words(codec: Codec, table: Table, values: Words) -> None:
+    """Check that every word of a table stands for a value of its column.
+
+    Args:
+        codec: The database's codec.
+        table: The declaration.
+        values: Words of shape (columns, n).
+
+    Raises:
+        StateError: One does not: it is outside of its type, no entry of the dictionary, or NULL where that is refused.
+
+    Cost: O(values).
+    """
+    for position, (column, words) in enumerate(zip(table.columns, values, strict=True)):
+        null = words == NULL_CODE
+        wrong = null if table.requires(position) and null.any() else ~null & _foreign(codec, column.type, words)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            msg = (
+                f"table {table.name!r}, column {column.name!r} ({column.type}), row {row}: the word {int(words[row])} "
+                "stands for no value that may be there; the rows are damaged or from elsewhere"
+            )
+            raise StateError(msg)
+
+
+def _foreign(codec: Codec, type: SqlType, words: Words) -> npt.NDArray[np.bool_]:
+    """Where a word that is not NULL stands for no value of a type; anything where it is NULL."""
+    wrong = np.zeros(words.shape, np.bool_)
+    match type.kind:
+        case "boolean":
+            wrong = (words != 0) & (words != 1)
+        case "integer" if type.bits < 64:
+            wrong = _outside(words, -(1 << (type.bits - 1)), (1 << (type.bits - 1)) - 1)
+        case "date":
+            wrong = _outside(words, -_INT32, _INT32 - 1)
+        case "double":
+            wrong = (np.isnan(words.view(np.float64)) & (words != CANONICAL_NAN)) | (words == _NEGATIVE_ZERO)
+        case "decimal":
+            wrong = _foreign_decimals(codec, type, words)
+        case "string":
+            wrong = ~codec.has_strings(words)
+    return wrong
+
+
+def _outside(words: Words, least: int, most: int) -> npt.NDArray[np.bool_]:
+    wrong: npt.NDArray[np.bool_] = (words < least) | (words > most)
+    return wrong
+
+
+def _foreign_decimals(codec: Codec, type: SqlType, words: Words) -> npt.NDArray[np.bool_]:
+    limit = min(10**type.precision, NARROW_LIMIT)
+    wrong = _outside(words, 1 - limit, limit - 1)
+    wide = wrong & (words >= WIDE_BASE)
+    wrong[wide] = ~codec.has_decimals(words[wide])
+    wide &= ~wrong
+    try:
+        codec.decode(words[wide], type).validate(full=True)
+    except pa.ArrowInvalid:  # one has more digits than the type
+        wrong |= wide
+    return wrong

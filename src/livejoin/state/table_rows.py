@@ -1,0 +1,174 @@
+"""The rows of a base table as columns, without its indexes: what a snapshot keeps of it.
+
+Law: `table_of` of `rows_of` is the same multiset in the same window, and every row has its id. Nothing of the kernels'
+layouts is in it, so that a snapshot is read by every later version, and `table_of` builds each index by the kernels
+that build it in a commit: whatever the numbers are, a table comes out of which all invariants hold, or an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from livejoin.errors import StateError
+from livejoin.kernels.memory.layout import MASK32
+from livejoin.kernels.relation import range_window
+from livejoin.kernels.relation import rows as kernel
+from livejoin.schema import Table
+from livejoin.state.table import BaseTable, Conflict
+from livejoin.words import Words
+
+LEAST_TIME = -(1 << 63)
+"""Where a window by range begins that has seen nothing."""
+
+_LARGEST = 1 << 62  # multiplicities and their sum stay below
+_PIECE = 1 << 16  # rows that one kernel call brings in
+_LEAST_ROWS = 16
+_LEAST_QUEUE = 16
+
+
+def _nothing() -> Words:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """The rows of a table.
+
+    Args:
+        values: Words of shape (columns, n): the distinct rows, in C order.
+        weights: How often each is there, at least once.
+        ids: The id of each, ascending.
+        arrivals: With a window by rows: for each occurrence the position of its row, the oldest first; else empty.
+        begin: With a window by range: the least time that is in it.
+    """
+
+    values: Words
+    weights: Words
+    ids: Words
+    arrivals: Words = field(default_factory=_nothing)
+    begin: int = LEAST_TIME
+
+
+def rows_of(base: BaseTable) -> TableRows:
+    """The rows of a table. Cost: O(rows log rows), and a copy of them."""
+    ids, weights = base.live_rows()
+    arrivals, begin = _nothing(), LEAST_TIME
+    if base.table.window_rows is not None:
+        head, tail = int(base._header[kernel.R_HEAD]), int(base._header[kernel.R_TAIL])
+        queue = base._queue[np.arange(head, tail) & (base._queue.shape[0] - 1)]
+        dead = base.words[queue * base.stride + 1]
+        arrivals = np.searchsorted(ids, live_entries(queue, dead))
+    elif base.table.window_range is not None:
+        begin = int(base._queue[range_window.W_BEGIN])
+    return TableRows(base.values_of(ids), weights, ids, arrivals, begin)
+
+
+def live_entries(queue: Words, dead: Words) -> Words:
+    """The entries of a window's queue that are occurrences: a row's oldest entries are those of its deleted ones.
+
+    Args:
+        queue: The row of each entry, the oldest first.
+        dead: For each entry how many entries of its row are dead.
+    """
+    order = np.argsort(queue, kind="stable")
+    rows = queue[order]
+    first = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])) if rows.shape[0] else _nothing()
+    sizes = np.diff(np.append(first, rows.shape[0]))
+    rank = np.empty(rows.shape[0], np.int64)
+    rank[order] = np.arange(rows.shape[0]) - np.repeat(first, sizes)
+    live: Words = queue[rank >= dead]
+    return live
+
+
+def table_of(table: Table, rows: TableRows) -> BaseTable:
+    """A table with these rows.
+
+    Args:
+        table: The declaration.
+        rows: The rows; their words are those of the columns' types (`livejoin.state.known_words`).
+
+    Raises:
+        StateError: The rows are not those of such a table: the arrays do not fit each other, a row or a key is there
+            twice, the window does not hold.
+        CapacityError: There are more rows than one table can address.
+
+    Cost: O(rows) expected; memory O(largest id).
+    """
+    _check(table, rows)
+    base = BaseTable(table)
+    if table.window_range is not None:
+        base._queue[range_window.W_BEGIN] = rows.begin
+    number = rows.weights.shape[0]
+    if number:
+        _give_out(base, rows.ids)
+        _bring_in(base, rows)
+    if base.rows != number or base.total != number:
+        raise _damaged(table, "a row is there twice, or is out of the window")
+    base.words[rows.ids * base.stride] = rows.weights << 1
+    base._header[kernel.R_TOTAL] = rows.weights.sum()
+    if table.window_rows is not None:
+        base._queue = np.zeros(1 << (max(_LEAST_QUEUE, rows.arrivals.shape[0]) - 1).bit_length(), np.int64)
+        base._queue[: rows.arrivals.shape[0]] = rows.ids[rows.arrivals]
+        base._header[kernel.R_HEAD], base._header[kernel.R_TAIL] = 0, rows.arrivals.shape[0]
+    return base
+
+
+def _check(table: Table, rows: TableRows) -> None:
+    """Check all but what the indexes find out."""
+    number = rows.weights.shape[0]
+    shapes = (rows.values.shape, rows.weights.shape, rows.ids.shape, rows.arrivals.ndim)
+    if shapes != ((len(table.columns), number), (number,), (number,), 1):
+        raise _damaged(table, "its arrays do not fit each other")
+    if number and (rows.weights.min() < 1 or float(rows.weights.sum(dtype=np.float64)) >= _LARGEST):
+        raise _damaged(table, "multiplicities are not positive, or their sum is beyond 62 bits")
+    if number and (rows.ids[0] < 0 or rows.ids[-1] > MASK32 - 1 or (rows.ids[1:] <= rows.ids[:-1]).any()):
+        raise _damaged(table, "ids are not ascending")
+    if table.primary_key and (rows.weights != 1).any():
+        raise _damaged(table, "a row with a primary key is there twice")
+    if table.window_rows is not None:
+        occurrences = rows.arrivals
+        if occurrences.shape[0] > table.window_rows or not _are_positions(occurrences, number):
+            raise _damaged(table, "the window has more rows than it keeps, or names rows that are not there")
+        if not np.array_equal(np.bincount(occurrences, minlength=number), rows.weights):
+            raise _damaged(table, "the window and the multiplicities differ")
+    elif rows.arrivals.shape[0]:
+        raise _damaged(table, "there are arrivals, and it has no window by rows")
+    if table.window_range is not None and number:
+        times = rows.values[table.window_range.column]
+        if times.min() < rows.begin:
+            raise _damaged(table, "a row is out of the window")
+
+
+def _are_positions(places: Words, number: int) -> bool:
+    return not places.shape[0] or bool(places.min() >= 0 and places.max() < number)
+
+
+def _give_out(base: BaseTable, ids: Words) -> None:
+    """Let the free ids of an empty table be all up to the largest of these, which are given out first, in order."""
+    issued = int(ids[-1]) + 1
+    unused = np.setdiff1d(np.arange(issued), ids, assume_unique=True) if issued > ids.shape[0] else _nothing()
+    free = np.concatenate([ids, unused])
+    base.words = np.zeros(max(issued, _LEAST_ROWS) * base.stride, np.int64)
+    base.words[free * base.stride + 1] = np.append(free[1:] + 1, 0)
+    base._header[kernel.R_FREE] = free[0] + 1
+    base._header[kernel.R_NEXT] = issued
+    base._header[kernel.R_NEXT_LOOK] = 1  # the free ids are in order until one is given back
+
+
+def _bring_in(base: BaseTable, rows: TableRows) -> None:
+    """Insert each row once, in the order of the ids."""
+    number = rows.weights.shape[0]
+    ones = np.ones(min(number, _PIECE), np.int64)
+    try:
+        for begin in range(0, number, _PIECE):
+            piece = np.ascontiguousarray(rows.values[:, begin : begin + _PIECE])
+            base.stage_commit(piece, ones[: piece.shape[1]], ignore=False)
+            base.commit()
+    except Conflict:
+        raise _damaged(base.table, "two rows have the same primary key") from None
+
+
+def _damaged(table: Table, what: str) -> StateError:
+    return StateError(f"the rows of table {table.name!r} are not sound: {what}; they are damaged or from elsewhere")
