@@ -134,7 +134,7 @@ class Life:
             case Drop(name, cascade):
                 return [f"db.execute('DROP VIEW {name}{' CASCADE' if cascade else ''}')  # an error if it is read"]
             case Reload(threads):
-                load = f"db = livejoin.Database.load(folder, threads={threads})"
+                load = f"db = livejoin.Database.load(folder, threads={threads}, trusted=db.version % 2 == 0)"
                 return ["folder = tempfile.mkdtemp()", "db.save(folder)", load]
             case Read():
                 return ["print({name: view.to_arrow().to_pylist() for name, view in db.views.items()})"]

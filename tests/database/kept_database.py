@@ -44,7 +44,9 @@ def kept_database() -> livejoin.Database:
     db.create_view("totals", "SELECT name, SUM(amount) AS total, COUNT(*) AS n FROM sales GROUP BY name")
     db.create_view("large", "SELECT name, total FROM totals WHERE n > 1")
     db.create_view("first", "SELECT tag, dst FROM G ORDER BY dst DESC LIMIT 4")
-    db.create_view("rings", "SELECT A.src FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src AND C.dst = A.src")
+    db.create_view(
+        "rings", "SELECT A.src FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src AND C.dst = A.src"
+    )
     db.create_view("kinds", "SELECT what FROM Event UNION SELECT tag FROM G")
     db.create_view("events", "SELECT k, COUNT(*) AS n, MAX(at) AS latest FROM Event GROUP BY k")
     _live(db)
@@ -71,7 +73,9 @@ def _live(db: livejoin.Database) -> None:
     row = next(r for r in _rows(db, "G") if r["tag"] == left["tag"] and r["dst"] == left["dst"])
     db.apply("G", [_gone(**row)])  # leaves a dead entry in the queue
     db.apply("Event", [(_NOON + dt.timedelta(minutes=40 * i), i % 3, f"event {i % 4}") for i in range(6)])
-    db.apply("Event", [(_NOON + dt.timedelta(minutes=200), 2, "event 1"), (_NOON + dt.timedelta(minutes=199), None, "")])
+    db.apply(
+        "Event", [(_NOON + dt.timedelta(minutes=200), 2, "event 1"), (_NOON + dt.timedelta(minutes=199), None, "")]
+    )
     db.apply("Event", [_gone(at=_NOON + dt.timedelta(minutes=200), k=2, what="event 1")])
 
 
@@ -79,7 +83,9 @@ def more(db: livejoin.Database) -> None:
     """Changes that move both windows and reach every view; to see whether a loaded database goes on as the first."""
     db.apply("G", [(i % 4, (i + 1) % 4, "x" if i % 2 else None) for i in range(5)])
     db.apply("Event", [(_NOON + dt.timedelta(minutes=290), 1, "event 9"), (_NOON, 1, "too late")])
-    db.apply({"Person": [(3, 1, None)], "Orders": [(3, Decimal("2.25"), 2.5, False, 3), (1, Decimal("1.50"), 0.1, True, 1)]})
+    db.apply(
+        {"Person": [(3, 1, None)], "Orders": [(3, Decimal("2.25"), 2.5, False, 3), (1, Decimal("1.50"), 0.1, True, 1)]}
+    )
 
 
 def _rows(db: livejoin.Database, table: str) -> list[dict[str, Any]]:

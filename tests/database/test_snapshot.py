@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_database import EXTRA, STORED, kept_database, more
 
 import livejoin
-from livejoin.database import snapshot
+from livejoin.database import files
 from livejoin.dataflow.node import Node
-from livejoin.errors import StateError
+from livejoin.errors import StateError, StorageError
 from livejoin.families.crown.plan import PhysicalPlan
 from oracle import multiset
 
@@ -51,37 +55,22 @@ class Crash(BaseException):
     """Stands for the end of the process."""
 
 
-CALLS: list[tuple[Any, str]] = [
-    (Path, "mkdir"),
-    (Path, "open"),
-    (Path, "replace"),
-    (Path, "iterdir"),
-    (os, "fsync"),
-    (os, "open"),
-    (os, "close"),
-    (shutil, "rmtree"),
-]
-
-
 @contextmanager
 def crashing(patch: pytest.MonkeyPatch, at: int, after: bool) -> Iterator[list[str]]:
-    """Every call that reaches the disk is a step; the process ends before or after step ``at``."""
+    """Every call of the system is a step; the process ends before or after step ``at``, and does nothing from then."""
     steps: list[str] = []
 
-    def step(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **kwargs: Any) -> Any:
-            steps.append(name)
-            if len(steps) - 1 != at:
-                return function(*args, **kwargs)
-            if after:
-                function(*args, **kwargs)
+    def system(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        steps.append(function.__name__)
+        sooner = len(steps) - 1 < at or at < 0
+        if (sooner or (len(steps) - 1 == at and after)) and function is not os.fsync:  # it takes its time
+            result = function(*args, **named)
+        if not sooner:
             raise Crash
-
-        return called
+        return None if function is os.fsync else result
 
     with patch.context() as patched:
-        for owner, name in CALLS:
-            patched.setattr(owner, name, step(name, getattr(owner, name)))
+        patched.setattr(files, "system", system)
         yield steps
 
 
@@ -92,6 +81,7 @@ def test_a_crash_at_any_step_leaves_a_snapshot(tmp_path: Path, monkeypatch: pyte
     new.extra = {"batch_id": 2}
     old.save(tmp_path / "old", extra={"batch_id": 1})
     with crashing(monkeypatch, -1, after) as steps:
+        shutil.copytree(tmp_path / "old", tmp_path / "count")
         new.save(tmp_path / "count")
     outcomes = []
     for at in range(len(steps)):
@@ -117,17 +107,19 @@ def test_a_first_snapshot_that_crashes_is_none(tmp_path: Path, monkeypatch: pyte
         db.save(tmp_path)
     with pytest.raises(StateError, match="no snapshot"):
         livejoin.Database.load(tmp_path)
+    db.save(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_disk_is_synchronised_before_the_snapshot_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file that was opened has been synchronised when CURRENT is replaced, and so have both folders."""
+    """Every file that was written has been synchronised when CURRENT is replaced, and so have both folders."""
     db = database()
     with crashing(monkeypatch, -1, after=False) as steps:
         db.save(tmp_path)
     replaced = steps.index("replace")
-    written = steps[:replaced].count("open")  # files and folders, by `Path.open` and `os.open`
-    assert steps[:replaced].count("fsync") == written > 10
-    assert steps[replaced + 1 :].count("fsync") == 1
+    opened = steps[:replaced].count("open")  # every file, and both folders
+    assert steps[:replaced].count("fsync") == opened > 10
+    assert steps[replaced:].index("fsync") < steps[replaced:].index("listdir"), "and then CURRENT, before any goes"
 
 
 def test_repeated_snapshots_leave_one_folder(tmp_path: Path) -> None:
@@ -171,7 +163,7 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     change(manifest)
     text = json.dumps(manifest).encode()
     (folder / name / "manifest.json").write_bytes(text)
-    (folder / "CURRENT").write_text(f"{name} {snapshot.zlib.crc32(text)}")
+    (folder / "CURRENT").write_text(f"{name} {zlib.crc32(text)}")
 
 
 def test_another_format_is_refused_by_its_number(tmp_path: Path) -> None:
@@ -209,10 +201,10 @@ def test_files_of_another_snapshot_are_noticed(tmp_path: Path) -> None:
         other = next((tmp_path / "b").rglob(path.name)).read_bytes()
         path.write_bytes(other)
         if good == other:
-            assert_same(livejoin.Database.load(tmp_path / "a"), first)
+            assert_same(livejoin.Database.load(tmp_path / "a", trusted=True), first)
         else:
             with pytest.raises(StateError, match=path.name):
-                livejoin.Database.load(tmp_path / "a")
+                livejoin.Database.load(tmp_path / "a", trusted=True)
         path.write_bytes(good)
     assert_same(livejoin.Database.load(tmp_path / "a"), first)
 
@@ -229,10 +221,10 @@ def test_a_state_of_another_plan_is_built_anew(tmp_path: Path, monkeypatch: pyte
         return load(node)
 
     monkeypatch.setattr(Node, "load", counted)
-    assert_same(livejoin.Database.load(tmp_path), db)
+    assert_same(livejoin.Database.load(tmp_path, trusted=True), db)
     assert rebuilt == []
     monkeypatch.setattr(PhysicalPlan, "digest", property(lambda plan: "another"))
-    loaded = livejoin.Database.load(tmp_path)
+    loaded = livejoin.Database.load(tmp_path, trusted=True)
     assert sorted(rebuilt) == sorted(node.digest for node in loaded._contents.graph.nodes)
     assert_same(loaded, db)
     grow(db)
@@ -254,14 +246,138 @@ def test_extra_values_that_are_not_json_are_refused_before_anything_is_written(
     assert_same(livejoin.Database.load(tmp_path), db)
 
 
-def test_a_save_that_fails_keeps_the_old_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_save_that_fails_keeps_the_old_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the next one fails too: nothing unfinished is left, and the error is livejoin's, with its cause."""
     db = database()
     db.save(tmp_path, extra={"batch_id": 1})
-    with crashing(monkeypatch, 5, after=False), pytest.raises(Crash):
-        db.save(tmp_path, extra={"batch_id": 2})
+    before = sorted(p.name for p in tmp_path.rglob("*"))
+
+    def full(file: int, data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        for _ in range(2):
+            with pytest.raises(StorageError, match=r"No space left on device.*the snapshot of before") as caught:
+                db.save(tmp_path, extra={"batch_id": 2})
+            assert isinstance(caught.value.__cause__, OSError)
+            assert sorted(p.name for p in tmp_path.rglob("*")) == before
     assert db.extra == {"batch_id": 1}
     db.save(tmp_path)
     assert livejoin.Database.load(tmp_path).extra == {"batch_id": 1}
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(StorageError, match="File exists"):
+        database().save(tmp_path / "file")
+    with pytest.raises(StateError, match="no snapshot"):
+        livejoin.Database.load(tmp_path / "file")
+
+
+def test_what_a_killed_process_left_makes_room_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is removed before anything is written: a full disk would not let the next snapshot be."""
+    db = database()
+    db.save(tmp_path)
+    with crashing(monkeypatch, 30, after=False), pytest.raises(Crash):
+        db.save(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+    with crashing(monkeypatch, -1, after=False) as steps:
+        db.save(tmp_path)
+    assert steps.index("rmdir") < steps.index("write")
+
+
+@pytest.mark.parametrize("way", ["absolute", "above", "link", "linked file", "linked pointer", "pipe"])
+def test_a_load_stays_inside_of_its_folder(tmp_path: Path, way: str) -> None:
+    """A sound snapshot lies outside, and whoever wrote the folder wants it to be read from there."""
+    outside, folder = tmp_path / "outside", tmp_path / "inside"
+    database().save(outside)
+    database().save(folder)
+    name, checksum = (outside / "CURRENT").read_text().split()
+    inner = next(path for path in folder.iterdir() if path.is_dir())
+    match way:
+        case "absolute":
+            (folder / "CURRENT").write_text(f"{outside / name} {checksum}")
+        case "above":
+            (folder / "CURRENT").write_text(f"../outside/{name} {checksum}")
+        case "link":
+            (folder / name).symlink_to(outside / name)
+            (folder / "CURRENT").write_text(f"{name} {checksum}")
+        case "linked file":
+            moved = (inner / "codec.strings.heap.bin").rename(tmp_path / "heap")
+            (inner / "codec.strings.heap.bin").symlink_to(moved)
+        case "linked pointer":
+            (folder / "CURRENT").unlink()
+            (folder / "CURRENT").symlink_to(outside / "CURRENT")
+        case "pipe":
+            (inner / "manifest.json").unlink()
+            os.mkfifo(inner / "manifest.json")
+    for trusted in (False, True):
+        with pytest.raises(StateError):
+            livejoin.Database.load(folder, trusted=trusted)
+
+
+def test_names_of_arrays_are_no_paths(tmp_path: Path) -> None:
+    """A file outside has just the bytes that the manifest promises."""
+    db = database()
+    db.save(tmp_path / "inside")
+    inner = next(path for path in (tmp_path / "inside").iterdir() if path.is_dir())
+    (inner / "block0.x").mkdir()
+
+    def lead_out(manifest: dict[str, Any]) -> None:
+        arrays = manifest["blocks"][0]["arrays"]
+        key = next(key for key, entry in arrays.items() if entry["shape"] != [0])
+        (tmp_path / "secret.bin").write_bytes((inner / f"block0.{key}.bin").read_bytes())
+        arrays["x/../../../secret"] = arrays.pop(key)
+
+    edit(tmp_path / "inside", lead_out)
+    with pytest.raises(StateError, match="no name of a file"):
+        livejoin.Database.load(tmp_path / "inside", trusted=True)
+
+
+def test_a_snapshot_of_format_3_loads_for_ever(tmp_path: Path) -> None:
+    """Its views are loaded from its tables, and it goes on as the database that it was made of."""
+    with zipfile.ZipFile(STORED) as stored:
+        stored.extractall(tmp_path)
+    for trusted in (False, True):
+        expected, found = kept_database(), livejoin.Database.load(tmp_path, trusted=trusted)
+        expected.extra = EXTRA
+        assert_same(found, expected)
+        for name, view in expected.views.items():
+            kept = found.views[name]
+            assert (kept.sql, kept.deltas, kept.algorithm, kept.adaptive) == (
+                view.sql,
+                view.deltas,
+                view.algorithm,
+                view.adaptive,
+            )
+            assert kept._options == view._options
+        for db in (expected, found):
+            more(db)
+        assert_same(found, expected)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_everything_comes_back(tmp_path: Path, trusted: bool) -> None:
+    """Windows, keys, dictionaries, options, views of views: as they were, and they go on together."""
+    expected = kept_database()
+    expected.save(tmp_path, EXTRA)
+    found = livejoin.Database.load(tmp_path, trusted=trusted)
+    assert_same(found, expected)
+    for db in (expected, found):
+        more(db)
+    assert_same(found, expected)
+    assert [found.views[name]._options for name in found.views] == [view._options for view in expected.views.values()]
+
+
+def test_an_untrusted_load_reads_no_state_of_a_block(tmp_path: Path) -> None:
+    db = database()
+    db.save(tmp_path)
+    for path in tmp_path.rglob("block*"):
+        path.unlink()
+    assert_same(livejoin.Database.load(tmp_path), db)
+    with pytest.raises(StateError, match="block0"):
+        livejoin.Database.load(tmp_path, trusted=True)
 
 
 def test_an_empty_database(tmp_path: Path) -> None:

@@ -306,7 +306,7 @@ def test_a_snapshot_brings_every_block_back(tmp_path: Path, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr(JoinBlock, "fill", None)
         patch.setattr(StoreBlock, "fill", None)
-        loaded = livejoin.Database.load(tmp_path, threads=threads)
+        loaded = livejoin.Database.load(tmp_path, threads=threads, trusted=True)
     assert [node.digest for node in nodes(loaded)] == [node.digest for node in nodes(db)]
     more = [(2, 2), (1, 4)]
     for one in (db, loaded, livejoin.Database.load(tmp_path, threads=3 - threads)):

@@ -26,10 +26,11 @@ def die() -> None:
 def main(file: str, point: str, batch: int) -> None:
     deliver, save = ParquetSink.deliver, Database.save
 
-    def deliver_and_die(self: ParquetSink, view: str, delta: pa.Table, batch_id: int) -> None:
-        deliver(self, view, delta, batch_id)
+    def deliver_and_die(self: ParquetSink, view: str, delta: pa.Table, batch_id: int) -> bool:
+        left = deliver(self, view, delta, batch_id)
         if point == "between-views" and batch_id == batch:
             die()
+        return left
 
     def die_before_save(self: Database, folder: Any, extra: Any = None) -> None:
         if point == "before-save" and extra["batch_id"] == batch:

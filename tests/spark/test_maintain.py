@@ -207,6 +207,28 @@ def test_bytes_that_are_no_text_end_the_query_with_their_row(spark: SparkSession
     assert view.to_arrow().to_pylist() == [{"id": 1, "name": "X"}]
 
 
+def test_an_interrupt_in_a_sink_ends_the_query_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's bridge answers for an Exception only, and waited for ever for what a KeyboardInterrupt had ended."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    frame = spark.createDataFrame([(1, 2), (2, 3)], EDGES)
+    query = maintain(spark, {"hop2": HOP2}, {"G": frame}, sink=interrupt, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(StreamingQueryException, match="KeyboardInterrupt ended the query"):
+        query.awaitTermination(60)
+    assert not query.isActive
+
+
+def test_output_that_is_gone_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
+    places: dict[str, Any] = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
+    frame = spark.createDataFrame([(1, 2), (2, 3)], EDGES)
+    assert maintain(spark, {"hop2": HOP2}, {"G": frame}, **places).awaitTermination(60)
+    (tmp_path / "out" / "hop2" / "part-00000000.parquet").unlink()
+    with pytest.raises(StateError, match=r"hop2 lacks part-00000000\.parquet, and the checkpoint says"):
+        maintain(spark, {"hop2": HOP2}, {"G": frame}, **places)
+
+
 def test_columns_that_no_view_uses_stay_out_of_the_engine(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.createDataFrame([(1, 2, 3, "x")], "a BIGINT, b BIGINT, c BIGINT, d STRING")
     sql = "SELECT x.a FROM T x JOIN T y ON x.a = y.a WHERE y.c > 2"

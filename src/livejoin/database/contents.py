@@ -58,6 +58,7 @@ class Contents:
         graph: The blocks that maintain the views.
         journal: The commit that is under way, or that was cut off.
         letters: Deltas that subscribers have yet to be called with.
+        is_telling: Whether subscribers are being called.
         guard: Lets one call run at a time, and first what an earlier one left undone.
     """
 
@@ -73,11 +74,13 @@ class Contents:
         self.graph = Graph(self.tables, self.codec, self.workers)
         self.journal: Journal | None = None
         self.letters: deque[Letter] = deque()
+        self.is_telling = False
         self._is_tidy = True
         self.guard = Guard(self._settle, lambda: not (self.journal is None and self._is_tidy))
 
     def _settle(self) -> None:
         """Bring to its end what a call was cut off in."""
+        self.is_telling = False
         if self.journal is not None:
             settle(self)
         self._tidy()
@@ -149,9 +152,12 @@ class Contents:
         Args:
             names: Their names in lower case.
         """
+        dropped = [self.views[name] for name in names]
         self._is_tidy = False
         try:
             self.views = {name: view for name, view in self.views.items() if name not in names}
+            for view in dropped:
+                view._subscribers.clear()
         finally:
             self._tidy()
 

@@ -336,8 +336,8 @@ class Database:
             The commit with the net delta of every view.
 
         Raises:
-            ChangeError: A change cannot be applied, or a static table that a view uses would change; nothing was
-                applied.
+            ChangeError: A change cannot be applied, a static table that a view uses would change, or a subscriber makes
+                the commit while it is called; nothing was applied.
             ExpressionError: A view's predicate or output fails on a changed row; nothing was applied.
             SchemaError: There is no such table.
 

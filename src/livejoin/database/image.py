@@ -67,9 +67,8 @@ def restored(image: snapshot.Image, workers: Workers) -> Contents:
             contents.refuse_taken(kept.name)
             query = contents.bind(kept.sql)
             refuse_large_joins(query)
-            contents.add_view(
-                kept.name, query, ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, kept.statistics)
-            )
+            options = ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, kept.statistics)
+            contents.add_view(kept.name, query, options, load=False)
         _restore_blocks(contents, {block.digest: block for block in image.blocks})
     except LivejoinError as error:
         msg = f"the snapshot holds what cannot be in a database: {error}; load another one or build the state anew"

@@ -8,19 +8,21 @@ did, but for the blocks that it was cut off in (`livejoin.dataflow.graph`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
+from livejoin.database.subscribers import Subscription
+from livejoin.errors import ChangeError
 from livejoin.state.table import BaseTable
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
 
-Letter: TypeAlias = tuple[Callable[[pa.Table], object], pa.Table]
-"""A subscriber and the delta that it is to be called with."""
+Letter: TypeAlias = tuple[Subscription, pa.Table]
+"""A subscription and the delta that its callback is to be called with."""
 
 
 @dataclass(eq=False)
@@ -67,9 +69,7 @@ def _finish(contents: Contents, journal: Journal) -> None:
         for view in contents.views.values():
             view._note(journal.versions, journal.events, journal.deltas.get(view.name))
     views = contents.views
-    letters = [
-        (callback, delta) for name, delta in journal.deltas.items() for callback in views[name.lower()]._callbacks()
-    ]
+    letters = [(one, delta) for name, delta in journal.deltas.items() for one in views[name.lower()]._subscribers.now()]
     waiting = deque([*contents.letters, *letters])
     contents.letters, contents.journal = waiting, None
 
@@ -77,14 +77,34 @@ def _finish(contents: Contents, journal: Journal) -> None:
 def deliver(contents: Contents) -> None:
     """Call the subscribers for which deltas wait, in the order of versions, each delta once.
 
-    All are called whatever they raise; the first exception of one of them is raised at the end.
+    All are called whatever they raise, but for those whose subscription another one has ended; the first exception of
+    one of them is raised at the end.
     """
     failure: BaseException | None = None
-    while contents.letters:
-        callback, delta = contents.letters.popleft()
-        try:
-            callback(delta)
-        except BaseException as error:
-            failure = failure or error
+    contents.is_telling = True
+    try:
+        while contents.letters:
+            subscription, delta = contents.letters.popleft()
+            if not subscription.has_ended:
+                try:
+                    subscription.callback(delta)
+                except BaseException as error:
+                    failure = failure or error
+    finally:
+        contents.is_telling = False  # or, if that is cut off, by the next call that comes out of no other one
     if failure is not None:
         raise failure
+
+
+def refuse_in_subscriber(contents: Contents) -> None:
+    """Refuse a commit that a subscriber makes: others would hear of it before they hear of the one that stands.
+
+    Raises:
+        ChangeError: Subscribers are being called.
+    """
+    if contents.is_telling:
+        msg = (
+            f"a subscriber makes a commit while it is called for version {contents.version}, of which others may not "
+            "have heard yet; note what is to change, and apply it when the call that made the commit has returned"
+        )
+        raise ChangeError(msg)

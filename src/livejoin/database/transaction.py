@@ -11,7 +11,7 @@ import pyarrow as pa
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
-from livejoin.database.journal import Journal, deliver, settle
+from livejoin.database.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.staging import Granularity, TableInput, refuse_static, stage
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.of_view import of_view
@@ -63,6 +63,7 @@ def run(
     if on_conflict not in ("error", "ignore"):
         msg = f"on_conflict is {on_conflict!r}; allowed are 'error' and 'ignore'"
         raise ChangeFormatError(msg)
+    refuse_in_subscriber(contents)
     _collect(contents)
     graph = contents.graph
     graph.prepare()

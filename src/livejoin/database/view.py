@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from inspect import isasyncgenfunction, iscoroutinefunction
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from livejoin.database import reading
 from livejoin.database.arguments import check_number
 from livejoin.database.guard import Guard, alone
 from livejoin.database.reading import Row
+from livejoin.database.subscribers import Callback, Subscribers
 from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.graph import Graph
@@ -76,7 +76,7 @@ class View:
         self._guard = guard
         self._tables = {name for one in graph.below(node) for name in one.reads}
         self._work = {"commits": 0, "changes": 0, "delta_rows": 0}
-        self._subscribers: list[Callable[[pa.Table], object]] = []
+        self._subscribers = Subscribers(name)
 
     @property
     def sql(self) -> str:
@@ -334,13 +334,17 @@ class View:
         }
 
     @alone
-    def subscribe(self, callback: Callable[[pa.Table], object]) -> Callable[[], None]:
+    def subscribe(self, callback: Callback) -> Callable[[], None]:
         """Call ``callback(delta)`` after each commit, with an empty table where nothing changed.
 
-        An exception of the callback reaches the caller of the commit, which stands, after all callbacks were called.
+        Callbacks are called in the order of the versions, while the database is at the version of the delta. They may
+        read, subscribe and end subscriptions, create and drop views and save, and they may not commit: `Database.apply`
+        and `Database.replay` raise ChangeError there. A subscription that ends while callbacks are called, as by
+        dropping its view, is not called any more; one that begins is called from the next commit on. An exception of a
+        callback reaches the caller of the commit, which stands, after all callbacks were called.
 
         Returns:
-            A function that ends the subscription.
+            A function that ends the subscription; once more changes nothing.
 
         Raises:
             ReadError: The view was created with ``deltas=False``, or the callback is no function or an ``async`` one,
@@ -349,17 +353,7 @@ class View:
         if not self.deltas:
             msg = f"view {self.name!r} was created with deltas=False and has nothing to subscribe to"
             raise ReadError(msg)
-        if not callable(callback):
-            msg = f"view {self.name!r} cannot call {callback!r}; subscribe a function of one argument, the delta"
-            raise ReadError(msg)
-        if _is_async(callback):
-            msg = (
-                f"view {self.name!r} awaits no subscriber, and {callback!r} is async; subscribe a plain function that "
-                "hands the delta on, as lambda delta: loop.call_soon_threadsafe(queue.put_nowait, delta)"
-            )
-            raise ReadError(msg)
-        self._subscribers.append(callback)
-        return lambda: self._subscribers.remove(callback)
+        return self._subscribers.add(callback)
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, {sum(len(join.atoms) for join in self._query.joins)} atoms)"
@@ -414,9 +408,6 @@ class View:
         self._work["changes"] += sum(number for table, number in events.items() if table in self._tables)
         self._work["delta_rows"] += 0 if delta is None else delta.num_rows
 
-    def _callbacks(self) -> tuple[Callable[[pa.Table], object], ...]:
-        return tuple(self._subscribers)
-
 
 def _running(plan: Operator, node: Node) -> Iterator[tuple[Scan | Annotated, tuple[Statistics, bool]]]:
     """For each join of a plan what the one that runs was chosen by: an equal one, which another view may have made."""
@@ -424,11 +415,3 @@ def _running(plan: Operator, node: Node) -> Iterator[tuple[Scan | Annotated, tup
         yield from _running(below, inner)
     if isinstance(plan, (Scan, Annotated)) and isinstance(node.plan, (Scan, Annotated)):
         yield plan, (node.statistics, node.plan.physical.live)
-
-
-def _is_async(callback: Callable[..., object]) -> bool:
-    """Whether calling it gives something to be awaited: an ``async def``, in a partial or as ``__call__`` too."""
-    while isinstance(callback, partial):
-        callback = callback.func
-    called = (callback, getattr(type(callback), "__call__", None))  # noqa: B004
-    return any(iscoroutinefunction(part) or isasyncgenfunction(part) for part in called)

@@ -6,17 +6,21 @@ disagree. The law: the saved engine is the state after exactly the batches ``0 .
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from livejoin.database import Database
+from livejoin.database.snapshot import is_there
 from livejoin.errors import StateError
 from livejoin.schema import Catalog, Table
+from livejoin.spark.written_parts import WrittenParts
 from livejoin.sql import bind_views
+
+logger = logging.getLogger("livejoin")
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,14 @@ class Engine:
         declaration: What it is made of.
         folder: Where it is saved.
         last_batch: The last batch that it holds; None before the first one.
+        parts: The parts of the output up to that batch.
     """
 
     database: Database
     declaration: Declaration
     folder: Path
     last_batch: int | None
+    parts: WrittenParts = field(default_factory=WrittenParts)
 
     @staticmethod
     def open(declaration: Declaration, folder: Path) -> Engine:
@@ -70,11 +76,18 @@ class Engine:
             StateError: The saved engine is made of something else; the message says of what.
             LivejoinError: A declaration of a new engine does not stand.
         """
-        if folder.exists():
+        if is_there(folder):
             database = Database.load(folder)
             saved = database.extra
             _check_same(declaration, saved, folder)
-            return Engine(database, declaration, folder, int(saved["batch_id"]))
+            last = int(saved["batch_id"])
+            if "parts" not in saved:
+                logger.warning(
+                    "the checkpoint in %s is of a version that did not note which parts of the output it wrote: "
+                    "whether those of the batches up to %d are there is not checked",
+                    *(folder.parent, last),
+                )
+            return Engine(database, declaration, folder, last, WrittenParts.from_plain(saved.get("parts", {})))
         database = Database()
         for name, columns in declaration.tables.items():
             database.create_table(name, columns, window_rows=declaration.windows.get(name))
@@ -82,17 +95,20 @@ class Engine:
             database.create_view(name, sql)
         return Engine(database, declaration, folder, None)
 
-    def save(self, batch_id: int) -> None:
-        """Save the state as that after a batch. Cost: linear in the state."""
-        extra = {"batch_id": batch_id, **asdict(self.declaration)}
-        if self.last_batch is None:
-            # The folder appears with its first snapshot in it, so that a folder that is there can be loaded.
-            draft = self.folder.with_name(f".{self.folder.name}.writing")
-            shutil.rmtree(draft, ignore_errors=True)
-            self.database.save(draft, extra)
-            draft.replace(self.folder)
-        else:
-            self.database.save(self.folder, extra)
+    def save(self, batch_id: int, parts: Iterable[str]) -> None:
+        """Save the state as that after a batch.
+
+        Args:
+            batch_id: The batch.
+            parts: The views of which it left a part in the output.
+
+        Raises:
+            StorageError: The disk refuses; the state of before is still there.
+
+        Cost: linear in the state.
+        """
+        self.parts.add(batch_id, parts)
+        self.database.save(self.folder, {"batch_id": batch_id, "parts": self.parts.plain(), **asdict(self.declaration)})
         self.last_batch = batch_id
 
     def is_new(self, batch_id: int) -> bool:

@@ -68,15 +68,27 @@ class MicroBatches:
         """Commit a micro-batch.
 
         Raises:
-            LivejoinError: A change cannot be applied, or the checkpoint is not sound; also kept in ``failure``.
+            LivejoinError: A change cannot be applied, the checkpoint is not sound, the disk refuses, or what is called
+                here wants to end the process; also kept in ``failure``.
         """
         try:
             if self._engine.is_new(batch_id):
                 self._commit(frame, batch_id)
         except LivejoinError as error:
-            error.add_note(f"in micro-batch {batch_id} of Spark; none of it was applied")
             self.failure = error
+            error.add_note(self._where(batch_id))
             raise
+        except Exception:
+            raise
+        except BaseException as error:
+            # Spark's bridge answers for an Exception only, and after any other one its other half waits for ever.
+            self.failure = LivejoinError(f"{type(error).__name__} ended the query: {error}".rstrip(": "))
+            self.failure.add_note(self._where(batch_id))
+            raise self.failure from error
+
+    def _where(self, batch_id: int) -> str:
+        done = "it was applied and saved before" if self._engine.last_batch == batch_id else "none of it was applied"
+        return f"in micro-batch {batch_id} of Spark; {done}"
 
     def _commit(self, frame: DataFrame, batch_id: int) -> None:
         started = time.perf_counter()
@@ -85,9 +97,8 @@ class MicroBatches:
         before = time.perf_counter()
         deltas = self._apply(batch)
         engine_seconds = time.perf_counter() - before
-        for view, delta in deltas.items():
-            self._sink.deliver(view, delta, batch_id)
-        self._engine.save(batch_id)
+        parts = [view for view, delta in deltas.items() if self._sink.deliver(view, delta, batch_id)]
+        self._engine.save(batch_id, parts)
         if self._on_batch is not None:
             stats = {name: view.stats() for name, view in database.views.items()}
             report = BatchReport(

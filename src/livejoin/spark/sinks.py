@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,7 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from livejoin.errors import StateError
+from livejoin.errors import StateError, StorageError
+from livejoin.spark.written_parts import WrittenParts
+
+_SHOWN = 5  # names in a message
 
 SinkFunction = Callable[[str, DataFrame, int], object]
 
@@ -25,16 +29,17 @@ SinkFunction = Callable[[str, DataFrame, int], object]
 class Sink(Protocol):
     """What the deltas of a batch are handed to."""
 
-    def open(self, views: Iterable[str], last_batch: int | None) -> None:
+    def open(self, views: Iterable[str], last_batch: int | None, written: WrittenParts) -> None:
         """Called once before the first batch.
 
         Args:
             views: The names of all views.
             last_batch: The last batch that the engine holds; None at a fresh start.
+            written: The parts that deliveries up to this batch have left.
         """
 
-    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> None:
-        """Take the delta of a view; it may be empty."""
+    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> bool:
+        """Take the delta of a view, which may be empty; whether a part of it must be there from now on."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +56,11 @@ class ParquetSink:
 
     folder: Path
 
-    def open(self, views: Iterable[str], last_batch: int | None) -> None:
+    def open(self, views: Iterable[str], last_batch: int | None, written: WrittenParts) -> None:
         """Make the folders, and take away files that a process which died did not complete.
 
         Raises:
-            StateError: They hold files of batches that the engine never saw.
+            StateError: They hold files of batches that the engine never saw, or lack files that were written.
         """
         # The batch after the last one may have been written by a process that died before it could save the engine.
         newest = 0 if last_batch is None else last_batch + 1
@@ -71,20 +76,44 @@ class ParquetSink:
                     "run. Move them away, or give another path, or the checkpoint that belongs to them"
                 )
                 raise StateError(msg)
+            self._refuse_missing(view, written)
 
-    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> None:
-        """Write the file of a batch, or take it away where the delta is empty. Cost: linear in the delta."""
-        target = self.of(view) / f"part-{batch_id:08d}.parquet"
-        if delta.num_rows == 0:
-            target.unlink(missing_ok=True)
-            return
+    def _refuse_missing(self, view: str, written: WrittenParts) -> None:
+        there = {file.name for file in self.files(view)}
+        missing = [name for name in map(_part, written.batches(view)) if name not in there]
+        if missing:
+            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+            msg = (
+                f"{self.of(view)} lacks {', '.join(missing[:_SHOWN])}{more}, and the checkpoint says that they were "
+                f"written: what is there does not add up to the view {view!r}. Put them back, or start over with an "
+                "empty checkpoint and an empty output"
+            )
+            raise StateError(msg)
+
+    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> bool:
+        """Write the file of a batch, or take it away where the delta is empty. Cost: linear in the delta.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        target = self.of(view) / _part(batch_id)
         draft = target.with_name(f".{target.name}.writing")
-        with draft.open("wb") as stream:
-            pq.write_table(delta, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(target)
-        _flush_folder(target.parent)
+        try:
+            if delta.num_rows == 0:
+                target.unlink(missing_ok=True)
+                return False
+            with draft.open("wb") as stream:
+                pq.write_table(delta, stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(target)
+            _flush_folder(target.parent)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            msg = f"the delta of view {view!r} could not be written to {target}: {error}; repair that and go on"
+            raise StorageError(msg) from error
+        return True
 
     def of(self, view: str) -> Path:
         """The folder of a view."""
@@ -108,13 +137,19 @@ class FunctionSink:
     spark: SparkSession
     function: SinkFunction
 
-    def open(self, views: Iterable[str], last_batch: int | None) -> None:
+    def open(self, views: Iterable[str], last_batch: int | None, written: WrittenParts) -> None:
         """There is nothing to prepare."""
 
-    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> None:
-        """Call the function."""
+    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> bool:
+        """Call the function; what it makes of the delta is its own."""
         if delta.num_rows:
             self.function(view, self.spark.createDataFrame(delta), batch_id)
+        return False
+
+
+def _part(batch_id: int) -> str:
+    """The name of a batch's file."""
+    return f"part-{batch_id:08d}.parquet"
 
 
 def _flush_folder(folder: Path) -> None:

@@ -66,8 +66,9 @@ def maintain(
         SqlError: A view's SQL text does not bind.
         SchemaError: There is no table or no view, a window names an unknown table, a column has an unknown type.
         PipelineError: ``path`` or ``checkpoint`` is missing or not local; the session is of Spark Connect.
-        StateError: The checkpoint or the output belongs to another job, or a query of this or another process that runs
-            has the checkpoint.
+        StateError: The checkpoint or the output belongs to another job, parts of the output that the checkpoint knows
+            to be written are gone, or a query of this or another process that runs has the checkpoint.
+        StorageError: The disk refuses to read the checkpoint.
     """
     return start(spark, views, tables, windows or {}, sink, path, checkpoint, trigger, on_batch)[0]
 
@@ -95,7 +96,7 @@ def start(
     lock = lock_checkpoint(state)
     try:
         engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin")
-        target.open(views, engine.last_batch)
+        target.open(views, engine.last_batch, engine.parts)
         frames = {
             name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
             for name, frame in tables.items()

@@ -1,0 +1,127 @@
+"""Subscribers: each hears of each version once and in order, whatever they do while they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin.errors import ChangeError
+
+
+def database() -> livejoin.Database:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (a BIGINT)")
+    db.create_view("one", "SELECT a FROM T")
+    db.create_view("two", "SELECT a + 1 AS b FROM T")
+    return db
+
+
+def test_a_subscriber_drops_a_view_that_others_hear_of() -> None:
+    db = database()
+    heard: list[str] = []
+
+    def drop(_: pa.Table) -> None:
+        heard.append("one")
+        db.drop_view("two")
+
+    db.views["one"].subscribe(drop)
+    db.views["two"].subscribe(lambda _: heard.append("two"))
+    commit = db.apply("T", [(1,)])
+    assert heard == ["one"], "a subscription ends with its view"
+    assert commit["two"].num_rows == 1, "the commit was made before"
+    assert list(db.views) == ["one"]
+    db._check()
+
+
+def test_a_subscriber_ends_others_and_begins_new_ones() -> None:
+    db = database()
+    heard: list[str] = []
+
+    def change(_: pa.Table) -> None:
+        end()
+        end()
+        db.views["one"].subscribe(lambda _: heard.append("new"))
+
+    db.views["one"].subscribe(change)
+    end = db.views["one"].subscribe(lambda _: heard.append("ended"))
+    db.views["one"].subscribe(lambda _: heard.append("stays"))
+    db.apply("T", [(1,)])
+    assert heard == ["stays"]
+    db.apply("T", [(2,)])
+    assert heard == ["stays", "stays", "new"]
+
+
+def test_one_function_twice_ends_once_each() -> None:
+    db = database()
+    heard: list[int] = []
+    hear: Callable[[Any], None] = lambda delta: heard.append(delta.num_rows)  # noqa: E731
+    first, second = db.views["one"].subscribe(hear), db.views["one"].subscribe(hear)
+    first()
+    first()
+    db.apply("T", [(1,)])
+    assert heard == [1]
+    second()
+    db.apply("T", [(2,)])
+    assert heard == [1]
+
+
+@pytest.mark.parametrize(
+    "commit",
+    [
+        lambda db: db.apply("T", [(9,)]),
+        lambda db: db.replay({"T": [{"a": 9, "_seq": 1, "_change_type": "insert"}]}),
+    ],
+)
+def test_a_commit_of_a_subscriber_is_refused(commit: Callable[[livejoin.Database], object]) -> None:
+    """Those that are called after it would hear of its version before this one's."""
+    db = database()
+    versions: list[int] = []
+    db.views["one"].subscribe(lambda _: commit(db))
+    db.views["two"].subscribe(lambda delta: versions.extend(delta["_commit_version"].to_pylist()))
+    with pytest.raises(ChangeError, match="a subscriber makes a commit while it is called for version 1"):
+        db.apply("T", [(1,)])
+    assert db.version == 1 and versions == [1], "the commit stands, and all have heard of it"
+    assert db.views["one"].count() == 1
+    db.drop_view("one")
+    db.apply("T", [(2,)])
+    assert versions == [1, 2]
+    db._check()
+
+
+def test_a_subscriber_reads_saves_and_makes_views(tmp_path: Path) -> None:
+    db = database()
+    counts: list[int] = []
+
+    def work(_: pa.Table) -> None:
+        counts.append(db.views["two"].count())
+        db.save(tmp_path)
+        if db.version == 1:
+            db.create_view("three", "SELECT COUNT(*) AS n FROM T")
+
+    db.views["one"].subscribe(work)
+    db.apply("T", [(1,)])
+    db.apply("T", [(2,)])
+    assert counts == [1, 2]
+    loaded = livejoin.Database.load(tmp_path)
+    assert loaded.version == 2
+    assert loaded.views["three"].to_arrow().to_pylist() == [{"n": 2}]
+
+
+def test_an_interrupt_in_a_subscriber_leaves_the_commit_and_the_next_ones() -> None:
+    db = database()
+
+    def interrupt(_: pa.Table) -> None:
+        raise KeyboardInterrupt
+
+    end = db.views["one"].subscribe(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        db.apply("T", [(1,)])
+    assert db.version == 1
+    end()
+    assert db.apply("T", [(2,)]).version == 2
+    db._check()

@@ -1,0 +1,166 @@
+"""What a checkpoint knows of the files that it wrote; without a session of Spark."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin.errors import LivejoinError, StateError, StorageError
+from livejoin.spark.engine import Declaration, Engine
+from livejoin.spark.micro_batch import MicroBatches
+from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.written_parts import WrittenParts
+
+DECLARED = Declaration({"T": "a BIGINT"}, {}, {"v": "SELECT a FROM T", "w": "SELECT a FROM T WHERE a > 1"})
+
+
+class Frame:
+    """What Spark hands over, of which a micro-batch takes the Arrow table: rows for T."""
+
+    def __init__(self, rows: list[int]) -> None:
+        self._rows = rows
+
+    def toArrow(self) -> pa.Table:
+        return pa.table({"rows": pa.array(self._rows)})
+
+
+@pytest.fixture
+def batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., MicroBatches]:
+    """A start of the query: the engine as it was saved, and a sink that has compared what is there."""
+
+    def start(deliver: Callable[..., bool] | None = None) -> MicroBatches:
+        engine = Engine.open(DECLARED, tmp_path / "checkpoint")
+        sink = ParquetSink(tmp_path / "out")
+        sink.open(DECLARED.views, engine.last_batch, engine.parts)
+        if deliver is not None:
+            monkeypatch.setattr(ParquetSink, "deliver", deliver)
+        made = MicroBatches(engine, sink, None)
+        monkeypatch.setattr(made, "_apply", lambda batch: deltas(engine, batch))
+        return made
+
+    def deltas(engine: Engine, batch: list[int]) -> dict[str, pa.Table]:
+        commit = engine.database.apply("T", [(a,) for a in batch])
+        return {view: commit[view] for view in commit.views}
+
+    monkeypatch.setattr("livejoin.spark.micro_batch.unpack", lambda _, table: Rows(table["rows"].to_pylist()))
+    return start
+
+
+class Rows(list[int]):
+    """A batch, of which the report wants the number of rows."""
+
+    @property
+    def rows(self) -> int:
+        return len(self)
+
+
+def parts(tmp_path: Path, view: str) -> list[str]:
+    return sorted(path.name for path in (tmp_path / "out" / view).iterdir())
+
+
+def test_ranges_of_batches() -> None:
+    parts = WrittenParts()
+    for batch in (0, 1, 2, 5, 6, 9):
+        parts.add(batch, ["v"])
+    assert parts.plain() == {"v": [[0, 2], [5, 6], [9, 9]]}
+    again = WrittenParts.from_plain(json.loads(json.dumps(parts.plain())))
+    assert list(again.batches("v")) == [0, 1, 2, 5, 6, 9]
+    assert list(again.batches("w")) == []
+    again.add(10, ["v"])
+    assert parts.plain() == {"v": [[0, 2], [5, 6], [9, 9]]}, "they are no part of the others"
+
+
+def test_parts_that_are_gone_are_named(tmp_path: Path, batches: Callable[..., MicroBatches]) -> None:
+    run: Any = batches()
+    for number, rows in enumerate([[1], [2], [0], [3], [4]]):
+        run(Frame(rows), number)
+    assert parts(tmp_path, "w") == [f"part-0000000{i}.parquet" for i in (1, 3, 4)], "a batch without a delta has none"
+    batches()
+    gone = [tmp_path / "out" / "w" / f"part-0000000{i}.parquet" for i in (3, 4)]
+    kept = [path.read_bytes() for path in gone]
+    for path in gone:
+        path.unlink()
+    with pytest.raises(StateError, match=r"w lacks part-00000003\.parquet, part-00000004\.parquet, and"):
+        batches()
+    for path, data in zip(gone, kept, strict=True):
+        path.write_bytes(data)
+    run = batches()
+    run(Frame([5]), 5)
+    for path in (tmp_path / "out" / "v").iterdir():
+        path.unlink()
+    with pytest.raises(StateError, match=r"v lacks part-00000000\.parquet.* and 1 more"):
+        batches()
+
+
+def test_a_part_of_a_batch_that_was_not_saved_may_go(
+    tmp_path: Path, batches: Callable[..., MicroBatches], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that dies between the part and the save writes the part again."""
+    run: Any = batches()
+    run(Frame([1]), 0)
+
+    def full(file: int, data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(StorageError, match="No space left") as caught:
+            run(Frame([2]), 1)
+    assert caught.value.__notes__ == ["in micro-batch 1 of Spark; none of it was applied"]
+    (tmp_path / "out" / "v" / "part-00000001.parquet").unlink()
+    run = batches()
+    run(Frame([2]), 1)
+    assert parts(tmp_path, "v") == ["part-00000000.parquet", "part-00000001.parquet"]
+    batches()
+
+
+def test_a_checkpoint_that_noted_nothing_goes_on(
+    tmp_path: Path, batches: Callable[..., MicroBatches], caplog: pytest.LogCaptureFixture
+) -> None:
+    run: Any = batches()
+    run(Frame([1]), 0)
+    database = livejoin.Database.load(tmp_path / "checkpoint")
+    del database.extra["parts"]
+    database.save(tmp_path / "checkpoint")
+    run = batches()
+    assert "did not note which parts" in caplog.text
+    run(Frame([2]), 1)
+    (tmp_path / "out" / "v" / "part-00000001.parquet").unlink()
+    with pytest.raises(StateError, match=r"v lacks part-00000001\.parquet, and"):
+        batches()
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(3)])
+def test_what_ends_a_process_becomes_an_error_that_spark_answers_to(
+    batches: Callable[..., MicroBatches], raised: BaseException
+) -> None:
+    def deliver(*_: object) -> bool:
+        raise raised
+
+    run: Any = batches(deliver)
+    with pytest.raises(LivejoinError, match=f"{type(raised).__name__} ended the query") as caught:
+        run(Frame([1]), 0)
+    assert run.failure is caught.value
+    assert caught.value.__cause__ is raised
+    assert caught.value.__notes__ == ["in micro-batch 0 of Spark; none of it was applied"]
+
+
+def test_a_disk_that_is_full_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = ParquetSink(tmp_path)
+    sink.open(["v"], None, WrittenParts())
+
+    def refuse(_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(StorageError, match="Input/output error"):
+        sink.deliver("v", pa.table({"a": [1]}), 0)
+    assert list((tmp_path / "v").iterdir()) == []
