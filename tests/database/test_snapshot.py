@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kept_database import EXTRA, STORED, kept_database, more
 
 import livejoin
+from kept_database import EXTRA, STORED, kept_database, more
 from livejoin.database import files
 from livejoin.dataflow.node import Node
 from livejoin.errors import StateError, StorageError
@@ -368,6 +368,19 @@ def test_everything_comes_back(tmp_path: Path, trusted: bool) -> None:
         more(db)
     assert_same(found, expected)
     assert [found.views[name]._options for name in found.views] == [view._options for view in expected.views.values()]
+
+
+def test_states_of_another_version_are_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its kernels may lay their arrays out in another way, and no digest of a plan would tell."""
+    db = database()
+    db.save(tmp_path)
+    edit(tmp_path, lambda manifest: manifest.update(build="another"))
+    with monkeypatch.context() as patched, caplog.at_level("INFO", "livejoin"):
+        patched.setattr(Node, "restore", None)
+        assert_same(livejoin.Database.load(tmp_path, trusted=True), db)
+    assert "another version of livejoin saved" in caplog.text
 
 
 def test_an_untrusted_load_reads_no_state_of_a_block(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from livejoin.kernels.relation.range_window import W_ENTRIES
 from livejoin.schema import Column, SqlType, Table, WindowRange
 from livejoin.state.table import BaseTable, Conflict
+from livejoin.state.table_rows import rows_of, table_of
 
 Row = tuple[int, ...]
 
@@ -78,6 +79,10 @@ def test_random_stagings(seed: int, by_change: bool) -> None:
             base.commit()
             assert total == Counter(after) == content(base)
             model, newest = after, seen
+        if rng.random() < 0.3:
+            ids = base.live_rows()[0]
+            base = table_of(base.table, rows_of(base))
+            assert np.array_equal(base.live_rows()[0], ids)
         base._check()
 
 

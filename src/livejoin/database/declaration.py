@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar, get_args
 
-from livejoin.database.arguments import check_name
 from livejoin.schema import Column, ForeignKey, Kind, SqlType, Table, WindowRange
 from livejoin.search.statistics import Statistics
 
 Value = TypeVar("Value")
 
-_LARGEST = 1 << 62
+_LARGEST = (1 << 63) - 1
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _BITS = (8, 16, 32, 64)
 _SOURCES = ("given", "observed", "unknown")
@@ -34,11 +33,11 @@ def value(entry: object, key: str, kind: type[Value]) -> Value:
     return found
 
 
-def number(entry: object, key: str, least: int = 0) -> int:
-    """A whole number of a JSON object that 63 bits hold."""
+def number(entry: object, key: str, least: int = 0, most: int = _LARGEST) -> int:
+    """A whole number of a JSON object, within bounds."""
     found = value(entry, key, int)
-    if not least <= found < _LARGEST:
-        msg = f"{key!r} is {found} in the manifest; allowed are {least} to {_LARGEST - 1}"
+    if not least <= found <= most:
+        msg = f"{key!r} is {found} in the manifest; allowed are {least} to {most}"
         raise ValueError(msg)
     return found
 
@@ -60,7 +59,7 @@ def plain_table(table: Table) -> dict[str, Any]:
 def read_table(entry: object) -> Table:
     """The table of JSON values."""
     columns = tuple(
-        Column(check_name(value(c, "name", str), "column"), _type(value(c, "type", dict)), value(c, "nullable", bool))
+        Column(value(c, "name", str), _type(value(c, "type", dict)), value(c, "nullable", bool))
         for c in value(entry, "columns", list)
     )
     foreign = tuple(
@@ -77,7 +76,7 @@ def read_table(entry: object) -> Table:
         _positions([number(range, "column")], columns)
         window = WindowRange(number(range, "column"), value(range, "width", int))
     return Table(
-        check_name(value(entry, "name", str), "table"),
+        value(entry, "name", str),
         columns,
         _positions(value(entry, "key", list), columns),
         None if rows is None else number(entry, "window_rows", 1),

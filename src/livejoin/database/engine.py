@@ -404,7 +404,7 @@ class Database:
             StorageError: The disk is full or refuses; the unfinished snapshot is removed and the old one is still
                 there.
 
-        Cost: the bytes of the rows and of the state, about 1 ms a MB and the disk; memory for a copy of one table.
+        Cost: the bytes of the rows and of the state, about 1 ms a MB and the disk; memory for two copies of one table.
         """
         kept = self.extra if extra is None else check_extra(extra)
         snapshot.write(check_folder(folder), image_of(self._contents, kept))
@@ -424,8 +424,8 @@ class Database:
             threads: As for `Database`.
             trusted: Take the views' states as they are saved, checked by their checksums alone. Only for a folder that
                 nobody else can write to: a state that was made up makes kernels read and write outside of their
-                arrays. States that were saved with another number of threads, by another format or for another plan
-                are loaded anew all the same, with a line of the logger ``livejoin``.
+                arrays. States that were saved with another number of threads, by another version of livejoin or for
+                another plan are loaded anew all the same, with a line of the logger ``livejoin``.
 
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.database import format_3
-from livejoin.database.arguments import check_name
+from livejoin.database.build import build
 from livejoin.database.declaration import number, plain_table, read_statistics, read_table, value
 from livejoin.database.files import Folder
 from livejoin.errors import LivejoinError, StateError, StorageError
@@ -42,6 +42,7 @@ from livejoin.words import Words
 logger = logging.getLogger("livejoin")
 
 FORMAT = 4
+_LAST_VERSION = 1 << 62
 _CURRENT = "CURRENT"
 _MANIFEST = "manifest.json"
 _SNAPSHOT = re.compile(r"v\d{12,}-[0-9a-f]{8}")  # nothing else in the folder is ours to read or to remove
@@ -154,6 +155,7 @@ def _write(folder: Folder, name: str, image: Image) -> None:
     with folder.inner(name) as target:
         manifest = {
             "format": FORMAT,
+            "build": build(),
             "version": image.version,
             "extra": image.extra,
             "codec": _write_arrays(target, "codec", image.codec),
@@ -196,11 +198,14 @@ def _write(folder: Folder, name: str, image: Image) -> None:
 
 
 def _remove_others(folder: Folder) -> None:
-    """Remove the snapshots that `_CURRENT` does not name; none if it names none that is there."""
+    """Remove the snapshots that ``CURRENT`` does not name; none if it is damaged, or names none that is there."""
     names = folder.names()
     kept = None
     if _CURRENT in names:
-        kept = _pointer(folder)[0]
+        try:
+            kept = _pointer(folder)[0]
+        except ValueError:
+            return
         if kept not in names:
             return
     others = [name for name in names if _SNAPSHOT.fullmatch(name) and name != kept]
@@ -270,11 +275,10 @@ def read(path: Path, trusted: bool) -> Image:
                 manifest = json.loads(text)
                 found = value(manifest, "format", int)
                 if found in _TABLES:
-                    if trusted and found != FORMAT:
-                        logger.info(
-                            "the snapshot in %s has format %d; its views are loaded from its tables", path, found
-                        )
-                    return _image(source, manifest, trusted and found == FORMAT)
+                    same = manifest.get("build") == build()
+                    if trusted and not same:
+                        logger.info("another version of livejoin saved %s: its views are loaded from its tables", path)
+                    return _image(source, manifest, trusted and same)
     except _UNSOUND as error:
         msg = f"the snapshot in {str(path)!r} is damaged: {error}; load another one or build the state anew"
         raise StateError(msg) from error
@@ -302,7 +306,7 @@ def _image(source: Folder, manifest: dict[str, Any], with_states: bool) -> Image
         tables.append((table, rows_of(source, i, table, entry)))
     by_name = {table.name.lower(): table for table, _ in tables}
     return Image(
-        version=number(manifest, "version"),
+        version=number(manifest, "version", most=_LAST_VERSION),
         extra=value(manifest, "extra", dict),
         codec={
             key: _read_array(source, f"codec.{key}", entry, _CODEC[key.rpartition(".")[2]], 1)
@@ -326,7 +330,7 @@ def _view(entry: object, tables: Mapping[str, Table]) -> ViewImage:
     algorithm: Any = value(entry, "algorithm", str)
     check_algorithm(algorithm)
     return ViewImage(
-        check_name(value(entry, "name", str), "view"),
+        value(entry, "name", str),
         value(entry, "sql", str),
         value(entry, "deltas", bool),
         algorithm,

@@ -14,7 +14,7 @@ from typing import Any
 
 import livejoin
 
-STORED = Path(__file__).parent.parent / "fixtures" / "snapshot-format-3.zip"
+STORED = Path(__file__).parent / "fixtures" / "snapshot-format-3.zip"
 EXTRA = {"batch_id": 7, "note": "Ünïcode"}
 
 _NOON = dt.datetime(2026, 3, 1, 12)

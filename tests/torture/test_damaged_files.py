@@ -1,0 +1,97 @@
+"""Snapshots that are damaged or made up, and a file system that refuses: `files` says what must hold.
+
+``LIVEJOIN_TORTURE=<cases>`` runs so many cases of each kind, with new seeds; without it there is a small share.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import files
+import pytest
+
+import livejoin
+from kept_database import EXTRA, STORED, kept_database, more
+
+CASES = int(os.environ.get("LIVEJOIN_TORTURE", "0"))
+SEED = time.time_ns() if CASES else 12
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[files.Views, list[files.Files]]:
+    """The views of a database with one of everything, and its snapshots of all formats."""
+    db = kept_database()
+    folder = tmp_path_factory.mktemp("saved")
+    db.save(folder / "now", EXTRA)
+    with zipfile.ZipFile(STORED) as stored:
+        stored.extractall(folder / "format 3")
+    return files.results(db), [files.packed(folder / name) for name in ("now", "format 3")]
+
+
+@pytest.mark.timeout(0 if CASES else 600)
+@pytest.mark.parametrize("change", [files.damaged, files.made_up], ids=["damaged", "made up"])
+def test_damaged_snapshots(saved: tuple[files.Views, list[files.Files]], tmp_path: Path, change: files.Change) -> None:
+    views, snapshots = saved
+    outcomes: Counter[str] = Counter()
+    for case in range(CASES or 25):
+        rng = random.Random(SEED + case)
+        damage = change(rng.choice(snapshots), rng)
+        try:
+            outcomes[files.check_load(damage, views, tmp_path / str(case), more)] += 1
+        except BaseException as error:
+            error.add_note(f"seed {SEED + case}: {damage.told}")
+            raise
+    print(f"{change.__name__}: {dict(outcomes)}")
+    assert outcomes["refused"] and outcomes["loaded"]
+
+
+def small(commits: int) -> livejoin.Database:
+    db = livejoin.Database()
+    db.create_table("G", "src BIGINT, dst BIGINT, tag STRING", window_rows=20)
+    db.create_view("hop2", "SELECT A.src AS a, B.dst AS c, B.tag FROM G A JOIN G B ON A.dst = B.src")
+    for commit in range(commits):
+        db.apply("G", [(i % 5, (i + commit) % 4, f"tag {i}") for i in range(10)])
+    return db
+
+
+@pytest.mark.timeout(0 if CASES else 600)
+def test_every_operation_of_a_save_fails_once(tmp_path: Path) -> None:
+    old, new = small(1), small(2)
+    with files.failing(-1, files.KINDS[0]):
+        old.save(tmp_path / "count")
+    steps = files.calls(lambda: new.save(tmp_path / "count"))
+    cases = [(at, kind) for at in range(steps) for kind in files.KINDS]
+    outcomes: Counter[str] = Counter()
+    for number, (at, kind) in enumerate(cases if CASES else random.Random(SEED).sample(cases, 60)):
+        try:
+            outcomes[files.check_save(old, new, tmp_path / str(number), at, kind)] += 1
+        except BaseException as error:
+            error.add_note(f"call {at} fails {kind}")
+            raise
+    print(f"save: {dict(outcomes)} of {steps} calls")
+    assert outcomes["refused"] and outcomes["saved"]
+    new.apply("G", [(1, 2, "more")])
+    new._check()
+
+
+@pytest.mark.timeout(0 if CASES else 600)
+def test_every_operation_of_a_load_fails_once(tmp_path: Path) -> None:
+    db = small(2)
+    db.save(tmp_path)
+    views = files.results(db)
+    steps = files.calls(lambda: livejoin.Database.load(tmp_path, trusted=True))
+    cases = [(at, kind) for at in range(steps) for kind in files.KINDS]
+    outcomes: Counter[str] = Counter()
+    for at, kind in cases if CASES else random.Random(SEED).sample(cases, 60):
+        try:
+            outcomes[files.check_read(views, tmp_path, at, kind)] += 1
+        except BaseException as error:
+            error.add_note(f"call {at} fails {kind}")
+            raise
+    print(f"load: {dict(outcomes)} of {steps} calls")
+    assert outcomes["refused"] and outcomes["loaded"]
