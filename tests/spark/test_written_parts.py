@@ -70,12 +70,12 @@ def test_ranges_of_batches() -> None:
     parts = WrittenParts()
     for batch in (0, 1, 2, 5, 6, 9):
         parts.add(batch, ["v"])
-    assert parts.plain() == {"v": [[0, 2], [5, 6], [9, 9]]}
+    assert parts.plain() == {"since": 0, "views": {"v": [[0, 2], [5, 6], [9, 9]]}}
     again = WrittenParts.from_plain(json.loads(json.dumps(parts.plain())))
     assert list(again.batches("v")) == [0, 1, 2, 5, 6, 9]
     assert list(again.batches("w")) == []
     again.add(10, ["v"])
-    assert parts.plain() == {"v": [[0, 2], [5, 6], [9, 9]]}, "they are no part of the others"
+    assert list(parts.batches("v")) == [0, 1, 2, 5, 6, 9], "they are no part of the others"
 
 
 def test_parts_that_are_gone_are_named(tmp_path: Path, batches: Callable[..., MicroBatches]) -> None:
@@ -98,6 +98,20 @@ def test_parts_that_are_gone_are_named(tmp_path: Path, batches: Callable[..., Mi
         path.unlink()
     with pytest.raises(StateError, match=r"v lacks part-00000000\.parquet.* and 1 more"):
         batches()
+
+
+def test_a_part_too_many_is_named(tmp_path: Path, batches: Callable[..., MicroBatches]) -> None:
+    run: Any = batches()
+    for number, rows in enumerate([[1], [2], [0]]):
+        run(Frame(rows), number)
+    folder = tmp_path / "out" / "w"
+    (folder / "part-00000003.parquet").write_bytes(b"of a batch that was not saved")
+    batches()
+    for number, says in ((4, "up to 2: the files"), (0, "up to 2 and says that batch 0 left none: the files")):
+        (folder / f"part-0000000{number}.parquet").write_bytes((folder / "part-00000001.parquet").read_bytes())
+        with pytest.raises(StateError, match=rf"holds part-0000000{number}\.parquet, and the checkpoint has .* {says}"):
+            batches()
+        (folder / f"part-0000000{number}.parquet").unlink()
 
 
 def test_a_part_of_a_batch_that_was_not_saved_may_go(

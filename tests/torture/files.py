@@ -295,7 +295,8 @@ class Faults:
 
     Args:
         at: The call that fails.
-        kind: How: an error number before the call is made, the same ``after`` it was made, or a ``short`` transfer.
+        kind: How: an error number ``before`` the call is made, or ``after`` it was, a ``short`` transfer, or an
+            ``interrupt`` before it.
         called: The functions that were called so far.
     """
 
@@ -309,6 +310,8 @@ class Faults:
         how, number = self.kind if len(self.called) - 1 == self.at else ("sound", 0)
         if how == "before":
             raise OSError(number, os.strerror(number))
+        if how == "interrupt":
+            raise KeyboardInterrupt
         if how == "short" and function in (os.write, os.readv):
             file, data = arguments
             return _short(function, file, data)
@@ -326,7 +329,7 @@ def _short(function: Callable[..., Any], file: int, data: Any) -> Any:
     return os.readv(file, [view[: max(1, view.nbytes // 2)]])
 
 
-KINDS = (("before", errno.ENOSPC), ("before", errno.EIO), ("after", errno.EIO), ("short", 0))
+KINDS = (("before", errno.ENOSPC), ("before", errno.EIO), ("after", errno.EIO), ("short", 0), ("interrupt", 0))
 
 
 @contextmanager
@@ -349,6 +352,8 @@ def check_save(old: livejoin.Database, new: livejoin.Database, folder: Path, at:
         except StorageError as error:
             outcome = "refused"
             assert isinstance(error.__cause__, OSError)
+        except KeyboardInterrupt:
+            outcome = "refused"
     loaded = livejoin.Database.load(folder, trusted=True)
     told = f"{outcome}, {faults.called[at]} {kind}"
     assert loaded.version in (old.version, new.version) if outcome == "refused" else loaded.version == new.version, told
@@ -366,7 +371,7 @@ def check_read(saved: Views, folder: Path, at: int, kind: tuple[str, int]) -> st
     with failing(at, kind):
         try:
             assert results(livejoin.Database.load(folder, trusted=True)) == saved
-        except StorageError:
+        except (StorageError, KeyboardInterrupt):
             outcome = "refused"
     return outcome
 

@@ -81,13 +81,16 @@ class Engine:
             saved = database.extra
             _check_same(declaration, saved, folder)
             last = int(saved["batch_id"])
-            if "parts" not in saved:
+            parts = WrittenParts(since=last + 1)
+            if "parts" in saved:
+                parts = WrittenParts.from_plain(saved["parts"])
+            else:
                 logger.warning(
                     "the checkpoint in %s is of a version that did not note which parts of the output it wrote: "
                     "whether those of the batches up to %d are there is not checked",
                     *(folder.parent, last),
                 )
-            return Engine(database, declaration, folder, last, WrittenParts.from_plain(saved.get("parts", {})))
+            return Engine(database, declaration, folder, last, parts)
         database = Database()
         for name, columns in declaration.tables.items():
             database.create_table(name, columns, window_rows=declaration.windows.get(name))

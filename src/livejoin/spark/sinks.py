@@ -60,7 +60,7 @@ class ParquetSink:
         """Make the folders, and take away files that a process which died did not complete.
 
         Raises:
-            StateError: They hold files of batches that the engine never saw, or lack files that were written.
+            StateError: They hold files that the checkpoint does not know, or lack some that it knows.
         """
         # The batch after the last one may have been written by a process that died before it could save the engine.
         newest = 0 if last_batch is None else last_batch + 1
@@ -68,27 +68,26 @@ class ParquetSink:
             self.of(view).mkdir(parents=True, exist_ok=True)
             for draft in self.of(view).glob(".part-*.writing"):
                 draft.unlink()
-            foreign = [file for file in self.files(view) if int(file.stem.removeprefix("part-")) > newest]
+            there = {int(file.stem.removeprefix("part-")) for file in self.files(view)}
+            known = set(written.batches(view))
+            foreign = sorted(batch for batch in there - known if batch > newest or written.since <= batch < newest)
             if foreign:
                 seen = "has not seen a batch yet" if last_batch is None else f"has seen the batches up to {last_batch}"
+                left = f" and says that batch {foreign[0]} left none" if foreign[0] < newest else ""
                 msg = (
-                    f"{self.of(view)} holds {foreign[0].name}, and the checkpoint {seen}: the files are of another "
-                    "run. Move them away, or give another path, or the checkpoint that belongs to them"
+                    f"{self.of(view)} holds {_part(foreign[0])}, and the checkpoint {seen}{left}: the files are of "
+                    "another run. Move them away, or give another path, or the checkpoint that belongs to them"
                 )
                 raise StateError(msg)
-            self._refuse_missing(view, written)
-
-    def _refuse_missing(self, view: str, written: WrittenParts) -> None:
-        there = {file.name for file in self.files(view)}
-        missing = [name for name in map(_part, written.batches(view)) if name not in there]
-        if missing:
-            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-            msg = (
-                f"{self.of(view)} lacks {', '.join(missing[:_SHOWN])}{more}, and the checkpoint says that they were "
-                f"written: what is there does not add up to the view {view!r}. Put them back, or start over with an "
-                "empty checkpoint and an empty output"
-            )
-            raise StateError(msg)
+            missing = [_part(batch) for batch in sorted(known - there)]
+            if missing:
+                more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+                msg = (
+                    f"{self.of(view)} lacks {', '.join(missing[:_SHOWN])}{more}, and the checkpoint says that it wrote "
+                    f"them: what is there does not add up to the view {view!r}. Put them back, or start over with "
+                    "an empty checkpoint and an empty output"
+                )
+                raise StateError(msg)
 
     def deliver(self, view: str, delta: pa.Table, batch_id: int) -> bool:
         """Write the file of a batch, or take it away where the delta is empty. Cost: linear in the delta.

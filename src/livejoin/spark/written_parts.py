@@ -1,7 +1,7 @@
-"""Which parts of a view's output a checkpoint knows to be written: what is there must not be less.
+"""Which parts of a view's output a checkpoint knows to be written: those that are there must be these.
 
-Law: the sum of the parts up to the last batch is the view's result, so that a part which is gone makes it wrong for
-ever. The batches are saved with the engine, as ranges: one for a view that every batch changes.
+Law: the sum of the parts up to the last batch is the view's result, so that a part which is gone, or is one too many,
+makes it wrong for ever. The batches are saved with the engine, as ranges: one for a view that every batch changes.
 """
 
 from __future__ import annotations
@@ -13,26 +13,31 @@ from typing import Any
 class WrittenParts:
     """The batches that left a part, for each view; mutable.
 
+    Args:
+        since: The first batch of which it is known.
+
     >>> parts = WrittenParts()
     >>> parts.add(7, ["hop2"])
     >>> parts.add(8, ["hop2", "loops"])
     >>> parts.plain(), list(parts.batches("hop2"))
-    ({'hop2': [[7, 8]], 'loops': [[8, 8]]}, [7, 8])
+    ({'since': 0, 'views': {'hop2': [[7, 8]], 'loops': [[8, 8]]}}, [7, 8])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, since: int = 0) -> None:
+        self.since = since
         self._ranges: dict[str, list[list[int]]] = {}
 
     @classmethod
-    def from_plain(cls, values: Mapping[str, Iterable[Iterable[int]]]) -> WrittenParts:
+    def from_plain(cls, values: Mapping[str, Any]) -> WrittenParts:
         """The parts of the JSON values that `plain` made."""
-        parts = cls()
-        parts._ranges = {view: [[first, last] for first, last in ranges] for view, ranges in values.items()}
+        parts = cls(values["since"])
+        parts._ranges = {view: [[first, last] for first, last in ranges] for view, ranges in values["views"].items()}
         return parts
 
     def plain(self) -> dict[str, Any]:
         """The same as JSON values: for each view ranges of batches, both ends in them."""
-        return {view: [list(one) for one in ranges] for view, ranges in self._ranges.items()}
+        views = {view: [list(one) for one in ranges] for view, ranges in self._ranges.items()}
+        return {"since": self.since, "views": views}
 
     def add(self, batch_id: int, views: Iterable[str]) -> None:
         """Note the views of which a batch left a part; it is later than all before."""
