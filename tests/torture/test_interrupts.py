@@ -32,7 +32,7 @@ READS: dict[str, Callable[[livejoin.View], object]] = {
     "count": lambda view: view.count(),
     "at": lambda view: view.at(view.count() // 2) if view.count() else None,
     "sample": lambda view: view.sample(3, seed=1) if view.count() else None,
-    "multiplicity": lambda view: multiplicity(view),
+    "multiplicity": multiplicity,
     "stats": lambda view: view.stats(),
 }
 
