@@ -15,8 +15,9 @@ from collisions import words_with_hash
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.set_operation import SetOperator
 from livejoin.errors import ChangeValueError, UnsupportedQueryError
+from livejoin.families.arena_checks import block_span
 from livejoin.kernels.memory.layout import D_LOG
-from livejoin.kernels.relation.multiset import M_DIRECTORY
+from livejoin.kernels.relation.multiset import M_DIRECTORY, M_LIST
 from livejoin.schema import SqlType
 from livejoin.state.codec import NULL_CODE, Codec
 from oracle import connect, difference, multiset
@@ -210,6 +211,16 @@ def test_versions_of_both_sides_are_merged() -> None:
     changes = [Weighted(1, 0, (7,), 1), Weighted(3, 0, (7,), -1), Weighted(2, 1, (7,), 1), Weighted(3, 1, (8,), 1)]
     found = by_version(apply_to(operator, "intersect", changes))
     assert found == {2: Counter({(7,): 1}), 3: Counter({(7,): -1})}
+
+
+@pytest.mark.nojit
+def test_the_list_of_the_result_shrinks() -> None:
+    """Five of 300 rows stay: the block of the result's entries is theirs, before the arena is filled anew."""
+    operator = make("distinct", False, (BIGINT,))
+    apply_to(operator, "distinct", [Weighted(0, 0, (i,), 1) for i in range(300)])
+    apply_to(operator, "distinct", [Weighted(1, 0, (i,), -1) for i in range(5, 300)])
+    assert block_span(int(operator.arena.words[M_LIST]))[1] <= 4 * operator.listed().shape[0] == 20
+    operator._check()
 
 
 @pytest.mark.nojit
