@@ -1,7 +1,8 @@
 """Time limits on calls that cannot look at the clock themselves.
 
 One thread a process sleeps until the next limit has passed and then interrupts the call, again and again until the call
-has ended, because what is interrupted may not have begun. Where no call is under way it sleeps for good.
+has ended, because what is interrupted may not have begun; each time after twice the time, because an exception at the
+wrong place may have hidden that it has. Where no call is under way it sleeps for good.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf, isinf
 
-_AGAIN = 0.1  # seconds between two interrupts of one call
+_AGAIN = 0.1  # seconds between the first two interrupts of a call
 
 
 class TimeLimits:
@@ -31,7 +32,7 @@ class TimeLimits:
     def _begin(self) -> None:
         """No calls and no thread, as in a process that has just begun."""
         self._changed = threading.Condition()
-        self._ends: dict[object, tuple[float, Callable[[], object]]] = {}
+        self._ends: dict[object, tuple[float, float, Callable[[], object]]] = {}  # when, and what to wait then
         self._wakes = inf  # when the thread looks again by itself
         self._watched = False
 
@@ -51,7 +52,7 @@ class TimeLimits:
         call, end = object(), time.monotonic() + seconds
         try:
             with self._changed:
-                self._ends[call] = (end, interrupt)
+                self._ends[call] = (end, _AGAIN, interrupt)
                 if not self._watched:
                     threading.Thread(target=self._watch, name="livejoin-time-limits", daemon=True).start()
                     self._watched = True
@@ -71,9 +72,9 @@ class TimeLimits:
     def _interrupt_late(self) -> float:
         """Interrupt every call whose time is over. Returns the seconds until there is something to do again."""
         now = time.monotonic()
-        for call, (end, interrupt) in self._ends.items():
+        for call, (end, wait, interrupt) in self._ends.items():
             if end <= now:
                 interrupt()
-                self._ends[call] = (now + _AGAIN, interrupt)
-        self._wakes = min((end for end, _ in self._ends.values()), default=inf)
+                self._ends[call] = (now + wait, 2 * wait, interrupt)
+        self._wakes = min((end for end, _, _ in self._ends.values()), default=inf)
         return self._wakes - now
