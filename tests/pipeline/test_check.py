@@ -11,6 +11,7 @@ from livejoin.pipeline.check import check
 from livejoin.pipeline.load import Pipeline
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import FileSource
+from livejoin.spark.written_parts import WrittenParts
 from livejoin.sql import parse_columns
 
 ROWS = {"G": [(1, 2), (1, 2), (3, 2), (4, None)], "H": [(7, 2), (8, 2), (9, 5)]}
@@ -31,7 +32,7 @@ def pipeline(tmp_path: Path, request: pytest.FixtureRequest) -> Pipeline:
         sources[name] = FileSource(table, types, "csv", file, {})
     database.create_view("v", request.param)
     sink = ParquetSink(tmp_path / "out")
-    sink.open(["v"], None)
+    sink.open(["v"], None, WrittenParts())
     for batch, name in enumerate(ROWS):
         sink.deliver("v", database.apply(name, ROWS[name])["v"], batch)
     database.save(tmp_path / "checkpoint" / "livejoin")
