@@ -1,25 +1,24 @@
 """Snapshots that are damaged or made up, and a file system that refuses: `files` says what must hold.
 
-``LIVEJOIN_TORTURE=<cases>`` runs so many cases of each kind, with new seeds; without it there is a small share.
+``LIVEJOIN_TORTURE=<cases>`` runs so many cases of each kind, and every operation; without it there is a small share.
 """
 
 from __future__ import annotations
 
 import os
 import random
-import time
 import zipfile
 from collections import Counter
 from pathlib import Path
 
-import files
 import pytest
 
 import livejoin
 from kept_database import EXTRA, STORED, kept_database, more
+from torture import files
 
 CASES = int(os.environ.get("LIVEJOIN_TORTURE", "0"))
-SEED = time.time_ns() if CASES else 12
+SEED = int(os.environ.get("LIVEJOIN_SEED", "12"))
 
 
 @pytest.fixture(scope="module")
