@@ -149,10 +149,10 @@ def test_the_number_of_codes_is_limited(monkeypatch):
     table._check()
 
 
-@pytest.mark.parametrize("damage", ["missing", "negative", "beyond", "dtype"])
+@pytest.mark.parametrize("damage", ["missing", "negative", "beyond", "wraps", "dtype", "shape", "overlap", "twice"])
 def test_a_damaged_snapshot_is_refused(damage):
     table = ByteDictionary()
-    table.encode(*layout([b"abc", b"de"]))
+    table.encode(*layout([b"abc", b"de", b"dx"]))
     arrays = {name: array.copy() for name, array in table.arrays().items()}
     match damage:
         case "missing":
@@ -160,8 +160,16 @@ def test_a_damaged_snapshot_is_refused(damage):
         case "negative":
             arrays["lengths"][0] = -5
         case "beyond":
-            arrays["starts"][1] = 4
+            arrays["starts"][1] = 6
+        case "wraps":
+            arrays["starts"][1] = 2**63 - 1  # and its length is behind the largest number
         case "dtype":
             arrays["lengths"] = arrays["lengths"].astype(np.int64)
+        case "shape":
+            arrays["starts"] = arrays["starts"].reshape(1, -1)
+        case "overlap":
+            arrays["starts"][:], arrays["lengths"][:] = 0, [7, 6, 5]
+        case "twice":
+            arrays["heap"][:] = np.frombuffer(b"abcdede", np.uint8)
     with pytest.raises(StateError, match="damaged"):
         ByteDictionary.from_arrays(arrays)

@@ -234,6 +234,16 @@ def test_foreign_snapshots_are_refused():
         Codec.from_arrays(arrays | {"other.heap": arrays["strings.heap"]})
     with pytest.raises(StateError, match="lacks the array"):
         Codec.from_arrays({name: array for name, array in arrays.items() if name != "decimals.heap"})
+    heap = np.frombuffer(b"\xff", np.uint8)
+    with pytest.raises(StateError, match="not UTF-8"):
+        Codec.from_arrays(arrays | {"strings.heap": heap})
+    narrow = {
+        "decimals.heap": np.array([7, 0]).view(np.uint8),
+        "decimals.starts": np.array([0]),
+        "decimals.lengths": np.array([16], np.int32),
+    }
+    with pytest.raises(StateError, match="need no dictionary"):
+        Codec.from_arrays(arrays | narrow)
     swapped = {name: arrays[name.replace("decimals", "strings")] for name in arrays}
     with pytest.raises(StateError, match="16 bytes"):
         Codec.from_arrays(swapped)
