@@ -1,22 +1,18 @@
-"""Damaged and made-up snapshots, and a file system that refuses.
+"""Damaged and made-up snapshots.
 
-Laws: `Database.load` of any files at all gives an error of livejoin, or a database of which every invariant holds and
+Law: `Database.load` of any files at all gives an error of livejoin, or a database of which every invariant holds and
 every view is DuckDB's recomputation over its tables; of a snapshot that is only damaged it gives the one that was saved
 or an error. Where a row is made up to be there a great many times, the views may take as many times as long, so that
-such a load is cut off after a while: it must not crash. Whatever operation on files fails in a save or a load, and how,
-the folder has a whole snapshot, the unfinished one is gone, and the database goes on.
+such a load is cut off after a while: it must not crash.
 """
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import random
 import signal
 import threading
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,36 +21,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 import livejoin
-from livejoin.database import files, snapshot
+from livejoin.database import snapshot
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.query.relational import Query
 from livejoin.sql import bind_query, to_duckdb
+from livejoin.state.codec import NULL_CODE, WIDE_BASE
 from oracle import connect, multiset
-from scenario import Row
+from torture.file_faults import KINDS, Views, failing, results
 
 Files = dict[str, bytes]
-Views = dict[str, Counter[Row]]
 
 _OFTEN = 1000
 _SECONDS = 2.0
-_ODD_WORDS = (
-    0,
-    1,
-    -1,
-    2,
-    3,
-    7,
-    1 << 31,
-    1 << 32,
-    1 << 62,
-    (1 << 63) - 1,
-    -(1 << 63),
-    0x7FF94E554C4C0001,
-    (1 << 62) + 1,
-)
+_ODD_WORDS = (0, 1, -1, 2, 3, 7, 1 << 31, 1 << 32, WIDE_BASE, WIDE_BASE + 1, (1 << 63) - 1, -(1 << 63), NULL_CODE)
 _ODD_VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 3, 1 << 40, 1 << 63, -(1 << 63), 10**400, 0.5, 1e308, float("nan"), float("inf")),
     *(
@@ -85,10 +66,6 @@ def unpack(content: Mapping[str, bytes], folder: Path) -> None:
     for name, data in content.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
-
-
-def results(db: livejoin.Database) -> Views:
-    return {name: multiset(view.to_arrow()) for name, view in db.views.items()}
 
 
 def recomputed(db: livejoin.Database) -> Views:
@@ -329,100 +306,3 @@ def _check_next_save(folder: Path) -> None:
         other.save(folder)
     assert livejoin.Database.load(folder).stats()["tables"]["T"]["rows"] == 1
     assert sum(path.is_dir() for path in folder.iterdir()) == 1
-
-
-# A file system that refuses
-
-
-@dataclass
-class Faults:
-    """What was called, and what fails; mutable.
-
-    Args:
-        at: The call that fails.
-        kind: How: an error number ``before`` the call is made, or ``after`` it was, a ``short`` transfer, or an
-            ``interrupt`` before it.
-        called: The functions that were called so far.
-    """
-
-    at: int
-    kind: tuple[str, int]
-    called: list[str]
-
-    def system(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """In the place of `livejoin.database.files.system`."""
-        self.called.append(function.__name__)
-        how, number = self.kind if len(self.called) - 1 == self.at else ("sound", 0)
-        if how == "before":
-            raise OSError(number, os.strerror(number))
-        if how == "interrupt":
-            raise KeyboardInterrupt
-        if how == "short" and function in (os.write, os.readv):
-            file, data = arguments
-            return _short(function, file, data)
-        result = None if function is os.fsync else function(*arguments, **named)  # a real one takes its time
-        if how == "after" and function is not os.open:  # of which nobody would close the file
-            raise OSError(number, os.strerror(number))
-        return result
-
-
-def _short(function: Callable[..., Any], file: int, data: Any) -> Any:
-    """Move about half of the bytes."""
-    if function is os.write:
-        return os.write(file, data[: max(1, len(data) // 2)])
-    (view,) = data
-    return os.readv(file, [view[: max(1, view.nbytes // 2)]])
-
-
-KINDS = (("before", errno.ENOSPC), ("before", errno.EIO), ("after", errno.EIO), ("short", 0), ("interrupt", 0))
-
-
-@contextmanager
-def failing(at: int, kind: tuple[str, int]) -> Iterator[Faults]:
-    """One call of the system fails; at -1 none does."""
-    faults = Faults(at, kind, [])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "system", faults.system)
-        yield faults
-
-
-def check_save(old: livejoin.Database, new: livejoin.Database, folder: Path, at: int, kind: tuple[str, int]) -> str:
-    """Save ``new`` where ``old`` was saved while a call fails, and assert the law; ``saved`` or ``refused``."""
-    with failing(-1, kind):
-        old.save(folder)
-    outcome = "saved"
-    with failing(at, kind) as faults:
-        try:
-            new.save(folder)
-        except StorageError as error:
-            outcome = "refused"
-            assert isinstance(error.__cause__, OSError)
-        except KeyboardInterrupt:
-            outcome = "refused"
-    loaded = livejoin.Database.load(folder, trusted=True)
-    told = f"{outcome}, {faults.called[at]} {kind}"
-    assert loaded.version in (old.version, new.version) if outcome == "refused" else loaded.version == new.version, told
-    assert results(loaded) == results(new if loaded.version == new.version else old), told
-    with failing(-1, kind):
-        new.save(folder)
-    assert len(list(folder.iterdir())) == 2, told
-    assert livejoin.Database.load(folder, trusted=True).version == new.version, told
-    return outcome
-
-
-def check_read(saved: Views, folder: Path, at: int, kind: tuple[str, int]) -> str:
-    """Load while a call fails: the error is livejoin's, and the next load gives what was saved."""
-    outcome = "loaded"
-    with failing(at, kind):
-        try:
-            assert results(livejoin.Database.load(folder, trusted=True)) == saved
-        except (StorageError, KeyboardInterrupt):
-            outcome = "refused"
-    return outcome
-
-
-def calls(work: Callable[[], object]) -> int:
-    """How many calls of the system something makes."""
-    with failing(-1, KINDS[0]) as faults:
-        work()
-    return len(faults.called)

@@ -1,4 +1,4 @@
-"""Snapshots that are damaged or made up, and a file system that refuses: `files` says what must hold.
+"""Snapshots that are damaged or made up, and a file system that refuses: `files` and `file_faults` say what must hold.
 
 ``LIVEJOIN_TORTURE=<cases>`` runs so many cases of each kind, and every operation; without it there is a small share.
 """
@@ -10,31 +10,36 @@ import random
 import zipfile
 from collections import Counter
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 import livejoin
 from kept_database import EXTRA, STORED, kept_database, more
-from torture import files
+from torture import file_faults, files
 
 CASES = int(os.environ.get("LIVEJOIN_TORTURE", "0"))
 SEED = int(os.environ.get("LIVEJOIN_SEED", "12"))
 
+Saved: TypeAlias = tuple[file_faults.Views, list[files.Files]]
+
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[files.Views, list[files.Files]]:
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Saved:
     """The views of a database with one of everything, and its snapshots of all formats."""
     db = kept_database()
     folder = tmp_path_factory.mktemp("saved")
     db.save(folder / "now", EXTRA)
     with zipfile.ZipFile(STORED) as stored:
         stored.extractall(folder / "format 3")
-    return files.results(db), [files.packed(folder / name) for name in ("now", "format 3")]
+    return file_faults.results(db), [files.packed(folder / name) for name in ("now", "format 3")]
 
 
 @pytest.mark.timeout(0 if CASES else 600)
 @pytest.mark.parametrize("change", [files.damaged, files.made_up], ids=["damaged", "made up"])
-def test_damaged_snapshots(saved: tuple[files.Views, list[files.Files]], tmp_path: Path, change: files.Change) -> None:
+def test_damaged_snapshots(
+    saved: tuple[file_faults.Views, list[files.Files]], tmp_path: Path, change: files.Change
+) -> None:
     views, snapshots = saved
     outcomes: Counter[str] = Counter()
     for case in range(CASES or 25):
@@ -61,14 +66,14 @@ def small(commits: int) -> livejoin.Database:
 @pytest.mark.timeout(0 if CASES else 600)
 def test_every_operation_of_a_save_fails_once(tmp_path: Path) -> None:
     old, new = small(1), small(2)
-    with files.failing(-1, files.KINDS[0]):
+    with file_faults.failing(-1, file_faults.KINDS[0]):
         old.save(tmp_path / "count")
-    steps = files.calls(lambda: new.save(tmp_path / "count"))
-    cases = [(at, kind) for at in range(steps) for kind in files.KINDS]
+    steps = file_faults.calls(lambda: new.save(tmp_path / "count"))
+    cases = [(at, kind) for at in range(steps) for kind in file_faults.KINDS]
     outcomes: Counter[str] = Counter()
     for number, (at, kind) in enumerate(cases if CASES else random.Random(SEED).sample(cases, 60)):
         try:
-            outcomes[files.check_save(old, new, tmp_path / str(number), at, kind)] += 1
+            outcomes[file_faults.check_save(old, new, tmp_path / str(number), at, kind)] += 1
         except BaseException as error:
             error.add_note(f"call {at} fails {kind}")
             raise
@@ -82,13 +87,13 @@ def test_every_operation_of_a_save_fails_once(tmp_path: Path) -> None:
 def test_every_operation_of_a_load_fails_once(tmp_path: Path) -> None:
     db = small(2)
     db.save(tmp_path)
-    views = files.results(db)
-    steps = files.calls(lambda: livejoin.Database.load(tmp_path, trusted=True))
-    cases = [(at, kind) for at in range(steps) for kind in files.KINDS]
+    views = file_faults.results(db)
+    steps = file_faults.calls(lambda: livejoin.Database.load(tmp_path, trusted=True))
+    cases = [(at, kind) for at in range(steps) for kind in file_faults.KINDS]
     outcomes: Counter[str] = Counter()
     for at, kind in cases if CASES else random.Random(SEED).sample(cases, 60):
         try:
-            outcomes[files.check_read(views, tmp_path, at, kind)] += 1
+            outcomes[file_faults.check_read(views, tmp_path, at, kind)] += 1
         except BaseException as error:
             error.add_note(f"call {at} fails {kind}")
             raise
