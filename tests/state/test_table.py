@@ -14,6 +14,7 @@ from collisions import words_with_hash
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.memory import layout
 from livejoin.kernels.relation.rows import R_HEAD, R_NEXT, R_TAIL
+from livejoin.kernels.relation.staging import AT_ONCE
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state import table as table_module
 from livejoin.state.table import BaseTable, Conflict, Staged
@@ -242,6 +243,36 @@ def test_growth_from_the_smallest_size(key: tuple[int, ...], window: int | None,
     base.stage_commit(*matrix([(row, -1) for row in model.rows], 2), False)
     base.commit()
     assert base.total == base.rows == 0
+    base._check()
+
+
+@pytest.mark.parametrize("by_change", [False, True])
+@pytest.mark.parametrize(("key", "window"), [((), None), ((0,), None), ((), AT_ONCE + 9)])
+def test_a_staging_in_many_pieces(key: tuple[int, ...], window: int | None, by_change: bool) -> None:
+    """More changes than a kernel stages in a call: as if it were one, and taken back where the last one is refused."""
+    base = BaseTable(declare(2, key, window))
+    apply = base.stage_changes if by_change else base.stage_commit
+    many = 2 * AT_ONCE + 5
+    old = [(i, i % 3) for i in range(many)]
+    apply(*matrix([(row, 1) for row in old], 2), False)
+    base.commit()
+    kept = old if window is None else old[-window:]
+    gone = set(kept[::3])
+    new = [(many + i, i % 5) for i in range(many)]
+    before = image(base)
+    refused = [*((row, -1) for row in gone), *((row, 1) for row in new), ((-1, -1), -1)]
+    with pytest.raises(Conflict):
+        apply(*matrix(refused, 2), False)
+    assert image(base) == before
+    staged = apply(*matrix(refused[:-1], 2), False)
+    after = [row for row in kept if row not in gone] + new
+    after = after if window is None else after[-window:]
+    net = Counter(kept)
+    for row, weight in events(base, staged):
+        net[row] += weight
+    assert +net == Counter(after)
+    base.commit()
+    assert content(base) == Counter(after)
     base._check()
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import livejoin
+from livejoin.dataflow.node import Node
+from livejoin.plan.operators import Annotated, Scan
 from oracle import assert_same_rows, multiset
 from torture.interrupts import NEVER, Life, cut_off, places, points
 
@@ -115,3 +117,22 @@ def test_a_save_that_is_cut_off_leaves_the_snapshot_of_before_or_behind_it(tmp_p
         assert found.version in (saved, life.db.version)
         saved = found.version
         life.check()
+
+
+def test_a_move_to_another_plan_that_is_cut_off_is_made_or_is_not() -> None:
+    life = Life(SEED)
+    joins = [node for node in life.db._contents.graph.nodes if node.join is not None]
+    assert len(joins) > 4
+    for number, node in enumerate(joins):
+
+        def move(node: Node = node) -> None:
+            assert isinstance(node.plan, (Scan, Annotated))
+            node.move(node.plan, node.statistics)
+
+        before = node.block
+        total = cut_off(move, MemoryError, NEVER).points
+        assert node.block is not before
+        for at in places(total, max(1, CUTS // 20), SEED + number):
+            cut_off(move, MemoryError, at)
+        life.commit()
+    life.check()

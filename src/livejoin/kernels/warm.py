@@ -28,7 +28,7 @@ _BOOL = types.boolean
 _LINE = types.Array(_INT, 1, "C")
 _MATRIX = types.Array(_INT, 2, "C")
 _SHORT = types.Array(types.int32, 1, "C")
-_STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX)
+_STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE)
 
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (rows.rehash, (_LINE, _LINE)),

@@ -18,6 +18,7 @@ from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.relation import find, range_window, settling, stage_changes, stage_commit, window
 from livejoin.kernels.relation import rows as kernel
+from livejoin.kernels.relation.staging import PROGRESS
 from livejoin.schema import Table
 from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
 from livejoin.state.table_invariants import check_table
@@ -120,8 +121,10 @@ class BaseTable:
         """
         self._begin(weights)
         with wrapping():
-            arguments = (*self._state(), values, weights, ignore, self._touched)
-            status, count, change = stage_commit.stage_commit(*arguments)
+            arguments = (*self._state(), values, weights, ignore, self._touched, _no_progress())
+            status = kernel.MORE
+            while status == kernel.MORE:
+                status, count, change = stage_commit.stage_commit(*arguments)
             if status != kernel.OK:
                 self.rollback()
                 raise Conflict(status, change)
@@ -134,8 +137,10 @@ class BaseTable:
         self._begin(weights)
         events = np.empty((self._touched.shape[0] + weights.shape[0], 3), np.int64)
         with wrapping():
-            arguments = (*self._state(), values, weights, ignore, self._touched, events)
-            status, _, made, change = stage_changes.stage_changes(*arguments)
+            arguments = (*self._state(), values, weights, ignore, self._touched, _no_progress(), events)
+            status = kernel.MORE
+            while status == kernel.MORE:
+                status, _, made, change = stage_changes.stage_changes(*arguments)
         if status != kernel.OK:
             self.rollback()
             raise Conflict(status, change)
@@ -306,6 +311,10 @@ class BaseTable:
     def _check(self) -> None:
         """Assert all invariants; for tests."""
         check_table(self)
+
+
+def _no_progress() -> Words:
+    return np.zeros(PROGRESS, np.int64)
 
 
 def _window_of(table: Table, first: int) -> Words:

@@ -31,6 +31,7 @@ TOUCHED = 4
 OK = 0
 ABSENT = 1
 DUPLICATE = 2
+MORE = 3  # so far OK; the kernel is to be called again
 
 
 @inlined

@@ -16,6 +16,7 @@ from livejoin.kernels.relation.range_window import (
 from livejoin.kernels.relation.rows import (
     ABSENT,
     DUPLICATE,
+    MORE,
     OK,
     R_IGNORED,
     R_TOTAL,
@@ -27,7 +28,7 @@ from livejoin.kernels.relation.rows import (
     insert_slot,
     remove_slot,
 )
-from livejoin.kernels.relation.staging import arrive, is_absent, leave
+from livejoin.kernels.relation.staging import AT_ONCE, G_CHANGE, G_COUNT, G_MADE, arrive, is_absent, leave
 from livejoin.kernels.relation.window import add, evict, oldest, touch
 
 
@@ -187,6 +188,7 @@ def stage_changes(
     weights: Line,
     ignore: bool,
     touched: Touched,
+    progress: Line,
     events: Matrix,
 ) -> tuple[int, int, int, int]:
     """Apply changes one after the other; arguments as for `livejoin.kernels.relation.stage_commit.stage_commit`.
@@ -195,12 +197,13 @@ def stage_changes(
     the window evicts leaves before the one that comes; where both are the same row nothing happens to it.
 
     Returns:
-        OK, ABSENT or DUPLICATE; the number of touched rows; the number of events; the change that broke a rule or -1.
+        OK, ABSENT, DUPLICATE or MORE; the numbers of touched rows and of events; the change that broke a rule or -1.
     """
-    header[R_IGNORED] = 0
-    count = 0
-    made = 0
-    for change in range(weights.shape[0]):
+    if progress[G_CHANGE] == 0:
+        header[R_IGNORED] = 0
+    count, made = progress[G_COUNT], progress[G_MADE]
+    end = min(progress[G_CHANGE] + AT_ONCE, weights.shape[0])
+    for change in range(progress[G_CHANGE], end):
         if weights[change] > 0:
             status, count, made = _insert_one(
                 header,
@@ -240,4 +243,5 @@ def stage_changes(
             )
         if status != OK:
             return status, count, made, change
-    return OK, count, made, -1
+    progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = end, count, made
+    return (MORE if end < weights.shape[0] else OK), count, made, -1

@@ -20,6 +20,7 @@ from livejoin.kernels.relation.range_window import (
 from livejoin.kernels.relation.rows import (
     ABSENT,
     DUPLICATE,
+    MORE,
     OK,
     R_IGNORED,
     R_TOTAL,
@@ -31,12 +32,12 @@ from livejoin.kernels.relation.rows import (
     insert_slot,
     remove_slot,
 )
-from livejoin.kernels.relation.staging import arrive, is_absent, leave
+from livejoin.kernels.relation.staging import AT_ONCE, G_CHANGE, G_COUNT, G_MADE, arrive, is_absent, leave
 from livejoin.kernels.relation.window import add, evict, subtract, touch
 
 
 @helper
-def _insert_all(
+def _insert_some(
     header: Header,
     words: RowWords,
     stride: int,
@@ -47,11 +48,14 @@ def _insert_all(
     values: Matrix,
     weights: Line,
     touched: Touched,
-) -> int:
-    """Bring all rows in that come; returns the number of touched rows."""
-    count = 0
-    begin = queue[W_BEGIN]
-    for change in range(weights.shape[0]):
+    progress: Line,
+) -> None:
+    """Bring rows in that come, some more of the changes."""
+    if progress[G_CHANGE] == 0:
+        progress[G_MADE] = queue[W_BEGIN]
+    begin, count = progress[G_MADE], progress[G_COUNT]
+    end = min(progress[G_CHANGE] + AT_ONCE, weights.shape[0])
+    for change in range(progress[G_CHANGE], end):
         if weights[change] > 0:
             row = find_or_create(header, words, stride, first, slots, values, change)
             at = row * stride
@@ -62,11 +66,11 @@ def _insert_all(
                 if words[at + window[RANGE_TIME]] < begin:
                     header[R_IGNORED] += 1
                 queue[W_BEGIN] = begin_after(queue, window, words[at + window[RANGE_TIME]])
-    return count
+    progress[G_CHANGE], progress[G_COUNT] = end, count
 
 
 @helper
-def _delete_all(
+def _delete_some(
     header: Header,
     words: RowWords,
     stride: int,
@@ -77,10 +81,13 @@ def _delete_all(
     weights: Line,
     ignore: bool,
     touched: Touched,
-    count: int,
+    progress: Line,
 ) -> tuple[int, int, int]:
-    """Take all rows out that go; what `stage_commit` returns."""
-    for change in range(weights.shape[0]):
+    """Take rows out that go, some more of the changes; what `stage_commit` returns."""
+    count = progress[G_COUNT]
+    begin = progress[G_CHANGE] - weights.shape[0]
+    end = min(begin + AT_ONCE, weights.shape[0])
+    for change in range(begin, end):
         if weights[change] < 0:
             h = hash_change(values, change, stride - first)
             row = find_row(words, stride, first, slots, values, change, h)
@@ -90,6 +97,7 @@ def _delete_all(
                 header[R_IGNORED] += 1
             else:
                 return ABSENT, count, change
+    progress[G_CHANGE], progress[G_COUNT] = weights.shape[0] + end, count
     return OK, count, -1
 
 
@@ -164,8 +172,11 @@ def stage_commit(
     weights: Line,
     ignore: bool,
     touched: Touched,
+    progress: Line,
 ) -> tuple[int, int, int]:
     """Apply an atomic set of changes: all insertions, then all deletions, then the window, then the unique key.
+
+    A call does a piece of it; it is called with the same arguments until it does not return MORE.
 
     Args:
         header: int64, ROWS_HEADER words; changed.
@@ -184,17 +195,27 @@ def stage_commit(
             there is a window, which has moved by then. Rows that are too late for a window by range are counted there
             in any case.
         touched: int64 of shape (m, TOUCHED), m at least twice n plus the evictions; filled.
+        progress: As `livejoin.kernels.relation.staging` says; changed.
 
     Returns:
-        OK, ABSENT or DUPLICATE; the number of touched rows; the change that broke a rule or -1.
+        OK, ABSENT, DUPLICATE or MORE; the number of touched rows; the change that broke a rule or -1.
     """
-    header[R_IGNORED] = 0
-    count = _insert_all(header, words, stride, first, slots, queue, window, values, weights, touched)
-    status, count, change = _delete_all(
-        header, words, stride, first, slots, window, values, weights, ignore, touched, count
-    )
-    if status != OK:
-        return status, count, change
+    changes = weights.shape[0]
+    if progress[G_CHANGE] == 0:
+        header[R_IGNORED] = 0
+    if progress[G_CHANGE] < changes:
+        _insert_some(header, words, stride, first, slots, queue, window, values, weights, touched, progress)
+        if changes > AT_ONCE:
+            return MORE, progress[G_COUNT], -1
+    if progress[G_CHANGE] < 2 * changes:
+        status, count, change = _delete_some(
+            header, words, stride, first, slots, window, values, weights, ignore, touched, progress
+        )
+        if status != OK:
+            return status, count, change
+        if changes > AT_ONCE:
+            return MORE, count, -1
+    count = progress[G_COUNT]
     count = _move_window(header, words, stride, queue, window, touched, count)
     if key.shape[0] == 0:
         return OK, count, -1

@@ -13,6 +13,15 @@ from livejoin.kernels.relation.range_window import RANGE_REACH, RANGE_ROWS, push
 from livejoin.kernels.relation.rows import R_TAIL
 from livejoin.kernels.relation.window import subtract, touch
 
+# How far a staging has come: a caller begins with zeros, and calls the kernel until it says something else than MORE.
+G_CHANGE = 0  # changes done; of an atomic set first those that insert, then, counted on, those that delete
+G_COUNT = 1  # rows touched
+G_MADE = 2  # events made; of an atomic set where the window began
+PROGRESS = 3
+
+AT_ONCE = 1 << 16
+"""Changes that a kernel stages in one call: some ten milliseconds, after which Python looks for signals."""
+
 
 @helper
 def arrive(header: Header, words: RowWords, stride: int, queue: Queue, window: Window, row: int) -> None:
