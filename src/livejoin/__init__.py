@@ -11,7 +11,7 @@
 from importlib import metadata
 
 from livejoin import errors
-from livejoin.database import Commit, Database, View
+from livejoin.database import Commit, Database, Replay, View
 from livejoin.errors import (
     AbsentRowError,
     CapacityError,
@@ -52,6 +52,7 @@ __all__ = [
     "LivejoinError",
     "PipelineError",
     "ReadError",
+    "Replay",
     "SchemaError",
     "SqlError",
     "SqlSyntaxError",

@@ -66,6 +66,28 @@ def check_changes(named: object, example: str) -> dict[str, object]:
     return given
 
 
+def check_granularity(value: object) -> None:
+    """Refuse what is no granularity of a replay.
+
+    Raises:
+        ChangeFormatError: It is none.
+    """
+    if not isinstance(value, str) or value not in ("change", "commit"):
+        msg = f"granularity is {shown(value)}; allowed are 'change' and 'commit'"
+        raise ChangeFormatError(msg)
+
+
+def check_piece(max_rows: object) -> None:
+    """Refuse what is no number of changes.
+
+    Raises:
+        ChangeFormatError: It is none, or not positive.
+    """
+    if not isinstance(max_rows, (int, np.integer)) or isinstance(max_rows, bool) or max_rows < 1:
+        msg = f"max_rows is {shown(max_rows)}; allowed is a whole number of changes from 1 on, or None for all at once"
+        raise ChangeFormatError(msg)
+
+
 def check_folder(folder: object) -> Path:
     """The folder of a snapshot.
 

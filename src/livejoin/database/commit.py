@@ -11,7 +11,7 @@ from livejoin.errors import ReadError
 
 
 class Commit:
-    """One atomic commit, or the commits of a replay.
+    """One atomic commit, or all versions of a replay or of a piece of one.
 
     ``commit["name"]`` is the delta of a view: its columns, ``_change_type`` (``insert`` or ``delete``) and
     ``_commit_version``; a row of multiplicity m stands there m times.
@@ -20,14 +20,22 @@ class Commit:
         version: The database's version after it.
         changes: Changes applied.
         ignored: Changes skipped as conflicts, and insertions that came too late for a window by range.
+        sequence: The largest ``_seq`` of its changes, in a replay the last; None where they have none.
     """
 
     def __init__(
-        self, version: int, changes: int, ignored: int, deltas: Mapping[str, pa.Table], quiet: frozenset[str]
+        self,
+        version: int,
+        changes: int,
+        ignored: int,
+        deltas: Mapping[str, pa.Table],
+        quiet: frozenset[str],
+        sequence: int | None = None,
     ) -> None:
         self.version = version
         self.changes = changes
         self.ignored = ignored
+        self.sequence = sequence
         self._deltas = ByName(deltas.items())
         self._quiet = ByName((name, name) for name in quiet)
 

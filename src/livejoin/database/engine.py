@@ -15,7 +15,9 @@ from livejoin.database.arguments import (
     check_changes,
     check_extra,
     check_folder,
+    check_granularity,
     check_name,
+    check_piece,
     check_switch,
     check_text,
 )
@@ -25,7 +27,8 @@ from livejoin.database.guard import Guard, alone
 from livejoin.database.image import image_of, restored
 from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
-from livejoin.database.staging import Granularity, ranks_by_sequence
+from livejoin.database.replay import Manner, Replay, replay_whole
+from livejoin.database.staging import Granularity
 from livejoin.database.transaction import OnConflict
 from livejoin.database.view import View, ViewOptions
 from livejoin.errors import ChangeFormatError, SchemaError
@@ -351,6 +354,24 @@ class Database:
         same = [(batch, np.full(batch.weights.shape, self.version + 1, np.int64)) for batch in batches]
         return transaction.run(self._contents, same, 1, "commit", on_conflict)
 
+    @overload
+    def replay(
+        self,
+        logs: Mapping[str, object],
+        *,
+        granularity: Granularity = "change",
+        on_conflict: OnConflict = "error",
+        max_rows: None = None,
+    ) -> Commit: ...
+    @overload
+    def replay(
+        self,
+        logs: Mapping[str, object],
+        *,
+        granularity: Granularity = "change",
+        on_conflict: OnConflict = "error",
+        max_rows: int,
+    ) -> Replay: ...
     @alone
     def replay(
         self,
@@ -358,7 +379,8 @@ class Database:
         *,
         granularity: Granularity = "change",
         on_conflict: OnConflict = "error",
-    ) -> Commit:
+        max_rows: int | None = None,
+    ) -> Commit | Replay:
         """Replay logs of changes in the order of their column ``_seq``, which goes across tables.
 
         Args:
@@ -367,27 +389,35 @@ class Database:
                 row that leaves a window belongs to the change that pushed it out). ``commit`` makes one commit of all,
                 a set as in `apply`: its insertions come before its deletions and its window moves once, at the end.
             on_conflict: As for `apply`.
+            max_rows: Cut the log into pieces of so many changes, each an atomic commit that is applied when the
+                iterator comes to it, so that the memory for deltas and for undoing is that of a piece. All values are
+                read and checked before; with the granularity ``commit`` each piece is a set, with a version of its own.
 
         Returns:
             All of it as one commit: its version is the last, its deltas are those of all changes. Either the whole
-            log is applied or, after an error, nothing of it.
+            log is applied or, after an error, nothing of it. With ``max_rows`` an iterator of commits, of which nothing
+            is applied yet. Who stops iterating, or gets an error, keeps the pieces before; the `Commit.sequence` of the
+            last piece, and `Replay.sequence`, is the last ``_seq`` that stands. Other calls may come in between.
 
         Raises:
             ChangeError, ExpressionError, SchemaError: As for `apply`.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
+        >>> log = [{"src": i, "dst": i + 1, "_seq": 10 * i} for i in range(5)]
+        >>> [(commit.version, commit.sequence) for commit in db.replay({"G": log}, max_rows=2)]
+        [(2, 10), (4, 30), (5, 40)]
         """
-        if granularity not in ("change", "commit"):
-            msg = f"granularity is {granularity!r}; allowed are 'change' and 'commit'"
-            raise ChangeFormatError(msg)
+        check_granularity(granularity)
+        transaction.refuse_unknown(on_conflict)
         named = check_changes(logs, "replay({'G': rows})")
+        if max_rows is not None:
+            check_piece(max_rows)
         batches = transaction.read(self._contents, named, needs_sequence=True)
-        ranks = ranks_by_sequence(batches)
-        first = self.version + 1
-        if granularity == "commit":
-            same = [(batch, np.full(rank.shape, first, np.int64)) for batch, rank in zip(batches, ranks, strict=True)]
-            return transaction.run(self._contents, same, 1, "commit", on_conflict)
-        changes = [(batch, rank + first) for batch, rank in zip(batches, ranks, strict=True)]
-        count = sum(rank.shape[0] for rank in ranks)
-        return transaction.run(self._contents, changes, count, "change", on_conflict)
+        manner = Manner(granularity, on_conflict)
+        if max_rows is None:
+            return replay_whole(self._contents, batches, manner)
+        return Replay(self._contents, batches, max_rows, manner)
 
     @alone
     def save(self, folder: str | Path, extra: Mapping[str, Any] | None = None) -> None:

@@ -8,7 +8,7 @@ did, but for the blocks that it was cut off in (`livejoin.dataflow.graph`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -35,6 +35,7 @@ class Journal:
         events: The events of base tables, by name in lower case; of a commit that stands.
         deltas: What it does to each view that says so, by the view's name.
         versions: How many versions it is.
+        then: Called once it stands, by whatever call ends it; may be called again.
     """
 
     tables: Sequence[BaseTable]
@@ -42,6 +43,7 @@ class Journal:
     versions: int
     events: dict[str, int] = field(default_factory=dict)
     deltas: Mapping[str, pa.Table] = field(default_factory=dict)
+    then: Callable[[], object] | None = None
     is_noted: bool = False
 
 
@@ -64,6 +66,8 @@ def _finish(contents: Contents, journal: Journal) -> None:
     contents.graph.finish()
     for base in journal.tables:
         base.commit()
+    if journal.then is not None:
+        journal.then()
     if not journal.is_noted:
         journal.is_noted = True
         for view in contents.views.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -32,10 +32,31 @@ def read(contents: Contents, named: Mapping[str, object], needs_sequence: bool) 
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         batch = read_changes(table, data, needs_sequence)
-        if table.static:
-            refuse_static(batch, [view.name for view in contents.views.values() if view._reads_table(table.name)])
+        refuse_changes_of_static(contents, batch)
         batches.append(batch)
     return batches
+
+
+def refuse_changes_of_static(contents: Contents, batch: ChangeBatch) -> None:
+    """Refuse changes of a static table that views use.
+
+    Raises:
+        ChangeError: They are such changes.
+    """
+    table = batch.table
+    if table.static:
+        refuse_static(batch, [view.name for view in contents.views.values() if view._reads_table(table.name)])
+
+
+def refuse_unknown(on_conflict: OnConflict) -> None:
+    """Refuse what is no way to treat conflicts.
+
+    Raises:
+        ChangeFormatError: It is none.
+    """
+    if on_conflict not in ("error", "ignore"):
+        msg = f"on_conflict is {on_conflict!r}; allowed are 'error' and 'ignore'"
+        raise ChangeFormatError(msg)
 
 
 def run(
@@ -44,6 +65,7 @@ def run(
     count: int,
     granularity: Granularity,
     on_conflict: OnConflict,
+    then: Callable[[], object] | None = None,
 ) -> Commit:
     """Stage all tables, then bring the changes into all blocks; undo everything if anything fails.
 
@@ -56,19 +78,18 @@ def run(
         count: How many versions there are.
         granularity: Whether deltas are those of the commit or of each change.
         on_conflict: What happens to changes that cannot be applied.
+        then: Called once the commit stands, also where another call has to end it; may be called again.
 
     Raises:
         ChangeError, ExpressionError: As for `livejoin.Database.apply`; nothing was applied.
     """
-    if on_conflict not in ("error", "ignore"):
-        msg = f"on_conflict is {on_conflict!r}; allowed are 'error' and 'ignore'"
-        raise ChangeFormatError(msg)
+    refuse_unknown(on_conflict)
     refuse_in_subscriber(contents)
     _collect(contents)
     graph = contents.graph
     graph.prepare()
     inputs = [_encode(contents, batch, versions) for batch, versions in changes]
-    journal = Journal([given.base for given in inputs], contents.version + count, count)
+    journal = Journal([given.base for given in inputs], contents.version + count, count, then=then)
     contents.journal = journal
     try:
         staged: dict[str, TableChange] = {}
@@ -86,12 +107,17 @@ def run(
         ignored = sum(change.staged.ignored for change in staged.values())
         applied = sum(given.batch.weights.shape[0] for given in inputs) - ignored
         quiet = frozenset(view.name for view in contents.views.values() if not view.deltas)
-        commit = Commit(journal.version, applied, ignored, deltas, quiet)
+        commit = Commit(journal.version, applied, ignored, deltas, quiet, _last_sequence(changes))
         contents.version = journal.version  # the point of no return
     finally:
         settle(contents)
     deliver(contents)
     return commit
+
+
+def _last_sequence(changes: Sequence[tuple[ChangeBatch, Words]]) -> int | None:
+    given = [batch.sequence for batch, _ in changes if batch.sequence is not None and batch.sequence.shape[0]]
+    return max((int(sequence.max()) for sequence in given), default=None)
 
 
 def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInput:

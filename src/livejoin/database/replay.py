@@ -1,0 +1,207 @@
+"""Logs of changes, replayed as one commit or in pieces.
+
+The changes of a log have one order across its tables, that of ``_seq``. A piece is the next so many changes in it, and
+an atomic commit. Law: what stands of a log is always a prefix of it, of whole pieces; the deltas of all pieces of a
+replay change by change are those of the whole replay, version by version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from livejoin.changes import ChangeBatch
+from livejoin.database import transaction
+from livejoin.database.commit import Commit
+from livejoin.database.contents import Contents
+from livejoin.database.guard import Guard, alone
+from livejoin.database.staging import Granularity, ranks_by_sequence
+from livejoin.database.transaction import OnConflict
+from livejoin.errors import ChangeError, LivejoinError, SchemaError
+from livejoin.words import Words
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a log is applied.
+
+    Args:
+        granularity: Whether each change has a version of its own, or all that are applied at once have one.
+        on_conflict: What happens to changes that cannot be applied.
+    """
+
+    granularity: Granularity
+    on_conflict: OnConflict
+
+
+def replay_whole(contents: Contents, batches: Sequence[ChangeBatch], manner: Manner) -> Commit:
+    """Apply whole logs, or nothing; raises as `livejoin.Database.replay`."""
+    ranks = ranks_by_sequence(batches)
+    count = sum(rank.shape[0] for rank in ranks)
+    return _run(contents, list(zip(batches, ranks, strict=True)), count, manner)
+
+
+def _run(
+    contents: Contents,
+    ranked: Sequence[tuple[ChangeBatch, Words]],
+    count: int,
+    manner: Manner,
+    then: Callable[[], object] | None = None,
+) -> Commit:
+    """Apply changes that have ranks from 0 up to ``count``; what is called then, when they stand, is the journal's."""
+    changes = [(batch, _versions(contents, rank, manner)) for batch, rank in ranked]
+    versions = 1 if manner.granularity == "commit" else count
+    return transaction.run(contents, changes, versions, manner.granularity, manner.on_conflict, then)
+
+
+def _versions(contents: Contents, ranks: Words, manner: Manner) -> Words:
+    first = contents.version + 1
+    return np.full(ranks.shape, first, np.int64) if manner.granularity == "commit" else ranks + first
+
+
+class Replay:
+    """A replay in pieces, made by `livejoin.Database.replay` with ``max_rows``: an iterator of commits.
+
+    Each step applies the next piece and gives its commit. A step is a call of its own, as `livejoin.Database.apply` is:
+    between two of them any other call may be made, other commits too, whose versions then lie between those of the
+    pieces; each piece meets the tables and the views as they are then. Who stops iterating keeps what was applied. A
+    step that fails applies nothing of its piece; the next step tries that piece again.
+
+    Args:
+        contents: The database's contents.
+        batches: The changes of each table, with ``_seq``.
+        max_rows: The most changes of a piece.
+        manner: How each piece is applied.
+
+    Raises:
+        ChangeFormatError: ``_seq`` has a value twice.
+    """
+
+    def __init__(self, contents: Contents, batches: Sequence[ChangeBatch], max_rows: int, manner: Manner) -> None:
+        ranks = ranks_by_sequence(batches)
+        self._contents = contents
+        self._logs = [_Log(batch, *_in_order(rank)) for batch, rank in zip(batches, ranks, strict=True)]
+        self._size = sum(rank.shape[0] for rank in ranks)
+        self._max_rows = max_rows
+        self._manner = manner
+        self._applied = 0
+
+    @property
+    def _guard(self) -> Guard:
+        return self._contents.guard
+
+    @property
+    @alone
+    def changes(self) -> int:
+        """Changes of the log that stand, those skipped as conflicts included; they are its first ones."""
+        return self._applied
+
+    @property
+    @alone
+    def sequence(self) -> int | None:
+        """The last ``_seq`` that stands, also where a step was cut off, as by Ctrl-C; None before the first."""
+        return self._last()
+
+    def __iter__(self) -> Replay:
+        return self
+
+    @alone
+    def __next__(self) -> Commit:
+        """Apply the next piece.
+
+        Raises:
+            ChangeError, ExpressionError, CapacityError: As for `livejoin.Database.apply`, with the row's place in the
+                log and what of the log stands; nothing of the piece was applied.
+            SchemaError: A table of the log has been dropped or declared otherwise.
+
+        Cost: that of `livejoin.Database.apply` for the piece, and O(log changes) for each table.
+        """
+        begin, end = self._applied, min(self._applied + self._max_rows, self._size)
+        if begin == end:
+            raise StopIteration
+        pieces = [log.piece(begin, end) for log in self._logs]
+        ranked = [(batch, ranks - begin) for batch, ranks in pieces if ranks.shape[0]]
+        try:
+            for batch, _ in ranked:
+                self._refuse_another(batch)
+            return _run(self._contents, ranked, end - begin, self._manner, partial(setattr, self, "_applied", end))
+        except LivejoinError as error:
+            if self._applied > begin:  # it is a subscriber's
+                raise
+            raise self._stopped(error, begin) from error
+
+    def _refuse_another(self, batch: ChangeBatch) -> None:
+        """Refuse a piece whose table is not there as it was when the log was read."""
+        name = batch.table.name
+        if self._contents.catalog[name] != batch.table:
+            msg = f"table {name!r} is not declared as it was when its log was read; begin a new replay"
+            raise SchemaError(msg)
+        transaction.refuse_changes_of_static(self._contents, batch)
+
+    def _last(self) -> int | None:
+        lasts = [last for log in self._logs if (last := log.last(self._applied)) is not None]
+        return max(lasts, default=None)
+
+    def _stopped(self, error: LivejoinError, begin: int) -> LivejoinError:
+        """The error of a piece, which says what of the log stands."""
+        last = self._last()
+        stands = "nothing of it stands" if last is None else f"its changes up to _seq {last} stand, {begin:,}"
+        where = f"; the replay of {self._size:,} changes stopped: {stands}, at version {self._contents.version}"
+        if isinstance(error, ChangeError):
+            row = error.row
+            for log in self._logs:
+                if log.batch.table.name == error.table and row >= 0:
+                    row = log.position(begin, row)
+            return type(error)(error.message + where, error.table, row)
+        return type(error)(str(error) + where)
+
+
+@dataclass(frozen=True, eq=False)
+class _Log:
+    """The changes of one table.
+
+    Args:
+        batch: The changes as they were given.
+        order: Their positions in the order of ``_seq``; None where they were given in it.
+        ranks: The rank of each in the order of all tables, ascending.
+    """
+
+    batch: ChangeBatch
+    order: Words | None
+    ranks: Words
+
+    def piece(self, begin: int, end: int) -> tuple[ChangeBatch, Words]:
+        """The changes with ranks from ``begin`` up to ``end``, and their ranks."""
+        low, high = np.searchsorted(self.ranks, (begin, end)).tolist()
+        batch, taken = self.batch, slice(low, high)
+        assert batch.sequence is not None
+        if self.order is None:
+            rows = batch.rows.slice(low, high - low)
+            return ChangeBatch(batch.table, rows, batch.weights[taken], batch.sequence[taken]), self.ranks[taken]
+        at = self.order[taken]
+        rows = batch.rows.take(at)
+        return ChangeBatch(batch.table, rows, batch.weights[at], batch.sequence[at]), self.ranks[taken]
+
+    def position(self, begin: int, row: int) -> int:
+        """Where the change stands in what was given that is number ``row`` of the piece from ``begin`` on."""
+        at = int(np.searchsorted(self.ranks, begin)) + row
+        return at if self.order is None else int(self.order[at])
+
+    def last(self, end: int) -> int | None:
+        """The ``_seq`` of the last change with a rank below ``end``."""
+        below = int(np.searchsorted(self.ranks, end))
+        if not below:
+            return None
+        assert self.batch.sequence is not None
+        return int(self.batch.sequence[below - 1 if self.order is None else self.order[below - 1]])
+
+
+def _in_order(ranks: Words) -> tuple[Words | None, Words]:
+    """The order of ranks, None where they are in it, and the ranks in order."""
+    if (ranks[1:] > ranks[:-1]).all():
+        return None, ranks
+    order = np.argsort(ranks, kind="stable")
+    return order, ranks[order]
