@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,3 +62,65 @@ def test_an_edited_kernel_has_another_folder(tmp_path: Path, monkeypatch: pytest
     assert renamed() not in names[:-1]
     (sources / "memory" / "deeper" / "kernel.py").rename(sources / "memory" / "kernel.py")
     assert renamed() not in names[:-1]
+
+
+SCRATCH = """
+import numpy as np
+
+from livejoin.kernels.jit import cache_folder, kernel
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.values.dictionary_view import pointers
+
+
+@kernel
+def of_array(array, at):
+    return array[at]
+
+
+@kernel
+def of_arena(array, at):
+    return words(array)[at]
+
+
+@kernel
+def into_arena(array, at):
+    words(array)[at] = 0
+    return 0
+
+
+@kernel
+def of_texts(array, at):
+    return pointers((array, array, array, array, array))[3][at]
+
+
+def is_seen(call, array, at):
+    try:
+        call(array, at)
+    except IndexError:
+        return True
+    return False
+
+
+whole = np.arange(8)  # of which the kernels get a part, so that nothing worse can come of it
+calls = [(call, at) for call in (of_array, of_arena, into_arena, of_texts) for at in (0, 3, 4)]
+print(cache_folder().name, *(int(is_seen(call, whole[2:6], at)) for call, at in calls))
+print(*(int(is_seen(call, whole[2:6], -1)) for call in (of_arena, into_arena, of_texts)))
+"""
+
+
+def test_bounds_are_checked_on_demand(tmp_path: Path) -> None:
+    """In a mode of the whole process: a place outside of an array, of an arena, of a dictionary is an IndexError."""
+    script = tmp_path / "scratch.py"
+    script.write_text(SCRATCH)
+
+    def seen(variable: str) -> tuple[str, list[str]]:
+        environment = {**os.environ, "NUMBA_BOUNDSCHECK": variable, "NUMBA_CACHE_DIR": str(tmp_path)}
+        command = [sys.executable, str(script)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        folder, *found = done.stdout.split()
+        return folder, found
+
+    checked, unchecked = seen("1"), seen("0")
+    assert checked[1] == ["0", "0", "1"] * 4 + ["1"] * 3
+    assert unchecked[1] == ["0"] * 15
+    assert checked[0] != unchecked[0], "code of the two modes is kept apart"

@@ -2,7 +2,8 @@
 
 A kernel is a plain function over NumPy arrays and integers. Compiled code is cached on disk in a folder named by a
 hash of all kernel sources, of their places and of the compiler's version, because Numba notices an edited function but
-not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` the decorators return the function as it is.
+not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` the decorators return the function as it is. With
+``NUMBA_BOUNDSCHECK=1`` every access of a kernel to an array or an arena is checked, and the code is cached apart.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def cache_folder() -> Path:
     that cannot be written.
     """
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
+    if numba.config.BOUNDSCHECK:  # type: ignore[attr-defined]
+        digest.update(b"checked")
     root = Path(__file__).parent
     for source in sorted(root.rglob("*.py")):
         digest.update(f"{source.relative_to(root)}\n".encode() + source.read_bytes())

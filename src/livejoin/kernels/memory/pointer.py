@@ -1,0 +1,113 @@
+"""Pointers: what arrays are inside compiled code, where they are handed from function to function.
+
+A pointer has no reference count and no wraparound, which made passing thirty separate arrays 2.6 to 4.7 times slower.
+With ``NUMBA_BOUNDSCHECK=1`` it knows its length, and an access outside of it, also before its begin, is an IndexError;
+without, it is unchecked. Without the JIT there are no pointers.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, models, overload, register_model
+
+_CHECKED = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]
+
+
+class PointerType(types.Type):
+    """Numba's type of a pointer to values of a type."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Pointer({dtype})")
+
+
+if _CHECKED:
+
+    @register_model(PointerType)
+    class _CheckedModel(models.StructModel):
+        def __init__(self, dmm: Any, fe_type: Any) -> None:
+            members = [("data", types.CPointer(fe_type.dtype)), ("size", types.intp)]
+            super().__init__(dmm, fe_type, members)  # type: ignore[no-untyped-call]
+
+else:
+
+    @register_model(PointerType)
+    class _Model(models.PrimitiveModel):
+        def __init__(self, dmm: Any, fe_type: Any) -> None:
+            bits = ir.IntType(fe_type.dtype.bitwidth)
+            super().__init__(dmm, fe_type, bits.as_pointer())  # type: ignore[no-untyped-call]
+
+
+def _make(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    native = context.make_array(signature.args[0])(context, builder, args[0])
+    made = signature.return_type
+    data = builder.bitcast(native.data, ir.IntType(made.dtype.bitwidth).as_pointer())
+    if not _CHECKED:
+        return data
+    pair = cgutils.create_struct_proxy(made)(context, builder)  # type: ignore[no-untyped-call]
+    pair.data, pair.size = data, native.nitems
+    return pair._getvalue()
+
+
+def _place(context: Any, builder: Any, kind: PointerType, pointer: Any, index: Any) -> Any:
+    """The address of a value."""
+    if not _CHECKED:
+        return cgutils.gep(builder, pointer, index)  # type: ignore[no-untyped-call]
+    pair = cgutils.create_struct_proxy(kind)(context, builder, value=pointer)  # type: ignore[no-untyped-call]
+    cgutils.do_boundscheck(context, builder, index, pair.size)  # type: ignore[no-untyped-call]
+    return cgutils.gep(builder, pair.data, index)  # type: ignore[no-untyped-call]
+
+
+def _pointer_of(typingctx: Any, array: Any) -> Any:
+    return PointerType(array.dtype)(array), _make
+
+
+def _words_of(typingctx: Any, array: Any) -> Any:
+    return PointerType(types.int64)(array), _make
+
+
+pointer: Any = intrinsic(_pointer_of)
+"""A pointer to the values of a contiguous array; for compiled code."""
+
+word_pointer: Any = intrinsic(_words_of)
+"""The same to 64-bit words, signed ones."""
+
+
+def _load_of(typingctx: Any, pointer: Any, index: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_place(context, builder, signature.args[0], *args))
+
+    return pointer.dtype(pointer, types.int64), codegen
+
+
+_load: Any = intrinsic(_load_of)
+
+
+def _store_of(typingctx: Any, pointer: Any, index: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _place(context, builder, signature.args[0], *args[:2]))
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64, pointer.dtype), codegen
+
+
+_store: Any = intrinsic(_store_of)
+
+
+@overload(operator.getitem, strict=False)
+def _getitem(pointer: Any, index: Any) -> Any:
+    if isinstance(pointer, PointerType) and isinstance(index, types.Integer):
+        return lambda pointer, index: _load(pointer, index)
+    return None
+
+
+@overload(operator.setitem, strict=False)
+def _setitem(pointer: Any, index: Any, value: Any) -> Any:
+    if isinstance(pointer, PointerType) and isinstance(index, types.Integer):
+        return lambda pointer, index, value: _store(pointer, index, value)
+    return None
