@@ -31,7 +31,7 @@ if _CHECKED:
     @register_model(PointerType)
     class _CheckedModel(models.StructModel):
         def __init__(self, dmm: Any, fe_type: Any) -> None:
-            members = [("data", types.CPointer(fe_type.dtype)), ("size", types.intp)]
+            members = [("data", types.CPointer(fe_type.dtype)), ("size", types.intp)]  # type: ignore[no-untyped-call]
             super().__init__(dmm, fe_type, members)  # type: ignore[no-untyped-call]
 
 else:
