@@ -1,4 +1,4 @@
-"""The DuckDB session that evaluates expressions: private in-memory databases for each thread.
+"""The DuckDB session that evaluates expressions: private in-memory databases, each for one query at a time.
 
 It reads nothing but the Arrow tables handed to it: no files, no extensions, no variables of the caller. One DuckDB
 thread keeps rows in their order and leaves the other cores to the caller.
@@ -11,7 +11,6 @@ next call opens a new one.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,14 +48,9 @@ EXPRESSIONS = Limits("1GiB", 60.0)
 LINEAR = Limits("80%", float("inf"))  # for queries of livejoin's own, which take what their input takes
 
 
-class _Sessions(threading.local):
-    """The idle sessions of one thread, by process (a forked one must not use its parent's) and limits."""
-
-    def __init__(self) -> None:
-        self.idle: dict[tuple[int, Limits], duckdb.DuckDBPyConnection] = {}
-
-
-_sessions = _Sessions()
+# The idle sessions, by process and limits. A forked process must not use its parent's, nor close them, since their
+# threads are not there any more: so they are held here, and not by threads, whose data goes in the child of a fork.
+_idle: dict[tuple[int, Limits], list[duckdb.DuckDBPyConnection]] = {}
 _time_limits = TimeLimits()
 
 
@@ -72,18 +66,22 @@ def session(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
             RuntimeError and forgets which one it was.
     """
     kind = (os.getpid(), limits)
-    connection = _sessions.idle.pop(kind, None) or _opened(limits)
+    idle = _idle.setdefault(kind, [])
+    try:
+        connection = idle.pop()
+    except IndexError:
+        connection = _opened(limits)
     try:
         with _time_limits.of(connection.interrupt, limits.seconds):
             yield connection
     except _REFUSALS:
-        _sessions.idle[kind] = connection
+        idle.append(connection)
         raise
     except RuntimeError as error:
         if str(error) == _INTERRUPTED:
             raise KeyboardInterrupt from error
         raise
-    _sessions.idle[kind] = connection
+    idle.append(connection)
 
 
 def _opened(limits: Limits) -> duckdb.DuckDBPyConnection:
