@@ -138,15 +138,15 @@ class Life:
         self.db.views["hop3"].subscribe(lambda delta: self.told.append(("hop3", signed_multiset(delta))))
         self.seen = multiset(self.db.views["hop3"].to_arrow())
 
-    def changes(self) -> tuple[dict[str, pa.Table], dict[str, list[tuple[Any, ...]]]]:
-        """A random commit, and the rows of its tables behind it."""
+    def changes(self, most: int = 4) -> tuple[dict[str, pa.Table], dict[str, list[tuple[Any, ...]]]]:
+        """A random commit of at most so many new rows a table, and the rows of its tables behind it."""
         given, after = {}, {}
         for name in self.random.sample(list(TABLES), self.random.randint(1, 3)):
             rows = list(self.rows[name])
-            gone = self.random.sample(range(len(rows)), min(len(rows), self.random.randint(0, 3)))
+            gone = self.random.sample(range(len(rows)), min(len(rows), self.random.randint(0, most - 1)))
             out = [rows[i] for i in gone]
             kept = [row for i, row in enumerate(rows) if i not in set(gone)]
-            came = [self._row(name, kept) for _ in range(self.random.randint(0, 4))]
+            came = [self._row(name, kept) for _ in range(self.random.randint(0, most))]
             if name == "P":
                 came = list({row[0]: row for row in came if row[0] not in {one[0] for one in kept}}.values())
             schema = self.db.tables[name].arrow
