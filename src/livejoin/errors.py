@@ -21,6 +21,7 @@ Every message names what was found, where it was found, what is allowed there an
     ├── PipelineError                 a pipeline file; carries `path`, `key` and `line`
     ├── WeakGuaranteeError            a query whose plan promises less than was asked for
     └── CapacityError                 a size beyond what the state can address
+        └── MemoryLimitError          memory beyond the database's ``memory_limit``; nothing was changed
 """
 
 from __future__ import annotations
@@ -160,3 +161,7 @@ class WeakGuaranteeError(LivejoinError):
 
 class CapacityError(LivejoinError):
     """A size beyond what the state can address."""
+
+
+class MemoryLimitError(CapacityError):
+    """Memory beyond the ``memory_limit`` of the database, with the parts that take most; nothing was changed."""

@@ -123,12 +123,12 @@ def test_growth_and_equal_hashes() -> None:
     words = np.unique(np.concatenate([np.arange(4000), words_with_hash(0xFFFFFFFF, 60)]))
     operator = make("except", True, (BIGINT,))
     ones = np.ones(words.shape[0], np.int64)
-    begin = operator.arena.capacity_bytes
+    begin = operator.arena.nbytes
     rows = Rows(operator.codec, (BIGINT,), [words], words.shape[0])
     nothing = delta_of(operator.codec, (BIGINT,), [])
     added = operator.maintain([Delta(rows, 3 * ones, ones), Delta(rows, ones, ones)])
     assert sorted(added.rows.codes(0).tolist()) == words.tolist() and set(added.weights.tolist()) == {2}
-    assert operator.arena.capacity_bytes >= 16 * begin
+    assert operator.arena.nbytes >= 16 * begin
     operator._check()
     left = operator.maintain([Delta(rows, -3 * ones, ones), nothing])
     assert sorted(left.rows.codes(0).tolist()) == words.tolist() and set(left.weights.tolist()) == {-2}
@@ -151,7 +151,7 @@ def test_rows_that_left_cost_nothing(kind: str, all: bool) -> None:
 
     for side in range(sides_of(kind)):
         change(side, words, 1 + (side == 0))
-    grown = operator.arena.capacity_bytes
+    grown = operator.arena.nbytes
     for begin in range(10, 100_000, 9_999):
         for side in range(sides_of(kind)):
             change(side, words[begin : begin + 9_999], -1 - (side == 0))
@@ -159,7 +159,7 @@ def test_rows_that_left_cost_nothing(kind: str, all: bool) -> None:
     operator._check()
     change(0, words[:1], 1)
     operator._check()
-    assert visited(operator) < 200 and operator.arena.capacity_bytes <= 1 << 15 < grown >> 6
+    assert visited(operator) < 200 and operator.arena.nbytes <= 1 << 15 < grown >> 6
     ten = Counter([(i,) for i in range(10)])
     assert dict(content(operator.scan(4))) == combined(kind, all, [ten + ten + Counter([(0,)]), ten])
 

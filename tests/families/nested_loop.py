@@ -26,6 +26,7 @@ from livejoin.kernels.join import layout as q
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import Guarantee, UpdateBound
 from livejoin.search.statistics import Statistics
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 Row = tuple[int, ...]
@@ -73,7 +74,7 @@ class LoopProgram:
     def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
         return ()
 
-    def open(self) -> LoopJoin:
+    def open(self, budget: Budget | None = None) -> LoopJoin:
         return LoopJoin(self)
 
 

@@ -138,7 +138,7 @@ def test_growing_keeps_all_words() -> None:
     assert arena.words.shape[0] == 2 * before.shape[0] == int(arena.words[H_END])
     before[H_END] *= 2
     assert (arena.words[: before.shape[0]] == before).all()
-    assert arena.capacity_bytes == 16 * before.shape[0]
+    assert arena.nbytes == 16 * before.shape[0]
     assert arena.used_bytes == 8 * int(before[H_BUMP])
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ import numpy as np
 
 from livejoin.errors import ChangeFormatError, ReadError, SchemaError, StateError
 from livejoin.shown import shown, type_name
+
+_SIZE = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>[kmgt]?)(?P<binary>i?)b", re.IGNORECASE)
+_UNITS = ("", "K", "M", "G", "T")
 
 
 def check_name(name: object, what: str) -> str:
@@ -86,6 +91,29 @@ def check_piece(max_rows: object) -> None:
     if not isinstance(max_rows, (int, np.integer)) or isinstance(max_rows, bool) or max_rows < 1:
         msg = f"max_rows is {shown(max_rows)}; allowed is a whole number of changes from 1 on, or None for all at once"
         raise ChangeFormatError(msg)
+
+
+def check_memory_limit(value: object) -> int | None:
+    """The bytes of a limit: a number, or a text as ``4GB`` (decimal) or ``4GiB`` (binary); None for no limit.
+
+    Raises:
+        SchemaError: It is something else, or not positive.
+
+    >>> check_memory_limit("4GB"), check_memory_limit("1.5 MiB"), check_memory_limit(1000)
+    (4000000000, 1572864, 1000)
+    """
+    if value is None:
+        return None
+    size = 0
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        size = int(value)
+    elif isinstance(value, str) and (found := _SIZE.fullmatch(value.strip())):
+        power = _UNITS.index(found["unit"].upper())
+        size = int(Decimal(found["number"]) * (1024 if found["binary"] else 1000) ** power)
+    if size < 1:
+        msg = f"memory_limit is {shown(value)}; allowed are numbers of bytes from 1 on, and texts as '4GB' and '4GiB'"
+        raise SchemaError(msg)
+    return size
 
 
 def check_folder(folder: object) -> Path:

@@ -14,12 +14,14 @@ from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.observe import observe_tables
 from livejoin.errors import SchemaError
 from livejoin.families.cells.workers import Workers
+from livejoin.plan.explain.graph import kind
 from livejoin.plan.query_plan import plan_query
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
 from livejoin.schema import Catalog, Table
 from livejoin.search.statistics import Statistics, given
 from livejoin.sql import bind_query
+from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
 
@@ -47,14 +49,16 @@ class Contents:
 
     Args:
         workers: Its threads.
+        memory_limit: The most bytes that it may take; None for no limit.
         catalog: The declarations of its tables.
-        codec: Its dictionaries.
         tables: The rows of its tables, by name in lower case.
         views: Its views, by name in lower case.
         version: That of the last commit.
         kept_entries: Entries of the dictionaries when they were last looked through for garbage.
 
     Attributes:
+        budget: The memory that it takes.
+        codec: Its dictionaries.
         graph: The blocks that maintain the views.
         journal: The commit that is under way, or that was cut off.
         letters: Deltas that subscribers have yet to be called with.
@@ -63,14 +67,16 @@ class Contents:
     """
 
     workers: Workers
+    memory_limit: int | None = None
     catalog: Catalog = field(default_factory=Catalog)
-    codec: Codec = field(default_factory=Codec)
     tables: dict[str, BaseTable] = field(default_factory=dict)
     views: dict[str, View] = field(default_factory=dict)
     version: int = 0
     kept_entries: int = 0
 
     def __post_init__(self) -> None:
+        self.budget = Budget(self.memory_limit, self._parts)
+        self.codec = Codec(self.budget)
         self.graph = Graph(self.tables, self.codec, self.workers)
         self.journal: Journal | None = None
         self.letters: deque[Letter] = deque()
@@ -81,11 +87,21 @@ class Contents:
     def _settle(self) -> None:
         """Bring to its end what a call was cut off in."""
         self.is_telling = False
+        self.budget.end()
         if self.journal is not None:
             settle(self)
         self._tidy()
         if self.letters:
             deliver(self)
+
+    def _parts(self) -> list[tuple[str, int]]:
+        """The tables, the dictionaries and the states of blocks, with the bytes that each has allocated."""
+        parts = [(f"table {base.table.name!r}", base.nbytes) for base in self.tables.values()]
+        parts.append(("the dictionaries of strings and wide decimals", self.codec.nbytes))
+        for number, node in enumerate(self.graph.nodes, 1):
+            views = ", ".join(map(repr, node.views()))
+            parts.append((f"block #{number} ({kind(node.plan)}) of {views or 'no view'}", node.nbytes))
+        return parts
 
     def add_table(self, table: Table) -> None:
         """Add an empty table.
@@ -96,7 +112,7 @@ class Contents:
         if table.name.lower() in self.views:
             msg = f"the name {table.name!r} is taken by a view"
             raise SchemaError(msg)
-        self.tables[table.name.lower()] = BaseTable(table)
+        self.tables[table.name.lower()] = BaseTable(table, self.budget)
         self.catalog.add(table)
 
     def refuse_taken(self, name: str) -> None:
@@ -136,6 +152,7 @@ class Contents:
         plan = plan_query(query, options.statistics, options.deltas, options.algorithm, self.workers.threads)
         self._is_tidy = False
         try:
+            self.budget.begin()
             node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
             self.graph.show(node, name, options.deltas)
             view = View(name, query, options, node, self.graph, self.guard)
@@ -143,6 +160,7 @@ class Contents:
                 _ = node.block
             self.views = {**self.views, name.lower(): view}
         finally:
+            self.budget.end()
             self._tidy()
         return view
 

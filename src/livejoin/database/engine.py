@@ -16,6 +16,7 @@ from livejoin.database.arguments import (
     check_extra,
     check_folder,
     check_granularity,
+    check_memory_limit,
     check_name,
     check_piece,
     check_switch,
@@ -57,16 +58,19 @@ class Database:
 
     A commit is an atomic set of changes: every view shows the state after a whole commit, and a commit that fails
     changes nothing. The order of changes inside a commit does not matter, except that rows enter a window in the order
-    given. Not safe for use from several threads at a time.
+    given. Calls may come from any thread; one runs at a time.
 
     Args:
         threads: With more than one, every join is split into so many cells by the values of one variable, each
             maintained by a thread: the same answers and deltas, faster for large commits and results. What the split
             does not share out is kept in every cell; `explain` names it. Joins that cannot be split, such as those of
             aggregates without groups, stay whole; `explain` says so too.
+        memory_limit: The most memory for tables, dictionaries, the states of views, and what a commit takes for staging
+            and deltas: a number of bytes, or a text as ``4GB`` or ``4GiB``. A commit or a view that would pass it is
+            refused with `MemoryLimitError`, and nothing is changed. docs/guarantees.md says what is not counted.
 
     Raises:
-        SchemaError: ``threads`` is not a positive integer.
+        SchemaError: ``threads`` is not a positive integer, or ``memory_limit`` no size.
 
     >>> db = Database()
     >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
@@ -76,12 +80,13 @@ class Database:
     [{'a': 1, 'b': 2, 'c': 3, '_change_type': 'insert', '_commit_version': 1}]
     """
 
-    def __init__(self, *, threads: int = 1) -> None:
+    def __init__(self, *, threads: int = 1, memory_limit: str | int | None = None) -> None:
+        limit = check_memory_limit(memory_limit)
         if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= _MAX_THREADS:
             msg = f"threads is {threads!r}; allowed are 1 to {_MAX_THREADS}, best no more than there are cores"
             raise SchemaError(msg)
         ready(cells=threads > 1)
-        self._contents = Contents(Workers(threads))
+        self._contents = Contents(Workers(threads), limit)
         self.extra: dict[str, Any] = {}
 
     @property
@@ -213,7 +218,8 @@ class Database:
 
         Returns:
             ``version``; ``views``, their number; ``state_bytes`` and ``capacity_bytes`` of all blocks;
-            ``table_bytes`` and ``dictionary_bytes``, which are allocated; ``tables`` with ``rows``, ``distinct_rows``
+            ``table_bytes`` and ``dictionary_bytes``, which are allocated; ``memory_bytes``, all that counts for
+            ``memory_limit``, which is None where there is none; ``tables`` with ``rows``, ``distinct_rows``
             and ``capacity_bytes`` by name; ``blocks`` in the order in which a commit goes through them, each with
             ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by`` (blocks and views), ``rows``,
             ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent in applying changes.
@@ -343,6 +349,8 @@ class Database:
                 the commit while it is called; nothing was applied.
             ExpressionError: A view's predicate or output fails on a changed row; nothing was applied.
             SchemaError: There is no such table.
+            CapacityError: A size beyond what the state can address, or memory beyond the database's limit
+                (`MemoryLimitError`); nothing was applied.
 
         Cost: O(changes) base operations and O(enclosureness) propagation each, plus O(delta).
         """
@@ -441,7 +449,14 @@ class Database:
         self.extra = kept
 
     @classmethod
-    def load(cls, folder: str | Path, *, threads: int = 1, trusted: bool = False) -> Database:
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        threads: int = 1,
+        trusted: bool = False,
+        memory_limit: str | int | None = None,
+    ) -> Database:
         """The database that `save` wrote.
 
         Tables and dictionaries are checked value by value and their indexes built anew, and the views are loaded from
@@ -456,17 +471,19 @@ class Database:
                 nobody else can write to: a state that was made up makes kernels read and write outside of their
                 arrays. States that were saved with another number of threads, by another version of livejoin or for
                 another plan are loaded anew all the same, with a line of the logger ``livejoin``.
+            memory_limit: As for `Database`; a snapshot has none.
 
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
             StorageError: The disk or the system refuses to read it.
+            MemoryLimitError: The database would take more than it may.
 
         Cost: O(base rows), and that of loading the views; trusted, O(base rows) and the bytes of the state.
         """
         check_switch(trusted, "trusted")
         image = snapshot.read(check_folder(folder), trusted)
-        database = cls(threads=threads)
-        database._contents = restored(image, database._contents.workers)
+        database = cls(threads=threads, memory_limit=memory_limit)
+        database._contents = restored(image, database._contents.workers, database._contents.memory_limit)
         database.extra = dict(image.extra)
         return database
 

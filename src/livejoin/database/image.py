@@ -10,7 +10,7 @@ from livejoin.database import snapshot
 from livejoin.database.contents import Contents, refuse_large_joins
 from livejoin.database.view import ViewOptions
 from livejoin.dataflow.node import Node
-from livejoin.errors import LivejoinError, StateError
+from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.families.cells.workers import Workers
 from livejoin.state.codec import Codec
 from livejoin.state.known_words import check_words
@@ -41,7 +41,7 @@ def image_of(contents: Contents, extra: Mapping[str, Any]) -> snapshot.Image:
     )
 
 
-def restored(image: snapshot.Image, workers: Workers) -> Contents:
+def restored(image: snapshot.Image, workers: Workers, memory_limit: int | None = None) -> Contents:
     """The contents of a snapshot.
 
     Blocks without a state in it are loaded from the relations below, and so are those that are planned or split into
@@ -50,18 +50,21 @@ def restored(image: snapshot.Image, workers: Workers) -> Contents:
     Args:
         image: The snapshot.
         workers: The threads of the new database.
+        memory_limit: The most bytes that it may take; None for no limit.
 
     Raises:
         StateError: What it holds cannot be together in a database.
+        MemoryLimitError: It takes more than it may.
     """
-    contents = Contents(workers)
+    contents = Contents(workers, memory_limit)
     contents.version = image.version
-    contents.codec = Codec.from_arrays(image.codec)
+    contents.budget.begin()
+    contents.codec = Codec.from_arrays(image.codec, contents.budget)
     contents.graph.codec = contents.codec
     try:
         for table, rows in image.tables:
             contents.catalog.add(table)
-            contents.tables[table.name.lower()] = table_of(table, rows)
+            contents.tables[table.name.lower()] = table_of(table, rows, contents.budget)
             check_words(contents.codec, table, rows.values)
         for kept in image.views:
             contents.refuse_taken(kept.name)
@@ -69,10 +72,16 @@ def restored(image: snapshot.Image, workers: Workers) -> Contents:
             refuse_large_joins(query)
             options = ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, kept.statistics)
             contents.add_view(kept.name, query, options, load=False)
+        contents.budget.begin()
         _restore_blocks(contents, {block.digest: block for block in image.blocks})
+        contents.budget.take(0, "what is loaded")
+    except MemoryLimitError:
+        raise
     except LivejoinError as error:
         msg = f"the snapshot holds what cannot be in a database: {error}; load another one or build the state anew"
         raise StateError(msg) from error
+    finally:
+        contents.budget.end()
     return contents
 
 

@@ -53,6 +53,7 @@ def settle(contents: Contents) -> None:
     if journal is None:
         return
     contents.workers.wait()
+    contents.budget.end()  # what is taken back is not refused
     if contents.version == journal.version:
         _finish(contents, journal)
     else:

@@ -44,14 +44,15 @@ def figures(contents: Contents) -> dict[str, Any]:
         base.table.name: {"rows": base.total, "distinct_rows": base.rows, "capacity_bytes": base.nbytes}
         for base in contents.tables.values()
     }
-    dictionaries = sum(array.nbytes for array in contents.codec.arrays().values())
     return {
         "version": contents.version,
         "views": len(contents.views),
         "state_bytes": sum(block["state_bytes"] for block in blocks),
         "capacity_bytes": sum(block["capacity_bytes"] for block in blocks),
         "table_bytes": sum(table["capacity_bytes"] for table in tables.values()),
-        "dictionary_bytes": dictionaries,
+        "dictionary_bytes": contents.codec.nbytes,
+        "memory_bytes": contents.budget.total,
+        "memory_limit": contents.budget.limit,
         "tables": tables,
         "blocks": blocks,
     }

@@ -15,12 +15,13 @@ from livejoin.database.journal import Journal, deliver, refuse_in_subscriber, se
 from livejoin.database.staging import Granularity, TableInput, refuse_static, stage
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.of_view import of_view
-from livejoin.errors import ChangeFormatError
+from livejoin.errors import ChangeFormatError, MemoryLimitError
 from livejoin.words import Words
 
 OnConflict = Literal["error", "ignore"]
 
 _MIN_GARBAGE = 4096
+_STAGING_BYTES = 64  # of a change beside its words: what it touched, and its events
 
 
 def read(contents: Contents, named: Mapping[str, object], needs_sequence: bool) -> list[ChangeBatch]:
@@ -81,13 +82,14 @@ def run(
         then: Called once the commit stands, also where another call has to end it; may be called again.
 
     Raises:
-        ChangeError, ExpressionError: As for `livejoin.Database.apply`; nothing was applied.
+        ChangeError, ExpressionError, CapacityError: As for `livejoin.Database.apply`; nothing was applied.
     """
     refuse_unknown(on_conflict)
     refuse_in_subscriber(contents)
     _collect(contents)
     graph = contents.graph
     graph.prepare()
+    contents.budget.begin()
     inputs = [_encode(contents, batch, versions) for batch, versions in changes]
     journal = Journal([given.base for given in inputs], contents.version + count, count, then=then)
     contents.journal = journal
@@ -123,7 +125,13 @@ def _last_sequence(changes: Sequence[tuple[ChangeBatch, Words]]) -> int | None:
 def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInput:
     """Words and masks of a batch; nothing but the dictionaries changes."""
     name = batch.table.name.lower()
-    words = contents.codec.encode(batch.rows, batch.table)
+    each = 8 * batch.rows.num_columns + _STAGING_BYTES
+    contents.budget.hold(each * batch.rows.num_rows, "staged changes")
+    try:
+        words = contents.codec.encode(batch.rows, batch.table)
+    except MemoryLimitError:
+        contents.kept_entries = -_MIN_GARBAGE  # so that the next commit forgets what only this one brought
+        raise
     return TableInput(contents.tables[name], batch, words, versions, contents.graph.select(name, batch.rows, words))
 
 

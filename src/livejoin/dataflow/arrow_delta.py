@@ -85,6 +85,16 @@ def chunk_table(query: ConjunctiveQuery, codec: Codec, chunk: DeltaChunk) -> pa.
     return pa.table(columns, schema=delta_schema(query.schema))
 
 
+def copied_bytes(table: pa.Table) -> int:
+    """Bytes of those columns of a chunk's table that are not the chunk's words; about, as some types are copied too."""
+    kept = table.drop_columns([CHANGE_TYPE])  # slices of constants that all deltas share
+    return sum(column.nbytes for column in kept.columns if not _is_word(column.type))
+
+
+def _is_word(type: pa.DataType) -> bool:
+    return bool(pa.types.is_int64(type) or pa.types.is_float64(type) or pa.types.is_timestamp(type))
+
+
 def delta_table(
     query: ConjunctiveQuery, codec: Codec, pieces: Sequence[tuple[DeltaChunk, pa.Table]], consolidate: bool
 ) -> pa.Table:

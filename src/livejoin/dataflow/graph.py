@@ -148,11 +148,14 @@ class Graph:
         return [one for one in self.nodes if one in found]
 
     def prepare(self) -> None:
-        """Before the tables of a commit are staged: load what a failed commit left without a state, move what moves."""
+        """Before the tables of a commit are staged: load what a failed commit left without a state, move what moves.
+
+        For the time of a move both states are there; a join for which there is no room stays as it is.
+        """
         for node in self.nodes:
             if not node.is_loaded:
                 node.load()
-            if node.adaptive is not None:
+            if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
                 assert isinstance(node.plan, (Scan, Annotated))
                 node.adaptive.reconsider(node.plan)
 

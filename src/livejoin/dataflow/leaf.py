@@ -18,6 +18,7 @@ from livejoin.families.join import Join
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.sizes import MAX_COUNT
 from livejoin.plan.operators import Annotated, Scan
+from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigints
 from livejoin.words import Words
@@ -35,7 +36,7 @@ class ScanLeaf:
     def __init__(self, plan: Scan, codec: Codec, workers: Workers) -> None:
         self._plan = plan
         self._codec = codec
-        self.join = make_leaf_join(plan, workers)
+        self.join = make_leaf_join(plan, workers, codec.budget)
 
     def changes(self, events: Words) -> Delta:
         """Apply events and give what changed; not net."""
@@ -102,7 +103,7 @@ class AnnotatedLeaf:
     def __init__(self, plan: Annotated, codec: Codec, workers: Workers) -> None:
         self._plan = plan
         self._codec = codec
-        self.join = make_leaf_join(plan, workers)
+        self.join = make_leaf_join(plan, workers, codec.budget)
 
     def changes(self, events: Words) -> Delta:
         """Apply events and give the net change of every group."""
@@ -138,8 +139,8 @@ def make_leaf(plan: Scan | Annotated, codec: Codec, workers: Workers) -> ScanLea
     return ScanLeaf(plan, codec, workers) if isinstance(plan, Scan) else AnnotatedLeaf(plan, codec, workers)
 
 
-def make_leaf_join(plan: Scan | Annotated, workers: Workers) -> Join:
+def make_leaf_join(plan: Scan | Annotated, workers: Workers, budget: Budget | None = None) -> Join:
     """The join of a leaf, in cells if it is split."""
     if plan.partition is None:
-        return plan.physical.open()
-    return CellJoin(plan.physical, plan.partition, workers)
+        return plan.physical.open(budget)
+    return CellJoin(plan.physical, plan.partition, workers, budget)

@@ -140,6 +140,11 @@ class Node:
         return self._block is not None
 
     @property
+    def nbytes(self) -> int:
+        """Bytes that the state has allocated; 0 where there is none."""
+        return 0 if self._block is None else self._block.sizes()[1]
+
+    @property
     def block(self) -> Block:
         """The block, loaded if a failed commit left none; not for the first time inside a commit."""
         return self._block or self.load()

@@ -31,7 +31,7 @@ class OfView:
             raise ChangeValueError(msg) from error
         if isinstance(error, CapacityError) and not str(error).startswith("view"):
             msg = f"{_named(self._names())}: {error}"
-            raise CapacityError(msg) from error
+            raise type(error)(msg) from error
 
 
 def of_view(*names: str) -> OfView:

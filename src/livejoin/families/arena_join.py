@@ -19,6 +19,7 @@ from livejoin.kernels.join import records
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.state.arena import Arena
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 
@@ -59,13 +60,14 @@ class ArenaState(Generic[P]):
 
     Args:
         plan: The plan.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, plan: P) -> None:
+    def __init__(self, plan: P, budget: Budget | None = None) -> None:
         self.plan = plan
         first = int(plan.words[q.P_FIRST_TABLE])
         headers = [int(plan.words[first + t * q.PLAN_TABLE]) for t in range(len(plan.tables))]
-        self.arena = Arena(plan.header_words, plan.directories, tuple(headers))
+        self.arena = Arena(plan.header_words, plan.directories, tuple(headers), budget)
 
     def load(
         self,
@@ -114,7 +116,7 @@ class ArenaState(Generic[P]):
 
     def sizes(self) -> tuple[int, int]:
         """Bytes handed out and bytes allocated."""
-        return self.arena.used_bytes, self.arena.capacity_bytes
+        return self.arena.used_bytes, self.arena.nbytes
 
 
 class CountKernel(Protocol):
@@ -129,10 +131,11 @@ class ArenaJoin(ArenaState[J], ABC):
     Args:
         plan: The plan.
         count: The kernel that counts the results.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, plan: J, count: CountKernel) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: J, count: CountKernel, budget: Budget | None = None) -> None:
+        super().__init__(plan, budget)
         self._count = count
         self._may_wrap = False  # on the way to a state of which it is known that it does not
 

@@ -19,6 +19,7 @@ from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 _LEAST_DELTA = 1 << 12  # words besides the lists
@@ -63,10 +64,11 @@ class BatchJoin(ArenaJoin[B]):
     Args:
         plan: The plan.
         kernels: The kernels that read it.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, plan: B, kernels: Kernels) -> None:
-        super().__init__(plan, kernels.count)
+    def __init__(self, plan: B, kernels: Kernels, budget: Budget | None = None) -> None:
+        super().__init__(plan, kernels.count, budget)
         self._kernels = kernels
         self._cursor = np.zeros(plan.cursor_words, np.int64)
         self._delta = np.zeros(b.D_LISTS + int(plan.words[b.P_LISTS]) + _LEAST_DELTA, np.int64)
@@ -97,9 +99,11 @@ class BatchJoin(ArenaJoin[B]):
                 if status == k.NEED_SPACE:
                     self.arena.grow()
                 elif status == b.NEED_DELTA:
+                    self.arena.budget.hold(self._delta.nbytes, "deltas")
                     self._delta = np.concatenate([self._delta, np.zeros_like(self._delta)])
                 rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
                 if rows:
+                    self.arena.budget.hold(output[:, :rows].nbytes, "deltas")
                     yield DeltaChunk(output[:, :rows].copy(), *runs[:, :used].copy())
         if self._delta.shape[0] > _MOST_DELTA:
             self._delta = np.zeros(_MOST_DELTA, np.int64)

@@ -13,6 +13,7 @@ from typing import Protocol
 from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery, Factor
 from livejoin.schema import Table
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 
@@ -88,11 +89,12 @@ class RowProgram(Protocol):
     def digest(self) -> str:
         """A fingerprint of the layout: states of programs with equal digests are interchangeable."""
 
-    def open(self, name: str) -> RowJoin:
+    def open(self, name: str, budget: Budget | None = None) -> RowJoin:
         """An empty join. Cost: O(1).
 
         Args:
             name: What messages call the relation.
+            budget: The memory of its database; None where it stands alone.
         """
 
 

@@ -14,6 +14,7 @@ from livejoin.families.join import WholeJoin
 from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Statistics
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 
@@ -63,8 +64,12 @@ class Program(Protocol):
     def height(self) -> int:
         """Height of what is maintained, for people to read."""
 
-    def open(self) -> WholeJoin:
-        """An empty join. Cost: O(1)."""
+    def open(self, budget: Budget | None = None) -> WholeJoin:
+        """An empty join. Cost: O(1).
+
+        Args:
+            budget: The memory of its database; None where it stands alone.
+        """
 
     @property
     def line(self) -> str:

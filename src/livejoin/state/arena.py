@@ -7,6 +7,7 @@ import numpy as np
 from livejoin.errors import CapacityError
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
+from livejoin.state.budget import Budget
 
 _SPARSE = 16
 _SMALL = 256
@@ -19,9 +20,17 @@ class Arena:
         header_words: Words in front of the bump area: the fixed header, tables and directories.
         directories: References of directory headers, each of which starts with eight hash slots.
         tables: References of table headers, each of which starts with a chunk table of eight places.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, header_words: int, directories: tuple[int, ...] = (), tables: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        header_words: int,
+        directories: tuple[int, ...] = (),
+        tables: tuple[int, ...] = (),
+        budget: Budget | None = None,
+    ) -> None:
+        self.budget = budget or Budget()
         log = 3
         needed = header_words + (len(directories) + len(tables)) * (1 << log)
         size = 1 << max(10, (needed * 2).bit_length())
@@ -37,17 +46,20 @@ class Arena:
             self.words[table + q.T_CLASS] = log
             bump += 1 << log
         self.words[k.H_BUMP] = bump
+        self.budget.register(self)
 
     def grow(self) -> None:
         """Double the buffer; references stay valid.
 
         Raises:
             CapacityError: The buffer has reached what a 32-bit reference can address.
+            MemoryLimitError: The database would take more than it may.
         """
         size = self.words.shape[0]
         if size >= k.MAX_WORDS:
             msg = f"the state of a view has reached {size * 8:,} bytes, the most that one arena can address"
             raise CapacityError(msg)
+        self.budget.take(2 * size * 8, "an arena that doubles")
         larger = np.empty(2 * size, dtype=np.int64)
         larger[:size] = self.words
         larger[k.H_END] = 2 * size
@@ -70,6 +82,6 @@ class Arena:
         return int(self.words[k.H_BUMP]) * 8
 
     @property
-    def capacity_bytes(self) -> int:
+    def nbytes(self) -> int:
         """Bytes of the whole buffer."""
         return self.words.nbytes

@@ -28,6 +28,7 @@ import pyarrow as pa
 from livejoin.errors import CapacityError, ChangeValueError, StateError
 from livejoin.kernels.values.strings import FREE
 from livejoin.schema import Column, SqlType, Table
+from livejoin.state.budget import Budget
 from livejoin.state.dictionary import ByteDictionary, KnownStrings
 from livejoin.words import Words
 
@@ -58,6 +59,12 @@ def _validity(words: Words) -> tuple[pa.Buffer | None, int]:
 class Codec:
     """The words of one database; owns a dictionary of all strings and one of all wide decimals. Mutable.
 
+    Args:
+        budget: The memory of its database; None where it stands alone.
+
+    Attributes:
+        budget: That memory, for all that keep words of the codec.
+
     >>> codec, text = Codec(), SqlType("string")
     >>> words = codec.encode(pa.table({"a": ["x", None, "y", "x"]}), Table("T", (Column("a", text),)))
     >>> codec.decode(words[0], text).to_pylist()
@@ -66,9 +73,10 @@ class Codec:
     2
     """
 
-    def __init__(self) -> None:
-        self._strings = ByteDictionary()
-        self._decimals = ByteDictionary()
+    def __init__(self, budget: Budget | None = None) -> None:
+        self.budget = budget or Budget()
+        self._strings = ByteDictionary(self.budget)
+        self._decimals = ByteDictionary(self.budget)
 
     def encode(self, batch: pa.Table, table: Table) -> Words:
         """The words of a batch; new strings and wide decimals are added to the dictionaries.
@@ -254,7 +262,7 @@ class Codec:
         return {f"{name}.{key}": array for name, part in named.items() for key, array in part.arrays().items()}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Codec:
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], budget: Budget | None = None) -> Codec:
         """The codec that ``arrays`` was called on, with the same codes; everything is checked.
 
         Raises:
@@ -269,9 +277,9 @@ class Codec:
                 msg = f"the snapshot of a codec has an array {name!r}; known parts are {', '.join(parts)}"
                 raise StateError(msg)
             parts[part][key] = array
-        codec = cls()
-        codec._strings = ByteDictionary.from_arrays(parts["strings"])
-        codec._decimals = ByteDictionary.from_arrays(parts["decimals"])
+        codec = cls(budget)
+        codec._strings = ByteDictionary.from_arrays(parts["strings"], codec.budget)
+        codec._decimals = ByteDictionary.from_arrays(parts["decimals"], codec.budget)
         lengths = parts["decimals"]["lengths"]
         if np.any((lengths != _DECIMAL_BYTES) & (lengths != FREE)):
             msg = f"the snapshot of a codec has decimals that are not {_DECIMAL_BYTES} bytes wide; it is damaged"

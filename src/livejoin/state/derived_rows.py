@@ -17,6 +17,7 @@ from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory.layout import MAX_MULTIPLICITY
 from livejoin.kernels.relation import derived_rows, find
 from livejoin.kernels.relation import rows as kernel
+from livejoin.state.budget import Budget
 from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
 from livejoin.words import Words
 
@@ -42,15 +43,18 @@ class DerivedRows:
     Args:
         columns: Number of columns, at least one.
         name: What messages call it.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, columns: int, name: str) -> None:
+    def __init__(self, columns: int, name: str, budget: Budget | None = None) -> None:
+        self._budget = budget or Budget()
         self.stride = 1 + columns
         self.words = np.zeros(16 * self.stride, np.int64)
         self._name = name
         self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
         self._slots = empty_slots(4)
         self._named: list[Words] = []
+        self._budget.register(self)
 
     @property
     def rows(self) -> int:
@@ -141,8 +145,8 @@ class DerivedRows:
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"{self._name} would have {rows:,} rows, more than one table can address"
             raise CapacityError(msg)
-        self.words = extended(self._header, self.words, self.stride, changes)
-        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + changes)
+        self.words = extended(self._header, self.words, self.stride, changes, self._budget)
+        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + changes, self._budget)
 
     def _check(self) -> None:
         """Assert all invariants between two applications; for tests."""

@@ -28,6 +28,7 @@ from livejoin.kernels.values.strings import (
     gather_strings,
     measure_strings,
 )
+from livejoin.state.budget import Budget
 
 Item = TypeVar("Item", bound=np.generic)
 
@@ -59,6 +60,9 @@ def _filled_slots(header: Longs, heap: Bytes, starts: Longs, lengths: Ints, need
 class ByteDictionary:
     """Byte strings and their codes; mutable, starts empty.
 
+    Args:
+        budget: The memory of its database; None where it stands alone.
+
     >>> letters = ByteDictionary()
     >>> letters.encode(np.frombuffer(b"abaa", np.uint8), np.array([0, 1, 2, 3, 4])).tolist()
     [0, 1, 0, 0]
@@ -66,8 +70,15 @@ class ByteDictionary:
     2
     """
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget | None = None) -> None:
+        self._budget = budget or Budget()
         self._adopt(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int32))
+        self._budget.register(self)
+
+    def _grown(self, array: npt.NDArray[Item], needed: int) -> npt.NDArray[Item]:
+        """The array with more space."""
+        self._budget.take(_capacity(needed) * array.itemsize, "a dictionary")
+        return _grown(array, needed)
 
     def _adopt(self, heap: Bytes, starts: Longs, lengths: Ints) -> None:
         """Take over strings laid out exactly, in arrays that nobody else keeps; chain the free codes, fill slots."""
@@ -87,15 +98,16 @@ class ByteDictionary:
         """Double what has no space for one more string of ``length`` bytes."""
         header = self._header
         if header[HEAP_USED] + length > self._heap.size:
-            self._heap = _grown(self._heap, int(header[HEAP_USED]) + length)
+            self._heap = self._grown(self._heap, int(header[HEAP_USED]) + length)
         if header[NEXT_FREE] < 0 and header[CODES] >= self._lengths.size:
             if header[CODES] >= MAX_CODES:
                 msg = f"the dictionary holds {header[CODES]} different values, its limit; drop views or tables"
                 raise CapacityError(msg)
-            self._starts = _grown(self._starts, int(header[CODES]) + 1)
-            self._lengths = _grown(self._lengths, int(header[CODES]) + 1)
+            self._starts = self._grown(self._starts, int(header[CODES]) + 1)
+            self._lengths = self._grown(self._lengths, int(header[CODES]) + 1)
         if 2 * (header[LIVE] + 1) > self._slots.size:
             strings = (self._heap, self._starts, self._lengths)
+            self._budget.take(8 * _capacity(2 * (int(header[LIVE]) + 1)), "a dictionary")
             self._slots = _filled_slots(header, *strings, needed=2 * (int(header[LIVE]) + 1))
 
     def encode(self, data: Bytes, offsets: Longs, valid: npt.NDArray[np.bool_] = _ALL_VALID) -> Longs:
@@ -111,6 +123,7 @@ class ByteDictionary:
 
         Raises:
             CapacityError: More than 2^32 - 2 different strings.
+            MemoryLimitError: The database would take more than it may.
 
         Cost: expected O(bytes of the batch), amortised over growth.
         """
@@ -207,7 +220,7 @@ class ByteDictionary:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> ByteDictionary:
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]], budget: Budget | None = None) -> ByteDictionary:
         """The dictionary that ``arrays`` was called on; the given arrays are copied, and everything is checked.
 
         Raises:
@@ -236,7 +249,7 @@ class ByteDictionary:
         if int(sizes.sum(dtype=np.int64)) > heap.size:
             msg = "the snapshot of a dictionary has strings that overlap; it is damaged or of another version"
             raise StateError(msg)
-        dictionary = cls()
+        dictionary = cls(budget)
         dictionary._adopt(heap, starts, lengths)
         codes = dictionary._codes()
         if not np.array_equal(dictionary.encode(*dictionary.decode(codes)), codes):

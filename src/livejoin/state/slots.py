@@ -13,6 +13,7 @@ import numpy as np
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.relation import rows as kernel
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 _LEAST_LOG = 4
@@ -26,10 +27,13 @@ def empty_slots(log: int) -> Words:
     return slots
 
 
-def roomy(slots: Words, rows: int) -> Words:
+def roomy(slots: Words, rows: int, budget: Budget) -> Words:
     """The table itself, a larger one where ``rows`` would fill it by more than five eighths, or a smaller one.
 
     A table is halved until it is at least a sixth full when ``rows`` would fill less than a sixteenth of it.
+
+    Raises:
+        MemoryLimitError: The database may not take the larger one.
     """
     before = log = int(slots[0])
     while rows * 8 > 5 << log:
@@ -39,6 +43,8 @@ def roomy(slots: Words, rows: int) -> Words:
             log -= 1
     if log == before:
         return slots
+    if log > before:
+        budget.take(8 << log, "an index of rows")
     other = empty_slots(log)
     with wrapping():
         kernel.rehash(slots, other)
@@ -52,12 +58,18 @@ def ids_of(slots: Words) -> Words:
     return ids
 
 
-def extended(header: Words, words: Words, stride: int, inserts: int) -> Words:
-    """The words themselves, or larger ones where so many new rows could find no place."""
+def extended(header: Words, words: Words, stride: int, inserts: int, budget: Budget) -> Words:
+    """The words themselves, or larger ones where so many new rows could find no place.
+
+    Raises:
+        MemoryLimitError: The database may not take the larger ones.
+    """
     rows = rows_with(header, inserts)
     if rows * stride <= words.shape[0]:
         return words
-    larger = np.zeros(max(rows, 2 * words.shape[0] // stride) * stride, np.int64)
+    size = max(rows, 2 * words.shape[0] // stride) * stride
+    budget.take(8 * size, "room for rows")
+    larger = np.zeros(size, np.int64)
     larger[: words.shape[0]] = words
     return larger
 

@@ -20,6 +20,7 @@ from livejoin.kernels.relation import find, range_window, settling, stage_change
 from livejoin.kernels.relation import rows as kernel
 from livejoin.kernels.relation.staging import PROGRESS
 from livejoin.schema import Table
+from livejoin.state.budget import Budget
 from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
 from livejoin.state.table_invariants import check_table
 from livejoin.words import Words
@@ -66,10 +67,12 @@ class BaseTable:
 
     Args:
         table: The declaration.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, budget: Budget | None = None) -> None:
         self.table = table
+        self._budget = budget or Budget()
         self._first = 2 if table.has_window else 1
         self.stride = self._first + len(table.columns)
         self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
@@ -84,6 +87,7 @@ class BaseTable:
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
         self._phase = np.array([settling.IDLE])
         self._before = (0, 0)  # head and tail of the queue or begin of the range, as they were
+        self._budget.register(self)
 
     @property
     def rows(self) -> int:
@@ -118,6 +122,7 @@ class BaseTable:
         Raises:
             Conflict: A deletion of a row that is not there or a second row with the same primary key; the table is
                 as before.
+            MemoryLimitError: The database would take more than it may; the table is as before.
         """
         self._begin(weights)
         with wrapping():
@@ -238,12 +243,13 @@ class BaseTable:
         if rows >= k.MAX_WORDS // self.stride:
             msg = f"table {self.table.name!r} would have {rows:,} rows, more than one table can address"
             raise CapacityError(msg)
-        self.words = extended(self._header, self.words, self.stride, inserts)
-        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + inserts)
+        self.words = extended(self._header, self.words, self.stride, inserts, self._budget)
+        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + inserts, self._budget)
         if self._key.shape[0]:
-            self._key_slots = roomy(self._key_slots, self.rows + inserts)
+            self._key_slots = roomy(self._key_slots, self.rows + inserts, self._budget)
         entries = self._entries + inserts if self.table.has_window else 0
         self._make_room_in_window(entries)
+        self._budget.take(8 * kernel.TOUCHED * (weights.shape[0] + entries), "staging")
         self._touched = np.full((weights.shape[0] + entries, kernel.TOUCHED), _UNTOUCHED)
         if self.table.window_range is None:
             self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))
@@ -283,14 +289,19 @@ class BaseTable:
             return
         if by_range:
             used = range_window.W_HEAP + 2 * self._entries
-            other = np.zeros(max(needed, min(2 * places, 2 * needed)), np.int64)
+            other = self._queue_of(max(needed, min(2 * places, 2 * needed)))
             other[:used] = self._queue[:used]
         else:
             head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
-            other = np.zeros(1 << max(entries, _LEAST_QUEUE - 1).bit_length(), np.int64)
+            other = self._queue_of(1 << max(entries, _LEAST_QUEUE - 1).bit_length())
             positions = np.arange(head, tail)
             other[positions & (other.shape[0] - 1)] = self._queue[positions & (places - 1)]
         self._queue = other
+
+    def _queue_of(self, places: int) -> Words:
+        if places > self._queue.shape[0]:
+            self._budget.take(8 * places, f"the window of table {self.table.name!r}")
+        return np.zeros(places, np.int64)
 
     def _result(self, events: Words) -> Staged:
         ignored = int(self._header[kernel.R_IGNORED])

@@ -16,6 +16,7 @@ from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.relation import range_window
 from livejoin.kernels.relation import rows as kernel
 from livejoin.schema import Table
+from livejoin.state.budget import Budget
 from livejoin.state.table import BaseTable, Conflict
 from livejoin.words import Words
 
@@ -82,12 +83,13 @@ def live_entries(queue: Words, dead: Words) -> Words:
     return live
 
 
-def table_of(table: Table, rows: TableRows) -> BaseTable:
+def table_of(table: Table, rows: TableRows, budget: Budget | None = None) -> BaseTable:
     """A table with these rows.
 
     Args:
         table: The declaration.
         rows: The rows; their words are those of the columns' types (`livejoin.state.known_words`).
+        budget: The memory of its database; None where it stands alone.
 
     Raises:
         StateError: The rows are not those of such a table: the arrays do not fit each other, a row or a key is there
@@ -97,7 +99,7 @@ def table_of(table: Table, rows: TableRows) -> BaseTable:
     Cost: O(rows) expected; memory O(largest id).
     """
     _check(table, rows)
-    base = BaseTable(table)
+    base = BaseTable(table, budget)
     if table.window_range is not None:
         base._queue[range_window.W_BEGIN] = rows.begin
     number = rows.weights.shape[0]

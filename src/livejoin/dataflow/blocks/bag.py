@@ -21,6 +21,7 @@ from livejoin.families.cells.workers import Workers
 from livejoin.families.derived import RowJoin
 from livejoin.plan.operators import Bag
 from livejoin.schema import Kind
+from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.state.table import BaseTable
@@ -48,8 +49,8 @@ class BagBlock:
     ) -> None:
         self.plan = plan
         name = f"the join inside of {plan.derived.title}"
-        self.join = _open(plan, name, workers)
-        self.rows = DerivedRows(len(plan.types), name)
+        self.join = _open(plan, name, workers, codec.budget)
+        self.rows = DerivedRows(len(plan.types), name, codec.budget)
         self.source = RowSource(
             plan.derived.query, plan.derived.measured, plan.program.tables, plan.inputs, inputs, tables, codec
         )
@@ -116,8 +117,8 @@ class BagBlock:
         self.rows._check()
 
 
-def _open(plan: Bag, name: str, workers: Workers) -> RowJoin | CellRowJoin:
+def _open(plan: Bag, name: str, workers: Workers, budget: Budget) -> RowJoin | CellRowJoin:
     """The join of a bag, in cells if it is split."""
     if plan.partition is None:
-        return plan.program.open(name)
-    return CellRowJoin(plan.program, name, plan.partition, workers)
+        return plan.program.open(name, budget)
+    return CellRowJoin(plan.program, name, plan.partition, workers, budget)

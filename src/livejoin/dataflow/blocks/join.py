@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import chunk_table, delta_table, is_injective
+from livejoin.dataflow.arrow_delta import chunk_table, copied_bytes, delta_table, is_injective
 from livejoin.dataflow.batches import Delta, concatenate
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted, not_stored
 from livejoin.dataflow.blocks.row_source import RowSource
@@ -115,7 +115,11 @@ class JoinBlock:
         query, weighed = self.plan.physical.query, self.join.weighed
 
         def finish(chunk: DeltaChunk) -> tuple[DeltaChunk, pa.Table | None]:
-            return chunk, chunk_table(query, self._codec, chunk) if wanted.tables else None
+            if not wanted.tables:
+                return chunk, None
+            table = chunk_table(query, self._codec, chunk)
+            self._codec.budget.hold(copied_bytes(table), "deltas")
+            return chunk, table
 
         if isinstance(self.join, CellJoin):
             pieces = self.join.changes(events, finish)

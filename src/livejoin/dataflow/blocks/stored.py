@@ -33,7 +33,7 @@ class StoredBlock:
     """
 
     def __init__(self, below: Relation, name: str, codec: Codec) -> None:
-        self.rows = DerivedRows(len(below.types), name)
+        self.rows = DerivedRows(len(below.types), name, codec.budget)
         self._below = below
         self._codec = codec
         self._last: DerivedEvents | None = None

@@ -47,7 +47,7 @@ class AggregateStore:
         self.plan = plan
         self._codec = codec
         self._capacity = capacity
-        self.arena = Arena(plan.header_words, (g.G_DIRECTORY,))
+        self.arena = Arena(plan.header_words, (g.G_DIRECTORY,), budget=codec.budget)
         # A global result stands there without rows; no row at all compiles the kernel now and not in a commit.
         nothing = np.zeros((self._lines(), int(plan.is_global)), np.int64)
         weights = np.zeros(nothing.shape[1], np.int64)

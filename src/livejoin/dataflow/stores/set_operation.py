@@ -68,7 +68,7 @@ class SetOperator:
         self.arena = self._empty()
 
     def _empty(self) -> Arena:
-        return Arena(kernel.M_ROW + len(self.types), (kernel.M_DIRECTORY,))
+        return Arena(kernel.M_ROW + len(self.types), (kernel.M_DIRECTORY,), budget=self.codec.budget)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes.

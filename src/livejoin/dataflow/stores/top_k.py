@@ -60,7 +60,7 @@ class TopKOperator:
         kinds = self.order.kinds
         window = (min(offset, _UNLIMITED), min(limit, _UNLIMITED))
         self.plan = np.array([*window, len(kinds), *kinds], np.int64)
-        self.arena = Arena(kernel.K_HEADER)
+        self.arena = Arena(kernel.K_HEADER, budget=codec.budget)
         kernel.prepare(self.arena.words)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:

@@ -19,6 +19,7 @@ from livejoin.kernels.bag import maintain as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
+from livejoin.state.budget import Budget
 from livejoin.state.derived_rows import too_large
 from livejoin.words import Words
 
@@ -34,10 +35,11 @@ class BagJoin(ArenaState["BagJoinPlan"]):
     Args:
         plan: Its plan.
         name: What messages call it.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, plan: BagJoinPlan, name: str) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: BagJoinPlan, name: str, budget: Budget | None = None) -> None:
+        super().__init__(plan, budget)
         self._name = name
 
     def maintain(self, events: Words, capacity: int | None = None) -> RowDelta:
@@ -62,6 +64,7 @@ class BagJoin(ArenaState["BagJoinPlan"]):
             if status == k.NEED_SPACE:
                 self.arena.grow()
             if rows := int(self.arena.words[q.H_OUT]):
+                self.arena.budget.hold(output[:, :rows].nbytes, "deltas")
                 parts.append(output[:, :rows].copy())
         whole = np.concatenate(parts, axis=1)
         behind = self.plan.columns

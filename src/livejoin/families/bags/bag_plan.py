@@ -29,6 +29,7 @@ from livejoin.kernels.bag import layout as b
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
+from livejoin.state.budget import Budget
 
 LEAST_HEAVY = 64  # below, a view costs more than the block that it saves reading
 
@@ -69,9 +70,9 @@ class BagJoinPlan:
         """Attributes of a row of the bag."""
         return len(self.kept)
 
-    def open(self, name: str) -> BagJoin:
+    def open(self, name: str, budget: Budget | None = None) -> BagJoin:
         """An empty join; ``name`` is what messages call the bag."""
-        return BagJoin(self, name)
+        return BagJoin(self, name, budget)
 
 
 def compile_bag(query: ConjunctiveQuery, relations: Sequence[BagRelation], kept: Sequence[str]) -> BagJoinPlan:

@@ -17,6 +17,7 @@ from livejoin.families.cells.partition import Partition, TableSplit
 from livejoin.kernels import route as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 Numbers = npt.NDArray[np.int32]
@@ -77,15 +78,18 @@ class Cell(Generic[J]):
         number: Which of the cells.
         partition: How the join is split.
         join: The cell's join.
+        budget: The memory of the database.
     """
 
-    def __init__(self, number: int, partition: Partition, join: J) -> None:
+    def __init__(self, number: int, partition: Partition, join: J, budget: Budget | None = None) -> None:
         self.number = number
         self.join = join
         self._count = partition.cells
         self._tables = partition.tables
         self._homes: list[Numbers] = [np.zeros(0, np.int32) for _ in partition.tables]
         self._spare: list[Numbers] = [np.zeros(kernel.S_STACK, np.int32) for _ in partition.tables]
+        self._budget = budget or Budget()
+        self._budget.register(self)
 
     def take(self, loads: Mapping[int, Load], events: Words) -> Words:
         """Bring rows into the cell; the events that concern it."""
@@ -128,6 +132,7 @@ class Cell(Generic[J]):
         """
         homes, spare = self._homes[table], self._spare[table]
         if homes.shape[0] < rows:
+            self._budget.take(4 * rows, "the numbers of rows in a cell")
             self._homes[table] = np.concatenate([homes, np.zeros(rows - homes.shape[0], np.int32)])
         needed = kernel.S_STACK + min(int(spare[kernel.S_COUNT]) + events, int(spare[kernel.S_ISSUED]))
         if spare.shape[0] < needed:
@@ -157,8 +162,12 @@ class Cell(Generic[J]):
     def sizes(self) -> tuple[int, int]:
         """Bytes handed out and bytes allocated."""
         used, capacity = self.join.sizes()
-        numbers = sum(part.nbytes for part in (*self._homes, *self._spare))
-        return used + numbers, capacity + numbers
+        return used + self.nbytes, capacity + self.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated for the numbers of rows."""
+        return sum(part.nbytes for part in (*self._homes, *self._spare))
 
     def check(self) -> None:
         """Assert all invariants; for tests."""

@@ -28,6 +28,7 @@ from livejoin.families.join_access import RowIndexes
 from livejoin.families.program import Program
 from livejoin.families.sizes import MAX_COUNT, exactly
 from livejoin.kernels.join import layout as q
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 T = TypeVar("T")
@@ -40,14 +41,15 @@ class CellJoin:
         plan: The plan of each cell.
         partition: How it is split.
         workers: The threads.
+        budget: The memory of the database.
 
     Attributes:
         cells: The cells.
     """
 
-    def __init__(self, plan: Program, partition: Partition, workers: Workers) -> None:
+    def __init__(self, plan: Program, partition: Partition, workers: Workers, budget: Budget | None = None) -> None:
         self.plan = plan
-        self.cells = [JoinCell(number, partition, plan.open()) for number in range(partition.cells)]
+        self.cells = [JoinCell(number, partition, plan.open(budget), budget) for number in range(partition.cells)]
         self._workers = workers
         self._waiting: dict[int, Load] = {}
 

@@ -15,6 +15,7 @@ from livejoin.families.cells.cell import LEAST_WORK, Cell, Load
 from livejoin.families.cells.partition import Partition
 from livejoin.families.cells.workers import Workers
 from livejoin.families.derived import RowDelta, RowJoin, RowProgram
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 T = TypeVar("T")
@@ -28,10 +29,19 @@ class CellRowJoin:
         name: What messages call the relation.
         partition: How it is split.
         workers: The threads.
+        budget: The memory of the database.
     """
 
-    def __init__(self, program: RowProgram, name: str, partition: Partition, workers: Workers) -> None:
-        self.cells = [RowCell(number, partition, program.open(name)) for number in range(partition.cells)]
+    def __init__(
+        self,
+        program: RowProgram,
+        name: str,
+        partition: Partition,
+        workers: Workers,
+        budget: Budget | None = None,
+    ) -> None:
+        cells = range(partition.cells)
+        self.cells = [RowCell(number, partition, program.open(name, budget), budget) for number in cells]
         self._workers = workers
         self._waiting: dict[int, Load] = {}
 

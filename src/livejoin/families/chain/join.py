@@ -15,6 +15,7 @@ from livejoin.families.chain.access import ChainAccess
 from livejoin.families.chain.checks import check
 from livejoin.families.join_access import RowIndexes
 from livejoin.kernels.chain import maintain as binary_join
+from livejoin.state.budget import Budget
 
 if TYPE_CHECKING:
     from livejoin.families.chain.plan import ChainPlan
@@ -27,10 +28,11 @@ class ChainJoin(BatchJoin["ChainPlan"]):
 
     Args:
         plan: The plan.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, plan: ChainPlan) -> None:
-        super().__init__(plan, _KERNELS)
+    def __init__(self, plan: ChainPlan, budget: Budget | None = None) -> None:
+        super().__init__(plan, _KERNELS, budget)
 
     def access(self, tables: RowIndexes) -> ChainAccess:
         """Access to the results as they are now; as `livejoin.families.join.Join.access`."""

@@ -25,6 +25,7 @@ from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Statistics
+from livejoin.state.budget import Budget
 
 _OWN = 2  # words of an atom in a record: its multiplicity and its row
 _NARROW_ATOMS = 2  # rows that are merged over more atoms than this have multiplicities of 128 bits
@@ -83,9 +84,9 @@ class ChainPlan:
         """First word of each component of an annotation."""
         return annotation_starts(self.query)
 
-    def open(self) -> ChainJoin:
+    def open(self, budget: Budget | None = None) -> ChainJoin:
         """An empty join."""
-        return ChainJoin(self)
+        return ChainJoin(self, budget)
 
     @property
     def line(self) -> str:

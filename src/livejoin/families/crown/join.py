@@ -25,6 +25,7 @@ from livejoin.kernels.crown import maintain as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
+from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 if TYPE_CHECKING:
@@ -36,10 +37,11 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
 
     Args:
         plan: The physical plan.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, plan: PhysicalPlan) -> None:
-        super().__init__(plan, counting.count)
+    def __init__(self, plan: PhysicalPlan, budget: Budget | None = None) -> None:
+        super().__init__(plan, counting.count, budget)
         self._cursor = np.zeros(plan.cursor_words, np.int64)
         self._output = np.empty((plan.columns, 0), np.int64)
         self._runs = np.empty((q.RUN_FIELDS, 0), np.int64)
@@ -70,6 +72,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
                     self.arena.grow()
                 rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
                 if rows:
+                    self.arena.budget.hold(output[:, :rows].nbytes, "deltas")
                     words = output[:, :rows].copy() if 2 * rows < rows_at_most else self._hand_over(rows)
                     yield DeltaChunk(words, *runs[:, :used].copy())
 

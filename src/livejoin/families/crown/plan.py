@@ -24,6 +24,7 @@ from livejoin.kernels.join import layout as q
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import passing_shares, problem_of
 from livejoin.search.statistics import Statistics
+from livejoin.state.budget import Budget
 from livejoin.theory.trees.join_tree import JoinTree
 
 
@@ -78,9 +79,9 @@ class PhysicalPlan:
         """Columns that enumeration writes: the head's, then the words of the annotation."""
         return len(self.query.head) + int(self.words[q.P_WORDS])
 
-    def open(self) -> MultiwayJoin:
+    def open(self, budget: Budget | None = None) -> MultiwayJoin:
         """An empty join."""
-        return MultiwayJoin(self)
+        return MultiwayJoin(self, budget)
 
     @property
     def line(self) -> str:

@@ -17,6 +17,7 @@ from livejoin.families.dyn.checks import check
 from livejoin.families.join_access import RowIndexes
 from livejoin.kernels.dyn import count as dyn_counting
 from livejoin.kernels.dyn import maintain as dyn
+from livejoin.state.budget import Budget
 
 if TYPE_CHECKING:
     from livejoin.families.dyn.plan import DynPlan
@@ -29,10 +30,11 @@ class DynJoin(BatchJoin["DynPlan"]):
 
     Args:
         plan: The plan.
+        budget: The memory of its database; None where it stands alone.
     """
 
-    def __init__(self, plan: DynPlan) -> None:
-        super().__init__(plan, _KERNELS)
+    def __init__(self, plan: DynPlan, budget: Budget | None = None) -> None:
+        super().__init__(plan, _KERNELS, budget)
 
     def access(self, tables: RowIndexes) -> DynAccess:
         """Access to the results as they are now; as `livejoin.families.join.Join.access`."""

@@ -26,6 +26,7 @@ from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.search.statistics import Statistics
+from livejoin.state.budget import Budget
 from livejoin.theory.trees.join_tree import JoinTree
 
 _UP, _PENDING = 1, 2  # offsets behind the multiplicity in an atom's own words of a record
@@ -93,9 +94,9 @@ class DynPlan:
         """First word of each component of an annotation."""
         return annotation_starts(self.query)
 
-    def open(self) -> DynJoin:
+    def open(self, budget: Budget | None = None) -> DynJoin:
         """An empty join."""
-        return DynJoin(self)
+        return DynJoin(self, budget)
 
     @property
     def line(self) -> str:
