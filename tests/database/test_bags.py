@@ -14,7 +14,7 @@ from harness import Harness
 from livejoin.dataflow.blocks.join import JoinBlock
 from livejoin.dataflow.node import Node
 from livejoin.plan.operators import Bag, Scan
-from oracle import multiset
+from oracle import connect, multiset, signed_multiset
 from scenario import Change, ColumnSpec, QuerySpec, TableSpec
 from strategies import type_named
 
@@ -222,3 +222,28 @@ def test_an_adaptive_view_over_a_bag() -> None:
     assert isinstance(node.plan, Scan)
     node.move(node._replan(node.plan, node.statistics), node.statistics)
     changed(harness)
+
+
+@pytest.mark.parametrize("deltas", [True, False])
+@pytest.mark.parametrize("shown", ["t0.a AS c", "t0.a + 100 AS c, t0.b", "COALESCE(t0.a, t0.a) AS c, t0.a = t0.a AS e"])
+@pytest.mark.parametrize("distinct", ["", "DISTINCT "])
+def test_results_have_the_types_of_the_columns_that_are_asked_for(distinct: str, shown: str, deltas: bool) -> None:
+    """A bag keeps a variable under the type of one of its columns, TINYINT here, and the SMALLINT one is asked for."""
+    db = livejoin.Database()
+    db.create_table("R", "a TINYINT, b TINYINT")
+    db.create_table("S", "a SMALLINT, b TINYINT")
+    sql = (
+        f"SELECT {distinct}{shown} FROM S t0 JOIN R t1 USING (a) CROSS JOIN R t2 CROSS JOIN R t3 "
+        "WHERE t1.b = t2.a AND t2.b = t3.a AND t0.b = t3.b"
+    )
+    view = db.create_view("v", sql, deltas=deltas)
+    commit = db.apply({"R": [(100, 100), (7, 100)], "S": [(100, 100), (7, 7)]})
+    with connect() as duck:
+        for name, rows in (("R", [(100, 100), (7, 100)]), ("S", [(100, 100), (7, 7)])):
+            duck.execute(f"CREATE TABLE {name} (a {'TINYINT' if name == 'R' else 'SMALLINT'}, b TINYINT)")
+            duck.executemany(f"INSERT INTO {name} VALUES (?, ?)", rows)
+        expected = duck.sql(sql).to_arrow_table()
+    assert view.to_arrow().schema.types == expected.schema.types
+    assert multiset(view.to_arrow()) == multiset(expected)
+    if deltas:
+        assert signed_multiset(commit["v"]) == multiset(expected)

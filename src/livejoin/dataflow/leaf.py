@@ -18,6 +18,7 @@ from livejoin.families.join import Join
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.sizes import MAX_COUNT
 from livejoin.plan.operators import Annotated, Scan
+from livejoin.query import ConjunctiveQuery
 from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigints
@@ -37,6 +38,11 @@ class ScanLeaf:
         self._plan = plan
         self._codec = codec
         self.join = make_leaf_join(plan, workers, codec.budget)
+
+    @property
+    def query(self) -> ConjunctiveQuery:
+        """The join as it was asked for, by which results get their types and names."""
+        return self._plan.query
 
     def changes(self, events: Words) -> Delta:
         """Apply events and give what changed; not net."""
@@ -75,7 +81,7 @@ class ScanLeaf:
 
     def rows(self, words: Words) -> Rows:
         """The rows of results as the join's scan writes them."""
-        query = self._plan.physical.query
+        query = self.query  # not that of the program, where a bag may have another type, and no name that a user knows
         columns: list[Words | pa.Array] = []
         if all(isinstance(output.source, int) for output in query.outputs):
             columns = [words[output.source] for output in query.outputs if isinstance(output.source, int)]

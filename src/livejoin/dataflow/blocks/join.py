@@ -112,7 +112,7 @@ class JoinBlock:
 
     def _results(self, leaf: ScanLeaf, events: Words, wanted: Wanted) -> ResultChange:
         """Apply events; each piece of the delta is made a table while its words are in the cache, if one is wanted."""
-        query, weighed = self.plan.physical.query, self.join.weighed
+        query, weighed = leaf.query, self.join.weighed
 
         def finish(chunk: DeltaChunk) -> tuple[DeltaChunk, pa.Table | None]:
             if not wanted.tables:
@@ -158,7 +158,7 @@ class ResultChange:
 
     def table(self, schema: pa.Schema) -> pa.Table:
         pieces = [(chunk, table) for chunk, table in self._pieces if table is not None]
-        found = delta_table(self._leaf.join.plan.query, self._codec, pieces, self._consolidate)
+        found = delta_table(self._leaf.query, self._codec, pieces, self._consolidate)
         return pa.table(found.columns, schema=schema)
 
     def events(self) -> DerivedEvents:

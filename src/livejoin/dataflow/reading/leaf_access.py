@@ -32,6 +32,7 @@ class ScanAccess:
     def __init__(self, plan: Scan, codec: Codec, join: JoinAccess, rows: Callable[[Words], Rows]) -> None:
         assert not plan.physical.query.sums
         self._query = plan.physical.query
+        self._asked = plan.query
         self._codec = codec
         self._join = join
         self._rows = rows
@@ -56,7 +57,7 @@ class ScanAccess:
         if not computed or not there.size:
             return times
         words = np.array([values[query.variable(ref)][there] for ref in query.head], np.int64)
-        columns = result_columns(query, self._codec, words.reshape(len(query.head), there.shape[0]))
+        columns = result_columns(self._asked, self._codec, words.reshape(len(query.head), there.shape[0]))
         given = rows.take(there)
         result = Rows(self._codec, rows.types, columns, there.shape[0])
         for i in computed:
