@@ -134,11 +134,11 @@ def test_a_forked_child_has_a_working_copy() -> None:
 def test_a_call_out_of_the_middle_of_a_commit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a signal handler makes it; the commit goes on."""
     db = database()
-    graph, view, seen = db._contents.graph, db.views["pairs"], []
+    graph, pairs, seen = db._contents.graph, db.views["pairs"], []
     apply = graph.apply
 
     def handler(*arguments: object) -> object:
-        for call in (view.count, lambda: db.apply("T", [(1, 1)])):
+        for call in (pairs.count, lambda: db.apply("T", [(1, 1)])):
             with pytest.raises(StateError, match="signal handler"):
                 call()
             seen.append(call)
