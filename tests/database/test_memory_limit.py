@@ -93,18 +93,27 @@ def test_a_growth_that_meets_the_limit(limit: int, sql: str, options: dict[str, 
     go_on(db, numbers, rows, sql)
 
 
-@pytest.mark.parametrize(
-    ("window", "said"),
-    [({"window_rows": 10**6}, "staging"), ({"window_range": ("src", 10**6)}, "the window of table 'G'")],
-)
-def test_the_window_of_a_table(window: dict[str, Any], said: str) -> None:
+def test_the_window_of_a_table_by_rows() -> None:
     db = livejoin.Database(memory_limit=MB)
-    db.create_table("G", "src BIGINT, dst BIGINT", **window)
+    db.create_table("G", "src BIGINT, dst BIGINT", window_rows=10**6)
     rows, message = fill(db, lambda begin, end: pa.table({"src": [1] * (end - begin), "dst": [2] * (end - begin)}), 500)
     assert rows > 0
-    assert f"for {said} the database would take" in message
+    assert "for staging the database would take" in message
     db.apply("G", [(1, 2)])
     assert db.stats()["tables"]["G"]["rows"] == rows + 1
+    db._check()
+
+
+@pytest.mark.parametrize("window", [{"window_rows": 10**6}, {"window_range": ("src", 10**6)}])
+def test_room_in_a_window(window: dict[str, Any]) -> None:
+    db = livejoin.Database(memory_limit=MB)
+    db.create_table("G", "src BIGINT, dst BIGINT", **window)
+    db.apply("G", numbers(0, 100))
+    db._contents.budget.begin()
+    with pytest.raises(MemoryLimitError, match="for the window of table 'G' the database would take"):
+        db._contents.tables["g"]._make_room_in_window(200_000)
+    db.apply("G", numbers(100, 200))
+    assert db.stats()["tables"]["G"]["rows"] == 200
     db._check()
 
 
@@ -176,6 +185,15 @@ def test_a_view_that_does_not_fit_is_not_made() -> None:
     assert db.views["few"].count() == 10
 
 
+def test_a_database_above_its_limit_can_be_made_smaller() -> None:
+    db = database(None, HOP2)
+    db.apply("G", numbers(0, 20_000))
+    db._contents.budget.limit = 10_000  # as after a state that was put back, which is not refused
+    with pytest.raises(MemoryLimitError):
+        db.apply("G", numbers(20_000, 120_000))
+    go_on(db, numbers, 20_000, HOP2)
+
+
 def test_what_is_dropped_counts_no_more() -> None:
     db = database(8 * MB)
     db.apply("G", numbers(0, 10_000))
@@ -225,21 +243,21 @@ def test_limits_that_are_none(given: Any) -> None:
 
 def test_a_budget_refuses_between_its_begin_and_its_end_alone() -> None:
     class Held:
-        nbytes = 100
+        nbytes = 100_000
 
-    budget, held = Budget(150, lambda: [("all", 100)]), Held()
+    budget, held = Budget(200_000, lambda: [("all", 100_000)]), Held()
     budget.register(held)
-    budget.take(1000, "what is put back")
+    budget.take(1_000_000, "what is put back")
     budget.begin()
-    budget.take(50, "what fits")
-    with pytest.raises(MemoryLimitError, match="with 51 bytes for a test the database would take 151 bytes"):
-        budget.take(51, "a test")
+    budget.take(100_000, "what fits")
+    with pytest.raises(MemoryLimitError, match="with 100 KB for a test the database would take 200 KB"):
+        budget.take(100_001, "a test")
     budget.hold(SLACK - 1, "little by little")
-    with pytest.raises(MemoryLimitError, match=r"little by little with 1\.049 MB, all with 100 bytes"):
+    with pytest.raises(MemoryLimitError, match=r"little by little with 1\.049 MB, all with 100 KB"):
         budget.hold(1, "little by little")
     budget.end()
     budget.hold(SLACK, "nothing")
-    assert budget.total == 100
+    assert budget.total == 100_000
     del held
     assert budget.total == 0
     assert [shown_bytes(size) for size in (1, 12_345, 10**16)] == ["1 bytes", "12.35 KB", "1e+04 TB"]

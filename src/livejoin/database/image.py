@@ -74,7 +74,7 @@ def restored(image: snapshot.Image, workers: Workers, memory_limit: int | None =
             contents.add_view(kept.name, query, options, load=False)
         contents.budget.begin()
         _restore_blocks(contents, {block.digest: block for block in image.blocks})
-        contents.budget.take(0, "what is loaded")
+        contents.budget.check("what is loaded")
     except MemoryLimitError:
         raise
     except LivejoinError as error:

@@ -2,8 +2,9 @@
 
 What holds the state registers itself here, and asks before it takes more in large pieces: an arena that doubles, room
 for the rows of a table, a dictionary that grows. What a commit takes only until its end, its staging and its deltas, is
-counted as it comes. Law: while the budget refuses, what is counted does not pass the limit by more than `SLACK`; it
-refuses in commits and while views are made or loaded, and not where something is put back as it was.
+counted as it comes. Law: while the budget refuses, what is counted does not pass the limit by more than `SLACK`, and
+`SMALL` for each holder; it refuses in commits and while views are made or loaded, not where something is put back as it
+was. Small pieces are not refused, so that a database at its limit, or above it, can be made smaller.
 
 Nothing is added up in advance: the sum is taken when somebody asks for more, so that what was let go is gone from it at
 once. Cost: O(holders) for each growth and for each `SLACK` bytes of deltas, nothing a row.
@@ -21,6 +22,9 @@ from livejoin.errors import MemoryLimitError
 
 SLACK = 1 << 20
 """Bytes that pass through a commit between two looks at the sum."""
+
+SMALL = 1 << 16
+"""Bytes from which on a holder that grows is refused."""
 
 _SHOWN = 4
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")
@@ -83,7 +87,7 @@ class Budget:
         Raises:
             MemoryLimitError: The limit would be passed.
         """
-        if self._refuses and not self.has_room(size):
+        if self._refuses and size >= SMALL and not self.has_room(size):
             self._refuse(size, self.total + size, what)
 
     def hold(self, size: int, what: str) -> None:
@@ -106,6 +110,18 @@ class Budget:
             self._unseen = 0
         if not self.has_room(0):
             self._refuse(size, self.total, what)
+
+    def check(self, what: str) -> None:
+        """Look whether what has been taken passes the limit.
+
+        Args:
+            what: What it was taken for.
+
+        Raises:
+            MemoryLimitError: It does.
+        """
+        if self._refuses and not self.has_room(0):
+            self._refuse(0, self.total, what)
 
     def has_room(self, size: int) -> bool:
         """Whether so many bytes more would not pass the limit; what was dropped is collected before that is denied."""
