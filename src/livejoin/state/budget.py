@@ -44,6 +44,9 @@ class Budget:
     Args:
         limit: Bytes; None for no limit.
         parts: The parts of the database by name, each with its bytes; asked where something is refused.
+
+    Attributes:
+        refuses: Whether it refuses now.
     """
 
     def __init__(self, limit: int | None = None, parts: Callable[[], Sequence[tuple[str, int]]] = tuple) -> None:
@@ -51,7 +54,7 @@ class Budget:
         self._parts = parts
         self._holders: WeakSet[Holder] = WeakSet()
         self._lock = threading.Lock()
-        self._refuses = False
+        self.refuses = False
         self._passing: dict[str, int] = {}
         self._unseen = 0
 
@@ -63,11 +66,11 @@ class Budget:
     def begin(self) -> None:
         """From now on refuse what would pass the limit."""
         self._passing, self._unseen = {}, 0
-        self._refuses = self.limit is not None
+        self.refuses = self.limit is not None
 
     def end(self) -> None:
         """Refuse nothing any more, and count no more what passed through; may be called again."""
-        self._refuses = False
+        self.refuses = False
         if self._passing:
             self._passing = {}
 
@@ -87,7 +90,7 @@ class Budget:
         Raises:
             MemoryLimitError: The limit would be passed.
         """
-        if self._refuses and size >= SMALL and not self.has_room(size):
+        if self.refuses and size >= SMALL and not self.has_room(size):
             self._refuse(size, self.total + size, what)
 
     def hold(self, size: int, what: str) -> None:
@@ -100,7 +103,7 @@ class Budget:
         Raises:
             MemoryLimitError: The limit is passed.
         """
-        if not self._refuses:
+        if not self.refuses:
             return
         with self._lock:
             self._passing[what] = self._passing.get(what, 0) + size
@@ -120,7 +123,7 @@ class Budget:
         Raises:
             MemoryLimitError: It does.
         """
-        if self._refuses and not self.has_room(0):
+        if self.refuses and not self.has_room(0):
             self._refuse(0, self.total, what)
 
     def has_room(self, size: int) -> bool:

@@ -118,7 +118,8 @@ class JoinBlock:
             if not wanted.tables:
                 return chunk, None
             table = chunk_table(query, self._codec, chunk)
-            self._codec.budget.hold(copied_bytes(table), "deltas")
+            if self._codec.budget.refuses:
+                self._codec.budget.hold(copied_bytes(table), "deltas")
             return chunk, table
 
         if isinstance(self.join, CellJoin):
