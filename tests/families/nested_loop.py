@@ -241,6 +241,9 @@ class LoopJoin:
         size = sum(words.nbytes for words in self.arrays().values())
         return size, size
 
+    def free_bytes(self) -> int:
+        return 0
+
     def _check(self) -> None:
         assert self._result == self._computed(), "the result is that of the rows"
         assert all(n > 0 for here in self._rows for n in here.values()), "no row that is not there"

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from livejoin.database.compaction import Replacement, Seen, install
 from livejoin.database.guard import Guard
 from livejoin.database.journal import Journal, Letter, deliver, settle
 from livejoin.database.view import View, ViewOptions
@@ -54,7 +55,6 @@ class Contents:
         tables: The rows of its tables, by name in lower case.
         views: Its views, by name in lower case.
         version: That of the last commit.
-        kept_entries: Entries of the dictionaries when they were last looked through for garbage.
 
     Attributes:
         budget: The memory that it takes.
@@ -63,6 +63,8 @@ class Contents:
         journal: The commit that is under way, or that was cut off.
         letters: Deltas that subscribers have yet to be called with.
         is_telling: Whether subscribers are being called.
+        seen: What has happened since the dictionaries were last looked through for garbage.
+        replacement: What takes the place of tables and dictionaries, and is not there yet.
         guard: Lets one call run at a time, and first what an earlier one left undone.
     """
 
@@ -72,7 +74,6 @@ class Contents:
     tables: dict[str, BaseTable] = field(default_factory=dict)
     views: dict[str, View] = field(default_factory=dict)
     version: int = 0
-    kept_entries: int = 0
 
     def __post_init__(self) -> None:
         self.budget = Budget(self.memory_limit, self._parts)
@@ -81,8 +82,14 @@ class Contents:
         self.journal: Journal | None = None
         self.letters: deque[Letter] = deque()
         self.is_telling = False
+        self.seen = Seen()
+        self.replacement: Replacement | None = None
         self._is_tidy = True
-        self.guard = Guard(self._settle, lambda: not (self.journal is None and self._is_tidy))
+        self.guard = Guard(self._settle, self._is_busy)
+
+    def _is_busy(self) -> bool:
+        """Whether there is something that a call was cut off in."""
+        return not (self.journal is None and self.replacement is None and self._is_tidy)
 
     def _settle(self) -> None:
         """Bring to its end what a call was cut off in."""
@@ -90,6 +97,7 @@ class Contents:
         self.budget.end()
         if self.journal is not None:
             settle(self)
+        install(self)
         self._tidy()
         if self.letters:
             deliver(self)

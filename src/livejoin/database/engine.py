@@ -23,6 +23,7 @@ from livejoin.database.arguments import (
     check_text,
 )
 from livejoin.database.commit import Commit
+from livejoin.database.compaction import compact
 from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
 from livejoin.database.guard import Guard, alone
 from livejoin.database.image import image_of, restored
@@ -217,12 +218,13 @@ class Database:
         """Figures of the whole database, each table and each block of the views counted once.
 
         Returns:
-            ``version``; ``views``, their number; ``state_bytes`` and ``capacity_bytes`` of all blocks;
+            ``version``; ``views``, their number; ``state_bytes``, which are in use, and ``capacity_bytes``, which are
+            allocated, of all blocks; ``dictionary_state_bytes``, in use by strings and wide decimals;
             ``table_bytes`` and ``dictionary_bytes``, which are allocated; ``memory_bytes``, all that counts for
-            ``memory_limit``, which is None where there is none; ``tables`` with ``rows``, ``distinct_rows``
-            and ``capacity_bytes`` by name; ``blocks`` in the order in which a commit goes through them, each with
-            ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by`` (blocks and views), ``rows``,
-            ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent in applying changes.
+            ``memory_limit``, which is None where there is none; ``tables`` with ``rows``,
+            ``distinct_rows``, ``state_bytes`` and ``capacity_bytes`` by name; ``blocks`` in the order in which a commit goes through them,
+            each with ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by`` (blocks and views),
+            ``rows``, ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent in applying changes.
         """
         return figures(self._contents)
 
@@ -445,6 +447,7 @@ class Database:
         Cost: the bytes of the rows and of the state, about 1 ms a MB and the disk; memory for two copies of one table.
         """
         kept = self.extra if extra is None else check_extra(extra)
+        compact(self._contents)
         snapshot.write(check_folder(folder), image_of(self._contents, kept))
         self.extra = kept
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
+from livejoin.database.compaction import NOTHING, Passed
 from livejoin.database.subscribers import Subscription
 from livejoin.errors import ChangeError
 from livejoin.state.table import BaseTable
@@ -36,6 +37,7 @@ class Journal:
         deltas: What it does to each view that says so, by the view's name.
         versions: How many versions it is.
         then: Called once it stands, by whatever call ends it; may be called again.
+        passed: What it brings and takes that the dictionaries may know; of a commit that stands.
     """
 
     tables: Sequence[BaseTable]
@@ -44,6 +46,7 @@ class Journal:
     events: dict[str, int] = field(default_factory=dict)
     deltas: Mapping[str, pa.Table] = field(default_factory=dict)
     then: Callable[[], object] | None = None
+    passed: Passed = NOTHING
     is_noted: bool = False
 
 
@@ -71,6 +74,7 @@ def _finish(contents: Contents, journal: Journal) -> None:
         journal.then()
     if not journal.is_noted:
         journal.is_noted = True
+        contents.seen.note(journal.passed)
         for view in contents.views.values():
             view._note(journal.versions, journal.events, journal.deltas.get(view.name))
     views = contents.views

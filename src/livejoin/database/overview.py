@@ -23,7 +23,7 @@ def explain_graph(contents: Contents) -> GraphExplanation:
 
 
 def figures(contents: Contents) -> dict[str, Any]:
-    """The figures of `livejoin.Database.stats`; O(tables + blocks), and that of `View.count` for each block."""
+    """The figures of `livejoin.Database.stats`; O(tables + blocks + free memory), and `View.count` of each."""
     numbers = _numbers(contents)
     blocks = []
     for node in contents.graph.nodes:
@@ -41,7 +41,12 @@ def figures(contents: Contents) -> dict[str, Any]:
             }
         )
     tables = {
-        base.table.name: {"rows": base.total, "distinct_rows": base.rows, "capacity_bytes": base.nbytes}
+        base.table.name: {
+            "rows": base.total,
+            "distinct_rows": base.rows,
+            "state_bytes": base.sizes()[0],
+            "capacity_bytes": base.sizes()[1],
+        }
         for base in contents.tables.values()
     }
     return {
@@ -51,6 +56,7 @@ def figures(contents: Contents) -> dict[str, Any]:
         "capacity_bytes": sum(block["capacity_bytes"] for block in blocks),
         "table_bytes": sum(table["capacity_bytes"] for table in tables.values()),
         "dictionary_bytes": contents.codec.nbytes,
+        "dictionary_state_bytes": contents.codec.live_bytes,
         "memory_bytes": contents.budget.total,
         "memory_limit": contents.budget.limit,
         "tables": tables,

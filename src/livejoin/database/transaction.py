@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.commit import Commit
+from livejoin.database.compaction import compact, passed
 from livejoin.database.contents import Contents
 from livejoin.database.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.staging import Granularity, TableInput, refuse_static, stage
@@ -20,7 +20,6 @@ from livejoin.words import Words
 
 OnConflict = Literal["error", "ignore"]
 
-_MIN_GARBAGE = 4096
 _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its events
 
 
@@ -86,7 +85,7 @@ def run(
     """
     refuse_unknown(on_conflict)
     refuse_in_subscriber(contents)
-    _collect(contents)
+    compact(contents)
     graph = contents.graph
     graph.prepare()
     contents.budget.begin()
@@ -105,6 +104,7 @@ def run(
                 with of_view(view.name):
                     deltas[view.name] = view._delta(changed)
         journal.deltas = deltas
+        journal.passed = passed(contents, staged)
         journal.events = {name: change.staged.rows.shape[0] for name, change in staged.items()}
         ignored = sum(change.staged.ignored for change in staged.values())
         applied = sum(given.batch.weights.shape[0] for given in inputs) - ignored
@@ -130,22 +130,6 @@ def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInp
     try:
         words = contents.codec.encode(batch.rows, batch.table)
     except MemoryLimitError:
-        contents.kept_entries = -_MIN_GARBAGE  # so that the next commit forgets what only this one brought
+        contents.seen.is_due = True  # so that the next commit forgets what only this one brought
         raise
     return TableInput(contents.tables[name], batch, words, versions, contents.graph.select(name, batch.rows, words))
-
-
-def _collect(contents: Contents) -> None:
-    """Forget strings and wide decimals that no row uses, once they may be most of those kept."""
-    if contents.codec.entries <= 2 * contents.kept_entries + _MIN_GARBAGE:
-        return
-    used: dict[str, list[Words]] = {"string": [np.empty(0, np.int64)], "decimal": [np.empty(0, np.int64)]}
-    for base in contents.tables.values():
-        for position, column in enumerate(base.table.columns):
-            if column.type.kind in used:
-                used[column.type.kind].append(base.used_words(position))
-    for node in contents.graph.nodes:
-        used["string"] += node.block.used_words("string")
-        used["decimal"] += node.block.used_words("decimal")
-    contents.codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
-    contents.kept_entries = contents.codec.entries

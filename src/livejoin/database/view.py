@@ -303,7 +303,7 @@ class View:
         """Figures of the view's state and work.
 
         Returns:
-            ``state_bytes`` (handed out) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
+            ``state_bytes`` (in use) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
             bits), ``atom_rows`` in the state, ``height`` of the tree (number of joins in a chain of them), ``cells``
             that the joins are split into; since the view was created: ``commits``, ``changes`` of base rows,
             ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view), ``stopped`` (those at which

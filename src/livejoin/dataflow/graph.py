@@ -14,7 +14,7 @@ next, and so is one that knows ids of rows of such a block.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,6 +41,9 @@ from livejoin.search.statistics import Statistics
 from livejoin.state.codec import Codec
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
+
+ROW_BYTES = 8
+"""Of what has become sparse, that pay for loading one row anew of a block that knows its ids: less is not worth it."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +150,37 @@ class Graph:
         collect(node)
         return [one for one in self.nodes if one in found]
 
+    def reading(self, tables: Container[str]) -> list[Node]:
+        """The nodes that read some of the base tables, given by name in lower case, and so know ids of their rows."""
+        return [node for node in self.nodes if any(name in tables for name in node.reads)]
+
+    def let_go(self, chosen: Collection[Node]) -> None:
+        """Between two commits: let states go, to be loaded when they are needed next, and those that know their ids.
+
+        May be cut off, and called again: a block goes before those whose ids it knows. The relations stay what they
+        are; only the order in which they are read may be another one, of those above too.
+        """
+        gone: set[Node] = set()
+        above: set[Node] = set()
+        for node in self.nodes:
+            if node in chosen or (node.knows_ids and any(one in gone for one in node.inputs)):
+                gone.add(node)
+            elif any(one in gone or one in above for one in node.inputs):
+                above.add(node)
+        for node in reversed(self.nodes):
+            if node in gone:
+                node.let_go()
+            elif node in above:
+                node.disturb(told=True)
+
+    def shrink(self) -> None:
+        """Between two commits: let states go that hold so little that loading them anew pays."""
+        sparse = [node for node in self.nodes if node.is_loaded and node.block.is_sparse() and self._pays(node)]
+        if sparse:
+            self.let_go(sparse)
+
     def prepare(self) -> None:
-        """Before the tables of a commit are staged: load what a failed commit left without a state, move what moves.
+        """Before the tables of a commit are staged: load what has no state, move what moves.
 
         For the time of a move both states are there; a join for which there is no room stays as it is.
         """
@@ -220,6 +252,10 @@ class Graph:
                 failed = True  # for lack of memory, say: it is torn now
         if failed:
             self.undo()
+
+    def _pays(self, node: Node) -> bool:
+        """Whether a block is so large that loading it anew pays for loading those anew that know its ids."""
+        return bool(node.block.sizes()[1] >= ROW_BYTES * sum(one.registered for one in node.readers if one.knows_ids))
 
     def _replanned(self, algorithm: Algorithm, leaf: Scan | Annotated, statistics: Statistics) -> Scan | Annotated:
         """A join with the plan that other statistics give it."""

@@ -93,7 +93,8 @@ class Node:
         self._held: Operator | None = None  # the plan with which a state of the last commit was there
         self._size: int | None = None  # of the relation, where it is known
         self._access: Access | None = None  # to the relation as it is
-        self._earlier: dict[str, int] = {}  # counters of plans that it moved away from
+        self._earlier: dict[str, int] = {}  # work of states that it has not any more, less that of loading those after
+        self._done: dict[str, int] | None = None  # all work, where the state was let go
 
     @property
     def types(self) -> tuple[SqlType, ...]:
@@ -169,7 +170,11 @@ class Node:
             _ = one.block
         self.disturb(told=False)
         block = self._filled()
-        self._block, self._held = block, self.plan
+        earlier = self._earlier
+        if self._done is not None:
+            loaded = _work(block)
+            earlier = {name: done - loaded[name] for name, done in self._done.items()}
+        vars(self).update(_block=block, _held=self.plan, _earlier=earlier, _done=None)  # all at once
         return block
 
     def _filled(self) -> Block:
@@ -192,8 +197,14 @@ class Node:
         if isinstance(self.plan, (Scan, Annotated)):
             self.plan, self.statistics = self._replan(self.plan, statistics), statistics
 
+    def let_go(self) -> None:
+        """Let the state go between two commits, to be loaded when it is needed next; the relation stays what it is."""
+        if self._block is not None:
+            vars(self).update(_done=self.counters(), _block=None)  # at once
+        self.disturb(told=True)
+
     def forget(self) -> None:
-        """Let the state go; it is loaded when it is needed next."""
+        """Let the state of a commit that failed go; it is loaded when it is needed next."""
         self._block = None
         self._applied = Applied.NOTHING
         self.disturb(told=False)
@@ -266,12 +277,7 @@ class Node:
 
     def counters(self) -> dict[str, int]:
         """Work done so far by a join or a bag; nothing of other blocks."""
-        if isinstance(self.block, BagBlock):
-            return self.block.counters()
-        join = self.join
-        if join is None:
-            return {}
-        return {name: value + self._earlier.get(name, 0) for name, value in join.join.counters().items()}
+        return {name: value + self._earlier.get(name, 0) for name, value in _work(self.block).items()}
 
     @property
     def registered(self) -> int:
@@ -321,6 +327,13 @@ class Node:
         if self._block is not None:
             assert self._size is None or self._size == self._block.size(), "the size that deltas keep up to date"
             self._block._check()
+
+
+def _work(block: Block) -> dict[str, int]:
+    """Work done by the join or the bag that a block is; nothing of other blocks."""
+    if isinstance(block, BagBlock):
+        return block.counters()
+    return block.join.counters() if isinstance(block, JoinBlock) else {}
 
 
 def _reads(plan: Operator) -> tuple[str, ...]:

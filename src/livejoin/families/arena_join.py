@@ -115,8 +115,12 @@ class ArenaState(Generic[P]):
         self.arena.words = arrays["arena"]
 
     def sizes(self) -> tuple[int, int]:
-        """Bytes handed out and bytes allocated."""
-        return self.arena.used_bytes, self.arena.nbytes
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
+        return self.arena.sizes()
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again; O(blocks that are). Free entries of directories count as taken."""
+        return self.arena.free_bytes()
 
 
 class CountKernel(Protocol):

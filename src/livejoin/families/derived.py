@@ -72,7 +72,10 @@ class RowJoin(Protocol):
         """Take over the state of a join whose program has the same digest."""
 
     def sizes(self) -> tuple[int, int]:
-        """Bytes handed out and bytes allocated."""
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again; O(blocks that are)."""
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

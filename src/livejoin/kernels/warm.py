@@ -19,6 +19,7 @@ from livejoin.kernels import route
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.join import records
+from livejoin.kernels.memory import free
 from livejoin.kernels.relation import range_window, rows, settling, stage_changes, stage_commit, window
 
 logger = logging.getLogger("livejoin")
@@ -42,6 +43,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE, _INT)),
     (records.load_factors, (_LINE, _LINE, _INT, _LINE, _MATRIX)),
     (counting.count, (_LINE, _LINE)),
+    (free.free_words, (_LINE, _LINE, _LINE)),
     (maintain.scan, (_LINE, _LINE, _LINE, _MATRIX)),
     (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)),
 )

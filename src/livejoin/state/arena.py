@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from livejoin.errors import CapacityError
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
+from livejoin.kernels.memory.free import free_words
 from livejoin.state.budget import Budget
 
 _SPARSE = 16
 _SMALL = 256
+_WORD = 8
+_NO_ENTRIES: Mapping[int, int] = {}
 
 
 class Arena:
@@ -79,9 +84,22 @@ class Arena:
     @property
     def used_bytes(self) -> int:
         """Bytes handed out so far, freed blocks included."""
-        return int(self.words[k.H_BUMP]) * 8
+        return int(self.words[k.H_BUMP]) * _WORD
 
     @property
     def nbytes(self) -> int:
         """Bytes of the whole buffer."""
         return self.words.nbytes
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out so far, freed blocks included, and bytes of the whole buffer; O(1)."""
+        return self.used_bytes, self.nbytes
+
+    def free_bytes(self, entries: Mapping[int, int] = _NO_ENTRIES) -> int:
+        """Bytes handed out that are free again; O(blocks that are).
+
+        Args:
+            entries: By directory, whose free entries are counted too, the words of an entry.
+        """
+        directories, sizes = np.array(list(entries), np.int64), np.array(list(entries.values()), np.int64)
+        return int(free_words(self.words, directories, sizes)) * _WORD

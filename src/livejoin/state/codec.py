@@ -78,6 +78,13 @@ class Codec:
         self._strings = ByteDictionary(self.budget)
         self._decimals = ByteDictionary(self.budget)
 
+    @classmethod
+    def of(cls, strings: ByteDictionary, decimals: ByteDictionary, budget: Budget) -> Codec:
+        """A codec that takes over two dictionaries."""
+        codec = cls(budget)
+        codec._strings, codec._decimals = strings, decimals
+        return codec
+
     def encode(self, batch: pa.Table, table: Table) -> Words:
         """The words of a batch; new strings and wide decimals are added to the dictionaries.
 

@@ -18,7 +18,7 @@ from livejoin.kernels.memory.layout import MAX_MULTIPLICITY
 from livejoin.kernels.relation import derived_rows, find
 from livejoin.kernels.relation import rows as kernel
 from livejoin.state.budget import Budget
-from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
+from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
 from livejoin.words import Words
 
 
@@ -70,6 +70,15 @@ class DerivedRows:
     def nbytes(self) -> int:
         """Bytes allocated."""
         return self.words.nbytes + self._slots.nbytes
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the rows that are there, each with a place in the index, and bytes allocated; O(1)."""
+        return self.rows * (self.stride + 1) * self.words.itemsize, self.nbytes
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows under dense ids would take at most a quarter of the words."""
+        return is_sparse(self._header, self.words, self.stride)
 
     def apply(self, values: Words, weights: Words, versions: Words) -> DerivedEvents:
         """Apply changes in order; `finish` must follow once their events are used; until then no id is reused.

@@ -37,6 +37,7 @@ ABSENT = -1  # no code
 _SMALLEST = 16
 _ALL_VALID = np.empty(0, np.bool_)
 _NO_NULL = -1
+_SCATTERED = 4
 
 
 def _capacity(needed: int) -> int:
@@ -173,13 +174,42 @@ class ByteDictionary:
 
         Cost: O(codes + entries + bytes of the kept strings).
         """
-        kept = np.unique(codes)
+        there = self.has(codes)
+        if not there.all():
+            codes = codes[~there][:1]  # the error names one that is not in use
+            self.decode(codes)
+        used = np.zeros(self.issued, np.bool_)
+        used[codes] = True
+        kept = np.flatnonzero(used)
         heap, offsets = self.decode(kept)
         starts = np.empty(int(kept[-1]) + 1 if kept.size else 0, np.int64)
         lengths = np.full(starts.size, FREE, np.int32)
         starts[kept] = offsets[:-1]
         lengths[kept] = np.diff(offsets)
         self._adopt(heap, starts, lengths)
+
+    def packed(self) -> tuple[ByteDictionary, Longs]:
+        """The same strings under codes from 0 on, in the same order, and the new code of each old one, else -1.
+
+        Cost: O(codes + bytes).
+        """
+        codes = self._codes()
+        heap, offsets = self.decode(codes)
+        other = ByteDictionary(self._budget)
+        other._adopt(heap, offsets[:-1].copy(), np.diff(offsets).astype(np.int32))
+        new = np.full(self.issued, ABSENT, np.int64)
+        new[codes] = np.arange(codes.size)
+        return other, new
+
+    @property
+    def issued(self) -> int:
+        """Codes given out so far; those that are free again are among them."""
+        return int(self._header[CODES])
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether dense codes would take at most a quarter of the places that the codes take."""
+        return _capacity(self.issued) >= _SCATTERED * _capacity(len(self))
 
     def has(self, codes: Longs) -> npt.NDArray[np.bool_]:
         """Which numbers are codes in use."""

@@ -1,8 +1,9 @@
 """The room of rows with ids: hash indexes over them and the words that they lie in, which grow and shrink here.
 
-Law: when a staging begins the index has at most sixteen slots a row, and after any history the words are O(1) times
-those up to the largest id that was in use at the last look. Ids never change, so that words shrink only from the end.
-Cost: amortised O(1) for each row that comes or leaves, apart from a sort of the ids. The layouts are those of
+Law: when a staging begins the index has at most twice the slots that one would have that was made for the rows, and
+after any history the words are O(1) times those up to the largest id that was in use at the last look. Ids never change
+here, so that words shrink only from the end; `is_sparse` tells when dense ids would take a quarter of them. Cost:
+amortised O(1) for each row that comes or leaves, apart from a sort of the ids. The layouts are those of
 `livejoin.kernels.relation.rows`.
 """
 
@@ -18,6 +19,8 @@ from livejoin.words import Words
 
 _LEAST_LOG = 4
 _LEAST_ROWS = 16
+_SMALL = 256  # rows whose ids are not worth changing
+_SPARSE = 4
 
 
 def empty_slots(log: int) -> Words:
@@ -28,23 +31,21 @@ def empty_slots(log: int) -> Words:
 
 
 def roomy(slots: Words, rows: int, budget: Budget) -> Words:
-    """The table itself, a larger one where ``rows`` would fill it by more than five eighths, or a smaller one.
+    """The table itself, or another one of the least size that ``rows`` fill by at most five eighths.
 
-    A table is halved until it is at least a sixth full when ``rows`` would fill less than a sixteenth of it.
+    Another one is made where the rows do not fit, or where they would fit into a quarter of it.
 
     Raises:
         MemoryLimitError: The database may not take the larger one.
     """
-    before = log = int(slots[0])
-    while rows * 8 > 5 << log:
-        log += 1
-    if rows * 16 < 1 << log:
-        while log > _LEAST_LOG and rows * 6 < 1 << log:
-            log -= 1
-    if log == before:
+    log, least = int(slots[0]), _LEAST_LOG
+    while rows * 8 > 5 << least:
+        least += 1
+    if least <= log <= least + 1:
         return slots
-    if log > before:
-        budget.take(8 << log, "an index of rows")
+    if least > log:
+        budget.take(8 << least, "an index of rows")
+    log = least
     other = empty_slots(log)
     with wrapping():
         kernel.rehash(slots, other)
@@ -67,11 +68,22 @@ def extended(header: Words, words: Words, stride: int, inserts: int, budget: Bud
     rows = rows_with(header, inserts)
     if rows * stride <= words.shape[0]:
         return words
-    size = max(rows, 2 * words.shape[0] // stride) * stride
+    size = _power(rows) * stride
     budget.take(8 * size, "room for rows")
-    larger = np.zeros(size, np.int64)
+    larger = np.zeros(size, np.int64)  # words that are not written to take no memory yet
     larger[: words.shape[0]] = words
     return larger
+
+
+def is_sparse(header: Words, words: Words, stride: int) -> bool:
+    """Whether the rows in use would take a quarter of the words, or less, if their ids were dense."""
+    capacity = words.shape[0] // stride
+    return bool(capacity > _SMALL and _SPARSE * _power(int(header[kernel.R_USED])) <= capacity)
+
+
+def _power(rows: int) -> int:
+    """The least power of two of rows that holds so many."""
+    return 1 << (max(rows, _LEAST_ROWS) - 1).bit_length()
 
 
 def rows_with(header: Words, inserts: int) -> int:
@@ -82,9 +94,9 @@ def rows_with(header: Words, inserts: int) -> int:
 def trimmed(header: Words, words: Words, stride: int, slots: Words) -> tuple[Words, Words]:
     """The header and the words without free ids at their end, or these themselves where that is not worth it.
 
-    The ids in use are looked at when half as many were given back since the last look and at most a quarter of the
-    rows have one. If half of the ids given out are free at the end, they are withdrawn. After many changes the free ids
-    are put in order in any case: new rows take the lowest ones, so that the end becomes free.
+    The ids in use are looked at when half as many were given back since the last look and they are at most a quarter
+    of those given out. If half of these are free at the end, they are withdrawn. After many changes the free ids are
+    put in order in any case: new rows take the lowest ones, so that the end becomes free.
 
     The words are not changed in place: a caller takes over both results at once, between two stagings.
 
@@ -94,18 +106,18 @@ def trimmed(header: Words, words: Words, stride: int, slots: Words) -> tuple[Wor
         stride: Words a row.
         slots: The index, which names all ids in use.
     """
-    capacity = words.shape[0] // stride
+    given_out = int(header[kernel.R_NEXT])
     rows, given_back = int(header[kernel.R_USED]), int(header[kernel.R_GIVEN_BACK])
-    if given_back < header[kernel.R_NEXT_LOOK] or capacity <= max(4 * rows, _LEAST_ROWS):
+    if given_back < header[kernel.R_NEXT_LOOK] or given_out <= max(4 * rows, _LEAST_ROWS):
         return header, words
     used = ids_of(slots)
     issued = int(used[-1]) + 1 if rows else 0
     next_look = rows // 2 + 1
-    if 2 * issued > header[kernel.R_NEXT] and 8 * given_back < capacity:
+    if 2 * issued > given_out and 8 * given_back < given_out:
         header[kernel.R_NEXT_LOOK] = given_back + next_look
         return header, words
     free = np.setdiff1d(np.arange(issued), used, assume_unique=True)
-    header, words = header.copy(), words[: min(max(2 * issued, _LEAST_ROWS), capacity) * stride].copy()
+    header, words = header.copy(), words[: _power(2 * issued) * stride].copy()
     words[free * stride + 1] = np.append(free + 1, 0)[1:]
     header[kernel.R_FREE] = free[0] + 1 if free.shape[0] else 0
     header[kernel.R_NEXT] = issued

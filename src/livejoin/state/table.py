@@ -21,7 +21,7 @@ from livejoin.kernels.relation import rows as kernel
 from livejoin.kernels.relation.staging import PROGRESS
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
-from livejoin.state.slots import empty_slots, extended, ids_of, roomy, rows_with, trimmed
+from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
 from livejoin.state.table_invariants import check_table
 from livejoin.words import Words
 
@@ -102,7 +102,27 @@ class BaseTable:
     @property
     def nbytes(self) -> int:
         """Bytes allocated."""
-        return sum(a.nbytes for a in (self.words, self._slots, self._key_slots, self._queue))
+        return sum(array.nbytes for array in (self.words, self._slots, self._key_slots, self._queue))
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the rows that are there, each with its places in the indexes, and bytes allocated; O(1)."""
+        places = self.stride + 1 + bool(self.table.primary_key)
+        used = self.rows * places + (self._entries if self.table.has_window else 0)
+        return used * self.words.itemsize, self.nbytes
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows under dense ids would take at most a quarter of the words."""
+        return is_sparse(self._header, self.words, self.stride)
+
+    def trim(self) -> None:
+        """Between two commits: give back what is free, as far as rows can keep their ids. Cost: O(1) amortised."""
+        self._forget_dead_entries()
+        self._header, self.words = trimmed(self._header, self.words, self.stride, self._slots)
+        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]), self._budget)
+        if self._key.shape[0]:
+            self._key_slots = roomy(self._key_slots, self.rows, self._budget)
+        self._make_room_in_window(self._entries if self.table.has_window else 0)
 
     def value_offset(self, column: int) -> int:
         """Offset of a column's word in a row."""

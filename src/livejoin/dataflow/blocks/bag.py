@@ -24,6 +24,7 @@ from livejoin.schema import Kind
 from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedRows
+from livejoin.state.fullness import Fullness
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
@@ -55,6 +56,7 @@ class BagBlock:
             plan.derived.query, plan.derived.measured, plan.program.tables, plan.inputs, inputs, tables, codec
         )
         self._codec = codec
+        self._fullness = Fullness()
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
         return self.apply(self.source.changed(tables, inputs, self.join))
@@ -71,6 +73,7 @@ class BagBlock:
     def fill(self) -> None:
         self.apply(self.source.all_rows(self.join))
         self.rows.finish()
+        self._fullness.note(self.join.registered)
 
     def scan(self, capacity: int) -> Batches:
         ids, weights = self.rows.live_rows()
@@ -109,8 +112,15 @@ class BagBlock:
         self.rows.restore({n.removeprefix("rows."): words for n, words in arrays.items() if n.startswith("rows.")})
 
     def sizes(self) -> tuple[int, int]:
-        used, capacity = self.join.sizes()
-        return used + self.rows.nbytes, capacity + self.rows.nbytes
+        handed, capacity = self.join.sizes()
+        used, allocated = self.rows.sizes()
+        return handed - self.join.free_bytes() + used, capacity + allocated
+
+    def is_sparse(self) -> bool:
+        join = self.join
+        return self.rows.is_sparse or self._fullness.is_sparse(
+            join.registered, join.probes, join.sizes(), join.free_bytes
+        )
 
     def _check(self) -> None:
         self.join._check()

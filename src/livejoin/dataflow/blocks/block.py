@@ -133,7 +133,10 @@ class Block(Protocol):
         """Take over the state of an equal block with the same layout."""
 
     def sizes(self) -> tuple[int, int]:
-        """Bytes handed out and bytes allocated."""
+        """Bytes in use and bytes allocated; O(memory that is free)."""
+
+    def is_sparse(self) -> bool:
+        """Between two commits: whether so little is in use that the block should be loaded anew; O(1) amortised."""
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

@@ -20,6 +20,7 @@ from livejoin.plan.operators import Annotated, Scan
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedEvents
+from livejoin.state.fullness import Fullness
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
@@ -45,6 +46,7 @@ class JoinBlock:
     ) -> None:
         self.plan = plan
         self._codec = codec
+        self._fullness = Fullness()
         self._leaf = make_leaf(plan, codec, workers)
         self.join = self._leaf.join
         self._tables = tables
@@ -74,10 +76,12 @@ class JoinBlock:
     def fill(self) -> None:
         for _ in self.join.maintain(self.source.all_rows(self.join), emit=False):
             pass
+        self._fullness.note(self.join.registered)
 
     def fill_again(self) -> None:
         """As `fill`, of rows that a block with the same plan has held; see `livejoin.families.join.Join.fill_again`."""
         self.join.fill_again(self.source.all_rows(self.join))
+        self._fullness.note(self.join.registered)
 
     def scan(self, capacity: int) -> Batches:
         return self._leaf.scan(capacity)
@@ -105,7 +109,12 @@ class JoinBlock:
         self.join.restore(arrays)
 
     def sizes(self) -> tuple[int, int]:
-        return self.join.sizes()
+        handed, capacity = self.join.sizes()
+        return handed - self.join.free_bytes(), capacity
+
+    def is_sparse(self) -> bool:
+        join = self.join
+        return self._fullness.is_sparse(join.registered, sum(join.counters().values()), join.sizes(), join.free_bytes)
 
     def _check(self) -> None:
         self.join._check()

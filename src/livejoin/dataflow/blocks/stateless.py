@@ -32,5 +32,8 @@ class Stateless:
     def sizes(self) -> tuple[int, int]:
         return 0, 0
 
+    def is_sparse(self) -> bool:
+        return False
+
     def _check(self) -> None:
         pass

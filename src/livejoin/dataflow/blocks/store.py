@@ -15,6 +15,7 @@ from livejoin.dataflow.stores.store import make_store, used_words
 from livejoin.plan.operators import Combine, First, Group
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
+from livejoin.state.fullness import Fullness
 from livejoin.words import Words
 
 _BATCH = 1 << 16  # rows that are loaded at a time
@@ -34,15 +35,22 @@ class StoreBlock:
         self._inputs = inputs
         self._codec = codec
         self._last: list[Delta] = []
+        self._fullness = Fullness()
+        self._held = 0  # rows that came less those that left
+        self._work = 0
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
         self._last = [self._given(place, inputs) for place in range(len(self._inputs))]
-        return RowChange(self._store.maintain(self._last))
+        change = RowChange(self._store.maintain(self._last))
+        self._note(self._last, 1)
+        return change
 
     def fill(self) -> None:
         for side, one in enumerate(self._inputs):
             for rows, weights in one.scan(_BATCH):
                 self._store.load(side, Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
+                self._held += weights.shape[0]
+        self._fullness.note(self._held)
 
     def scan(self, capacity: int) -> Batches:
         return self._store.scan(capacity)
@@ -59,6 +67,7 @@ class StoreBlock:
     def undo(self) -> None:
         for side, delta in enumerate(self._last):
             self._store.load(side, delta.inverse())
+        self._note(self._last, -1)
         self._last = []
 
     def used_words(self, kind: Kind) -> list[Words]:
@@ -69,13 +78,24 @@ class StoreBlock:
 
     def restore(self, arrays: Mapping[str, Words]) -> None:
         self._store.restore(arrays)
+        self._held = self._store.count()  # at least about; what it does not know, free memory tells
 
     def sizes(self) -> tuple[int, int]:
-        stored = sum(words.nbytes for words in self._store.arrays().values())
-        return stored, stored
+        handed, capacity = self._store.sizes()
+        return handed - self._store.free_bytes(), capacity
+
+    def is_sparse(self) -> bool:
+        return self._fullness.is_sparse(max(self._held, 0), self._work, self._store.sizes(), self._store.free_bytes)
 
     def _check(self) -> None:
         self._store._check()
+
+    def _note(self, deltas: Sequence[Delta], sign: int) -> None:
+        """Count rows that came and left; a row of many is one, so that a quarter can leave as fewer rows than came."""
+        for delta in deltas:
+            came = int(np.count_nonzero(delta.weights > 0))
+            self._held += sign * (2 * came - delta.weights.shape[0])
+            self._work += delta.weights.shape[0]
 
     def _given(self, place: int, inputs: Mapping[int, Change]) -> Delta:
         """The changes of an input, none if it did not change."""

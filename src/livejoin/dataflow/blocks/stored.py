@@ -78,7 +78,10 @@ class StoredBlock:
         self.rows.restore(arrays)
 
     def sizes(self) -> tuple[int, int]:
-        return self.rows.nbytes, self.rows.nbytes
+        return self.rows.sizes()
+
+    def is_sparse(self) -> bool:
+        return self.rows.is_sparse
 
     def _check(self) -> None:
         self.rows._check()

@@ -129,6 +129,14 @@ class AggregateStore:
                 out = self._enough(out)
         return np.concatenate(found)
 
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
+        return self.arena.sizes()
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again; O(blocks that are)."""
+        return self.arena.free_bytes({g.G_DIRECTORY: int(self.plan.words[g.P_RECORD])})
+
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays."""
         return {"arena": self.arena.words}

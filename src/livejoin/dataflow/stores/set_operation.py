@@ -189,6 +189,14 @@ class SetOperator:
         kernel.entries(self.arena.words, found)
         return found
 
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
+        return self.arena.sizes()
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again; O(blocks that are)."""
+        return self.arena.free_bytes({kernel.M_DIRECTORY: self._entry_words()})
+
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays, valid until the next change."""
         return {"arena": self.arena.words}

@@ -33,6 +33,12 @@ class Store(Protocol):
     def count(self) -> int:
         """Rows with multiplicities."""
 
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again; O(blocks that are)."""
+
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays."""
 

@@ -140,6 +140,14 @@ class TopKOperator:
         kernel.column_words(self.arena.words, offset, words)
         return self.order.codes(column, words)
 
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
+        return self.arena.sizes()
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again; O(blocks that are)."""
+        return self.arena.free_bytes()
+
     def arrays(self) -> dict[str, Words]:
         """The state as flat arrays, valid until the next change."""
         return {"arena": self.arena.words}

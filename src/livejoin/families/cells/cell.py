@@ -51,7 +51,10 @@ class Content(Protocol):
         """Take over the state of the same join."""
 
     def sizes(self) -> tuple[int, int]:
-        """Bytes handed out and bytes allocated."""
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again; O(blocks that are)."""
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""
@@ -160,7 +163,7 @@ class Cell(Generic[J]):
         self._spare = [arrays[f"spare{table}"].astype(np.int32) for table in range(len(self._tables))]
 
     def sizes(self) -> tuple[int, int]:
-        """Bytes handed out and bytes allocated."""
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
         used, capacity = self.join.sizes()
         return used + self.nbytes, capacity + self.nbytes
 
@@ -168,6 +171,10 @@ class Cell(Generic[J]):
     def nbytes(self) -> int:
         """Bytes allocated for the numbers of rows."""
         return sum(part.nbytes for part in (*self._homes, *self._spare))
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again."""
+        return self.join.free_bytes()
 
     def check(self) -> None:
         """Assert all invariants; for tests."""

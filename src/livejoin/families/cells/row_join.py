@@ -85,9 +85,13 @@ class CellRowJoin:
             cell.restore({n.removeprefix(prefix): words for n, words in arrays.items() if n.startswith(prefix)})
 
     def sizes(self) -> tuple[int, int]:
-        """Bytes handed out and bytes allocated."""
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(cells)."""
         sizes = [cell.sizes() for cell in self.cells]
-        return sum(used for used, _ in sizes), sum(capacity for _, capacity in sizes)
+        return sum(handed for handed, _ in sizes), sum(capacity for _, capacity in sizes)
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again."""
+        return sum(cell.free_bytes() for cell in self.cells)
 
     def _run(self, tasks: Sequence[Callable[[], T]], work: int) -> list[T]:
         """Run a task of each cell, side by side if there is enough work."""

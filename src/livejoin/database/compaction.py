@@ -1,0 +1,201 @@
+"""Between two commits: what rows that left have left behind is given back.
+
+Tables give back free words at their end; where the ids in use lie far apart, the rows get new ones. Entries of the
+dictionaries that no row uses are forgotten; where the codes in use lie far apart, they get new ones. Ids never change
+while a row is there, nor codes while a row holds them: joins know ids, and a new code is a new word of all tables. So
+what takes the place is built aside, and one assignment, of `Contents.replacement`, makes it that of the database. What
+is left to do behind it, `install` does, which may be cut off and called again: blocks that know ids or codes are let
+go, and loaded from the new tables when they are needed next.
+
+Laws: no table has more than twice the memory that it would have if its rows were loaded alone, unless that is little
+beside the blocks that know their ids; and of the entries of the dictionaries less than half are used by no row, but for
+some thousand, and for what would cost more to look for than the rows that came and left since the last look have paid.
+Cost: O(1) amortised for each value that comes or leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.graph import ROW_BYTES
+from livejoin.state.codec import Codec
+from livejoin.state.recoding import Recoding, is_coded, is_scattered, recoded
+from livejoin.state.table import BaseTable
+from livejoin.state.table_rows import rows_of, table_of
+from livejoin.words import Words
+
+if TYPE_CHECKING:
+    from livejoin.database.contents import Contents
+
+_MIN_GARBAGE = 4096  # entries for which nothing is looked through
+_PRICE = 4  # values that are looked through for each that came or left
+_ENTRY_BYTES = 8  # of new entries, that pay for one value
+_BLOCK_BYTES = 256  # of a block's state, that are looked through as one value
+
+
+@dataclass(frozen=True)
+class Passed:
+    """Values that a commit moves, each row of a table counted as one value beside those that may be codes.
+
+    Args:
+        left: Those of rows that leave.
+        moved: Those of rows that come or leave.
+    """
+
+    left: int
+    moved: int
+
+
+NOTHING = Passed(0, 0)
+
+
+@dataclass
+class Seen:
+    """The dictionaries as they were last looked through, and what has happened since; mutable.
+
+    Args:
+        entries: Entries that were kept.
+        bytes: Their bytes.
+        left: Values that left at most.
+        moved: Values that came or left.
+        price: Values that are looked through next time, as far as is known.
+        is_due: Whether they are looked through next time, whatever that costs.
+    """
+
+    entries: int = 0
+    bytes: int = 0
+    left: int = 0
+    moved: int = 0
+    price: int = 0
+    is_due: bool = False
+
+    def note(self, passed: Passed) -> None:
+        """Take note of a commit that stands."""
+        self.left, self.moved = self.left + passed.left, self.moved + passed.moved
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """What takes the place of tables and dictionaries, with the same content.
+
+    Args:
+        tables: The tables by name in lower case.
+        codec: The dictionaries, if they are others.
+    """
+
+    tables: Mapping[str, BaseTable]
+    codec: Codec | None
+
+
+def passed(contents: Contents, staged: Mapping[str, TableChange]) -> Passed:
+    """What staged changes move. A value that is computed may be a string though none of the row's is: so it counts."""
+    left = moved = 0
+    for name, change in staged.items():
+        values = 1 + _coded(contents.tables[name])
+        left += values * int(np.count_nonzero(change.staged.weights < 0))
+        moved += values * change.staged.weights.shape[0]
+    return Passed(left, moved)
+
+
+def compact(contents: Contents) -> None:
+    """Give back what is not needed. The content stays what it is, and so does every delta.
+
+    Raises:
+        CapacityError, MemoryError: As for building what takes the place; nothing has changed.
+    """
+    for base in contents.tables.values():
+        base.trim()
+    sparse = {name for name, base in contents.tables.items() if base.is_sparse and _pays(contents, name)}
+    if sparse:
+        _replace(contents, {name: _dense(contents.tables[name]) for name in sparse}, None)
+    contents.graph.shrink()
+    if _may_have_garbage(contents):
+        _collect(contents)
+        if is_scattered(contents.codec):
+            recoding = recoded(contents.codec)
+            tables = {name: _recoded(base, recoding) for name, base in contents.tables.items()}
+            _replace(contents, tables, recoding.codec)
+
+
+def install(contents: Contents) -> None:
+    """Put a replacement in its place, if there is one; may be cut off and called again."""
+    replacement = contents.replacement
+    if replacement is None:
+        return
+    graph = contents.graph
+    graph.let_go(graph.reading(replacement.tables) if replacement.codec is None else graph.nodes)
+    for name, base in replacement.tables.items():
+        vars(contents.tables[name]).update(vars(base))
+    if replacement.codec is not None:
+        vars(contents.codec).update(vars(replacement.codec))
+    contents.replacement = None
+
+
+def _replace(contents: Contents, tables: Mapping[str, BaseTable], codec: Codec | None) -> None:
+    """Let tables and dictionaries take the place of those that are there: now, or by the next call."""
+    contents.replacement = Replacement(tables, codec)
+    install(contents)
+
+
+def _pays(contents: Contents, name: str) -> bool:
+    """Whether a table is so large that other ids for it pay for loading the blocks anew that know them."""
+    rows = sum(node.registered for node in contents.graph.reading({name}))
+    return contents.tables[name].nbytes >= ROW_BYTES * rows
+
+
+def _dense(base: BaseTable) -> BaseTable:
+    """A table with the same rows in the same order under ids from 0 on."""
+    rows = rows_of(base)
+    return table_of(base.table, replace(rows, ids=np.arange(rows.ids.shape[0])), base._budget)
+
+
+def _recoded(base: BaseTable, recoding: Recoding) -> BaseTable:
+    """A table with the same rows under the same ids, in other words."""
+    rows = rows_of(base)
+    types = [column.type for column in base.table.columns]
+    lines = [recoding.words(type_, line) for type_, line in zip(types, rows.values, strict=True)]
+    return table_of(base.table, replace(rows, values=np.array(lines).reshape(rows.values.shape)), base._budget)
+
+
+def _may_have_garbage(contents: Contents) -> bool:
+    """Whether half of the entries may be in no use, and it is paid for to look."""
+    entries, seen = contents.codec.entries, contents.seen
+    garbage = entries - seen.entries + seen.left
+    if seen.is_due:
+        return True
+    if garbage < _MIN_GARBAGE or 2 * garbage < entries:
+        return False
+    paid = _PRICE * (seen.moved + max(0, contents.codec.live_bytes - seen.bytes) // _ENTRY_BYTES)
+    if paid >= seen.price:
+        seen.price = entries + _values(contents)  # at most as often as it turns out to be more than was known
+    return paid >= seen.price
+
+
+def _values(contents: Contents) -> int:
+    """Values that are looked through, about."""
+    rows = sum(base.rows * _coded(base) for base in contents.tables.values())
+    return rows + sum(node.block.sizes()[0] for node in contents.graph.nodes) // _BLOCK_BYTES
+
+
+def _coded(base: BaseTable) -> int:
+    """Columns whose words may be codes."""
+    return sum(is_coded(column.type) for column in base.table.columns)
+
+
+def _collect(contents: Contents) -> None:
+    """Forget strings and wide decimals that no row uses."""
+    used: dict[str, list[Words]] = {"string": [np.empty(0, np.int64)], "decimal": [np.empty(0, np.int64)]}
+    for base in contents.tables.values():
+        for position, column in enumerate(base.table.columns):
+            if is_coded(column.type):
+                used[column.type.kind].append(base.used_words(position))
+    for node in contents.graph.nodes:
+        used["string"] += node.block.used_words("string")
+        used["decimal"] += node.block.used_words("decimal")
+    contents.codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
+    contents.seen = Seen(contents.codec.entries, contents.codec.live_bytes)

@@ -1,0 +1,261 @@
+"""State shrinks: after any history it is about what a fresh database of the same rows has; nothing else changes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin.database import compaction
+from livejoin.dataflow.graph import Graph
+from livejoin.search.algorithm import Algorithm
+from livejoin.state.fullness import Fullness
+from livejoin.state.table import BaseTable
+from oracle import assert_same_rows, connect
+from torture.interrupts import NEVER, Life, cut_off, places
+
+ROWS = 5_000
+CONSTANT = 1 << 17  # twice the bytes below which a block is left as it is
+SEED = 7
+
+TABLES = {
+    "R": "a BIGINT, b BIGINT, s STRING",
+    "S": "b BIGINT PRIMARY KEY, c BIGINT, t STRING",
+    "T": "c BIGINT, a BIGINT",
+}
+KINDS: dict[str, tuple[Algorithm, str]] = {
+    "crown": ("crown", "SELECT R.a AS a, S.c AS c, T.a AS d FROM R JOIN S ON R.b = S.b JOIN T ON S.c = T.c"),
+    "dyn": ("dyn", "SELECT R.a AS a, S.c AS c, T.a AS d FROM R JOIN S ON R.b = S.b JOIN T ON S.c = T.c"),
+    "chain": (
+        "change-propagation",
+        "SELECT R.a AS a, S.c AS c, T.a AS d FROM R JOIN S ON R.b = S.b JOIN T ON S.c = T.c",
+    ),
+    "bags": (
+        "auto",
+        "SELECT R.a AS a, R.b AS b, S.c AS c FROM R JOIN S ON R.b = S.b JOIN T ON S.c = T.c AND T.a = R.a",
+    ),
+    "annotated": ("auto", "SELECT b, COUNT(*) AS n, SUM(a) AS m FROM R GROUP BY b"),
+    "groups": ("auto", "SELECT b % 50 AS k, COUNT(DISTINCT s) AS n, MAX(a) AS m FROM R GROUP BY b % 50"),
+    "texts": ("auto", "SELECT concat('text ', CAST(a AS STRING)) AS k, COUNT(*) AS n FROM R GROUP BY 1"),
+    "distinct": ("auto", "SELECT DISTINCT a, s FROM R"),
+    "except": ("auto", "SELECT b AS v FROM R EXCEPT SELECT b AS v FROM S WHERE b % 3 = 0"),
+    "first": ("auto", "SELECT s, a FROM R ORDER BY s DESC, a LIMIT 5"),
+    "stored": (
+        "auto",
+        "SELECT S.t AS t, g.n AS n FROM (SELECT b, COUNT(*) AS n FROM R GROUP BY b) g JOIN S ON g.b = S.b",
+    ),
+}
+
+
+def rows_of(numbers: np.ndarray) -> dict[str, pa.Table]:
+    """The rows with these numbers; two of R share a key of S, and all meet one row of T at least."""
+    keys = numbers // 2
+    return {
+        "R": pa.table({"a": numbers, "b": keys, "s": strings("the string of", numbers)}),
+        "S": pa.table({"b": np.unique(keys), "c": np.unique(keys) // 2, "t": strings("t", np.unique(keys))}),
+        "T": pa.table({"c": np.unique(keys // 2), "a": np.unique(keys // 2) * 4}),
+    }
+
+
+def strings(what: str, numbers: np.ndarray) -> pa.Array:
+    return pa.array([f"{what} {i}" for i in numbers.tolist()], pa.string())
+
+
+class Numbers:
+    """A database whose rows are those of a set of numbers."""
+
+    def __init__(self, kind: str, threads: int = 1) -> None:
+        self.db = livejoin.Database(threads=threads)
+        for name, columns in TABLES.items():
+            self.db.create_table(name, columns)
+        algorithm, self.sql = KINDS[kind]
+        self.view = self.db.create_view("v", self.sql, algorithm=algorithm, deltas=False)
+        self.there = np.empty(0, np.int64)
+
+    def become(self, numbers: np.ndarray, step: int = 2000) -> None:
+        """Let the rows be those of other numbers, which come and go some thousand at a time."""
+        before, after = rows_of(self.there), rows_of(numbers)
+        changes = []
+        for name in TABLES:
+            gone = before[name].join(after[name], before[name].column_names, join_type="left anti")
+            came = after[name].join(before[name], before[name].column_names, join_type="left anti")
+            kinds = pa.array(["delete"] * gone.num_rows + ["insert"] * came.num_rows, pa.string())
+            changes.append((name, pa.concat_tables([gone, came]).append_column("_change_type", kinds)))
+        for begin in range(0, max(len(table) for _, table in changes), step):
+            self.db.apply({name: table.slice(begin, step) for name, table in changes})
+        self.there = numbers
+
+    def check(self) -> None:
+        """The view is what DuckDB says."""
+        self.db._check()
+        with connect() as duck:
+            for name, rows in rows_of(self.there).items():
+                duck.register(f"rows_{name}", rows)
+                duck.execute(f"CREATE TABLE {name} AS SELECT * FROM rows_{name}")
+            assert_same_rows(self.view.to_arrow(), duck.execute(self.sql.replace("STRING", "VARCHAR")).to_arrow_table())
+
+
+def capacities(db: livejoin.Database) -> dict[str, int]:
+    """What is allocated, part by part."""
+    stats = db.stats()
+    found = {f"table {name}": one["capacity_bytes"] for name, one in stats["tables"].items()}
+    found |= {f"block {one['number']}, {one['kind']}": one["capacity_bytes"] for one in stats["blocks"]}
+    return {**found, "dictionaries": stats["dictionary_bytes"]}
+
+
+def stops() -> dict[str, np.ndarray]:
+    chance = np.random.default_rng(SEED)
+    tenth, third = (np.sort(chance.choice(ROWS, ROWS // part, replace=False)) for part in (10, 3))
+    return {
+        "nothing": np.empty(0, np.int64),
+        "the last tenth": np.arange(ROWS)[-ROWS // 10 :],
+        "other rows": np.arange(2 * ROWS, 3 * ROWS),
+        "any third": third,
+        "any tenth": tenth,
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_allocated_is_at_most_twice_that_of_a_fresh_database(kind: str) -> None:
+    """Many rows come, and most of them leave, again and again; what stays is the end, or anything."""
+    lived = Numbers(kind)
+    for stop, left in stops().items():
+        lived.become(np.arange(ROWS))
+        lived.become(left)
+        lived.db.apply({})
+        fresh = Numbers(kind)
+        fresh.become(left, step=ROWS)
+        found, needed = capacities(lived.db), capacities(fresh.db)
+        assert found.keys() == needed.keys()
+        wrong = {part: (size, needed[part]) for part, size in found.items() if size > 2 * needed[part] + CONSTANT}
+        assert not wrong, (stop, wrong)
+        stats = lived.db.stats()
+        for one in (stats, *stats["blocks"], *stats["tables"].values()):
+            assert 0 <= one["state_bytes"] <= one["capacity_bytes"]
+        assert stats["dictionary_state_bytes"] <= stats["dictionary_bytes"]
+    lived.check()
+
+
+def always(patch: pytest.MonkeyPatch) -> None:
+    """Let all that can be built anew be built anew before every commit."""
+    patch.setattr(compaction, "_may_have_garbage", lambda contents: True)
+    patch.setattr(compaction, "is_scattered", lambda codec: True)
+    patch.setattr(compaction, "_pays", lambda contents, name: True)
+    patch.setattr(Graph, "_pays", lambda self, node: True)
+    patch.setattr(BaseTable, "is_sparse", property(lambda self: True))
+    patch.setattr(Fullness, "is_sparse", lambda self, held, work, sizes, free: free() >= 0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_built_anew_before_every_commit_changes_no_answer_and_no_delta(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = Life(SEED, threads)
+    always(monkeypatch)
+    work = [view.stats() for view in life.db.views.values()]
+    for _ in range(6):
+        life.commit()
+        life.check()
+    for before, view in zip(work, life.db.views.values(), strict=True):
+        after = view.stats()
+        assert all(before[name] <= after[name] for name in ("commits", "changes", "propagated", "probes", "touched"))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_what_is_cut_off_while_it_is_built_anew_is_there_whole_or_not_at_all(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = Life(SEED)
+    always(monkeypatch)
+
+    def build() -> None:
+        with life.db._guard.lock:
+            life.db._guard.enter(again=False)
+            compaction.compact(life.db._contents)
+            life.db._contents.graph.prepare()
+
+    total = cut_off(build, error, NEVER).points
+    for turn, at in enumerate(places(total, 30, SEED)):
+        cut_off(build, error, at)
+        life.check()
+        if turn % 5 == 0:
+            life.commit()
+
+
+def test_a_snapshot_of_an_empty_database_is_small(tmp_path: Path) -> None:
+    lived, sizes = Numbers("first"), []
+    for numbers in (np.arange(4 * ROWS), np.arange(0)):
+        lived.become(numbers, step=ROWS)
+        lived.db.save(tmp_path / str(numbers.size))
+        sizes.append(sum(file.stat().st_size for file in (tmp_path / str(numbers.size)).iterdir()))
+    assert sizes[1] < sizes[0] // 20
+    assert livejoin.Database.load(tmp_path / "0").stats()["dictionary_bytes"] <= lived.db.stats()["dictionary_bytes"]
+
+
+@pytest.mark.parametrize(
+    "window", [{"window_rows": 500}, {"window_range": ("ts", dt.timedelta(seconds=500))}], ids=["rows", "range"]
+)
+def test_rows_of_a_window_keep_their_order_under_other_ids(window: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    always(monkeypatch)
+    db = livejoin.Database()
+    db.create_table("W", "ts TIMESTAMP, s STRING", **window)
+    view = db.create_view("v", "SELECT s, COUNT(*) AS n FROM W GROUP BY s")
+    begin = dt.datetime(2024, 1, 1)
+    for turn in range(8):
+        some = range(turn * 170, turn * 170 + 170)
+        db.apply("W", [(begin + dt.timedelta(seconds=i), f"s{i}") for i in some])
+        db._check()
+        last = some[-1]
+        assert sorted(view.to_arrow()["s"].to_pylist()) == sorted(f"s{i}" for i in range(max(0, last - 499), last + 1))
+
+
+def test_small_tables_are_not_worth_loading_large_joins_anew() -> None:
+    """R comes and goes beside S, which is a hundred times as large: the join stays as it is, whatever R does."""
+    lived = Numbers("crown")
+    lived.db.apply("S", rows_of(np.arange(40_000))["S"])
+    db, node = lived.db, lived.db._contents.graph.nodes[0]
+    block = None
+    for turn in range(6):
+        rows = pa.table({"a": range(600), "b": range(600), "s": [str(turn)] * 600})
+        db.apply("R", rows)
+        db.apply("R", rows.append_column("_change_type", pa.array(["delete"] * 600)))
+        block = block or node.block
+        assert node.block is block
+
+
+def grown(calls: int) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """What is held, work and sizes while one thing after the other comes, in a buffer that is doubled."""
+    for held in range(1, calls):
+        yield held, held, (64 * held, 1 << (64 * held - 1).bit_length())
+
+
+def test_what_grows_or_stays_is_never_sparse_and_what_falls_to_a_quarter_is() -> None:
+    full, never = Fullness(), 0
+
+    def nothing() -> int:
+        return 0
+
+    for held, work, sizes in grown(10_000):
+        assert not full.is_sparse(held, work, sizes, nothing)
+        never = work
+    sizes = (64 * 9_999, 1 << 20)
+    assert not full.is_sparse(5_000, never + 5_000, sizes, nothing)
+    assert full.is_sparse(4_000, never + 6_000, sizes, nothing), "what is left would fit into a quarter"
+
+
+def test_free_memory_tells_too_when_enough_was_done_to_look() -> None:
+    full, looks = Fullness(), []
+
+    def free() -> int:
+        looks.append(1)
+        return 900_000
+
+    sizes = (1_000_000, 1 << 20)
+    full.is_sparse(100, 10_000, sizes, free)
+    assert not full.is_sparse(100, 10_100, sizes, free) and len(looks) == 1
+    assert full.is_sparse(100, 20_000, sizes, free) and len(looks) == 2
