@@ -14,7 +14,9 @@ import livejoin
 from livejoin.database import compaction
 from livejoin.dataflow.graph import Graph
 from livejoin.search.algorithm import Algorithm
+from livejoin.state.codec import Codec
 from livejoin.state.fullness import Fullness
+from livejoin.state.recoding import Recoding
 from livejoin.state.table import BaseTable
 from oracle import assert_same_rows, connect
 from torture.interrupts import NEVER, Life, cut_off, places
@@ -187,12 +189,29 @@ def test_what_is_cut_off_while_it_is_built_anew_is_there_whole_or_not_at_all(
             life.commit()
 
 
+def test_a_commit_in_the_middle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from a signal handler: what takes the place of the tables would not have its rows."""
+    life = Life(SEED)
+    always(monkeypatch)
+    build = compaction.recoded
+
+    def interrupted(codec: Codec) -> Recoding:
+        with pytest.raises(livejoin.StateError, match="in the middle of another one"):
+            life.db.apply("G", [(1, 2)])
+        return build(codec)
+
+    monkeypatch.setattr(compaction, "recoded", interrupted)
+    life.commit()
+    life.check()
+
+
 def test_a_snapshot_of_an_empty_database_is_small(tmp_path: Path) -> None:
     lived, sizes = Numbers("first"), []
     for numbers in (np.arange(4 * ROWS), np.arange(0)):
         lived.become(numbers, step=ROWS)
         lived.db.save(tmp_path / str(numbers.size))
-        sizes.append(sum(file.stat().st_size for file in (tmp_path / str(numbers.size)).iterdir()))
+        files = [path for path in (tmp_path / str(numbers.size)).rglob("*") if path.is_file()]
+        sizes.append(sum(path.stat().st_size for path in files))
     assert sizes[1] < sizes[0] // 20
     assert livejoin.Database.load(tmp_path / "0").stats()["dictionary_bytes"] <= lived.db.stats()["dictionary_bytes"]
 

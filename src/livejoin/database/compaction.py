@@ -108,6 +108,14 @@ def compact(contents: Contents) -> None:
     Raises:
         CapacityError, MemoryError: As for building what takes the place; nothing has changed.
     """
+    contents.is_compacting = True  # a call that comes out of this one, as from a signal handler, must change nothing
+    try:
+        _compact(contents)
+    finally:
+        contents.is_compacting = False  # or, if that is cut off, by the next call
+
+
+def _compact(contents: Contents) -> None:
     for base in contents.tables.values():
         base.trim()
     sparse = {name for name, base in contents.tables.items() if base.is_sparse and _pays(contents, name)}

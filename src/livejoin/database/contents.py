@@ -64,6 +64,7 @@ class Contents:
         letters: Deltas that subscribers have yet to be called with.
         is_telling: Whether subscribers are being called.
         seen: What has happened since the dictionaries were last looked through for garbage.
+        is_compacting: Whether what takes the place of something is being built from what is there.
         replacement: What takes the place of tables and dictionaries, and is not there yet.
         guard: Lets one call run at a time, and first what an earlier one left undone.
     """
@@ -82,6 +83,7 @@ class Contents:
         self.journal: Journal | None = None
         self.letters: deque[Letter] = deque()
         self.is_telling = False
+        self.is_compacting = False
         self.seen = Seen()
         self.replacement: Replacement | None = None
         self._is_tidy = True
@@ -89,11 +91,11 @@ class Contents:
 
     def _is_busy(self) -> bool:
         """Whether there is something that a call was cut off in."""
-        return not (self.journal is None and self.replacement is None and self._is_tidy)
+        return self.is_compacting or not (self.journal is None and self.replacement is None and self._is_tidy)
 
     def _settle(self) -> None:
         """Bring to its end what a call was cut off in."""
-        self.is_telling = False
+        self.is_telling = self.is_compacting = False
         self.budget.end()
         if self.journal is not None:
             settle(self)
