@@ -223,8 +223,8 @@ class Database:
             ``table_bytes`` and ``dictionary_bytes``, which are allocated; ``memory_bytes``, all that counts for
             ``memory_limit``, which is None where there is none; ``tables`` with ``rows``,
             ``distinct_rows``, ``state_bytes`` and ``capacity_bytes`` by name; ``blocks`` in the order in which a commit
-            goes through them, each with ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by`` (blocks and views),
-            ``rows``, ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent in applying changes.
+            goes through them, each with ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by``
+            (blocks and views), ``rows``, ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent in applying changes.
         """
         return figures(self._contents)
 
