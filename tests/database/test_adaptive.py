@@ -206,7 +206,7 @@ def test_a_move_that_fails_leaves_the_old_tree(
         raise MemoryError("no room")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Node, "load", refuse)
+        patch.setattr(Node, "_filled", refuse)
         for commit in flip(db, "V", rng, 30):
             assert_same_rows(signed_multiset(commit["moves"]), signed_multiset(commit["stays"]))
     assert kept(moves).plan is plan and kept(moves)._block is state
