@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from benchmarks import recompute
 from benchmarks.stream import EdgeStream
+from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.blocks.join import JoinBlock
@@ -111,6 +112,7 @@ class Maintained:
         self._root.load()
         self.stored = any(isinstance(node.block, StoreBlock) for node in self.graph.nodes)
         self._schema = query.schema
+        self._delta_schema = delta_schema(query.schema)
         self._readers = [(node, node.block) for node in self.graph.nodes if node.reads]
         self._numbered = numbered
 
@@ -157,7 +159,7 @@ class Maintained:
             for matrices in self._batches():
                 start = time.process_time()
                 change = self._apply(matrices)
-                delta = None if change is None else change.table(self._schema)
+                delta = None if change is None else change.table(self._delta_schema)
                 seconds += time.process_time() - start
                 if delta is None:
                     continue

@@ -260,7 +260,7 @@ def test_rows_are_kept_only_where_they_are_needed() -> None:
         database.apply({"R": data, "S": data, "T": data})
         sizes[threads] = view.stats()["state_bytes"]
         assert view.stats()["atom_rows"] == 60_000
-    assert sizes[4] < 1.4 * sizes[1]
+    assert sizes[4] < 1.6 * sizes[1]  # each cell has numbers of its own for the rows
 
 
 @pytest.mark.parametrize("threads", [0, -1, 2.0, True, "2", 100_000])

@@ -223,7 +223,7 @@ class LoopJoin:
         arrays = {}
         for i, table in enumerate(self._values):
             lines = [(row, *columns, *factors) for row, (columns, factors) in table.items()]
-            arrays[f"values{i}"] = np.array(lines, np.int64).reshape(len(lines), -1).ravel()
+            arrays[f"values{i}"] = np.array(lines, np.int64).ravel()
         for i, here in enumerate(self._rows):
             arrays[f"rows{i}"] = np.array(sorted(here.items()), np.int64).ravel()
         return arrays

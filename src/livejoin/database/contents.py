@@ -122,8 +122,25 @@ class Contents:
         if table.name.lower() in self.views:
             msg = f"the name {table.name!r} is taken by a view"
             raise SchemaError(msg)
-        self.tables[table.name.lower()] = BaseTable(table, self.budget)
-        self.catalog.add(table)
+        base = BaseTable(table, self.budget)
+        self._is_tidy = False
+        try:
+            self.catalog.add(table)
+            self.tables[table.name.lower()] = base
+        finally:
+            self._tidy()
+
+    def drop_table(self, table: Table) -> None:
+        """Forget a table that nothing uses.
+
+        Raises:
+            SchemaError: A foreign key of another table refers to it.
+        """
+        self._is_tidy = False
+        try:
+            self.catalog.remove(table.name)
+        finally:
+            self._tidy()
 
     def refuse_taken(self, name: str) -> None:
         """Refuse a name that a table or a view has.
@@ -190,8 +207,12 @@ class Contents:
             self._tidy()
 
     def _tidy(self) -> None:
-        """Let the graph be what the views make of it."""
+        """Let the graph be what the views make of it, and the tables those that are declared and have rows."""
         if not self._is_tidy:
+            for table in [one for one in self.catalog if one.name.lower() not in self.tables]:
+                self.catalog.remove(table.name)
+            for name in [name for name in self.tables if name not in self.catalog]:
+                del self.tables[name]
             self.graph.keep((view.name, view._node, view.deltas) for view in self.views.values())
             self._is_tidy = True
 

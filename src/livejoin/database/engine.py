@@ -324,8 +324,7 @@ class Database:
         if users:
             msg = f"table {table.name!r} is used by {', '.join(map(repr, users))}; drop these views first"
             raise SchemaError(msg)
-        self._contents.catalog.remove(table.name)
-        self._contents.tables.pop(table.name.lower(), None)
+        self._contents.drop_table(table)
 
     @alone
     def apply(

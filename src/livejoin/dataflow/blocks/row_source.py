@@ -153,8 +153,8 @@ class RowSource:
         join.load(position, events.rows[added], table.words, table.stride, table.value_offset(0), factors)
 
     def _known(self, use: _Use, events: TableEvents) -> TableEvents:
-        """The events with what the join has to know of rows that come back, also of those that only a window took."""
-        unknown = np.flatnonzero((events.weights < 0) & (events.masks == 0))
+        """The events with what the join has to know of rows that come back; who leaves a window has another's mask."""
+        unknown = np.flatnonzero(events.weights < 0)
         selection = use.selector.select_words(self._rows(use).values_of(events.rows[unknown]), self._codec)
         masks = events.masks.copy()
         masks[unknown] = selection.masks
