@@ -147,7 +147,7 @@ def test_a_subscriber_that_fails_does_not_undo_the_commit() -> None:
 
 
 def test_what_a_window_took_comes_back_as_what_it_was() -> None:
-    """A replay change by change that fails takes rows back that the window had taken, each into the atoms of its own."""
+    """A replay that fails takes rows back that the window had taken, each into the atoms of its own."""
     db = livejoin.Database()
     db.create_table("W", "k BIGINT, v BIGINT", window_rows=3)
     db.create_table("T", "k BIGINT, name STRING")
