@@ -10,6 +10,7 @@ next call opens a new one.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,6 +53,14 @@ LINEAR = Limits("80%", float("inf"))  # for queries of livejoin's own, which tak
 # threads are not there any more: so they are held here, and not by threads, whose data goes in the child of a fork.
 _idle: dict[tuple[int, Limits], list[duckdb.DuckDBPyConnection]] = {}
 _time_limits = TimeLimits()
+
+
+@atexit.register
+def _let_go() -> None:
+    """At the end of a process: let its own sessions go while there is an interpreter that can; not its parent's."""
+    for kind, idle in _idle.items():
+        if kind[0] == os.getpid():
+            idle.clear()
 
 
 @contextmanager
