@@ -165,6 +165,11 @@ def test_runs_and_dictionaries(type: SqlType, column: pa.Array, expected: list[o
     assert found == (column.to_pylist() if expected is None else expected)
 
 
+def test_a_column_that_is_not_read_may_hold_anything() -> None:
+    rows = pa.table({"name": ["Bern", "Genf", None], "_commit_timestamp": latin1(pa.string())})
+    assert read_changes(table(), rows).rows["name"].to_pylist() == ["Bern", "Genf", None]
+
+
 def test_values_that_fit_are_not_copied() -> None:
     column = pa.chunked_array([pa.array(["a", "b"])])
     kept = plain(column, Column("name", TEXT), table())

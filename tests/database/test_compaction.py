@@ -145,6 +145,7 @@ def test_what_is_allocated_is_at_most_twice_that_of_a_fresh_database(kind: str) 
 
 def always(patch: pytest.MonkeyPatch) -> None:
     """Let all that can be built anew be built anew before every commit."""
+    patch.setattr(compaction, "_PAUSE", 0)
     patch.setattr(compaction, "_may_have_garbage", lambda contents: True)
     patch.setattr(compaction, "is_scattered", lambda codec: True)
     patch.setattr(compaction, "_pays", lambda contents, name: True)
@@ -245,6 +246,24 @@ def test_small_tables_are_not_worth_loading_large_joins_anew() -> None:
         db.apply("R", rows.append_column("_change_type", pa.array(["delete"] * 600)))
         block = block or node.block
         assert node.block is block
+
+
+def test_small_commits_do_not_look_at_all_tables_and_blocks_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = livejoin.Database()
+    db.create_table("T", "a BIGINT PRIMARY KEY")
+    looks: list[int] = []
+    look = compaction.compact
+    monkeypatch.setattr(compaction, "compact", lambda contents: (looks.append(contents.version), look(contents)))
+    for i in range(33):
+        db.apply("T", [(i,)])
+    assert looks == [0, 16, 32]
+    db.apply("T", [(i,) for i in range(100, 400)])
+    db.apply("T", [(1000,)])
+    assert looks[3:] == [34], "many rows are worth a look"
+    with pytest.raises(livejoin.DuplicateKeyError):
+        db.apply("T", [(1000,)])
+    db.apply("T", [(1001,)])
+    assert looks[4:] == [35], "and so is a commit that failed, which made room for itself"
 
 
 def grown(calls: int) -> Iterator[tuple[int, int, tuple[int, int]]]:

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert
-from livejoin.changes.source import Values, read_source
+from livejoin.changes.source import Source, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
 
 _WEIGHTS = {"insert": 1, "delete": -1, "update_preimage": -1, "update_postimage": 1}
 _CHANGE_TYPES = pa.array(_WEIGHTS, pa.string())
+_FEW = 16
 _WEIGHT_OF_TYPE = np.array([*_WEIGHTS.values()], np.int64)
 _CHANGE_TYPE_COLUMN = Column(CHANGE_TYPE, SqlType("string"))
 _SEQUENCE_COLUMN = Column(SEQUENCE, SqlType.integer(64), nullable=False)
@@ -71,14 +72,14 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False) -> Ch
     source = read_source(table, data)
     columns = _match_names(table, source.names, needs_sequence)
     arrays = [
-        convert(source.values[columns[column.name.lower()]], column, table, table.requires(position))
+        convert(source.values[columns[column.name.lower()]], column, table, table.requires(position), source.sound)
         for position, column in enumerate(table.columns)
     ]
     sequence = None
     if SEQUENCE in columns:
-        sequence = _convert_own(source.values[columns[SEQUENCE]], _SEQUENCE_COLUMN, table).to_numpy()
+        sequence = _convert_own(source, columns[SEQUENCE], _SEQUENCE_COLUMN, table).to_numpy()
     if CHANGE_TYPE in columns:
-        weights = _read_weights(table, source.values[columns[CHANGE_TYPE]])
+        weights = _read_weights(_convert_own(source, columns[CHANGE_TYPE], _CHANGE_TYPE_COLUMN, table), table)
     else:
         weights = np.ones(source.rows, np.int64)
     return ChangeBatch(table, pa.Table.from_arrays(arrays, schema=table.arrow), weights, sequence)
@@ -112,16 +113,19 @@ def _listed(names: Sequence[str]) -> str:
     return ("column " if len(names) == 1 else "columns ") + ", ".join(repr(name) for name in names)
 
 
-def _convert_own(values: Values, column: Column, table: Table) -> pa.Array:
+def _convert_own(source: Source, place: int, column: Column, table: Table) -> pa.Array:
     """Convert a column of the change stream itself: a value that does not fit is an error of the stream's form."""
     try:
-        return convert(values, column, table, required=not column.nullable)
+        return convert(source.values[place], column, table, not column.nullable, source.sound)
     except ChangeValueError as error:
         raise ChangeFormatError(error.message, table.name, error.row) from error
 
 
-def _read_weights(table: Table, values: Values) -> npt.NDArray[np.int64]:
-    types = _convert_own(values, _CHANGE_TYPE_COLUMN, table)
+def _read_weights(types: pa.Array, table: Table) -> npt.NDArray[np.int64]:
+    if len(types) <= _FEW:  # a call of Arrow's costs more than they do
+        known = [_WEIGHTS.get(value, 0) for value in types.to_pylist()]
+        if 0 not in known:
+            return np.array(known, np.int64)
     found = pc.index_in(types, _CHANGE_TYPES)
     if found.null_count:
         row = pc.index(found.is_null(), True).as_py()

@@ -71,7 +71,7 @@ _PYTHON_EXCEPT: dict[Kind, tuple[type, ...]] = {
 }
 
 
-def convert(values: Values, column: Column, table: Table, required: bool) -> pa.Array:
+def convert(values: Values, column: Column, table: Table, required: bool, sound: bool = False) -> pa.Array:
     """Convert a column, into one chunk.
 
     Args:
@@ -79,6 +79,7 @@ def convert(values: Values, column: Column, table: Table, required: bool) -> pa.
         column: Its declaration.
         table: Named in errors.
         required: Whether NULL is refused.
+        sound: Whether Arrow has validated the values in full.
 
     Raises:
         ChangeValueError: A value outside of the column's type, or NULL where it is refused.
@@ -86,7 +87,12 @@ def convert(values: Values, column: Column, table: Table, required: bool) -> pa.
 
     Cost: O(values), without a copy where the type and the chunks fit already.
     """
-    converted = _from_python(values, column, table) if isinstance(values, tuple) else _from_arrow(values, column, table)
+    if isinstance(values, tuple):
+        converted = _from_python(values, column, table)
+    elif sound and values.num_chunks == 1 and values.type == column.type.arrow:
+        converted = values.chunk(0)
+    else:
+        converted = _from_arrow(values, column, table, sound)
     if required and converted.null_count:
         row = pc.index(converted.is_null(), True).as_py()
         why = "NOT NULL or in the primary key"
@@ -102,10 +108,10 @@ def _one_zero(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(values), pa.scalar(float("nan")), pc.add(values, 0.0))
 
 
-def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table) -> pa.Array:
+def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table, sound: bool) -> pa.Array:
     if not len(given):
         return pa.array([], column.type.arrow)
-    values = plain(given, column, table)
+    values = plain(given, column, table, sound)
     exact = values.type == column.type.arrow
     fitting = (_types.is_null, *_ARROW_CLASSES[column.type.kind])
     if not exact and not any(fits(values.type) for fits in fitting):

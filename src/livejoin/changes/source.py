@@ -30,11 +30,19 @@ ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 @dataclass(frozen=True)
 class Source:
-    """Columns as they were given: a name and the values of each, and the number of rows."""
+    """Columns as they were given: a name and the values of each, and the number of rows.
+
+    Args:
+        names: The names.
+        values: The values of each.
+        rows: The number of rows.
+        sound: Whether Arrow has validated all of the values in full.
+    """
 
     names: tuple[str, ...]
     values: tuple[Values, ...]
     rows: int
+    sound: bool = False
 
 
 def read_source(table: Table, data: object) -> Source:
@@ -62,7 +70,7 @@ def read_source(table: Table, data: object) -> Source:
 def _read(table: Table, data: Any) -> Source:
     if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
         frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
-        return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows)
+        return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, _is_sound(frame))
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         msg = f"the changes are of type {type_name(data)}; {_ALLOWED}"
         raise ChangeFormatError(msg, table.name)
@@ -73,6 +81,15 @@ def _read(table: Table, data: Any) -> Source:
     if isinstance(rows[0], Mapping):
         return _from_dicts(table, rows)
     return _from_tuples(table, rows)
+
+
+def _is_sound(frame: pa.Table) -> bool:
+    """Whether all of it is valid, at one look; which column is not, is looked for one by one."""
+    try:
+        frame.validate(full=True)
+    except ARROW_ERRORS:
+        return False
+    return True
 
 
 def _is_pandas(data: object) -> bool:

@@ -7,7 +7,8 @@ what takes the place is built aside, and one assignment, of `Contents.replacemen
 is left to do behind it, `install` does, which may be cut off and called again: blocks that know ids or codes are let
 go, and loaded from the new tables when they are needed next.
 
-Laws: no table has more than twice the memory that it would have if its rows were loaded alone, unless that is little
+Laws: when it has been looked at, which is before a commit when the rows since the last look are worth it or the commits
+are 16, no table has more than twice the memory that it would have if its rows were loaded alone, unless that is little
 beside the blocks that know their ids; and of the entries of the dictionaries less than half are used by no row, but for
 some thousand, and for what would cost more to look for than the rows that came and left since the last look have paid.
 Cost: O(1) amortised for each value that comes or leaves.
@@ -23,8 +24,8 @@ import numpy as np
 
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.graph import ROW_BYTES
-from livejoin.state.codec import Codec
-from livejoin.state.recoding import Recoding, is_coded, is_scattered, recoded
+from livejoin.state.codec import Codec, is_coded
+from livejoin.state.recoding import Recoding, is_scattered, recoded
 from livejoin.state.table import BaseTable
 from livejoin.state.table_rows import rows_of, table_of
 from livejoin.words import Words
@@ -36,6 +37,8 @@ _MIN_GARBAGE = 4096  # entries for which nothing is looked through
 _PRICE = 4  # values that are looked through for each that came or left
 _ENTRY_BYTES = 8  # of new entries, that pay for one value
 _BLOCK_BYTES = 256  # of a block's state, that are looked through as one value
+_PAUSE = 256  # values that pass between two looks at the tables and blocks
+_COMMIT = 16  # values that a commit counts as at least
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Seen:
         moved: Values that came or left.
         price: Values that are looked through next time, as far as is known.
         is_due: Whether they are looked through next time, whatever that costs.
+        pause: Values that may pass before tables and blocks are looked at again.
     """
 
     entries: int = 0
@@ -73,10 +77,12 @@ class Seen:
     moved: int = 0
     price: int = 0
     is_due: bool = False
+    pause: int = 0
 
     def note(self, passed: Passed) -> None:
         """Take note of a commit that stands."""
         self.left, self.moved = self.left + passed.left, self.moved + passed.moved
+        self.pause -= max(passed.moved, _COMMIT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +102,17 @@ def passed(contents: Contents, staged: Mapping[str, TableChange]) -> Passed:
     """What staged changes move. A value that is computed may be a string though none of the row's is: so it counts."""
     left = moved = 0
     for name, change in staged.items():
-        values = 1 + _coded(contents.tables[name])
+        values = 1 + contents.tables[name].coded
         left += values * int(np.count_nonzero(change.staged.weights < 0))
         moved += values * change.staged.weights.shape[0]
     return Passed(left, moved)
+
+
+def compact_in_turn(contents: Contents) -> None:
+    """As `compact`, before a commit: not before each small one, since every table and block is looked at."""
+    if contents.seen.pause <= 0 or contents.seen.is_due:
+        compact(contents)
+        contents.seen.pause = _PAUSE
 
 
 def compact(contents: Contents) -> None:
@@ -186,13 +199,8 @@ def _may_have_garbage(contents: Contents) -> bool:
 
 def _values(contents: Contents) -> int:
     """Values that are looked through, about."""
-    rows = sum(base.rows * _coded(base) for base in contents.tables.values())
+    rows = sum(base.rows * base.coded for base in contents.tables.values())
     return rows + sum(node.block.sizes()[0] for node in contents.graph.nodes) // _BLOCK_BYTES
-
-
-def _coded(base: BaseTable) -> int:
-    """Columns whose words may be codes."""
-    return sum(is_coded(column.type) for column in base.table.columns)
 
 
 def _collect(contents: Contents) -> None:

@@ -63,6 +63,7 @@ def settle(contents: Contents) -> None:
         contents.graph.undo()
         for base in journal.tables:
             base.rollback()
+        contents.seen.pause = 0  # what made room for it may be given back
         contents.journal = None
 
 

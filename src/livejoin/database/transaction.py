@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.commit import Commit
-from livejoin.database.compaction import compact, passed
+from livejoin.database.compaction import compact_in_turn, passed
 from livejoin.database.contents import Contents
 from livejoin.database.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.staging import Granularity, TableInput, refuse_static, stage
@@ -85,7 +85,7 @@ def run(
     """
     refuse_unknown(on_conflict)
     refuse_in_subscriber(contents)
-    compact(contents)
+    compact_in_turn(contents)
     graph = contents.graph
     graph.prepare()
     contents.budget.begin()

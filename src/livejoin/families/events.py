@@ -83,5 +83,6 @@ def slices(events: Words) -> Iterator[Words]:
 
 def in_order(events: Words) -> Words:
     """Events by version, deletions before insertions within a version, otherwise in the order given."""
-    order = np.argsort(2 * events[q.V_VERSION] + (events[q.V_WEIGHT] > 0), kind="stable")
+    key: Words = 2 * events[q.V_VERSION] + (events[q.V_WEIGHT] > 0)
+    order = key.argsort(kind="stable")
     return events.take(order, axis=1)

@@ -43,6 +43,11 @@ _DECIMAL_BYTES = 16
 _ARROW_STRING_BYTES = 2**31 - 1  # Arrow's string type has 32-bit offsets
 
 
+def is_coded(type: SqlType) -> bool:
+    """Whether words of a type may be codes of a dictionary."""
+    return type.kind in ("string", "decimal")
+
+
 def _fixed(chunk: pa.Array, dtype: type[np.generic], width: int = 1) -> npt.NDArray[Any]:
     """The value buffer of a fixed-width array, ``width`` items a value."""
     begin, end = chunk.offset * width, (chunk.offset + len(chunk)) * width
@@ -118,7 +123,7 @@ class Codec:
     def _write(self, column: pa.ChunkedArray, type: SqlType, out: Words) -> None:
         """Write the words of a column, with `NULL_CODE` where a value is NULL, and where it is the reserved one."""
         begin = 0
-        for chunk in column.chunks:
+        for chunk in column.chunks if column.num_chunks != 1 else (column.chunk(0),):
             if len(chunk) == 0:
                 continue
             words = out[begin : begin + len(chunk)]

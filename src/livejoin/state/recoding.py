@@ -56,8 +56,3 @@ def recoded(codec: Codec) -> Recoding:
 def is_scattered(codec: Codec) -> bool:
     """Whether the codes in use are so few of those given out that new ones would take a quarter of the places."""
     return codec._strings.is_scattered or codec._decimals.is_scattered
-
-
-def is_coded(type: SqlType) -> bool:
-    """Whether words of a type may be codes of a dictionary."""
-    return type.kind in ("string", "decimal")

@@ -21,6 +21,7 @@ from livejoin.kernels.relation import rows as kernel
 from livejoin.kernels.relation.staging import PROGRESS
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
+from livejoin.state.codec import is_coded
 from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
 from livejoin.state.table_invariants import check_table
 from livejoin.words import Words
@@ -68,6 +69,9 @@ class BaseTable:
     Args:
         table: The declaration.
         budget: The memory of its database; None where it stands alone.
+
+    Attributes:
+        coded: Columns whose words may be codes of the dictionaries.
     """
 
     def __init__(self, table: Table, budget: Budget | None = None) -> None:
@@ -75,6 +79,7 @@ class BaseTable:
         self._budget = budget or Budget()
         self._first = 2 if table.has_window else 1
         self.stride = self._first + len(table.columns)
+        self.coded = sum(is_coded(column.type) for column in table.columns)
         self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
         self.words = np.zeros(16 * self.stride, np.int64)
         self._slots = empty_slots(4)
@@ -257,7 +262,10 @@ class BaseTable:
             msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
             raise StateError(msg)
         inserts = int(np.count_nonzero(weights > 0))
-        self._forget_dead_entries()
+        entries = 0
+        if self.table.has_window:
+            self._forget_dead_entries()
+            entries = self._entries + inserts
         self._header, self.words = trimmed(self._header, self.words, self.stride, self._slots)
         rows = rows_with(self._header, inserts)
         if rows >= k.MAX_WORDS // self.stride:
@@ -267,10 +275,10 @@ class BaseTable:
         self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + inserts, self._budget)
         if self._key.shape[0]:
             self._key_slots = roomy(self._key_slots, self.rows + inserts, self._budget)
-        entries = self._entries + inserts if self.table.has_window else 0
         self._make_room_in_window(entries)
         self._budget.take(8 * kernel.TOUCHED * (weights.shape[0] + entries), "staging")
-        self._touched = np.full((weights.shape[0] + entries, kernel.TOUCHED), _UNTOUCHED)
+        self._touched = np.empty((weights.shape[0] + entries, kernel.TOUCHED), np.int64)
+        self._touched.fill(_UNTOUCHED)
         if self.table.window_range is None:
             self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))
         else:

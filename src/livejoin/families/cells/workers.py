@@ -45,7 +45,8 @@ class Workers:
 
     def wait(self) -> None:
         """Wait until no task runs any more, also one of a call of `run` that was cut off."""
-        wait(self._futures)
+        if self._futures:
+            wait(self._futures)
 
     def _threads(self) -> ThreadPoolExecutor:
         """The other threads; a forked process has none of its parent's."""
