@@ -257,13 +257,23 @@ def test_small_commits_do_not_look_at_all_tables_and_blocks_each(monkeypatch: py
     for i in range(33):
         db.apply("T", [(i,)])
     assert looks == [0, 16, 32]
-    db.apply("T", [(i,) for i in range(100, 400)])
-    db.apply("T", [(1000,)])
+    db.apply("T", [(i,) for i in range(100, 5000)])
+    db.apply("T", [(10_000,)])
     assert looks[3:] == [34], "many rows are worth a look"
     with pytest.raises(livejoin.DuplicateKeyError):
-        db.apply("T", [(1000,)])
-    db.apply("T", [(1001,)])
+        db.apply("T", [(10_000,)])
+    db.apply("T", [(10_001,)])
     assert looks[4:] == [35], "and so is a commit that failed, which made room for itself"
+
+
+def test_dictionaries_without_entries_are_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "_collect", lambda contents: pytest.fail("there is nothing to collect"))
+    db = livejoin.Database()
+    db.create_table("T", "a BIGINT")
+    rows = pa.table({"a": range(5_000)})
+    for _ in range(3):
+        db.apply("T", rows)
+        db.apply("T", rows.append_column("_change_type", pa.array(["delete"] * 5_000)))
 
 
 def grown(calls: int) -> Iterator[tuple[int, int, tuple[int, int]]]:
