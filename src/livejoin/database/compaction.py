@@ -37,8 +37,8 @@ _MIN_GARBAGE = 4096  # entries for which nothing is looked through
 _PRICE = 4  # values that are looked through for each that came or left
 _ENTRY_BYTES = 8  # of new entries, that pay for one value
 _BLOCK_BYTES = 256  # of a block's state, that are looked through as one value
-_PAUSE = 4096  # values that pass between two looks at the tables and blocks
-_COMMIT = _PAUSE // 16  # values that a commit counts as at least
+_PAUSE = 256  # values that pass between two looks at the tables and blocks
+_COMMIT = 16  # values that a commit counts as at least
 
 
 @dataclass(frozen=True)
@@ -186,10 +186,10 @@ def _recoded(base: BaseTable, recoding: Recoding) -> BaseTable:
 def _may_have_garbage(contents: Contents) -> bool:
     """Whether half of the entries may be in no use, and it is paid for to look."""
     entries, seen = contents.codec.entries, contents.seen
-    garbage = min(entries, entries - seen.entries + seen.left)
+    garbage = entries - seen.entries + seen.left
     if seen.is_due:
         return True
-    if garbage < _MIN_GARBAGE or 2 * garbage < entries:
+    if not entries or garbage < _MIN_GARBAGE or 2 * garbage < entries:
         return False
     paid = _PRICE * (seen.moved + max(0, contents.codec.live_bytes - seen.bytes) // _ENTRY_BYTES)
     if paid >= seen.price:
