@@ -89,7 +89,7 @@ class BatchJoin(ArenaJoin[B]):
         rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
         output = np.empty((self.plan.columns, rows_at_most), np.int64)
         runs = np.empty((q.RUN_FIELDS, segments), np.int64)
-        for part in (events,) if emit else slices(events):
+        for part in slices(events):
             status = k.NEED_SPACE
             while status != k.DONE:
                 with wrapping():

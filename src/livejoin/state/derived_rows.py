@@ -17,6 +17,7 @@ from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory.layout import MAX_MULTIPLICITY
 from livejoin.kernels.relation import derived_rows, find
 from livejoin.kernels.relation import rows as kernel
+from livejoin.kernels.relation.staging import G_MADE, PROGRESS
 from livejoin.state.budget import Budget
 from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
 from livejoin.words import Words
@@ -96,14 +97,18 @@ class DerivedRows:
         named = np.empty(changes, np.int64)
         touched = np.empty((changes, 2), np.int64)
         events = np.empty((derived_rows.ROW_EVENT, changes), np.int64)
+        progress = np.zeros(PROGRESS, np.int64)
         with wrapping():
             arguments = (self._header, self.words, self.stride, self._slots, values, weights, versions)
-            status, made = derived_rows.apply(*arguments, touched, named, events)
+            status = k.MORE
+            while status == k.MORE:
+                status = derived_rows.apply(*arguments, touched, named, events, progress)
         self._named.append(named)
         if status != k.DONE:
             raise too_large(self._name)
         rows, net, at = (
-            events[line, :made] for line in (derived_rows.E_ROW, derived_rows.E_WEIGHT, derived_rows.E_VERSION)
+            events[line, : progress[G_MADE]]
+            for line in (derived_rows.E_ROW, derived_rows.E_WEIGHT, derived_rows.E_VERSION)
         )
         return DerivedEvents(rows, net, at)
 

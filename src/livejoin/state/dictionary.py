@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import CapacityError, StateError
+from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.values.strings import (
     CODES,
     FREE,
@@ -38,6 +39,7 @@ _SMALLEST = 16
 _ALL_VALID = np.empty(0, np.bool_)
 _NO_NULL = -1
 _SCATTERED = 4
+_AT_ONCE = 1 << 16  # strings that one call of a kernel looks up
 
 
 def _capacity(needed: int) -> int:
@@ -53,7 +55,7 @@ def _grown(array: npt.NDArray[Item], needed: int) -> npt.NDArray[Item]:
 def _filled_slots(header: Longs, heap: Bytes, starts: Longs, lengths: Ints, needed: int) -> npt.NDArray[np.uint64]:
     """A hash index with at least ``needed`` slots over all strings."""
     slots = np.zeros(_capacity(needed), np.uint64)
-    with np.errstate(over="ignore"):  # without the JIT, NumPy warns of the hash's wrap-around
+    with wrapping():
         fill_slots(header, heap, starts, lengths, slots)
     return slots
 
@@ -133,14 +135,15 @@ class ByteDictionary:
         data = data.view()
         data.setflags(write=False)
         row = 0
-        while True:
-            with np.errstate(over="ignore"):
+        while row < out.size:
+            piece = out[: row + _AT_ONCE]  # some ten milliseconds, after which Python looks for signals
+            with wrapping():
                 row = encode_strings(
-                    self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid, row, out
+                    self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid, row, piece
                 )
-            if row == out.size:
-                return out
-            self._make_space(int(offsets[row + 1] - offsets[row]))
+            if row < piece.size:
+                self._make_space(int(offsets[row + 1] - offsets[row]))
+        return out
 
     def decode(self, codes: Longs, null: int = _NO_NULL) -> tuple[Bytes, Longs]:
         """The strings of codes, laid out one after the other.
@@ -341,7 +344,7 @@ class KnownStrings(ByteDictionary):
         data.setflags(write=False)
         row = 0
         while row < out.size:
-            with np.errstate(over="ignore"):
+            with wrapping():
                 arguments = (self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid)
                 row = encode_strings(*arguments, row, out) + 1
         return out

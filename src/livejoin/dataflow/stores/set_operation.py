@@ -112,8 +112,11 @@ class SetOperator:
         arena.words[[kernel.M_CHANGE, kernel.M_TOUCHED, kernel.M_MADE]] = 0
         arguments = (self._offsets, self.kernel_kind, self.sides, values, weights, versions, sides, touched, out)
         with wrapping():
-            while kernel.apply(arena.words, *arguments) == k.NEED_SPACE:
-                arena.grow()
+            status = k.MORE
+            while status != k.DONE:
+                status = kernel.apply(arena.words, *arguments)
+                if status == k.NEED_SPACE:
+                    arena.grow()
         return out[:, : int(arena.words[kernel.M_MADE])]
 
     def _compact(self) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from livejoin.families.arena_join import ArenaState
 from livejoin.families.bags.checks import check
 from livejoin.families.derived import RowDelta
+from livejoin.families.events import slices
 from livejoin.kernels.bag import layout as b
 from livejoin.kernels.bag import maintain as kernel
 from livejoin.kernels.errstate import wrapping
@@ -55,17 +56,18 @@ class BagJoin(ArenaState["BagJoinPlan"]):
         lines = self.plan.columns + b.OUTPUT_FIELDS
         output = np.empty((lines, capacity or max(1024, _OUTPUT_BYTES // (8 * lines))), np.int64)
         parts = [np.empty((lines, 0), np.int64)]
-        status = k.NEED_SPACE
-        while status != k.DONE:
-            with wrapping():
-                status = kernel.maintain(self.arena.words, self.plan.words, events, output)
-            if status == k.TOO_LARGE:
-                raise too_large(self._name)
-            if status == k.NEED_SPACE:
-                self.arena.grow()
-            if rows := int(self.arena.words[q.H_OUT]):
-                self.arena.budget.hold(output[:, :rows].nbytes, "deltas")
-                parts.append(output[:, :rows].copy())
+        for part in slices(events):
+            status = k.NEED_SPACE
+            while status != k.DONE:
+                with wrapping():
+                    status = kernel.maintain(self.arena.words, self.plan.words, part, output)
+                if status == k.TOO_LARGE:
+                    raise too_large(self._name)
+                if status == k.NEED_SPACE:
+                    self.arena.grow()
+                if rows := int(self.arena.words[q.H_OUT]):
+                    self.arena.budget.hold(output[:, :rows].nbytes, "deltas")
+                    parts.append(output[:, :rows].copy())
         whole = np.concatenate(parts, axis=1)
         behind = self.plan.columns
         return RowDelta(self._rows(whole[:behind]), whole[behind + b.O_WEIGHT], whole[behind + b.O_VERSION])

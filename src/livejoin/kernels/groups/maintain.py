@@ -18,6 +18,7 @@ from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import allocate, release, words
 from livejoin.kernels.memory.directory import create, find, hash_key, remove
 from livejoin.kernels.memory.layout import (
+    AT_ONCE,
     D_COUNT,
     D_LOG,
     D_SLOTS,
@@ -25,6 +26,7 @@ from livejoin.kernels.memory.layout import (
     H_BUMP,
     H_END,
     MASK32,
+    MORE,
     NEED_SPACE,
     OUTPUT_FULL,
     TOO_LARGE,
@@ -125,9 +127,10 @@ def maintain(
         lists: int64: the values of lists, one list after the other; a list's second word says where it begins.
 
     Returns:
-        DONE; NEED_SPACE: grow the arena and call again; OUTPUT_FULL: take the output's first ``G_OUT`` rows and call
-        again, with at least ``G_NEED`` words of lists; TOO_LARGE: a group has more rows, counted with multiplicities,
-        than 64 bits count, and the store is of no use any more. A caller starts with G_ROW, G_PHASE and G_PAIR at 0.
+        DONE; MORE: call again; NEED_SPACE: grow the arena and call again; OUTPUT_FULL: take the output's first
+        ``G_OUT`` rows and call again, with at least ``G_NEED`` words of lists; TOO_LARGE: a group has more rows,
+        counted with multiplicities, than 64 bits count, and the store is of no use any more. A caller starts with
+        G_ROW, G_PHASE and G_PAIR at 0.
 
     Cost: expected O(1) a row and aggregate, O(log(distinct values of the group)) where values are ordered or distinct;
     O(values of the group) a version and list.
@@ -143,6 +146,7 @@ def maintain(
     line = values.shape[1]
     key = p[g.P_ROW_KEY]
     row = m[g.G_ROW]
+    pause = row + AT_ONCE
     while True:
         if m[g.G_PHASE] == g.EMIT:
             if not _end_version(m, p, versions[row - 1], emit, output, listed, lists.shape[0]):
@@ -152,6 +156,9 @@ def maintain(
             return DONE
         version = versions[row]
         while row < rows and versions[row] == version:
+            if row == pause:
+                m[g.G_ROW] = row
+                return MORE
             for i in range(p[g.P_GROUPS]):
                 m[key + i] = flat[i * line + row]
             h = hash_key(m, p, key, p[g.P_GROUPS], p[g.P_OFFSETS])

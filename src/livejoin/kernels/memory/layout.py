@@ -31,4 +31,9 @@ DONE = 0
 NEED_SPACE = 1
 OUTPUT_FULL = 2
 TOO_LARGE = 3  # a multiplicity does not fit: it is above the greatest one of a derived row
+MORE = 4  # nothing is needed but another call
+
+AT_ONCE = 1 << 14
+"""Rows of a change that one call of a kernel applies: some ten milliseconds, after which Python looks for signals."""
+
 MAX_MULTIPLICITY = 1 << 46

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words
-from livejoin.kernels.memory.layout import DONE, NEED_SPACE, OUTPUT_FULL
+from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered.order_nodes import (
     COUNT,
     FIRST,
@@ -206,8 +206,9 @@ def maintain(
         out: int64 of shape (CHANGE_FIELDS + words of a row, capacity): the changes of the window, K_MADE of them.
 
     Returns:
-        DONE; NEED_SPACE in front of a change that has not begun: take the changes written, grow the arena and call
-        again; OUTPUT_FULL in front of the end of a version: take them and call again with at least K_NEEDED places.
+        DONE; MORE and NEED_SPACE in front of a change that has not begun: take the changes written, for NEED_SPACE
+        grow the arena, and call again; OUTPUT_FULL in front of the end of a version: take them and call again with at
+        least K_NEEDED places.
 
     Cost: O(log n) a change, and O(1) for each rank by which an end of the window moves.
     """
@@ -216,6 +217,7 @@ def maintain(
     text = (heap, starts, lengths)
     m[K_MADE] = 0
     change = m[K_CHANGE]
+    pause = change + AT_ONCE
     while True:
         ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
         if ended and m[K_TOUCHED] > 0:
@@ -228,6 +230,9 @@ def maintain(
             _end_version(m, p, versions[change - 1], touched, text, out)
         if change == weights.shape[0]:
             return DONE
+        if change == pause:
+            m[K_CHANGE] = change
+            return MORE
         if not has_space(m, p):
             m[K_CHANGE] = change
             return NEED_SPACE

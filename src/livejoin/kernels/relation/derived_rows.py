@@ -7,9 +7,10 @@ by `finish`, because events still name them.
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.memory.layout import DONE, MAX_MULTIPLICITY, TOO_LARGE
+from livejoin.kernels.memory.layout import AT_ONCE, DONE, MAX_MULTIPLICITY, MORE, TOO_LARGE
 from livejoin.kernels.parameters import Header, Line, Matrix, RowWords, Slots, Touched
 from livejoin.kernels.relation.rows import R_ROWS, R_TOTAL, find_or_create, give_back
+from livejoin.kernels.relation.staging import G_CHANGE, G_COUNT, G_MADE
 
 # Events: (row id, net weight, version)
 E_ROW = 0
@@ -52,8 +53,9 @@ def apply(
     touched: Touched,
     named: Line,
     events: Matrix,
-) -> tuple[int, int]:
-    """Apply changes in order.
+    progress: Line,
+) -> int:
+    """Apply changes in order, a piece of them in a call.
 
     Args:
         header: int64, ROWS_HEADER words; changed.
@@ -66,13 +68,15 @@ def apply(
         touched: int64 of shape (n, 2), scratch.
         named: int64, filled with the row id of each change.
         events: int64 of shape (ROW_EVENT, n), filled: versions ascending, deletions first within a version.
+        progress: int64, PROGRESS words, see `livejoin.kernels.relation.staging`; in the end G_MADE events are written.
 
     Returns:
-        DONE, or TOO_LARGE if a multiplicity does not fit; the number of events.
+        DONE; MORE: call again; TOO_LARGE: a multiplicity does not fit.
     """
-    made = 0
-    count = 0
-    for change in range(weights.shape[0]):
+    count = progress[G_COUNT]
+    made = progress[G_MADE]
+    end = min(progress[G_CHANGE] + AT_ONCE, weights.shape[0])
+    for change in range(progress[G_CHANGE], end):
         if count > 0 and versions[change] != versions[change - 1]:
             made = _settle(header, words, stride, touched, count, versions[change - 1], events, made)
             count = 0
@@ -86,11 +90,12 @@ def apply(
             words[at] |= 1
         weight = weights[change]
         if not -MAX_MULTIPLICITY <= weight <= MAX_MULTIPLICITY - (words[at] >> 1):
-            return TOO_LARGE, made
+            return TOO_LARGE
         words[at] += weight << 1
-    if count > 0:
-        made = _settle(header, words, stride, touched, count, versions[weights.shape[0] - 1], events, made)
-    return DONE, made
+    if count > 0 and end == weights.shape[0]:
+        made = _settle(header, words, stride, touched, count, versions[end - 1], events, made)
+    progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = end, count, made
+    return DONE if end == weights.shape[0] else MORE
 
 
 @kernel

@@ -23,12 +23,14 @@ from livejoin.kernels.memory.blocks import reserve, shrink
 from livejoin.kernels.memory.directory import create, find, finish, mix, remove, seed
 from livejoin.kernels.memory.layout import (
     ARENA_HEADER,
+    AT_ONCE,
     D_COUNT,
     D_LOG,
     D_SLOTS,
     DIRECTORY,
     DONE,
     MASK32,
+    MORE,
     NEED_SPACE,
     REF_MASK,
 )
@@ -171,7 +173,7 @@ def apply(
             and what the row's multiplicity gains; M_MADE of them. It never needs more places than there are changes.
 
     Returns:
-        DONE, or NEED_SPACE in front of a change that has not begun: grow the arena and call again.
+        DONE, or MORE or NEED_SPACE in front of a change that has not begun: for NEED_SPACE grow the arena; call again.
 
     Cost: one probe a change, expected O(1).
     """
@@ -179,7 +181,11 @@ def apply(
     p = words(plan)
     width = values.shape[0]
     change = m[M_CHANGE]
+    pause = change + AT_ONCE
     while change < weights.shape[0]:
+        if change == pause:
+            m[M_CHANGE] = change
+            return MORE
         if m[M_TOUCHED] > 0 and versions[change] != versions[change - 1]:
             _settle(m, kind, sides, width, touched, out)
         entry = _entry_of(m, p, sides, width, values, change)
