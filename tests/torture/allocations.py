@@ -1,9 +1,11 @@
 """Calls of a database in which one allocation fails, each in turn.
 
 What livejoin's Python allocates it allocates by functions of NumPy: arenas, tables, dictionaries and their indexes when
-they grow, buffers of output, columns on their way. `Scarce` stands before all of these functions, in all of livejoin's
-modules at once, and arenas grow by little in it, so that they grow in each phase of a call. The law: the error is
-MemoryError, everything is as it was before the call, and the same call then does what it always does.
+they grow, buffers of output, columns on their way; or it asks the system for more of a range of addresses, in which
+arenas, tables and dictionaries grow in place. `Scarce` stands before all of these functions, in all of livejoin's
+modules at once. Arenas grow by little in it, so that they grow in each phase of a call, and what grows lies in a range
+however small it is. The law: the error is MemoryError, everything is as it was before the call, and the same call then
+does what it always does.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import pytest
 
 import livejoin
 from livejoin.kernels.memory.layout import H_END
+from livejoin.state import reserved
 from livejoin.state.arena import Arena
 from oracle import multiset
 from scenario import Row
@@ -59,7 +62,9 @@ class Scarce:
             is_ours = name.startswith("livejoin.") and not name.startswith("livejoin.kernels.")
             if is_ours and getattr(module, "np", None) is np:
                 self._patch.setattr(module, "np", numpy)
-        self._patch.setattr(Arena, "grow", self._failing(_grow))
+        self._patch.setattr(Arena, "grow", _grow)
+        self._patch.setattr(reserved, "LEAST", 1)
+        self._patch.setattr(reserved._Range, "open", self._failing(reserved._Range.open))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,7 +84,7 @@ class Scarce:
 
 def _grow(arena: Arena) -> None:
     size = arena.words.shape[0]
-    arena.words = np.concatenate([arena.words, np.zeros(_LITTLE, np.int64)])
+    arena.words = reserved.grown(arena.words, size + _LITTLE)
     arena.words[H_END] = size + _LITTLE
 
 

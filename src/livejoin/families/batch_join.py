@@ -20,6 +20,7 @@ from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.state.budget import Budget
+from livejoin.state.reserved import grown
 from livejoin.words import Words
 
 _LEAST_DELTA = 1 << 12  # words besides the lists
@@ -100,7 +101,7 @@ class BatchJoin(ArenaJoin[B]):
                     self.arena.grow()
                 elif status == b.NEED_DELTA:
                     self.arena.budget.hold(self._delta.nbytes, "deltas")
-                    self._delta = np.concatenate([self._delta, np.zeros_like(self._delta)])
+                    self._delta = grown(self._delta, 2 * self._delta.shape[0])
                 rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
                 if rows:
                     self.arena.budget.hold(output[:, :rows].nbytes, "deltas")

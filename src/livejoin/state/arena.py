@@ -1,4 +1,4 @@
-"""The owner of an arena: allocates it, doubles it, measures it."""
+"""The owner of an arena: allocates it, doubles it, measures it. Large ones double in place, see `livejoin.state.reserved`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory.free import free_words
 from livejoin.state.budget import Budget
+from livejoin.state.reserved import bytes_to_grow, grown
 
 _SPARSE = 16
 _SMALL = 256
@@ -59,16 +60,15 @@ class Arena:
         Raises:
             CapacityError: The buffer has reached what a 32-bit reference can address.
             MemoryLimitError: The database would take more than it may.
+            MemoryError: The system does not grant them.
         """
         size = self.words.shape[0]
         if size >= k.MAX_WORDS:
             msg = f"the state of a view has reached {size * 8:,} bytes, the most that one arena can address"
             raise CapacityError(msg)
-        self.budget.take(2 * size * 8, "an arena that doubles")
-        larger = np.empty(2 * size, dtype=np.int64)
-        larger[:size] = self.words
-        larger[k.H_END] = 2 * size
-        self.words = larger
+        self.budget.take(bytes_to_grow(self.words, 2 * size), "an arena that doubles")
+        self.words = grown(self.words, 2 * size)
+        self.words[k.H_END] = 2 * size
 
     def is_sparse(self, needed: int) -> bool:
         """Whether the buffer is so much larger than the words in use that its owner should fill a new one.

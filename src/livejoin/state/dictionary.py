@@ -30,6 +30,7 @@ from livejoin.kernels.values.strings import (
     measure_strings,
 )
 from livejoin.state.budget import Budget
+from livejoin.state.reserved import bytes_to_grow, grown
 
 Item = TypeVar("Item", bound=np.generic)
 
@@ -44,12 +45,6 @@ _AT_ONCE = 1 << 16  # strings that one call of a kernel looks up
 
 def _capacity(needed: int) -> int:
     return max(_SMALLEST, 1 << (needed - 1).bit_length()) if needed else _SMALLEST
-
-
-def _grown(array: npt.NDArray[Item], needed: int) -> npt.NDArray[Item]:
-    larger = np.empty(_capacity(needed), array.dtype)
-    larger[: array.size] = array
-    return larger
 
 
 def _filled_slots(header: Longs, heap: Bytes, starts: Longs, lengths: Ints, needed: int) -> npt.NDArray[np.uint64]:
@@ -80,8 +75,9 @@ class ByteDictionary:
 
     def _grown(self, array: npt.NDArray[Item], needed: int) -> npt.NDArray[Item]:
         """The array with more space."""
-        self._budget.take(_capacity(needed) * array.itemsize, "a dictionary")
-        return _grown(array, needed)
+        places = _capacity(needed)
+        self._budget.take(bytes_to_grow(array, places), "a dictionary")
+        return grown(array, places)
 
     def _adopt(self, heap: Bytes, starts: Longs, lengths: Ints) -> None:
         """Take over strings laid out exactly, in arrays that nobody else keeps; chain the free codes, fill slots."""
@@ -92,7 +88,11 @@ class ByteDictionary:
         header[LIVE] = lengths.size - free.size
         header[HEAP_USED] = heap.size
         header[NEXT_FREE] = free[0] if free.size else -1
-        strings = (_grown(heap, heap.size), _grown(starts, starts.size), _grown(lengths, lengths.size))
+        strings = (
+            grown(heap, _capacity(heap.size)),
+            grown(starts, _capacity(starts.size)),
+            grown(lengths, _capacity(lengths.size)),
+        )
         slots = _filled_slots(header, *strings, needed=2 * (lengths.size - free.size))
         # All at once: an exception that a signal raises comes before this line or after it.
         self._header, (self._heap, self._starts, self._lengths), self._slots = header, strings, slots

@@ -15,6 +15,7 @@ from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.relation import rows as kernel
 from livejoin.state.budget import Budget
+from livejoin.state.reserved import bytes_to_grow, grown
 from livejoin.words import Words
 
 _LEAST_LOG = 4
@@ -69,10 +70,8 @@ def extended(header: Words, words: Words, stride: int, inserts: int, budget: Bud
     if rows * stride <= words.shape[0]:
         return words
     size = _power(rows) * stride
-    budget.take(8 * size, "room for rows")
-    larger = np.zeros(size, np.int64)  # words that are not written to take no memory yet
-    larger[: words.shape[0]] = words
-    return larger
+    budget.take(bytes_to_grow(words, size), "room for rows")
+    return grown(words, size)  # words that are not written to take no memory yet
 
 
 def is_sparse(header: Words, words: Words, stride: int) -> bool:

@@ -22,6 +22,7 @@ from livejoin.kernels.relation.staging import PROGRESS
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
 from livejoin.state.codec import is_coded
+from livejoin.state.reserved import bytes_to_grow, grown
 from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
 from livejoin.state.table_invariants import check_table
 from livejoin.words import Words
@@ -316,20 +317,24 @@ class BaseTable:
         if needed <= places and (16 * needed >= places or places <= _LEAST_QUEUE):
             return
         if by_range:
-            used = range_window.W_HEAP + 2 * self._entries
-            other = self._queue_of(max(needed, min(2 * places, 2 * needed)))
-            other[:used] = self._queue[:used]
+            wanted, used = max(needed, min(2 * places, 2 * needed)), range_window.W_HEAP + 2 * self._entries
+            if wanted > places:
+                self._take_for_queue(bytes_to_grow(self._queue, wanted))
+                other = grown(self._queue, wanted)
+            else:
+                other = np.zeros(wanted, np.int64)
+                other[:used] = self._queue[:used]
         else:
             head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
-            other = self._queue_of(1 << max(entries, _LEAST_QUEUE - 1).bit_length())
-            positions = np.arange(head, tail)
+            wanted, positions = 1 << max(entries, _LEAST_QUEUE - 1).bit_length(), np.arange(head, tail)
+            if wanted > places:
+                self._take_for_queue(8 * wanted)
+            other = np.zeros(wanted, np.int64)
             other[positions & (other.shape[0] - 1)] = self._queue[positions & (places - 1)]
         self._queue = other
 
-    def _queue_of(self, places: int) -> Words:
-        if places > self._queue.shape[0]:
-            self._budget.take(8 * places, f"the window of table {self.table.name!r}")
-        return np.zeros(places, np.int64)
+    def _take_for_queue(self, size: int) -> None:
+        self._budget.take(size, f"the window of table {self.table.name!r}")
 
     def _result(self, events: Words) -> Staged:
         ignored = int(self._header[kernel.R_IGNORED])

@@ -17,6 +17,7 @@ from livejoin.kernels.relation import range_window
 from livejoin.kernels.relation import rows as kernel
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
+from livejoin.state.reserved import zeros
 from livejoin.state.table import BaseTable, Conflict
 from livejoin.words import Words
 
@@ -152,7 +153,7 @@ def _give_out(base: BaseTable, ids: Words) -> None:
     issued = int(ids[-1]) + 1
     unused = np.setdiff1d(np.arange(issued), ids, assume_unique=True) if issued > ids.shape[0] else _nothing()
     free = np.concatenate([ids, unused])
-    base.words = np.zeros(max(issued, _LEAST_ROWS) * base.stride, np.int64)
+    base.words = zeros(max(issued, _LEAST_ROWS) * base.stride)
     base.words[free * base.stride + 1] = np.append(free[1:] + 1, 0)
     base._header[kernel.R_FREE] = free[0] + 1
     base._header[kernel.R_NEXT] = issued

@@ -1,0 +1,169 @@
+"""Buffers that grow where they are, at the begin of a range of addresses that is reserved for them.
+
+A copy into a doubled buffer has both in memory at once, three times what there was. Addresses cost nothing: a process
+has 47 bits of them, and a range is reserved without the right to read or write it, which takes no memory and counts as
+none. Growing gives that right to more of its begin, and the system brings pages, cleared, as they are touched. It may
+refuse to, as it may refuse an allocation: that is a `MemoryError`, and the buffer is what it was.
+
+Laws: a buffer that was grown has the content of the one before and zeros behind it; where it grew in place the one
+before stays valid, as the begin of the new one; memory and addresses go back when the last array over them is gone.
+
+Only buffers of at least `LEAST` bytes lie in ranges, and only on Linux, where the addresses of the process are not
+limited (``ulimit -v``) and the range is granted. Elsewhere growing is a copy. It is one too when a range is used up,
+`_TIMES` times what it was made for: from a megabyte on that happens to 256 MiB, and to nothing that is larger than that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Item = TypeVar("Item", bound=np.generic)
+
+LEAST = 1 << 20
+"""Bytes from which on a buffer lies in a range of its own."""
+
+_TIMES = 256  # addresses for each byte that is needed at first: 47 bits of them do for 512 GiB in buffers
+_MOST = 1 << 36  # of addresses, unless more is needed at first
+_HUGE = 1 << 22  # bytes from which on NumPy asks for huge pages too
+
+if sys.platform == "linux":
+    import mmap
+    import resource
+
+    _system = ctypes.CDLL(None, use_errno=True)
+    _system.mmap.restype = ctypes.c_void_p
+    _system.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    _system.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    _system.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    _system.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    _FAILED = ctypes.c_void_p(-1).value
+
+    def _reserve(size: int) -> int:
+        """The address of a new range; 0 where none is to be had."""
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            return 0
+        nothing, private = 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        address: int = _system.mmap(None, size, nothing, private, -1, 0)
+        return 0 if address == _FAILED else address
+
+    def _open(address: int, size: int) -> bool:
+        """Let the begin of a range be memory; False where the system refuses."""
+        return bool(_system.mprotect(address, size, mmap.PROT_READ | mmap.PROT_WRITE) == 0)
+
+    def _ask_for_huge_pages(address: int, size: int) -> None:
+        """Let a range have huge pages, if there are any: of ordinary ones there are 512 times as many to bring."""
+        _system.madvise(address, size, mmap.MADV_HUGEPAGE)
+
+    def _release(address: int, size: int) -> None:
+        """Give a range back, and its memory."""
+        _system.munmap(address, size)
+
+else:
+
+    def _reserve(size: int) -> int:
+        return 0
+
+
+class _Range:
+    """A range of addresses, the first of which are memory; mutable. It is released with the last array over it.
+
+    Args:
+        address: Where it begins.
+        size: Its bytes.
+        dtype: What it is an array of.
+
+    Attributes:
+        opened: Bytes that are memory.
+    """
+
+    opened = 0
+    _size = 0
+
+    def __init__(self, address: int, size: int, dtype: np.dtype[Any]) -> None:
+        self._release = _release  # at the end of the process the module may be gone before its arrays are
+        self._address, self._size = address, size
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": (size // dtype.itemsize,),
+            "typestr": dtype.str,
+            "version": 3,
+        }
+
+    def open(self, size: int) -> None:
+        """Let the first bytes be memory.
+
+        Raises:
+            MemoryError: The system does not grant them.
+        """
+        if not _open(self._address, size):
+            msg = f"the system does not grant {size:,} bytes for a buffer that has {self.opened:,}"
+            raise MemoryError(msg)
+        if self.opened < _HUGE <= size:
+            _ask_for_huge_pages(self._address, self._size)
+        self.opened = size
+
+    def __del__(self) -> None:
+        if self._size:
+            self._release(self._address, self._size)
+
+
+def zeros(places: int, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
+    """An array of zeros that may grow in place.
+
+    Args:
+        places: Its length.
+        dtype: What it is of.
+
+    Raises:
+        MemoryError: The system does not grant them.
+    """
+    kind = np.dtype(dtype)
+    needed = places * kind.itemsize
+    size = max(2 * needed, min(_TIMES * needed, _MOST))
+    address = _reserve(size) if needed >= LEAST else 0
+    if not address:
+        return np.zeros(places, kind)
+    range_ = _Range(address, size, kind)
+    range_.open(needed)
+    whole: npt.NDArray[Any] = np.asarray(range_)
+    return whole[:places]
+
+
+def grown(array: npt.NDArray[Item], places: int) -> npt.NDArray[Item]:
+    """A longer array with the content of another one and zeros behind it, where that one is if it has room there.
+
+    Args:
+        array: The array, of one dimension. Nobody uses it any more but as the begin of the longer one.
+        places: The length of the longer one.
+
+    Raises:
+        MemoryError: The system does not grant them; the array is as it was.
+
+    Cost: O(1) and what the system takes for new pages; that of a copy where there is no room.
+    """
+    if _has_room(array, places):
+        whole: Any = array.base
+        whole.base.open(places * array.itemsize)
+        found: npt.NDArray[Item] = whole[:places]
+        return found
+    larger = zeros(places, array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
+
+
+def bytes_to_grow(array: npt.NDArray[Any], places: int) -> int:
+    """Bytes that `grown` allocates: what is added where there is room, else all, as the copy is made beside the array."""
+    return places * array.itemsize - (array.nbytes if _has_room(array, places) else 0)
+
+
+def _has_room(array: npt.NDArray[Any], places: int) -> bool:
+    """Whether an array is all that is open of a range, which has so many places."""
+    whole = array.base
+    if not isinstance(whole, np.ndarray) or not isinstance(whole.base, _Range):
+        return False
+    return array.dtype == whole.dtype and array.nbytes == whole.base.opened and places <= whole.shape[0]
