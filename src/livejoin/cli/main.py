@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from livejoin.errors import LivejoinError, PipelineError, SqlError, WeakGuaranteeError
+from livejoin.errors import LivejoinError, PipelineError, SchemaError, SqlError, WeakGuaranteeError
 
 FORMATS = ("text", "json", "svg", "html")
 BOUNDS = ("O1", "FIFO", "lambda", "linear", "polynomial")
@@ -46,7 +46,7 @@ def _run(given: argparse.Namespace, errors: Console) -> int:
         # Imported late: --help and --version need neither Spark nor DuckDB.
         from livejoin.cli.run import run_pipeline  # noqa: PLC0415
 
-        return OK if run_pipeline(given.pipeline, given.fresh, Console(highlight=False)) else FAILED
+        return OK if run_pipeline(given.pipeline, given.fresh, given.memory_limit, Console(highlight=False)) else FAILED
     except (PipelineError, SqlError) as error:
         _show(errors, error)
         return WRONG_INPUT
@@ -93,6 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     run.add_argument("pipeline", type=Path, metavar="PIPELINE.toml", help="the pipeline file")
     run.add_argument("--fresh", action="store_true", help="delete the output and the checkpoint of earlier runs first")
+    run.add_argument(
+        "--memory-limit",
+        type=_memory_limit,
+        metavar="SIZE",
+        help="the most memory for tables and the states of views, as 4GB or 4GiB; over run.memory_limit of the file",
+    )
     _add_explain(
         commands.add_parser(
             "explain",
@@ -103,6 +109,15 @@ def _parser() -> argparse.ArgumentParser:
         )
     )
     return parser
+
+
+def _memory_limit(text: str) -> int | None:
+    from livejoin.database.arguments import check_memory_limit  # noqa: PLC0415
+
+    try:
+        return check_memory_limit(int(text) if text.isdecimal() else text)
+    except SchemaError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _add_explain(explain: argparse.ArgumentParser) -> None:

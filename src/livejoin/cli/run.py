@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -16,12 +17,13 @@ from livejoin.pipeline import Pipeline, ViewCheck, check, clear, expected_batche
 from livejoin.spark.sinks import ParquetSink
 
 
-def run_pipeline(file: Path, fresh: bool, console: Console) -> bool:
+def run_pipeline(file: Path, fresh: bool, memory_limit: int | None, console: Console) -> bool:
     """Run a pipeline and show it.
 
     Args:
         file: The pipeline file.
         fresh: Whether the output and the checkpoint of earlier runs are deleted first.
+        memory_limit: The most bytes that the engine may take; None for what the file says.
         console: Where to.
 
     Returns:
@@ -31,6 +33,8 @@ def run_pipeline(file: Path, fresh: bool, console: Console) -> bool:
         LivejoinError: The file is wrong, or a batch failed.
     """
     pipeline = load(file)
+    if memory_limit is not None:
+        pipeline = replace(pipeline, memory_limit=memory_limit)
     if fresh:
         clear(pipeline)
     ends = "availableNow" in pipeline.trigger

@@ -7,6 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
+from livejoin.database.arguments import check_memory_limit
+from livejoin.errors import SchemaError
+
 Format = Literal["csv", "json", "orc", "parquet"]
 Feed = Literal["append", "change-feed", "debezium"]
 _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour)s?")
@@ -18,6 +21,13 @@ def _trigger(text: str) -> str:
         msg = f"allowed are 'available-now' and an interval as in '10 seconds', not {text!r}"
         raise ValueError(msg)
     return text
+
+
+def _limit(value: object) -> int | None:
+    try:
+        return check_memory_limit(value)
+    except SchemaError as error:
+        raise ValueError(str(error)) from None
 
 
 class _Strict(BaseModel):
@@ -82,12 +92,14 @@ class RunSettings(_Strict):
     Args:
         checkpoint: The folder of the state.
         trigger: ``available-now`` takes all files that are there and ends; an interval goes on until it is stopped.
+        memory_limit: The most memory for the engine, as for ``livejoin.Database``: ``"4GB"``.
         check: At the end, compare with a recomputation in DuckDB.
         spark: Settings of the Spark session.
     """
 
     checkpoint: str
     trigger: Annotated[str, AfterValidator(_trigger)] = AVAILABLE_NOW
+    memory_limit: Annotated[Any, AfterValidator(_limit)] = None
     check: bool = False
     spark: dict[str, str] = {}
 

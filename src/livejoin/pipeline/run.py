@@ -62,6 +62,7 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
         pipeline.output,
         pipeline.checkpoint,
         pipeline.trigger,
+        pipeline.memory_limit,
         on_batch,
     )
     on_start()

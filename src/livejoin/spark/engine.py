@@ -69,15 +69,21 @@ class Engine:
     parts: WrittenParts = field(default_factory=WrittenParts)
 
     @staticmethod
-    def open(declaration: Declaration, folder: Path) -> Engine:
+    def open(declaration: Declaration, folder: Path, memory_limit: int | None = None) -> Engine:
         """The engine saved in a folder, or a new one if there is none.
+
+        Args:
+            declaration: What it is made of.
+            folder: Where it is saved.
+            memory_limit: The most bytes that it may take; not part of what is saved.
 
         Raises:
             StateError: The saved engine is made of something else; the message says of what.
+            MemoryLimitError: The saved engine takes more than the limit.
             LivejoinError: A declaration of a new engine does not stand.
         """
         if is_there(folder):
-            database = Database.load(folder)
+            database = Database.load(folder, memory_limit=memory_limit)
             saved = database.extra
             _check_same(declaration, saved, folder)
             last = int(saved["batch_id"])
@@ -91,7 +97,7 @@ class Engine:
                     *(folder.parent, last),
                 )
             return Engine(database, declaration, folder, last, parts)
-        database = Database()
+        database = Database(memory_limit=memory_limit)
         for name, columns in declaration.tables.items():
             database.create_table(name, columns, window_rows=declaration.windows.get(name))
         for name, sql in declaration.views.items():

@@ -17,10 +17,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from livejoin.errors import LivejoinError
+from livejoin.errors import LivejoinError, MemoryLimitError
 from livejoin.spark.engine import Engine
 from livejoin.spark.frames import TIMESTAMP, Batch, unpack
 from livejoin.spark.sinks import Sink
+
+_AGAIN = "start the query again with a larger memory_limit, and it continues with this batch"
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class MicroBatches:
         """Commit a micro-batch.
 
         Raises:
-            LivejoinError: A change cannot be applied, the checkpoint is not sound, the disk refuses, or what is called
-                here wants to end the process; also kept in ``failure``.
+            LivejoinError: A change cannot be applied, the memory limit would be passed, the checkpoint is not sound,
+                the disk refuses, or what is called here wants to end the process; also kept in ``failure``.
         """
         try:
             if self._engine.is_new(batch_id):
@@ -77,6 +79,8 @@ class MicroBatches:
         except LivejoinError as error:
             self.failure = error
             error.add_note(self._where(batch_id))
+            if isinstance(error, MemoryLimitError):
+                error.add_note(_AGAIN)
             raise
         except Exception:
             raise

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from livejoin.database.arguments import check_memory_limit
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.checkpoint_lock import lock_checkpoint
@@ -31,6 +32,7 @@ def maintain(
     path: str | Path | None = None,
     checkpoint: str | Path | None = None,
     trigger: Mapping[str, Any] | None = None,
+    memory_limit: str | int | None = None,
     on_batch: Callable[[BatchReport], object] | None = None,
 ) -> StreamingQuery:
     """Keep views over changing tables up to date, and hand out what changed.
@@ -56,6 +58,9 @@ def maintain(
         checkpoint: The folder of the state; a local or mounted one.
         trigger: Arguments of Spark's ``trigger``, for example ``{"availableNow": True}``. None is Spark's default, or
             ``availableNow`` where all tables are batch frames.
+        memory_limit: The most memory for the engine, as for ``livejoin.Database``. A batch that would pass it ends the
+            query with `MemoryLimitError`, and none of it is applied; the next query with the same checkpoint begins
+            with it, under a limit of its own.
         on_batch: Called with a ``BatchReport`` after each batch, when the engine is saved.
 
     Returns:
@@ -64,13 +69,15 @@ def maintain(
 
     Raises:
         SqlError: A view's SQL text does not bind.
-        SchemaError: There is no table or no view, a window names an unknown table, a column has an unknown type.
+        SchemaError: There is no table or no view, a window names an unknown table, a column has an unknown type,
+            ``memory_limit`` is no size.
+        MemoryLimitError: What the checkpoint holds takes more than the limit.
         PipelineError: ``path`` or ``checkpoint`` is missing or not local; the session is of Spark Connect.
         StateError: The checkpoint or the output belongs to another job, parts of the output that the checkpoint knows
             to be written are gone, or a query of this or another process that runs has the checkpoint.
         StorageError: The disk refuses to read the checkpoint.
     """
-    return start(spark, views, tables, windows or {}, sink, path, checkpoint, trigger, on_batch)[0]
+    return start(spark, views, tables, windows or {}, sink, path, checkpoint, trigger, memory_limit, on_batch)[0]
 
 
 def start(
@@ -82,12 +89,14 @@ def start(
     path: str | Path | None,
     checkpoint: str | Path | None,
     trigger: Mapping[str, Any] | None,
+    memory_limit: str | int | None,
     on_batch: Callable[[BatchReport], object] | None,
 ) -> tuple[StreamingQuery, MicroBatches]:
     """``maintain``, which also hands out the object that commits the batches and keeps the error that ended it."""
     if not isinstance(spark, SparkSession):
         msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
         raise PipelineError(msg)
+    limit = check_memory_limit(memory_limit)
     _check_names(views, tables, windows)
     declared = {name: table_of(name, frame, windows.get(name)) for name, frame in tables.items()}
     columns = sent_columns(declared, views, {n for n, f in tables.items() if _is_append_only(f) and n not in windows})
@@ -95,7 +104,7 @@ def start(
     target = _sink(spark, sink, path)
     lock = lock_checkpoint(state)
     try:
-        engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin")
+        engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin", limit)
         target.open(views, engine.last_batch, engine.parts)
         frames = {
             name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))

@@ -1,4 +1,4 @@
-"""The owner of an arena: allocates it, doubles it, measures it. Large ones double in place, see `livejoin.state.reserved`."""
+"""The owner of an arena: allocates it, doubles it, measures it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Arena:
         self.budget.register(self)
 
     def grow(self) -> None:
-        """Double the buffer; references stay valid.
+        """Double the buffer, in place if it is large; references stay valid.
 
         Raises:
             CapacityError: The buffer has reached what a 32-bit reference can address.

@@ -10,7 +10,8 @@ before stays valid, as the begin of the new one; memory and addresses go back wh
 
 Only buffers of at least `LEAST` bytes lie in ranges, and only on Linux, where the addresses of the process are not
 limited (``ulimit -v``) and the range is granted. Elsewhere growing is a copy. It is one too when a range is used up,
-`_TIMES` times what it was made for: from a megabyte on that happens to 256 MiB, and to nothing that is larger than that.
+which has `_TIMES` the size that was needed at first: a buffer that grows by little from a megabyte on moves at 256 MiB,
+and never again.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def grown(array: npt.NDArray[Item], places: int) -> npt.NDArray[Item]:
 
 
 def bytes_to_grow(array: npt.NDArray[Any], places: int) -> int:
-    """Bytes that `grown` allocates: what is added where there is room, else all, as the copy is made beside the array."""
+    """Bytes that `grown` allocates: what is added where there is room, else all, as both are there for a while."""
     return places * array.itemsize - (array.nbytes if _has_room(array, places) else 0)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from livejoin.kernels import route as kernel
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.state.budget import Budget
+from livejoin.state.reserved import bytes_to_grow, grown
 from livejoin.words import Words
 
 Numbers = npt.NDArray[np.int32]
@@ -73,6 +75,11 @@ class Load:
     first: int
     factors: Words | None
 
+    @cached_property
+    def named(self) -> int:
+        """One more than the largest id among the rows."""
+        return int(self.rows.max(initial=-1)) + 1
+
 
 class Cell(Generic[J]):
     """One cell: its join, and for each table the numbers that base rows have in it; see `livejoin.kernels.route`.
@@ -108,7 +115,7 @@ class Cell(Generic[J]):
         kept = 0
         for table, load in loads.items():
             split = self._tables[table]
-            self._make_space(table, load.words.shape[0] // load.stride, events.shape[1])
+            self._make_space(table, load.named, events.shape[1])
             with wrapping():
                 kept += kernel.route(
                     events,
@@ -128,15 +135,18 @@ class Cell(Generic[J]):
         return chosen
 
     def _make_space(self, table: int, rows: int, events: int) -> None:
-        """Let the table's base have so many rows, and so many of them leave the cell.
+        """Let there be a place for each of so many ids, and for each number that so many events may free.
 
-        No more numbers become free than were given out before: all events of a row have the same values and the same
-        atoms, so that no row comes and leaves at once.
+        Events name rows that come now, or have come before: no id is larger than those that were loaded. An eighth
+        more is taken than is needed, not as much again, as every cell has a place for each row of the table. No more
+        numbers become free than were given out before: all events of a row have the same values and the same atoms, so
+        that no row comes and leaves at once.
         """
         homes, spare = self._homes[table], self._spare[table]
         if homes.shape[0] < rows:
-            self._budget.take(4 * rows, "the numbers of rows in a cell")
-            self._homes[table] = np.concatenate([homes, np.zeros(rows - homes.shape[0], np.int32)])
+            places = max(rows, homes.shape[0] + homes.shape[0] // 8)
+            self._budget.take(bytes_to_grow(homes, places), "the numbers of rows in a cell")
+            self._homes[table] = grown(homes, places)
         needed = kernel.S_STACK + min(int(spare[kernel.S_COUNT]) + events, int(spare[kernel.S_ISSUED]))
         if spare.shape[0] < needed:
             self._spare[table] = np.concatenate([spare, np.zeros(2 * needed - spare.shape[0], np.int32)])
