@@ -67,6 +67,31 @@ def test_a_wrong_file_is_one_short_error(pipeline: Path, capsys: pytest.CaptureF
     assert "Traceback" not in said.err
 
 
+def test_a_limit_that_is_none_is_one_short_error(pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for given in ("4 G", "0", "-1"):
+        with pytest.raises(SystemExit) as ended:
+            main(["run", str(pipeline), f"--memory-limit={given}"])
+        assert ended.value.code == WRONG_INPUT
+        said = capsys.readouterr().err
+        assert "argument --memory-limit: memory_limit is" in said
+        assert "allowed are numbers of bytes from 1 on, and texts as '4GB' and '4GiB'" in said
+
+
+@pytest.mark.spark
+def test_a_limit_of_the_file_and_one_of_the_command(
+    spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipeline.write_text(PIPELINE + 'memory_limit = "200KB"\n')
+    (pipeline.parent / "in" / "1.csv").write_text("".join(f"{n},{n + 1},insert\n" for n in range(20_000)))
+    assert main(["run", str(pipeline)]) == FAILED
+    said = capsys.readouterr().err
+    assert "memory_limit is 200 KB, and with" in said
+    assert "in micro-batch 0 of Spark; none of it was applied" in said
+    assert "Traceback" not in said
+    assert main(["run", str(pipeline), "--memory-limit", "200MB"]) == OK
+    assert "hop2: DuckDB 19,999 rows, livejoin 19,999 rows: identical" in capsys.readouterr().out
+
+
 @pytest.mark.spark
 def test_a_run_from_start_to_check(spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(pipeline)]) == OK

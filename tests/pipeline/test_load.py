@@ -78,6 +78,14 @@ def test_an_interval_is_a_trigger(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "limit"), [("", None), ('memory_limit = "4GiB"', 4 << 30), ("memory_limit = 5000", 5000)]
+)
+def test_a_memory_limit(folder: Path, said: str, limit: int | None) -> None:
+    (folder / "p.toml").write_text(f"{GOOD}{said}\n")
+    assert load(folder / "p.toml").memory_limit == limit
+
+
+@pytest.mark.parametrize(
     ("old", "new", "key", "line", "message"),
     [
         ("window_rows", "widow_rows", "tables.G.widow_rows", 7, "allowed are schema, format, path, options, feed"),
@@ -100,6 +108,8 @@ def test_an_interval_is_a_trigger(folder: Path) -> None:
         ('kind = "parquet"', 'kind = "kafka"', "sink.kind", 13, "found 'kafka'"),
         ("check = true", 'trigger = "sometimes"', "run.trigger", 18, "'available-now' and an interval"),
         ('check = true', 'check = true\ntrigger = "5 seconds"', "run.check", 18, "has no end to check at"),
+        ("check = true", 'memory_limit = "4 G"', "run.memory_limit", 18, "memory_limit is '4 G'; allowed are"),
+        ("check = true", "memory_limit = true", "run.memory_limit", 18, "memory_limit is True; allowed are"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_refused_with_key_and_line(
