@@ -30,6 +30,7 @@ from livejoin.words import Words
 
 _FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
 _LEAST_CONSTANT = 1 << 12  # rows
+_MARKED = 18  # bytes of a change type and a version where they are not slices of constants that deltas share
 _KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
 
 
@@ -85,10 +86,22 @@ def chunk_table(query: ConjunctiveQuery, codec: Codec, chunk: DeltaChunk) -> pa.
     return pa.table(columns, schema=delta_schema(query.schema))
 
 
-def copied_bytes(table: pa.Table) -> int:
-    """Bytes of those columns of a chunk's table that are not the chunk's words; about, as some types are copied too."""
-    kept = table.drop_columns([CHANGE_TYPE])  # slices of constants that all deltas share
-    return sum(column.nbytes for column in kept.columns if not _is_word(column.type))
+def copied_columns(query: ConjunctiveQuery) -> tuple[int, ...]:
+    """Positions of the columns of a delta that are not the words of its chunks, as `chunk_table` makes them."""
+    outputs = zip(query.outputs, query.schema, strict=True)
+    return tuple(i for i, (one, field) in enumerate(outputs) if isinstance(one.source, str) or not _is_word(field.type))
+
+
+def copied_bytes(chunk: DeltaChunk, table: pa.Table, copied: Sequence[int]) -> int:
+    """Bytes of a chunk's table beside the chunk's words; O(columns).
+
+    Args:
+        chunk: The chunk.
+        table: What `chunk_table` made of it.
+        copied: The `copied_columns` of its query.
+    """
+    size = sum(table.column(i).get_total_buffer_size() for i in copied)
+    return size if chunk.versions[0] == chunk.versions[-1] else size + _MARKED * chunk.rows
 
 
 def _is_word(type: pa.DataType) -> bool:

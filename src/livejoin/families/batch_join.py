@@ -90,6 +90,7 @@ class BatchJoin(ArenaJoin[B]):
         rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
         output = np.empty((self.plan.columns, rows_at_most), np.int64)
         runs = np.empty((q.RUN_FIELDS, segments), np.int64)
+        self.arena.budget.hold(self._delta.nbytes, "deltas")  # what is kept from one call to the next
         for part in slices(events):
             status = k.NEED_SPACE
             while status != k.DONE:

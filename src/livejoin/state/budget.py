@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn, Protocol
 from weakref import WeakSet
 
@@ -113,6 +114,30 @@ class Budget:
             self._unseen = 0
         if not self.has_room(0):
             self._refuse(size, self.total, what)
+
+    @contextmanager
+    def holding(self, size: int, what: str) -> Iterator[None]:
+        """Count memory for the time of a with statement.
+
+        Args:
+            size: Bytes.
+            what: What they are for.
+
+        Raises:
+            MemoryLimitError: The limit would be passed.
+        """
+        self.take(size, what)
+        if not self.refuses:
+            yield
+            return
+        with self._lock:
+            self._passing[what] = self._passing.get(what, 0) + size
+        try:
+            yield
+        finally:
+            with self._lock:
+                if what in self._passing:  # else all that passed has been forgotten
+                    self._passing[what] -= size
 
     def check(self, what: str) -> None:
         """Look whether what has been taken passes the limit.

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
-from livejoin.dataflow.blocks.row_source import RowSource
+from livejoin.dataflow.blocks.row_source import LOADED, RowSource
 from livejoin.dataflow.blocks.stored import StoredChange, by_id_only
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
@@ -71,7 +71,9 @@ class BagBlock:
         return StoredChange(self.rows.apply(delta.values, delta.weights, delta.versions))
 
     def fill(self) -> None:
-        self.apply(self.source.all_rows(self.join))
+        matrix = self.source.all_rows(self.join)
+        with self._codec.budget.holding(matrix.nbytes, LOADED):
+            self.apply(matrix)
         self.rows.finish()
         self._fullness.note(self.join.registered)
 

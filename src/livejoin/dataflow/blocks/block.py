@@ -151,6 +151,8 @@ class RowChange:
 
     def __init__(self, delta: Delta) -> None:
         self._delta = delta
+        rows = delta.rows
+        rows.codec.budget.hold(8 * rows.length * (len(rows.types) + 2), "deltas")
 
     def growth(self) -> int:
         return int(self._delta.weights.sum())
@@ -162,7 +164,9 @@ class RowChange:
         return self._delta
 
     def table(self, schema: pa.Schema) -> pa.Table:
-        return change_table(self._delta, schema)
+        table = change_table(self._delta, schema)
+        self._delta.rows.codec.budget.hold(table.get_total_buffer_size(), "deltas")
+        return table
 
     def events(self) -> DerivedEvents:
         raise not_stored()

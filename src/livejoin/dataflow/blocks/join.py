@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import chunk_table, copied_bytes, delta_table, is_injective
+from livejoin.dataflow.arrow_delta import chunk_table, copied_bytes, copied_columns, delta_table, is_injective
 from livejoin.dataflow.batches import Delta, concatenate
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted, not_stored
-from livejoin.dataflow.blocks.row_source import RowSource
+from livejoin.dataflow.blocks.row_source import LOADED, RowSource
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.leaf import ScanLeaf, make_leaf
 from livejoin.dataflow.reading.access import Access
@@ -54,6 +54,7 @@ class JoinBlock:
         factors = [factor for product in query.sums for factor in product.factors]
         self.source = RowSource(query, factors, plan.physical.tables, plan.inputs, inputs, tables, codec)
         self._injective = isinstance(plan, Scan) and is_injective(plan.physical.query)
+        self._copied = copied_columns(query)
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
         return self.apply(self.source.changed(tables, inputs, self.join), wanted)
@@ -74,8 +75,10 @@ class JoinBlock:
         return RowChange(self._leaf.changes(matrix))
 
     def fill(self) -> None:
-        for _ in self.join.maintain(self.source.all_rows(self.join), emit=False):
-            pass
+        matrix = self.source.all_rows(self.join)
+        with self._codec.budget.holding(matrix.nbytes, LOADED):
+            for _ in self.join.maintain(matrix, emit=False):
+                pass
         self._fullness.note(self.join.registered)
 
     def fill_again(self) -> None:
@@ -128,7 +131,7 @@ class JoinBlock:
                 return chunk, None
             table = chunk_table(query, self._codec, chunk)
             if self._codec.budget.refuses:
-                self._codec.budget.hold(copied_bytes(table), "deltas")
+                self._codec.budget.hold(copied_bytes(chunk, table, self._copied), "deltas")
             return chunk, table
 
         if isinstance(self.join, CellJoin):

@@ -13,6 +13,7 @@ from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.events import TableEvents, inverse, view_events
 from livejoin.families.layout.table_use import TableUse
+from livejoin.kernels.join.layout import EVENT_FIELDS
 from livejoin.plan.operators import JoinInput
 from livejoin.query import ConjunctiveQuery, Factor
 from livejoin.state.codec import Codec
@@ -22,6 +23,9 @@ from livejoin.words import Words
 
 Rows: TypeAlias = "BaseTable | DerivedRows"
 """What a join loads rows from: their words lie ``stride`` apart, and `find` tells the id of a row."""
+
+LOADED = "the events of rows that are loaded"
+"""What the memory of `RowSource.all_rows` is for."""
 
 
 class Loads(Protocol):
@@ -108,7 +112,9 @@ class RowSource:
             self._load(position, use, events, join)
             parts.append((position, events))
         self._last = parts
-        return view_events(parts)
+        matrix = view_events(parts)
+        self._codec.budget.hold(matrix.nbytes, "staged changes")
+        return matrix
 
     def back(self, join: Loads) -> Words:
         """The events that take those of the last `changed` back, whose rows are brought into the join again.
@@ -131,14 +137,16 @@ class RowSource:
     def all_rows(self, join: Loads) -> Words:
         """Events that insert all rows that are there, which are brought into the join; as `changed`."""
         parts = []
-        for position, use in enumerate(self._uses):
-            table = self._rows(use)
-            rows, weights = table.live_rows()
-            selection = use.selector.select_words(table.values_of(rows), self._codec)
-            events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
-            self._load(position, use, events, join)
-            parts.append((position, events))
-        return view_events(parts)
+        rows_of_all = sum(self._rows(use).rows for use in self._uses)
+        with self._codec.budget.holding(2 * rows_of_all * EVENT_FIELDS * 8, LOADED):  # the columns, and the matrix
+            for position, use in enumerate(self._uses):
+                table = self._rows(use)
+                rows, weights = table.live_rows()
+                selection = use.selector.select_words(table.values_of(rows), self._codec)
+                events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
+                self._load(position, use, events, join)
+                parts.append((position, events))
+            return view_events(parts)
 
     def _rows(self, use: _Use) -> Rows:
         if use.place is None:

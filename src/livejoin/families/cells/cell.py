@@ -131,6 +131,7 @@ class Cell(Generic[J]):
                     masks,
                 )
         chosen = np.empty((q.EVENT_FIELDS, kept), np.int64)
+        self._budget.hold(rows.nbytes + masks.nbytes + chosen.nbytes, "staged changes")
         kernel.gather(events, rows, masks, chosen)
         return chosen
 

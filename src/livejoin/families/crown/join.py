@@ -45,6 +45,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
         self._cursor = np.zeros(plan.cursor_words, np.int64)
         self._output = np.empty((plan.columns, 0), np.int64)
         self._runs = np.empty((q.RUN_FIELDS, 0), np.int64)
+        self._written = 0  # rows of the output buffer that have been written to; the others take no memory
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         """Apply events in order; the delta comes in chunks, each a buffer of its own.
@@ -60,6 +61,8 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
             CapacityError: An annotation or a multiplicity does not fit; the state is of no use any more.
         """
         rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
+        if self._written:
+            self.arena.budget.hold(8 * self.plan.columns * self._written, "deltas")
         for part in slices(events):
             status = k.NEED_SPACE
             while status != k.DONE:
@@ -73,13 +76,14 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
                 rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
                 if rows:
                     self.arena.budget.hold(output[:, :rows].nbytes, "deltas")
+                    self._written = max(self._written, rows)
                     words = output[:, :rows].copy() if 2 * rows < rows_at_most else self._hand_over(rows)
                     yield DeltaChunk(words, *runs[:, :used].copy())
 
     def _buffers(self, rows: int, segments: int) -> tuple[Words, Words]:
         """The output buffers of the last run if they have this size, else new ones."""
         if self._output.shape[1] != rows:
-            self._output = np.empty((self.plan.columns, rows), np.int64)
+            self._output, self._written = np.empty((self.plan.columns, rows), np.int64), 0
         if self._runs.shape[1] != segments:
             self._runs = np.empty((q.RUN_FIELDS, segments), np.int64)
         return self._output, self._runs
@@ -87,7 +91,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
     def _hand_over(self, rows: int) -> Words:
         """The output buffer, which now belongs to the caller."""
         words = self._output[:, :rows]
-        self._output = np.empty((self.plan.columns, 0), np.int64)
+        self._output, self._written = np.empty((self.plan.columns, 0), np.int64), 0
         return words
 
     def scan(self, capacity: int) -> Iterator[Words]:
