@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 import livejoin
 from livejoin.errors import CapacityError, MemoryLimitError, SchemaError
+from livejoin.kernels.join.layout import EVENT_FIELDS
 from livejoin.state.budget import SLACK, Budget, shown_bytes
 from oracle import connect, multiset
 
@@ -151,6 +153,66 @@ def test_a_delta_that_is_too_large(algorithm: str, said: str) -> None:
     assert db.stats()["memory_bytes"] < before + 8 * MB
 
 
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """What is counted as passing through commits."""
+    found, hold = Counter[str](), Budget.hold
+
+    def counting(self: Budget, size: int, what: str) -> None:
+        found[what] += size
+        hold(self, size, what)
+
+    monkeypatch.setattr(Budget, "hold", counting)
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        HOP2,
+        "SELECT A.src + 1 AS a, B.dst::VARCHAR AS b FROM G A JOIN G B ON A.dst = B.src",
+        "SELECT src, MAX(dst) AS m FROM G GROUP BY src",
+        "SELECT src, COUNT(*) AS n FROM G GROUP BY src",
+        "SELECT src AS a FROM G UNION SELECT dst AS a FROM G",
+        "SELECT src, dst FROM G ORDER BY dst LIMIT 9000",
+        "SELECT src, ARRAY_AGG(dst) AS a FROM G GROUP BY src HAVING COUNT(*) > 0",
+    ],
+)
+def test_what_counts_of_a_commit_is_all_that_it_takes(sql: str, threads: int, held: Counter[str]) -> None:
+    db = database("1GB", sql, threads=threads)
+    db.apply("G", numbers(0, 1000))
+    held.clear()
+    delta = db.apply("G", numbers(1000, 9000))["v"]
+    assert delta.num_rows >= 7000
+    assert held["deltas"] >= delta.drop_columns(["_change_type", "_commit_version"]).nbytes
+    events = 8000 * 8 * EVENT_FIELDS
+    assert held["staged changes"] >= events * (2 if db.views["v"].stats()["cells"] > 1 else 1)
+
+
+@pytest.mark.parametrize("algorithm", ["crown", "dyn"])
+def test_what_a_join_keeps_from_one_commit_to_the_next_counts(algorithm: str, held: Counter[str]) -> None:
+    db = database("1GB", HOP2, algorithm=algorithm)
+    db.apply("G", [(number, 0) for number in range(1, 5001)])
+    commit = db.apply("G", [(0, 10_001), (0, 10_002)])
+    assert commit["v"].num_rows == 10_000
+    held.clear()
+    db.apply("G", [(7, 8)])
+    assert held["deltas"] > {"crown": 2 * 8 * 10_000, "dyn": 8 * 4096}[algorithm]
+
+
+def test_the_events_of_rows_that_are_loaded_count() -> None:
+    db = livejoin.Database(memory_limit="10MB")
+    db.create_table("G", "src BIGINT, dst BIGINT")
+    for begin in range(0, 100_000, 10_000):
+        db.apply("G", numbers(begin, begin + 10_000))
+    with pytest.raises(MemoryLimitError, match="for the events of rows that are loaded the database would take"):
+        db.create_view("v", "SELECT src FROM G WHERE src < 10", deltas=False)
+    db._contents.budget.limit = 40 * MB
+    db.create_view("v", "SELECT src FROM G WHERE src < 10", deltas=False)
+    assert db.views["v"].count() == 10
+
+
 def test_the_arrow_strings_of_a_delta_count() -> None:
     sql = "SELECT A.src AS a, B.name AS n FROM G A JOIN P B ON A.dst = B.id"
     db = database(12 * MB)
@@ -255,7 +317,15 @@ def test_a_budget_refuses_between_its_begin_and_its_end_alone() -> None:
     budget.hold(SLACK - 1, "little by little")
     with pytest.raises(MemoryLimitError, match=r"little by little with 1\.049 MB, all with 100 KB"):
         budget.hold(1, "little by little")
-    budget.end()
+    with budget.holding(50_000, "a while"), pytest.raises(MemoryLimitError, match="a while with 50 KB"):
+        budget.take(100_000, "too much beside it")
+    with (
+        pytest.raises(MemoryLimitError, match="for a while the database would take"),
+        budget.holding(100_000, "a while"),
+    ):
+        pass
+    with budget.holding(50_000, "to the end"):
+        budget.end()
     budget.hold(SLACK, "nothing")
     assert budget.total == 100_000
     del held
