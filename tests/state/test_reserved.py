@@ -126,6 +126,19 @@ def test_a_system_that_refuses_leaves_the_buffer_as_it_was() -> None:
     assert arena.words[1000] == 3
 
 
+def test_a_forked_child_has_a_copy() -> None:
+    array = zeros(MB)
+    array[:] = 1
+    child = os.fork()
+    if child == 0:
+        longer = grown(array, 2 * MB)
+        longer[:] += 1
+        os._exit(int(longer[0] != 2 or longer[-1] != 1 or longer.ctypes.data != array.ctypes.data))
+    assert os.waitpid(child, 0)[1] == 0
+    assert (array == 1).all()
+    assert not grown(array, 2 * MB)[MB:].any()
+
+
 def test_where_addresses_are_limited_growing_is_a_copy() -> None:
     array = zeros(MB)
     with at_most(resource.RLIMIT_AS, 1 << 30):
