@@ -100,7 +100,7 @@ def copied_bytes(chunk: DeltaChunk, table: pa.Table, copied: Sequence[int]) -> i
         table: What `chunk_table` made of it.
         copied: The `copied_columns` of its query.
     """
-    size = sum(table.column(i).get_total_buffer_size() for i in copied)
+    size: int = sum(table.column(i).get_total_buffer_size() for i in copied)
     return size if chunk.versions[0] == chunk.versions[-1] else size + _MARKED * chunk.rows
 
 

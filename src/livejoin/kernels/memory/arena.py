@@ -1,7 +1,7 @@
 """The arena: one flat buffer of 64-bit words that holds all kernel state of a view.
 
 Inside compiled code an arena is a bare pointer (`livejoin.kernels.memory.pointer`). A *reference* is the index of a
-word in the arena, 0 is null, and references stay valid when the arena grows, as growing copies the buffer as it is.
+word in the arena, 0 is null, and references stay valid when the arena grows, as what it holds stays as it is.
 
 Memory inside the arena is handed out in blocks of ``1 << class`` words from free lists, one a class, and in raw pieces
 from the bump pointer. `allocate` never grows the arena: it returns 0, the kernel returns NEED_SPACE with its cursor
