@@ -33,9 +33,9 @@ class Pipeline:
         output: The folder of the deltas.
         checkpoint: The folder of the state.
         trigger: Arguments of Spark's ``trigger``.
-        memory_limit: The most bytes that the engine may take; None for no limit.
         check: Whether the result is compared with DuckDB at the end.
         spark: Settings of the Spark session.
+        memory_limit: The most bytes that the engine may take; None for no limit.
     """
 
     file: Path
@@ -44,9 +44,9 @@ class Pipeline:
     output: Path
     checkpoint: Path
     trigger: Mapping[str, Any]
-    memory_limit: int | None
     check: bool
     spark: Mapping[str, str]
+    memory_limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,9 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         output=folder / parsed.sink.path,
         checkpoint=folder / parsed.run.checkpoint,
         trigger={"availableNow": True} if trigger == AVAILABLE_NOW else {"processingTime": trigger},
-        memory_limit=parsed.run.memory_limit,
         check=parsed.run.check,
         spark=parsed.run.spark,
+        memory_limit=parsed.run.memory_limit,
     )
 
 
