@@ -159,7 +159,7 @@ class Maintained:
             for matrices in self._batches():
                 start = time.process_time()
                 change = self._apply(matrices)
-                delta = None if change is None else change.table(self._delta_schema)
+                delta = None if change is None else change.shown(self._delta_schema, None).table()
                 seconds += time.process_time() - start
                 if delta is None:
                     continue

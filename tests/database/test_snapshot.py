@@ -17,10 +17,10 @@ import pytest
 
 import livejoin
 from kept_database import EXTRA, STORED, kept_database, more
-from livejoin.database import files
 from livejoin.dataflow.node import Node
 from livejoin.errors import StateError, StorageError
 from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.state import files
 from oracle import multiset
 
 HOP2 = "SELECT A.src AS a, B.src AS b, B.dst AS c, B.name FROM G A JOIN G B ON A.dst = B.src"

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 import livejoin
-from livejoin.database import files
 from livejoin.errors import StorageError
+from livejoin.state import files
 from oracle import multiset
 from scenario import Row
 
@@ -46,7 +46,7 @@ class Faults:
     called: list[str]
 
     def system(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """In the place of `livejoin.database.files.system`."""
+        """In the place of `livejoin.state.files.system`."""
         self.called.append(function.__name__)
         how, number = self.kind if len(self.called) - 1 == self.at else ("sound", 0)
         if how == "before":

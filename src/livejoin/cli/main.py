@@ -112,10 +112,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _memory_limit(text: str) -> int | None:
-    from livejoin.database.arguments import check_memory_limit  # noqa: PLC0415
+    from livejoin.database.arguments import check_bytes  # noqa: PLC0415
 
     try:
-        return check_memory_limit(int(text) if text.isdecimal() else text)
+        return check_bytes(int(text) if text.isdecimal() else text, "memory_limit")
     except SchemaError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

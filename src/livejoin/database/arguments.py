@@ -13,9 +13,12 @@ import numpy as np
 
 from livejoin.errors import ChangeFormatError, ReadError, SchemaError, StateError
 from livejoin.shown import shown, type_name
+from livejoin.state.scratch import Scratch
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>[kmgt]?)(?P<binary>i?)b", re.IGNORECASE)
 _UNITS = ("", "K", "M", "G", "T")
+_SPILL_OVER = 256_000_000
+_OF_LIMIT = 16  # a delta takes at most this part of the memory limit before it is written
 
 
 def check_name(name: object, what: str) -> str:
@@ -93,13 +96,13 @@ def check_piece(max_rows: object) -> None:
         raise ChangeFormatError(msg)
 
 
-def check_memory_limit(value: object) -> int | None:
-    """The bytes of a limit: a number, or a text as ``4GB`` (decimal) or ``4GiB`` (binary); None for no limit.
+def check_bytes(value: object, argument: str) -> int | None:
+    """A number of bytes, or a text as ``4GB`` (decimal) or ``4GiB`` (binary); None if it is not given.
 
     Raises:
         SchemaError: It is something else, or not positive.
 
-    >>> check_memory_limit("4GB"), check_memory_limit("1.5 MiB"), check_memory_limit(1000)
+    >>> check_bytes("4GB", "memory_limit"), check_bytes("1.5 MiB", "memory_limit"), check_bytes(1000, "memory_limit")
     (4000000000, 1572864, 1000)
     """
     if value is None:
@@ -111,9 +114,36 @@ def check_memory_limit(value: object) -> int | None:
         power = _UNITS.index(found["unit"].upper())
         size = int(Decimal(found["number"]) * (1024 if found["binary"] else 1000) ** power)
     if size < 1:
-        msg = f"memory_limit is {shown(value)}; allowed are numbers of bytes from 1 on, and texts as '4GB' and '4GiB'"
+        msg = f"{argument} is {shown(value)}; allowed are numbers of bytes from 1 on, and texts as '4GB' and '4GiB'"
         raise SchemaError(msg)
     return size
+
+
+def check_scratch(spill: object, spill_over: object, limit: int | None) -> Scratch | None:
+    """The folder for deltas that take more memory than they may, and how much that is.
+
+    Args:
+        spill: The folder; None if nothing is written.
+        spill_over: The bytes; None for those that follow from the limit.
+        limit: The database's memory limit.
+
+    Raises:
+        SchemaError: One of them is something else, or there are bytes and no folder.
+        StorageError: The folder cannot be used.
+    """
+    over = check_bytes(spill_over, "spill_over")
+    if spill is None:
+        if over is not None:
+            msg = (
+                f"spill_over is {shown(spill_over)}, and spill names no folder to write to; give spill='/a/folder' too"
+            )
+            raise SchemaError(msg)
+        return None
+    path = _path(spill)
+    if path is None:
+        msg = f"spill is {shown(spill)}; allowed is the path of a folder for deltas that take too much memory, or None"
+        raise SchemaError(msg)
+    return Scratch(path, over or min(_SPILL_OVER, max(1, (limit or _SPILL_OVER * _OF_LIMIT) // _OF_LIMIT)))
 
 
 def check_folder(folder: object) -> Path:
@@ -122,13 +152,21 @@ def check_folder(folder: object) -> Path:
     Raises:
         StateError: It is no path, or an empty one.
     """
+    path = _path(folder)
+    if path is None:
+        msg = f"the folder of a snapshot is {shown(folder)}; allowed is the path of one"
+        raise StateError(msg)
+    return path
+
+
+def _path(folder: object) -> Path | None:
+    """A path; None if it is none, or an empty one."""
     try:
         path = os.fsencode(folder) if isinstance(folder, (str, os.PathLike)) else b""
     except (TypeError, ValueError):  # no path after all, or characters that no path has
         path = b""
     if not path or b"\0" in path:
-        msg = f"the folder of a snapshot is {shown(folder)}; allowed is the path of one"
-        raise StateError(msg)
+        return None
     return Path(os.fsdecode(path))
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from livejoin.database.arguments import check_number
 from livejoin.database.names import ByName
+from livejoin.dataflow.deltas.view_delta import ViewDelta
+from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError
+
+_MOST_ROWS = (1 << 63) - 1
 
 
 class Commit:
     """One atomic commit, or all versions of a replay or of a piece of one.
 
     ``commit["name"]`` is the delta of a view: its columns, ``_change_type`` (``insert`` or ``delete``) and
-    ``_commit_version``; a row of multiplicity m stands there m times.
+    ``_commit_version``; a row of multiplicity m stands there m times. ``commit.batches("name")`` gives the same piece
+    by piece, also where it takes more than memory, as deltas that were spilled may (`livejoin.Database`). Deltas can be
+    read for as long as the commit is kept, in any thread, whatever becomes of the database; spilled ones take room on
+    the disk for as long.
 
     Attributes:
         version: The database's version after it.
@@ -28,7 +36,7 @@ class Commit:
         version: int,
         changes: int,
         ignored: int,
-        deltas: Mapping[str, pa.Table],
+        deltas: Mapping[str, ViewDelta],
         quiet: frozenset[str],
         sequence: int | None = None,
     ) -> None:
@@ -44,12 +52,43 @@ class Commit:
         """Names of the views that have a delta here, empty ones included."""
         return tuple(self._deltas)
 
+    @property
+    def spilled(self) -> tuple[str, ...]:
+        """Names of the views whose deltas took too much memory and are on the disk."""
+        return tuple(name for name, delta in self._deltas.items() if delta.is_in_files)
+
     def __getitem__(self, view: str) -> pa.Table:
-        """The delta of a view.
+        """The delta of a view; one that was spilled is read whole, each time.
 
         Raises:
             ReadError: The view keeps no deltas, or there is no such view.
+            MemoryLimitError: It was spilled, and does not fit beside what the database has; `batches` gives it.
+            StorageError: It was spilled, and the system refuses to read it.
         """
+        with of_view(view):
+            return self._delta(view).table()
+
+    def batches(self, view: str, max_rows: int = 65536) -> Iterator[pa.RecordBatch]:
+        """Stream the delta of a view; one that was spilled is never whole in memory.
+
+        Rows come in the order of ``commit[view]`` as far as that says something: versions ascend, and within a version
+        what goes comes before what comes, unless it is a row that takes the place of another one. The schema is
+        `View.delta_schema`; an empty delta has no batches.
+
+        Args:
+            view: The view's name.
+            max_rows: Largest number of rows in a batch; many are smaller.
+
+        Raises:
+            ReadError: As for ``commit[view]``, or ``max_rows`` is not positive.
+            StorageError: It was spilled, and the system refuses to read it.
+
+        Cost: O(delta); memory for a batch, and a few MB if it was spilled.
+        """
+        check_number(max_rows, "max_rows", 1, _MOST_ROWS)
+        return self._delta(view).batches(max_rows)
+
+    def _delta(self, view: str) -> ViewDelta:
         if view in self._deltas:
             return self._deltas[view]
         if view in self._quiet:
@@ -59,5 +98,8 @@ class Commit:
         raise ReadError(msg)
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{name}: {delta.num_rows} delta rows" for name, delta in self._deltas.items())
+        sizes = ", ".join(
+            f"{name}: {delta.num_rows} delta rows{' on disk' if delta.is_in_files else ''}"
+            for name, delta in self._deltas.items()
+        )
         return f"Commit(version={self.version}, changes={self.changes}" + (f", {sizes})" if sizes else ")")

@@ -24,6 +24,7 @@ from livejoin.search.statistics import Statistics, given
 from livejoin.sql import bind_query
 from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
+from livejoin.state.scratch import Scratch
 from livejoin.state.table import BaseTable
 
 GivenStatistics: TypeAlias = Statistics | Mapping[str, Mapping[str, Any]]
@@ -55,6 +56,7 @@ class Contents:
         tables: The rows of its tables, by name in lower case.
         views: Its views, by name in lower case.
         version: That of the last commit.
+        scratch: Where deltas are written that take too much memory; None if all are to be in memory.
 
     Attributes:
         budget: The memory that it takes.
@@ -75,11 +77,12 @@ class Contents:
     tables: dict[str, BaseTable] = field(default_factory=dict)
     views: dict[str, View] = field(default_factory=dict)
     version: int = 0
+    scratch: Scratch | None = None
 
     def __post_init__(self) -> None:
         self.budget = Budget(self.memory_limit, self._parts)
         self.codec = Codec(self.budget)
-        self.graph = Graph(self.tables, self.codec, self.workers)
+        self.graph = Graph(self.tables, self.codec, self.workers, self.scratch)
         self.journal: Journal | None = None
         self.letters: deque[Letter] = deque()
         self.is_telling = False

@@ -12,13 +12,14 @@ import numpy as np
 from livejoin.changes import read_changes
 from livejoin.database import snapshot, transaction
 from livejoin.database.arguments import (
+    check_bytes,
     check_changes,
     check_extra,
     check_folder,
     check_granularity,
-    check_memory_limit,
     check_name,
     check_piece,
+    check_scratch,
     check_switch,
     check_text,
 )
@@ -69,9 +70,18 @@ class Database:
         memory_limit: The most memory for tables, dictionaries, the states of views, and what a commit takes for staging
             and deltas: a number of bytes, or a text as ``4GB`` or ``4GiB``. A commit or a view that would pass it is
             refused with `MemoryLimitError`, and nothing is changed. docs/guarantees.md says what is not counted.
+        spill: A folder on a disk, made if it is missing. A delta that takes more memory than ``spill_over`` is written
+            there piece by piece, before the commit stands, and `Commit.batches` reads it so; where the disk refuses,
+            the commit is refused with `StorageError`, and nothing is changed. What is written has no name in the folder
+            and is gone with its commit object, or with the process. Without it every delta is in memory, as are those
+            of views with subscribers.
+        spill_over: So many bytes, or a text as for ``memory_limit``; by default 256 MB, or a sixteenth of
+            ``memory_limit`` if that is less.
 
     Raises:
-        SchemaError: ``threads`` is not a positive integer, or ``memory_limit`` no size.
+        SchemaError: ``threads`` is not a positive integer, ``memory_limit`` or ``spill_over`` no size, ``spill`` no
+            path.
+        StorageError: No file can be made in ``spill``.
 
     >>> db = Database()
     >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
@@ -81,13 +91,21 @@ class Database:
     [{'a': 1, 'b': 2, 'c': 3, '_change_type': 'insert', '_commit_version': 1}]
     """
 
-    def __init__(self, *, threads: int = 1, memory_limit: str | int | None = None) -> None:
-        limit = check_memory_limit(memory_limit)
+    def __init__(
+        self,
+        *,
+        threads: int = 1,
+        memory_limit: str | int | None = None,
+        spill: str | Path | None = None,
+        spill_over: str | int | None = None,
+    ) -> None:
+        limit = check_bytes(memory_limit, "memory_limit")
         if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= _MAX_THREADS:
             msg = f"threads is {threads!r}; allowed are 1 to {_MAX_THREADS}, best no more than there are cores"
             raise SchemaError(msg)
+        scratch = check_scratch(spill, spill_over, limit)
         ready(cells=threads > 1)
-        self._contents = Contents(Workers(threads), limit)
+        self._contents = Contents(Workers(threads), limit, scratch=scratch)
         self.extra: dict[str, Any] = {}
 
     @property
@@ -352,6 +370,7 @@ class Database:
             SchemaError: There is no such table.
             CapacityError: A size beyond what the state can address, or memory beyond the database's limit
                 (`MemoryLimitError`); nothing was applied.
+            StorageError: A delta takes too much memory and cannot be written; nothing was applied.
 
         Cost: O(changes) base operations and O(enclosureness) propagation each, plus O(delta).
         """
@@ -409,7 +428,7 @@ class Database:
             last piece, and `Replay.sequence`, is the last ``_seq`` that stands. Other calls may come in between.
 
         Raises:
-            ChangeError, ExpressionError, SchemaError: As for `apply`.
+            ChangeError, ExpressionError, SchemaError, CapacityError, StorageError: As for `apply`.
 
         >>> db = Database()
         >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
@@ -458,6 +477,8 @@ class Database:
         threads: int = 1,
         trusted: bool = False,
         memory_limit: str | int | None = None,
+        spill: str | Path | None = None,
+        spill_over: str | int | None = None,
     ) -> Database:
         """The database that `save` wrote.
 
@@ -474,6 +495,8 @@ class Database:
                 arrays. States that were saved with another number of threads, by another version of livejoin or for
                 another plan are loaded anew all the same, with a line of the logger ``livejoin``.
             memory_limit: As for `Database`; a snapshot has none.
+            spill: As for `Database`; a snapshot has none.
+            spill_over: As for `Database`.
 
         Raises:
             StateError: There is no snapshot, or it is damaged or of another version.
@@ -484,8 +507,9 @@ class Database:
         """
         check_switch(trusted, "trusted")
         image = snapshot.read(check_folder(folder), trusted)
-        database = cls(threads=threads, memory_limit=memory_limit)
-        database._contents = restored(image, database._contents.workers, database._contents.memory_limit)
+        database = cls(threads=threads, memory_limit=memory_limit, spill=spill, spill_over=spill_over)
+        empty = database._contents
+        database._contents = restored(image, empty.workers, empty.memory_limit, empty.scratch)
         database.extra = dict(image.extra)
         return database
 

@@ -14,6 +14,7 @@ from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.families.cells.workers import Workers
 from livejoin.state.codec import Codec
 from livejoin.state.known_words import check_words
+from livejoin.state.scratch import Scratch
 from livejoin.state.table_rows import rows_of, table_of
 
 logger = logging.getLogger("livejoin")
@@ -41,7 +42,9 @@ def image_of(contents: Contents, extra: Mapping[str, Any]) -> snapshot.Image:
     )
 
 
-def restored(image: snapshot.Image, workers: Workers, memory_limit: int | None = None) -> Contents:
+def restored(
+    image: snapshot.Image, workers: Workers, memory_limit: int | None = None, scratch: Scratch | None = None
+) -> Contents:
     """The contents of a snapshot.
 
     Blocks without a state in it are loaded from the relations below, and so are those that are planned or split into
@@ -51,12 +54,13 @@ def restored(image: snapshot.Image, workers: Workers, memory_limit: int | None =
         image: The snapshot.
         workers: The threads of the new database.
         memory_limit: The most bytes that it may take; None for no limit.
+        scratch: Where its deltas are written that take too much memory; None if all are to be in memory.
 
     Raises:
         StateError: What it holds cannot be together in a database.
         MemoryLimitError: It takes more than it may.
     """
-    contents = Contents(workers, memory_limit)
+    contents = Contents(workers, memory_limit, scratch=scratch)
     contents.version = image.version
     contents.budget.begin()
     contents.codec = Codec.from_arrays(image.codec, contents.budget)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from livejoin.database.compaction import NOTHING, Passed
 from livejoin.database.subscribers import Subscription
+from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.errors import ChangeError
 from livejoin.state.table import BaseTable
 
@@ -44,7 +45,7 @@ class Journal:
     version: int
     versions: int
     events: dict[str, int] = field(default_factory=dict)
-    deltas: Mapping[str, pa.Table] = field(default_factory=dict)
+    deltas: Mapping[str, ViewDelta] = field(default_factory=dict)
     then: Callable[[], object] | None = None
     passed: Passed = NOTHING
     is_noted: bool = False
@@ -64,6 +65,8 @@ def settle(contents: Contents) -> None:
         for base in journal.tables:
             base.rollback()
         contents.seen.pause = 0  # what made room for it may be given back
+        if contents.scratch is not None:
+            contents.scratch.drop()
         contents.journal = None
 
 
@@ -71,6 +74,8 @@ def _finish(contents: Contents, journal: Journal) -> None:
     contents.graph.finish()
     for base in journal.tables:
         base.commit()
+    if contents.scratch is not None:
+        contents.scratch.keep()
     if journal.then is not None:
         journal.then()
     if not journal.is_noted:
@@ -79,7 +84,8 @@ def _finish(contents: Contents, journal: Journal) -> None:
         for view in contents.views.values():
             view._note(journal.versions, journal.events, journal.deltas.get(view.name))
     views = contents.views
-    letters = [(one, delta) for name, delta in journal.deltas.items() for one in views[name.lower()]._subscribers.now()]
+    told = [(one, delta) for name, delta in journal.deltas.items() for one in views[name.lower()]._subscribers.now()]
+    letters = [(one, delta.table()) for one, delta in told]
     waiting = deque([*contents.letters, *letters])
     contents.letters, contents.journal = waiting, None
 

@@ -20,7 +20,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.guard import Guard, alone
 from livejoin.database.staging import Granularity, ranks_by_sequence
 from livejoin.database.transaction import OnConflict
-from livejoin.errors import ChangeError, LivejoinError, SchemaError
+from livejoin.errors import ChangeError, LivejoinError, SchemaError, StorageError
 from livejoin.words import Words
 
 
@@ -113,8 +113,8 @@ class Replay:
         """Apply the next piece.
 
         Raises:
-            ChangeError, ExpressionError, CapacityError: As for `livejoin.Database.apply`, with the row's place in the
-                log and what of the log stands; nothing of the piece was applied.
+            ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`, with the row's
+                place in the log and what of the log stands; nothing of the piece was applied.
             SchemaError: A table of the log has been dropped or declared otherwise.
 
         Cost: that of `livejoin.Database.apply` for the piece, and O(log changes) for each table.
@@ -131,7 +131,7 @@ class Replay:
         except LivejoinError as error:
             if self._applied > begin:  # it is a subscriber's
                 raise
-            raise self._stopped(error, begin) from error
+            raise self._stopped(error, begin) from (error.__cause__ if isinstance(error, StorageError) else error)
 
     def _refuse_another(self, batch: ChangeBatch) -> None:
         """Refuse a piece whose table is not there as it was when the log was read."""

@@ -30,12 +30,12 @@ import numpy.typing as npt
 from livejoin.database import format_3
 from livejoin.database.build import build
 from livejoin.database.declaration import number, plain_table, read_statistics, read_table, value
-from livejoin.database.files import Folder
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.families.registry import check_algorithm
 from livejoin.schema import Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
+from livejoin.state.files import Folder
 from livejoin.state.table_rows import LEAST_TIME, TableRows
 from livejoin.words import Words
 

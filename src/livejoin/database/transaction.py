@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-import pyarrow as pa
-
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.compaction import compact_in_turn, passed
@@ -14,6 +12,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.staging import Granularity, TableInput, refuse_static, stage
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ChangeFormatError, MemoryLimitError
 from livejoin.words import Words
@@ -81,7 +80,8 @@ def run(
         then: Called once the commit stands, also where another call has to end it; may be called again.
 
     Raises:
-        ChangeError, ExpressionError, CapacityError: As for `livejoin.Database.apply`; nothing was applied.
+        ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
+            applied.
     """
     refuse_unknown(on_conflict)
     refuse_in_subscriber(contents)
@@ -97,12 +97,13 @@ def run(
         for given in inputs:
             done = stage(given, granularity, on_conflict == "ignore")
             staged[given.table.name.lower()] = TableChange(done, given.versions, given.selections)
-        changed = graph.apply({name: change for name, change in staged.items() if change.staged.rows.size})
-        deltas: dict[str, pa.Table] = {}
+        told = {view.name for view in contents.views.values() if view._subscribers.now()}
+        changed = graph.apply({name: change for name, change in staged.items() if change.staged.rows.size}, told)
+        deltas: dict[str, ViewDelta] = {}
         for view in contents.views.values():
             if view.deltas:
                 with of_view(view.name):
-                    deltas[view.name] = view._delta(changed)
+                    deltas[view.name] = view._delta(changed, None if view.name in told else contents.scratch)
         journal.deltas = deltas
         journal.passed = passed(contents, staged)
         journal.events = {name: change.staged.rows.shape[0] for name, change in staged.items()}

@@ -17,6 +17,7 @@ from livejoin.database.reading import Row
 from livejoin.database.subscribers import Callback, Subscribers
 from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.block import Batches, Change
+from livejoin.dataflow.deltas.view_delta import TableDelta, ViewDelta
 from livejoin.dataflow.graph import Graph
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
@@ -29,6 +30,7 @@ from livejoin.plan.operators import Annotated, Operator, Scan, inputs_of
 from livejoin.query.keys import keys
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
+from livejoin.state.scratch import Scratch
 from livejoin.words import Words
 
 KEYS = "livejoin.keys"
@@ -134,9 +136,9 @@ class View:
         return delta_schema(self._query.schema).with_metadata({KEYS: json.dumps(self._keys)})
 
     @cached_property
-    def _no_delta(self) -> pa.Table:
+    def _no_delta(self) -> TableDelta:
         """The delta of a commit that did not change the view; tables of Arrow do not change, and it is made once."""
-        return self._delta_schema.empty_table()
+        return TableDelta(self._delta_schema.empty_table())
 
     @alone
     def to_arrow(self) -> pa.Table:
@@ -343,6 +345,9 @@ class View:
         dropping its view, is not called any more; one that begins is called from the next commit on. An exception of a
         callback reaches the caller of the commit, which stands, after all callbacks were called.
 
+        A callback gets the whole delta as a table, so deltas of a view with subscribers are never spilled; those that
+        do not fit a `memory_limit` refuse the commit. `Commit.batches` is for deltas larger than memory.
+
         Returns:
             A function that ends the subscription; once more changes nothing.
 
@@ -389,14 +394,14 @@ class View:
         """Whether the view uses a base table, at any depth."""
         return table.lower() in self._tables
 
-    def _delta(self, changes: Mapping[Node, Change]) -> pa.Table:
-        """What a commit did to the view."""
+    def _delta(self, changes: Mapping[Node, Change], scratch: Scratch | None) -> ViewDelta:
+        """What a commit did to the view; a large delta is written to files if there is a place for them."""
         change = changes.get(self._node)
         if change is None:
             return self._no_delta
-        return change.table(self._delta_schema)
+        return change.shown(self._delta_schema, scratch)
 
-    def _note(self, versions: int, events: Mapping[str, int], delta: pa.Table | None) -> None:
+    def _note(self, versions: int, events: Mapping[str, int], delta: ViewDelta | None) -> None:
         """Count a commit.
 
         Args:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import TypeAlias
 
 import duckdb
 import numpy as np
@@ -31,7 +32,11 @@ from livejoin.words import Words
 _FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
 _LEAST_CONSTANT = 1 << 12  # rows
 _MARKED = 18  # bytes of a change type and a version where they are not slices of constants that deltas share
-_KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
+KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
+"""The change types by their numbers; those of rows that come are odd."""
+
+Kinds: TypeAlias = npt.NDArray[np.int8]
+"""Positions in `KINDS`."""
 
 
 def delta_schema(schema: pa.Schema) -> pa.Schema:
@@ -155,7 +160,7 @@ def _kinds(chunk: DeltaChunk) -> pa.Array | pa.ChunkedArray:
     signs = chunk.signs
     borders = np.flatnonzero(signs[1:] != signs[:-1]) + 1
     if borders.size >= _FEW_RUNS:
-        return _KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), chunk.lengths())))
+        return KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), chunk.lengths())))
     ends = pairwise([0, *chunk.starts[borders].tolist(), chunk.rows])
     first = int(signs[0] > 0)
     runs = [_run((first + i) % 2, end - begin) for i, (begin, end) in enumerate(ends)]
@@ -174,7 +179,7 @@ def _padded(rows: int) -> int:
 
 @lru_cache(maxsize=8)
 def _constant(kind: int, rows: int) -> pa.Array:
-    return pa.repeat(_KINDS[kind], rows)
+    return pa.repeat(KINDS[kind], rows)
 
 
 def cancel(delta: pa.Table) -> pa.Table:
@@ -198,7 +203,7 @@ def cancel(delta: pa.Table) -> pa.Table:
     change = net["net"].to_numpy()
     order = np.lexsort((change > 0, net[version].to_numpy()))
     order = np.repeat(order, np.abs(change[order]))
-    kinds = _KINDS.take(pa.array((change[order] > 0).astype(np.int8)))
+    kinds = KINDS.take(pa.array((change[order] > 0).astype(np.int8)))
     taken = net.take(pa.array(order))
     return pa.table([*(taken[v] for v in values), kinds, taken[version]], names=delta.schema.names).cast(delta.schema)
 
@@ -210,12 +215,8 @@ def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
         delta: The delta.
         schema: The table's, as from `delta_schema`.
     """
-    if delta.pairs is not None and not (delta.hidden and has_both_signs(delta.versions, np.sign(delta.weights))):
-        return _replacements(delta, delta.pairs, schema)
-    if delta.pairs is not None and (words := delta.rows.words()) is not None:
-        stays = np.flatnonzero(net_rows(words, np.sign(delta.weights), delta.versions))
-        left = Delta(delta.rows.take(stays), delta.weights[stays], delta.versions[stays])
-        return _replacements(left, delta.pairs[stays], schema)
+    if (replaced := replacements(delta)) is not None:
+        return _table(*replaced, schema)
     copies = np.repeat(np.arange(delta.weights.shape[0]), np.abs(delta.weights))
     rows, signs, versions = delta.rows.take(copies), np.sign(delta.weights)[copies], delta.versions[copies]
     kinds = (signs > 0).astype(np.int8)
@@ -228,34 +229,51 @@ def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
     return _table(rows.take(kept), kinds[kept], versions[kept], schema)
 
 
-def _replacements(delta: Delta, pairs: Words, schema: pa.Schema) -> pa.Table:
+def replacements(delta: Delta) -> tuple[Rows, Kinds, Words] | None:
+    """Rows of a delta that replace others, with their kinds and versions; net.
+
+    Returns:
+        None if rows are not replaced, or if what cancels cannot be told by words.
+    """
+    if delta.pairs is None:
+        return None
+    if not (delta.hidden and has_both_signs(delta.versions, np.sign(delta.weights))):
+        return _replacements(delta, delta.pairs)
+    words = delta.rows.words()
+    if words is None:
+        return None
+    stays = np.flatnonzero(net_rows(words, np.sign(delta.weights), delta.versions))
+    left = Delta(delta.rows.take(stays), delta.weights[stays], delta.versions[stays])
+    return _replacements(left, delta.pairs[stays])
+
+
+def _replacements(delta: Delta, pairs: Words) -> tuple[Rows, Kinds, Words]:
     """Rows that replace others: those that stay as they were are left out."""
-    rows = pairs.shape[0]
     joined = np.flatnonzero((pairs[1:] == pairs[:-1]) & (delta.versions[1:] == delta.versions[:-1]))
     same = same_rows(delta.rows.take(joined), delta.rows.take(joined + 1))
     kinds = (delta.weights > 0).astype(np.int8)
     kinds[joined] = 2
     kinds[joined + 1] = 3
-    kept = np.ones(rows, bool)
+    kept = np.ones(pairs.shape[0], bool)
     kept[joined[same]] = False
     kept[joined[same] + 1] = False
     if kept.all():
-        return _table(delta.rows, kinds, delta.versions, schema)
+        return delta.rows, kinds, delta.versions
     left = np.flatnonzero(kept)
-    return _table(delta.rows.take(left), kinds[left], delta.versions[left], schema)
+    return delta.rows.take(left), kinds[left], delta.versions[left]
 
 
-def _table(rows: Rows, kinds: npt.NDArray[np.int8], versions: Words, schema: pa.Schema) -> pa.Table:
-    """Changed rows with their kinds, positions in `_KINDS`, and versions."""
+def _table(rows: Rows, kinds: Kinds, versions: Words, schema: pa.Schema) -> pa.Table:
+    """Changed rows with their kinds, positions in `KINDS`, and versions."""
     columns = [rows.arrow(i) for i in range(len(rows.types))]
-    named = _few_kinds(kinds.tobytes()) if kinds.size <= _FEW_RUNS else _KINDS.take(pa.array(kinds))
+    named = _few_kinds(kinds.tobytes()) if kinds.size <= _FEW_RUNS else KINDS.take(pa.array(kinds))
     return pa.table([*columns, named, pa.array(versions)], schema=schema)
 
 
 @lru_cache(maxsize=256)
 def _few_kinds(kinds: bytes) -> pa.Array:
     """The names of a few kinds; small commits have the same ones again and again."""
-    return _KINDS.take(pa.array(np.frombuffer(kinds, np.int8)))
+    return KINDS.take(pa.array(np.frombuffer(kinds, np.int8)))
 
 
 def is_injective(query: ConjunctiveQuery) -> bool:

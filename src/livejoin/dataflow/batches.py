@@ -93,6 +93,13 @@ class Rows:
                 taken.append(values.take(pa.array(rows)))
         return Rows(self.codec, self.types, taken, rows.shape[0])
 
+    def slice(self, begin: int, end: int) -> Rows:
+        """The rows from one position up to another one; nothing is copied."""
+        if begin == 0 and end >= self.length:
+            return self
+        columns = [self.column(i) for i in range(len(self.types))]
+        return Rows(self.codec, self.types, [column[begin:end] for column in columns], min(end, self.length) - begin)
+
     def select(self, columns: Sequence[int]) -> Rows:
         """Some columns, in the order given."""
         chosen = [self.column(c) for c in columns]

@@ -71,11 +71,11 @@ def net_rows(columns: Sequence[Words], signs: Words, versions: Words) -> npt.NDA
     keys = [*columns, versions]
     hashes = _hashes(keys)
     stays = np.ones(signs.shape[0], bool)
-    stays[_cancelled(keys, signs, hashes, _on_both_sides(hashes, signs))] = False
+    stays[_cancelled(keys, signs, hashes, on_both_sides(hashes, signs))] = False
     return stays
 
 
-def _on_both_sides(hashes: npt.NDArray[np.uint64], signs: Words) -> Words:
+def on_both_sides(hashes: npt.NDArray[np.uint64], signs: Words) -> Words:
     """Positions of the rows whose hash's bucket has a deletion and an insertion."""
     bits = max(10, hashes.shape[0].bit_length() + 3)
     buckets = (hashes >> np.uint64(64 - bits)).view(np.int64)

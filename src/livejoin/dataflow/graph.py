@@ -39,6 +39,7 @@ from livejoin.plan.query_plan import plan_join
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.state.codec import Codec
+from livejoin.state.scratch import Scratch
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
@@ -70,16 +71,21 @@ class Graph:
         tables: The base tables by name in lower case.
         codec: The database's codec.
         workers: The database's threads.
+        scratch: Where deltas of views are written that take too much memory; None if all are to be in memory.
 
     Attributes:
         nodes: The nodes in topological order.
         codec: The database's codec.
+        scratch: As given.
     """
 
-    def __init__(self, tables: Mapping[str, BaseTable], codec: Codec, workers: Workers) -> None:
+    def __init__(
+        self, tables: Mapping[str, BaseTable], codec: Codec, workers: Workers, scratch: Scratch | None = None
+    ) -> None:
         self.nodes: list[Node] = []
         self._tables = tables
         self.codec = codec
+        self.scratch = scratch
         self._workers = workers
         self._known: dict[Hashable, Node] = {}
 
@@ -210,17 +216,19 @@ class Graph:
                         found[selector] = selector.select(rows, words)
         return found
 
-    def apply(self, tables: Mapping[str, TableChange]) -> dict[Node, Change]:
+    def apply(self, tables: Mapping[str, TableChange], told: Container[str] = ()) -> dict[Node, Change]:
         """Bring staged changes of base tables into all blocks; what changed, of those that were asked.
 
         Args:
             tables: The changes by the tables' names in lower case.
+            told: Names of views that have subscribers.
         """
         changes: dict[Node, Change] = {}
         disturbed: dict[Node, bool] = {}  # whether it is told what changed
         for node in self.nodes:
             inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
             if inputs or not tables.keys().isdisjoint(node.reads):
+                node.told = any(view in told for view in node.shown_by)
                 change = node.apply(tables, inputs)
                 disturbed[node] = change is not None
                 if change is not None and not change.is_empty():
@@ -266,7 +274,7 @@ class Graph:
         plan = node.plan
         match plan:
             case Scan() | Annotated():
-                return JoinBlock(plan, self._tables, node.inputs, self.codec, self._workers)
+                return JoinBlock(plan, self._tables, node.inputs, self.codec, self._workers, self.scratch)
             case Compute():
                 return ComputeBlock(plan, node.inputs[0], self.codec)
             case Combine() if plan.kind == "union" and plan.all:

@@ -59,6 +59,7 @@ class Node:
     Attributes:
         readers: The nodes that read it, each as often as it does.
         shown_by: Names of the views that it is, and whether they want deltas.
+        told: Whether one of these views has subscribers in the commit that runs.
         version: Of the state: another one where the rows, or the order in which they are read, may have changed.
         seconds: Spent in applying changes.
         adaptive: What moves its join to other plans, if it may.
@@ -81,6 +82,7 @@ class Node:
         self.reads = _reads(plan)
         self.readers: list[Node] = []
         self.shown_by: dict[str, bool] = {}
+        self.told = False
         self.algorithm = algorithm
         self.statistics = statistics
         self.version = 0

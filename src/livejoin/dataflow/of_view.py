@@ -1,10 +1,10 @@
-"""Errors of expressions, and of what does not fit, say which view they are of."""
+"""Errors of expressions, of what does not fit and of files, say which view they are of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from livejoin.errors import CapacityError, ChangeValueError, ExpressionError
+from livejoin.errors import CapacityError, ChangeValueError, ExpressionError, StorageError
 
 
 class OfView:
@@ -32,6 +32,9 @@ class OfView:
         if isinstance(error, CapacityError) and not str(error).startswith("view"):
             msg = f"{_named(self._names())}: {error}"
             raise type(error)(msg) from error
+        if isinstance(error, StorageError) and not str(error).startswith("view"):
+            msg = f"{_named(self._names())}: {error}"
+            raise StorageError(msg) from error.__cause__
 
 
 def of_view(*names: str) -> OfView:

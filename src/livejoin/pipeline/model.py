@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
-from livejoin.database.arguments import check_memory_limit
+from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
 
 Format = Literal["csv", "json", "orc", "parquet"]
@@ -25,7 +25,7 @@ def _trigger(text: str) -> str:
 
 def _limit(value: object) -> int | None:
     try:
-        return check_memory_limit(value)
+        return check_bytes(value, "memory_limit")
     except SchemaError as error:
         raise ValueError(str(error)) from None
 

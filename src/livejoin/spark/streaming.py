@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from livejoin.database.arguments import check_memory_limit
+from livejoin.database.arguments import check_bytes
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.checkpoint_lock import lock_checkpoint
@@ -96,7 +96,7 @@ def start(
     if not isinstance(spark, SparkSession):
         msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
         raise PipelineError(msg)
-    limit = check_memory_limit(memory_limit)
+    limit = check_bytes(memory_limit, "memory_limit")
     _check_names(views, tables, windows)
     declared = {name: table_of(name, frame, windows.get(name)) for name, frame in tables.items()}
     columns = sent_columns(declared, views, {n for n, f in tables.items() if _is_append_only(f) and n not in windows})

@@ -139,6 +139,17 @@ class Budget:
                 if what in self._passing:  # else all that passed has been forgotten
                     self._passing[what] -= size
 
+    def release(self, size: int, what: str) -> None:
+        """Count no more what `hold` has counted, because the commit has let go of it.
+
+        Args:
+            size: Bytes.
+            what: What they were for.
+        """
+        if self.refuses:
+            with self._lock:
+                self._passing[what] = self._passing.get(what, 0) - size
+
     def check(self, what: str) -> None:
         """Look whether what has been taken passes the limit.
 

@@ -18,9 +18,13 @@ import pyarrow as pa
 from livejoin.dataflow.arrow_delta import change_table
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.extents import Extent
+from livejoin.dataflow.deltas.spilled import bytes_about, spilled
+from livejoin.dataflow.deltas.view_delta import FileDelta, TableDelta, ViewDelta
 from livejoin.dataflow.reading.access import Access
 from livejoin.schema import Kind, SqlType
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
+from livejoin.state.scratch import Scratch
 from livejoin.words import Words
 
 Batches: TypeAlias = Iterator[tuple[Rows, Words]]
@@ -59,14 +63,16 @@ class Change(Protocol):
     def delta(self) -> Delta:
         """The changed rows by their values."""
 
-    def table(self, schema: pa.Schema) -> pa.Table:
+    def shown(self, schema: pa.Schema, scratch: Scratch | None) -> ViewDelta:
         """The changed rows as a user sees them, net within each version.
 
         Args:
-            schema: The table's, as from `livejoin.dataflow.arrow_delta.delta_schema`.
+            schema: Theirs, as from `livejoin.dataflow.arrow_delta.delta_schema`.
+            scratch: Where they are written if they take too much memory; None where they shall be in memory.
 
         Raises:
             ExpressionError: DuckDB cannot evaluate an output on some row.
+            StorageError: The system refuses to write them.
         """
 
     def events(self) -> DerivedEvents:
@@ -83,6 +89,10 @@ class Wanted(Protocol):
     @property
     def tables(self) -> bool:
         """Whether a view shows them."""
+
+    @property
+    def told(self) -> bool:
+        """Whether a view tells subscribers of them, who are called with a table."""
 
 
 class Block(Protocol):
@@ -153,6 +163,7 @@ class RowChange:
         self._delta = delta
         rows = delta.rows
         rows.codec.budget.hold(8 * rows.length * (len(rows.types) + 2), "deltas")
+        self._written: list[Extent] | None = None
 
     def growth(self) -> int:
         return int(self._delta.weights.sum())
@@ -163,10 +174,14 @@ class RowChange:
     def delta(self) -> Delta:
         return self._delta
 
-    def table(self, schema: pa.Schema) -> pa.Table:
-        table = change_table(self._delta, schema)
-        self._delta.rows.codec.budget.hold(table.get_total_buffer_size(), "deltas")
-        return table
+    def shown(self, schema: pa.Schema, scratch: Scratch | None) -> ViewDelta:
+        if scratch is None or bytes_about(self._delta) <= scratch.over:
+            table = change_table(self._delta, schema)
+            self._delta.rows.codec.budget.hold(table.get_total_buffer_size(), "deltas")
+            return TableDelta(table)
+        if self._written is None:
+            self._written = spilled(self._delta, schema.types[:-2], scratch)
+        return FileDelta(self._written, schema, self._delta.rows.codec.budget)
 
     def events(self) -> DerivedEvents:
         raise not_stored()

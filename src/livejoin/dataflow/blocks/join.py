@@ -11,6 +11,10 @@ from livejoin.dataflow.batches import Delta, concatenate
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted, not_stored
 from livejoin.dataflow.blocks.row_source import LOADED, RowSource
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.extents import DeltaWriter, Extent, stored_schema
+from livejoin.dataflow.deltas.netting import net
+from livejoin.dataflow.deltas.spilled import Gathering, piece_bytes
+from livejoin.dataflow.deltas.view_delta import FileDelta, TableDelta, ViewDelta
 from livejoin.dataflow.leaf import ScanLeaf, make_leaf
 from livejoin.dataflow.reading.access import Access
 from livejoin.families.cells.join import CellJoin
@@ -18,9 +22,11 @@ from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.plan.operators import Annotated, Scan
 from livejoin.schema import Kind
+from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedEvents
 from livejoin.state.fullness import Fullness
+from livejoin.state.scratch import Scratch
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
@@ -34,6 +40,7 @@ class JoinBlock:
         inputs: The stored relations that it reads, in the order of the plan's inputs.
         codec: The database's codec.
         workers: The database's threads.
+        scratch: Where results are written that take too much memory; None if all are to be in memory.
     """
 
     def __init__(
@@ -43,8 +50,10 @@ class JoinBlock:
         inputs: Sequence[Relation],
         codec: Codec,
         workers: Workers,
+        scratch: Scratch | None = None,
     ) -> None:
         self.plan = plan
+        self._scratch = scratch
         self._codec = codec
         self._fullness = Fullness()
         self._leaf = make_leaf(plan, codec, workers)
@@ -70,7 +79,7 @@ class JoinBlock:
             for _ in self.join.maintain(matrix, emit=False):
                 pass
             return None
-        if isinstance(self._leaf, ScanLeaf) and not self.plan.physical.query.sums:
+        if isinstance(self._leaf, ScanLeaf):
             return self._results(self._leaf, matrix, wanted)
         return RowChange(self._leaf.changes(matrix))
 
@@ -122,23 +131,36 @@ class JoinBlock:
     def _check(self) -> None:
         self.join._check()
 
-    def _results(self, leaf: ScanLeaf, events: Words, wanted: Wanted) -> ResultChange:
-        """Apply events; each piece of the delta is made a table while its words are in the cache, if one is wanted."""
-        query, weighed = leaf.query, self.join.weighed
+    def _results(self, leaf: ScanLeaf, events: Words, wanted: Wanted) -> Change:
+        """Apply events; each piece of the delta is made a table while its words are in the cache, if one is wanted.
 
-        def finish(chunk: DeltaChunk) -> tuple[DeltaChunk, pa.Table | None]:
-            if not wanted.tables:
-                return chunk, None
+        What nobody but a view wants goes to a file, piece by piece, where it takes too much memory.
+        """
+        query, weighed, budget = leaf.query, self.join.weighed, self._codec.budget
+        counted = bool(self.plan.physical.query.sums)
+
+        def finish(chunk: DeltaChunk) -> pa.Table | None:
+            if counted or not wanted.tables:
+                return None
             table = chunk_table(query, self._codec, chunk)
-            if self._codec.budget.refuses:
-                self._codec.budget.hold(copied_bytes(chunk, table, self._copied), "deltas")
-            return chunk, table
+            if budget.refuses:
+                budget.hold(copied_bytes(chunk, table, self._copied), "deltas")
+            return table
 
-        if isinstance(self.join, CellJoin):
-            pieces = self.join.changes(events, finish)
+        scratch = None if wanted.rows or wanted.told else self._scratch
+        gathering = Gathering(scratch, query.schema.types, budget, leaf.delta_of, finish, self._copied)
+        if isinstance(self.join, CellJoin) and not counted:
+            pieces = self.join.changes(events, gathering.take)
         else:
-            pieces = [finish(chunk) for chunk in self.join.maintain(events, emit=True)]
-        return ResultChange(leaf, self._codec, pieces, not self._injective or self.join.weighed > weighed)
+            pieces = [gathering.take(chunk) for chunk in self.join.maintain(events, emit=True)]
+        consolidate = counted or not self._injective or self.join.weighed > weighed
+        if (extents := gathering.extents(pieces)) is not None:
+            return FileChange(extents, consolidate, budget)
+        chunks = [piece for piece in pieces if isinstance(piece, tuple)]
+        if not counted:
+            return ResultChange(leaf, self._codec, chunks, consolidate)
+        parts = [leaf.delta_of(chunk) for chunk, _ in chunks]
+        return RowChange(concatenate(parts) if parts else leaf.nothing())
 
 
 class ResultChange:
@@ -158,6 +180,7 @@ class ResultChange:
         self._codec = codec
         self._pieces = pieces
         self._consolidate = consolidate
+        self._written: list[Extent] | None = None
 
     def growth(self) -> int:
         return sum(int(chunk.signs @ chunk.lengths()) for chunk, _ in self._pieces)
@@ -169,10 +192,56 @@ class ResultChange:
         parts = [self._leaf.delta_of(chunk) for chunk, _ in self._pieces]
         return concatenate(parts) if parts else self._leaf.nothing()
 
-    def table(self, schema: pa.Schema) -> pa.Table:
+    def shown(self, schema: pa.Schema, scratch: Scratch | None) -> ViewDelta:
+        copied = copied_columns(self._leaf.query)
+        if scratch is not None and sum(piece_bytes(piece, copied) for piece in self._pieces) > scratch.over:
+            return self._in_files(schema, scratch)
         pieces = [(chunk, table) for chunk, table in self._pieces if table is not None]
         found = delta_table(self._leaf.query, self._codec, pieces, self._consolidate)
-        return pa.table(found.columns, schema=schema)
+        return TableDelta(pa.table(found.columns, schema=schema))
+
+    def events(self) -> DerivedEvents:
+        raise not_stored()
+
+    def _in_files(self, schema: pa.Schema, scratch: Scratch) -> FileDelta:
+        """The delta, of which a block above reads the rows too."""
+        if self._written is None:
+            writer = DeltaWriter(scratch, stored_schema(schema.types[:-2]))
+            written = [one for chunk, _ in self._pieces for one in writer.changes(self._leaf.delta_of(chunk))]
+            self._written = net(written, scratch) if self._consolidate else written
+        return FileDelta(self._written, schema, self._codec.budget)
+
+
+class FileChange:
+    """Changes of results that are in files, because they take too much memory; only views want them.
+
+    Args:
+        extents: The pieces in order.
+        consolidate: Whether one version may delete and insert equal rows.
+        budget: The memory of the database.
+    """
+
+    def __init__(self, extents: list[Extent], consolidate: bool, budget: Budget) -> None:
+        self._extents = extents
+        self._consolidate = consolidate
+        self._budget = budget
+
+    def growth(self) -> int:
+        return sum(one.growth for one in self._extents)
+
+    def is_empty(self) -> bool:
+        return not self._extents
+
+    def delta(self) -> Delta:
+        msg = "what blocks read is not written to files"
+        raise AssertionError(msg)
+
+    def shown(self, schema: pa.Schema, scratch: Scratch | None) -> ViewDelta:
+        assert scratch is not None, "what subscribers are called with is not written to files"
+        if self._consolidate:
+            self._extents = net(self._extents, scratch)
+            self._consolidate = False
+        return FileDelta(self._extents, schema, self._budget)
 
     def events(self) -> DerivedEvents:
         raise not_stored()

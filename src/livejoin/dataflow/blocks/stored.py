@@ -14,10 +14,12 @@ import pyarrow as pa
 from livejoin.dataflow.batches import Delta
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
 from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.reading.access import Access
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
+from livejoin.state.scratch import Scratch
 from livejoin.words import Words
 
 _BATCH = 1 << 16  # rows that are loaded at a time
@@ -111,7 +113,7 @@ class StoredChange:
     def delta(self) -> Delta:
         raise by_id_only()
 
-    def table(self, schema: pa.Schema) -> pa.Table:
+    def shown(self, schema: pa.Schema, scratch: Scratch | None) -> ViewDelta:
         raise by_id_only()
 
     def events(self) -> DerivedEvents:

@@ -1,8 +1,8 @@
-"""Files of a snapshot: everything that reads or writes one goes through here, and stays inside of its folder.
+"""Files: everything that reads or writes a snapshot goes through here, and stays inside of its folder.
 
 A file is named by a folder that is open and a plain name in it, and neither a link nor anything but a file or a folder
 is followed, so that no content of a snapshot leads elsewhere. Every call of the operating system goes through `system`,
-where tests let each fail in turn.
+also those for files of other kinds (`livejoin.state.scratch`), where tests let each fail in turn.
 """
 
 from __future__ import annotations

@@ -1,0 +1,109 @@
+"""What a commit does to a view, as a table or in batches: in memory, or in files if it takes too much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from livejoin.dataflow.arrow_delta import KINDS
+from livejoin.dataflow.deltas.extents import COPIES, KIND, VERSION, Extent
+from livejoin.dataflow.repeated import repeated
+from livejoin.errors import MemoryLimitError
+from livejoin.state.budget import Budget, shown_bytes
+
+_LARGEST_BATCH = 1 << 20
+
+
+class ViewDelta(Protocol):
+    """A delta as a user sees it, net within each version."""
+
+    @property
+    def num_rows(self) -> int:
+        """Its rows."""
+
+    @property
+    def is_in_files(self) -> bool:
+        """Whether it is in files, and not in memory."""
+
+    def table(self) -> pa.Table:
+        """All of it.
+
+        Raises:
+            StorageError: It is in a file, which the system refuses to read.
+            MemoryLimitError: It is in files, and would pass the limit of the database.
+        """
+
+    def batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
+        """All of it in batches of at most so many rows.
+
+        Raises:
+            StorageError: As for `table`.
+        """
+
+
+class TableDelta:
+    """A delta in memory.
+
+    Args:
+        table: The delta.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    @property
+    def num_rows(self) -> int:
+        rows: int = self._table.num_rows
+        return rows
+
+    @property
+    def is_in_files(self) -> bool:
+        return False
+
+    def table(self) -> pa.Table:
+        return self._table
+
+    def batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
+        yield from (batch for batch in self._table.to_batches(max_chunksize=max_rows) if batch.num_rows)
+
+
+class FileDelta:
+    """A delta in files, which it holds: they are closed when it is gone.
+
+    Args:
+        extents: Its pieces in order.
+        schema: That of the delta, as from `livejoin.dataflow.arrow_delta.delta_schema`.
+        budget: The memory of the database.
+    """
+
+    def __init__(self, extents: Sequence[Extent], schema: pa.Schema, budget: Budget) -> None:
+        self._extents = tuple(extents)
+        self._schema = schema
+        self._budget = budget
+        self.num_rows = sum(one.rows for one in extents)
+
+    @property
+    def is_in_files(self) -> bool:
+        return True
+
+    def table(self) -> pa.Table:
+        stored = sum(one.stored for one in self._extents)
+        size = sum(one.nbytes for one in self._extents) * self.num_rows // max(1, stored)
+        if not self._budget.has_room(size):
+            msg = (
+                f"its delta has {self.num_rows:,} rows, which take about {shown_bytes(size)}, and would pass the "
+                f"memory_limit of {shown_bytes(self._budget.limit or 0)}; read it in pieces, by Commit.batches"
+            )
+            raise MemoryLimitError(msg)
+        return pa.Table.from_batches(self.batches(_LARGEST_BATCH), self._schema)
+
+    def batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
+        for extent in self._extents:
+            stored = extent.read()
+            kinds = KINDS.take(stored[KIND])
+            values = [stored[i] for i in range(len(self._schema) - 2)]
+            table = pa.table([*values, kinds, stored[VERSION]], schema=self._schema)
+            for piece in repeated(table, stored[COPIES].to_numpy(), max_rows):
+                yield from piece.combine_chunks().to_batches(max_chunksize=max_rows)
