@@ -1,12 +1,14 @@
 """A file system that refuses.
 
-Law: whatever operation on files fails in a save or a load, and how, the folder has a whole snapshot, the unfinished one
-is gone, and the database goes on.
+Laws: whatever operation on files fails in a save or a load, and how, the folder has a whole snapshot, the unfinished
+one is gone, and the database goes on. Whatever fails in a commit that spills, the commit stands or nothing has changed,
+no file is left, and no descriptor is open but those of commits that are kept.
 """
 
 from __future__ import annotations
 
 import errno
+import gc
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,11 +21,12 @@ import pytest
 
 import livejoin
 from livejoin.errors import StorageError
-from livejoin.state import files
-from oracle import multiset
+from livejoin.state import files, scratch
+from oracle import difference, multiset, signed_multiset
 from scenario import Row
 
 Views = dict[str, Counter[Row]]
+Changes = Callable[[], tuple[list[dict[str, Any]], list[dict[str, Any]]]]
 
 
 def results(db: livejoin.Database) -> Views:
@@ -53,21 +56,20 @@ class Faults:
             raise OSError(number, os.strerror(number))
         if how == "interrupt":
             raise KeyboardInterrupt
-        if how == "short" and function in (os.write, os.readv):
-            file, data = arguments
-            return _short(function, file, data)
+        if how == "short" and function in (os.write, os.readv, os.pwrite, os.preadv):
+            return _short(function, *arguments)
         result = None if function is os.fsync else function(*arguments, **named)  # a real one takes its time
         if how == "after" and function is not os.open:  # of which nobody would close the file
             raise OSError(number, os.strerror(number))
         return result
 
 
-def _short(function: Callable[..., Any], file: int, data: Any) -> Any:
+def _short(function: Callable[..., Any], file: int, data: Any, *place: int) -> Any:
     """Move about half of the bytes."""
-    if function is os.write:
-        return os.write(file, data[: max(1, len(data) // 2)])
+    if function in (os.write, os.pwrite):
+        return function(file, data[: max(1, len(data) // 2)], *place)
     (view,) = data
-    return os.readv(file, [view[: max(1, view.nbytes // 2)]])
+    return function(file, [view[: max(1, view.nbytes // 2)]], *place)
 
 
 KINDS = (("before", errno.ENOSPC), ("before", errno.EIO), ("after", errno.EIO), ("short", 0), ("interrupt", 0))
@@ -79,6 +81,7 @@ def failing(at: int, kind: tuple[str, int]) -> Iterator[Faults]:
     faults = Faults(at, kind, [])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "system", faults.system)
+        patch.setattr(scratch, "system", faults.system)
         yield faults
 
 
@@ -115,6 +118,56 @@ def check_read(saved: Views, folder: Path, at: int, kind: tuple[str, int]) -> st
         except (StorageError, KeyboardInterrupt):
             outcome = "refused"
     return outcome
+
+
+def check_spill(db: livejoin.Database, changes: Changes, folder: Path, at: int, kind: tuple[str, int]) -> str:
+    """Commit what spills while a call fails, take it back, and assert the law; ``stands`` or ``refused``.
+
+    Args:
+        db: A database that spills to the folder; it is left as it was.
+        changes: Gives the changes of a table, and those that take them back.
+        folder: The folder.
+        at: The call.
+        kind: How it fails.
+    """
+    before, version, table = results(db), db.version, next(iter(db.tables))
+    open_before = descriptors()
+    there, back = changes()
+    outcome = "stands"
+    with failing(at, kind) as faults:
+        try:
+            commit = db.apply(table, there)
+            read = {name: signed_multiset(commit[name]) for name in db.views}
+        except StorageError as error:
+            outcome = "refused"
+            assert isinstance(error.__cause__, OSError)
+        except KeyboardInterrupt:
+            outcome = "refused"
+    told = f"{outcome}, {faults.called[at]} {kind}"
+    db._check()
+    assert not list(folder.iterdir()), told
+    if db.version == version:
+        assert outcome == "refused" and results(db) == before, told
+        assert descriptors() == open_before, told
+        commit = db.apply(table, there)
+        read = {name: signed_multiset(commit[name]) for name in db.views}
+        outcome = "refused"
+    elif outcome == "refused":  # it could not be read
+        outcome = "unread"
+        read = {name: signed_multiset(commit[name]) for name in db.views}
+    assert commit.spilled, told
+    after = results(db)
+    assert read == {name: difference(after[name], before[name]) for name in after}, told
+    del commit
+    db.apply(table, back)
+    assert results(db) == before and descriptors() == open_before, told
+    return outcome
+
+
+def descriptors() -> int:
+    """How many files the process has open."""
+    gc.collect()
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def calls(work: Callable[[], object]) -> int:

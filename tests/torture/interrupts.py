@@ -35,6 +35,7 @@ TABLES = {
     "W": "id BIGINT, amount DECIMAL(20, 2)",
 }
 WINDOW = 12
+_SPILL_OVER = 60
 NEVER = 1 << 60
 VIEWS = {
     "hop3": "SELECT A.src AS a, B.src AS b, C.dst AS d FROM G A JOIN G B ON A.dst = B.src JOIN G C ON B.dst = C.src",
@@ -121,11 +122,12 @@ class Life:
         seed: Of all choices.
         threads: The database's threads.
         algorithm: What maintains the views' joins.
+        spill: Where deltas are written that take more memory than very little; None if none are.
     """
 
-    def __init__(self, seed: int, threads: int = 1, algorithm: str = "auto") -> None:
+    def __init__(self, seed: int, threads: int = 1, algorithm: str = "auto", spill: Path | None = None) -> None:
         self.random = random.Random(seed)
-        self.db = livejoin.Database(threads=threads)
+        self.db = livejoin.Database(threads=threads, spill=spill, spill_over=spill and _SPILL_OVER)
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self.told: list[tuple[str, Counter[Row]]] = []
         for name, columns in TABLES.items():
@@ -163,8 +165,8 @@ class Life:
             return (pick(0, 9), self.random.choice(["ann", "bob", "Zoë", None]) or f"new {pick(0, 10**6)}", pick(0, 9))
         return (pick(0, 6), Decimal(pick(0, 10**6)) / 100)
 
-    def commit(self) -> None:
-        """A commit that is not cut off; its deltas are the differences."""
+    def commit(self) -> bool:
+        """A commit that is not cut off; its deltas are the differences. Whether some of them were spilled."""
         given, after = self.changes()
         before = {name: multiset(view.to_arrow()) for name, view in self.db.views.items() if view.deltas}
         commit = self.db.apply(given)
@@ -172,6 +174,7 @@ class Life:
             found = difference(multiset(self.db.views[name].to_arrow()), rows)
             assert signed_multiset(commit[name]) == found, f"the delta of {name}"
         self.rows |= after
+        return bool(commit.spilled)
 
     def cut(self, error: type[BaseException], at: int, again: bool = False) -> tuple[bool, Cut]:
         """A commit that is cut off at a point; whether it stands.

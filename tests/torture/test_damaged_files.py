@@ -10,7 +10,7 @@ import random
 import zipfile
 from collections import Counter
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -99,3 +99,39 @@ def test_every_operation_of_a_load_fails_once(tmp_path: Path) -> None:
             raise
     print(f"load: {dict(outcomes)} of {steps} calls")
     assert outcomes["refused"] and outcomes["loaded"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list descriptors")
+@pytest.mark.timeout(0 if CASES else 600)
+def test_every_operation_of_a_spill_fails_once(tmp_path: Path) -> None:
+    db = livejoin.Database(spill=tmp_path, spill_over=1500)
+    db.create_table("G", "src BIGINT, dst BIGINT, tag STRING")
+    db.create_view("tags", "SELECT A.tag AS s, B.tag AS t FROM G A JOIN G B ON A.dst = B.src")
+    db.create_view("whole", "SELECT src, dst, tag FROM G")
+    rows = [(i % 3, (i + 1 + i // 10) % 3, f"tag {i % 3}") for i in range(20)]
+    db.apply("G", rows[:10])
+
+    def given(signs: tuple[str, str]) -> list[dict[str, Any]]:
+        kinds = [signs[i >= 10] for i in range(20)]
+        return [{"src": a, "dst": b, "tag": t, "_change_type": k} for (a, b, t), k in zip(rows, kinds, strict=True)]
+
+    def changes() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        return given(("delete", "insert")), given(("insert", "delete"))
+
+    def work() -> None:
+        commit = db.apply("G", changes()[0])
+        assert "tags" in commit.spilled
+        commit["tags"]
+
+    steps = file_faults.calls(work)
+    db.apply("G", changes()[1])
+    cases = [(at, kind) for at in range(steps) for kind in file_faults.KINDS]
+    outcomes: Counter[str] = Counter()
+    for at, kind in cases if CASES else random.Random(SEED).sample(cases, 15):
+        try:
+            outcomes[file_faults.check_spill(db, changes, tmp_path, at, kind)] += 1
+        except BaseException as error:
+            error.add_note(f"call {at} fails {kind}")
+            raise
+    print(f"spill: {dict(outcomes)} of {steps} calls")
+    assert outcomes["refused"] and outcomes["stands"]

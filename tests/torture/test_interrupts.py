@@ -13,6 +13,7 @@ import livejoin
 from livejoin.dataflow.node import Node
 from livejoin.plan.operators import Annotated, Scan
 from oracle import assert_same_rows, multiset
+from torture.file_faults import descriptors
 from torture.interrupts import NEVER, Life, cut_off, places, points
 
 CUTS = int(os.environ.get("LIVEJOIN_TORTURE", "40"))
@@ -63,6 +64,25 @@ def test_a_commit_that_is_cut_off_stands_or_does_not(error: type[BaseException],
         if at % 2:
             life.commit()
     assert outcomes == {True, False}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list descriptors")
+def test_a_commit_that_spills_and_is_cut_off_leaves_no_file(tmp_path: Path) -> None:
+    life = Life(SEED, spill=tmp_path)
+    life.told.clear()
+    total = points(life)
+    before = descriptors()
+    spilled = 0
+    for at in places(total, CUTS // 4, SEED):
+        stands, cut = life.cut((KeyboardInterrupt, MemoryError)[at % 2], at, again=at % 3 == 0)
+        try:
+            life.check()
+            assert not list(tmp_path.iterdir()) and descriptors() == before
+        except BaseException as wrong:
+            wrong.add_note(f"cut at point {at} of about {total}, in {cut.where}; the commit stands: {stands}")
+            raise
+        spilled += life.commit()
+    assert spilled
 
 
 def test_a_read_that_is_cut_off_changes_nothing() -> None:

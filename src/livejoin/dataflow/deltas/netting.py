@@ -26,8 +26,8 @@ from livejoin.query.session import LINEAR, reason, session
 from livejoin.state.scratch import Scratch
 from livejoin.words import Words
 
-_BITS = 4  # of a hash, that a split is by
-_LEVELS = 64 // _BITS
+_MOST_BITS = 4  # of a hash, that a split is by
+_HASH_BITS = 64
 
 Sides = tuple[list[Extent], list[Extent]]
 
@@ -78,27 +78,29 @@ def _may_cancel(group: Sequence[Extent]) -> bool:
     return any(one.goes for one in group) and any(one.comes for one in group)
 
 
-def _net_sides(extents: Sequence[Extent], scratch: Scratch, writer: DeltaWriter, level: int) -> Sides:
+def _net_sides(extents: Sequence[Extent], scratch: Scratch, writer: DeltaWriter, used: int) -> Sides:
     """What goes and what comes of one version, net.
 
     Args:
         extents: Its rows, or a part of them that has all copies of each.
         scratch: Where files are made.
         writer: Writes what is left.
-        level: How often they were split.
+        used: Bits of the hashes that they were split by.
     """
     if not _may_cancel(extents):
         return _copied(extents, writer)
-    if len(extents) == 1 or sum(one.nbytes for one in extents) <= scratch.over // 2:
+    size, at_once = sum(one.nbytes for one in extents), scratch.over // 2
+    if len(extents) == 1 or size <= at_once:
         going, coming = _netted(pa.Table.from_batches(one.read() for one in extents))
         return writer.batch(going), writer.batch(coming)
-    if level == _LEVELS:
+    if used + _MOST_BITS > _HASH_BITS:
         return _net_equal(extents, scratch, writer)
-    parts: list[list[Extent]] = [[] for _ in range(1 << _BITS)]
+    bits = min(_MOST_BITS, (2 * size // max(1, at_once)).bit_length())
+    parts: list[list[Extent]] = [[] for _ in range(1 << bits)]
     apart = DeltaWriter(scratch, writer.schema)
-    for table in read_together(extents, scratch.over // 2):
-        rows = pa.Table.from_batches(_counted(table)) if level else table
-        which = (_hashes(rows) >> np.uint64(_BITS * level)).astype(np.uint8) & ((1 << _BITS) - 1)
+    for table in read_together(extents, at_once):
+        rows = pa.Table.from_batches(_counted(table)) if used else table
+        which = (_hashes(rows) >> np.uint64(used)).astype(np.uint8) & (len(parts) - 1)
         order = np.argsort(which, kind="stable")
         ends = np.cumsum(np.bincount(which, minlength=len(parts))).tolist()
         ordered = _batch(rows.take(pa.array(order)))
@@ -108,7 +110,7 @@ def _net_sides(extents: Sequence[Extent], scratch: Scratch, writer: DeltaWriter,
     if len(filled) == 1:
         sides = [_net_equal(filled[0], scratch, writer)]
     else:
-        sides = [_net_sides(part, scratch, writer, level + 1) for part in filled]
+        sides = [_net_sides(part, scratch, writer, used + bits) for part in filled]
     apart.file.close()
     return [one for going, _ in sides for one in going], [one for _, coming in sides for one in coming]
 
