@@ -158,7 +158,7 @@ class DeltaWriter:
 
 
 def read_together(extents: Sequence[Extent], most: int) -> Iterator[pa.Table]:
-    """The rows of extents, of several at a time if they are no more than so many bytes, and of each at least once."""
+    """The rows of extents, of as many at a time as have no more than so many bytes, and of at least one."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for extent in extents:

@@ -28,6 +28,7 @@ from livejoin.words import Words
 
 _MOST_BITS = 4  # of a hash, that a split is by
 _HASH_BITS = 64
+_PARTS = 4  # of what may be in memory: rows that are netted, a copy of them in another order, what DuckDB makes of them
 
 Sides = tuple[list[Extent], list[Extent]]
 
@@ -43,7 +44,7 @@ def net(extents: Sequence[Extent], scratch: Scratch) -> list[Extent]:
         StorageError: The system refuses.
         CapacityError: A row stands there too often.
 
-    Cost: O(rows) expected; memory for `Scratch.over` bytes of rows, and for grouping as many.
+    Cost: O(rows) expected; memory for about `Scratch.over` bytes.
     """
     if not any(_may_cancel(group) for group in _of_one_version(extents)):
         return list(extents)
@@ -89,7 +90,7 @@ def _net_sides(extents: Sequence[Extent], scratch: Scratch, writer: DeltaWriter,
     """
     if not _may_cancel(extents):
         return _copied(extents, writer)
-    size, at_once = sum(one.nbytes for one in extents), scratch.over // 2
+    size, at_once = sum(one.nbytes for one in extents), scratch.over // _PARTS
     if len(extents) == 1 or size <= at_once:
         going, coming = _netted(pa.Table.from_batches(one.read() for one in extents))
         return writer.batch(going), writer.batch(coming)
@@ -124,7 +125,7 @@ def _copied(extents: Sequence[Extent], writer: DeltaWriter) -> Sides:
 def _net_equal(extents: Sequence[Extent], scratch: Scratch, writer: DeltaWriter) -> Sides:
     """As `_net_sides`, of rows that hashes do not split: they are few, but copies of them may be many."""
     left: list[pa.RecordBatch] = []
-    for table in read_together(extents, scratch.over // 2):
+    for table in read_together(extents, scratch.over // _PARTS):
         left = list(_counted(pa.Table.from_batches([*left, *table.to_batches()])))
     going, coming = left
     return writer.batch(going), writer.batch(coming)
