@@ -84,11 +84,12 @@ class ScratchFile:
         folder: Where it is made when something is written first.
     """
 
+    _file: io.FileIO | None = None
+    _has_name = False
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._path = folder / f"livejoin-{uuid.uuid4().hex}.spill"
-        self._has_name = False
-        self._file: io.FileIO | None = None
         self._end = 0
         self._lock = threading.Lock()
 

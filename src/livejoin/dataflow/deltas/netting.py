@@ -29,6 +29,7 @@ from livejoin.words import Words
 _MOST_BITS = 4  # of a hash, that a split is by
 _HASH_BITS = 64
 _PARTS = 4  # of what may be in memory: rows that are netted, a copy of them in another order, what DuckDB makes of them
+_MOST_AT_ONCE = 1 << 28  # bytes; a string array of Arrow has at most 2 GiB
 
 Sides = tuple[list[Extent], list[Extent]]
 
@@ -90,7 +91,7 @@ def _net_sides(extents: Sequence[Extent], scratch: Scratch, writer: DeltaWriter,
     """
     if not _may_cancel(extents):
         return _copied(extents, writer)
-    size, at_once = sum(one.nbytes for one in extents), scratch.over // _PARTS
+    size, at_once = sum(one.nbytes for one in extents), _at_once(scratch)
     if len(extents) == 1 or size <= at_once:
         going, coming = _netted(pa.Table.from_batches(one.read() for one in extents))
         return writer.batch(going), writer.batch(coming)
@@ -125,7 +126,7 @@ def _copied(extents: Sequence[Extent], writer: DeltaWriter) -> Sides:
 def _net_equal(extents: Sequence[Extent], scratch: Scratch, writer: DeltaWriter) -> Sides:
     """As `_net_sides`, of rows that hashes do not split: they are few, but copies of them may be many."""
     left: list[pa.RecordBatch] = []
-    for table in read_together(extents, scratch.over // _PARTS):
+    for table in read_together(extents, _at_once(scratch)):
         left = list(_counted(pa.Table.from_batches([*left, *table.to_batches()])))
     going, coming = left
     return writer.batch(going), writer.batch(coming)
@@ -194,7 +195,12 @@ def _hashes(table: pa.Table) -> npt.NDArray[np.uint64]:
 
 def _batch(table: pa.Table) -> pa.RecordBatch:
     """A table as one batch."""
-    combined = table.combine_chunks().to_batches()
-    if len(combined) == 1:
-        return combined[0]
-    return pa.record_batch([pa.array([], field.type) for field in table.schema], schema=table.schema)
+    if not table.num_rows:
+        return pa.record_batch([pa.array([], field.type) for field in table.schema], schema=table.schema)
+    (batch,) = table.combine_chunks().to_batches()
+    return batch
+
+
+def _at_once(scratch: Scratch) -> int:
+    """Bytes of rows that are netted, or split, at a time."""
+    return min(scratch.over // _PARTS, _MOST_AT_ONCE)
