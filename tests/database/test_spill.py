@@ -108,7 +108,7 @@ def check_equal(spilled: livejoin.Commit, kept: livejoin.Commit, db: livejoin.Da
     seed=st.integers(0, 10**6),
     granularity=st.sampled_from(["commit", "change", "apply"]),
     threads=st.sampled_from([1, 2]),
-    over=st.sampled_from([1500, 15_000]),
+    over=st.sampled_from([4000, 40_000]),
 )
 def test_spilled_deltas_are_those_in_memory(
     tmp_path_factory: pytest.TempPathFactory, seed: int, granularity: Any, threads: int, over: int
@@ -139,16 +139,16 @@ def test_spilled_deltas_are_those_in_memory(
 @pytest.mark.parametrize(("granularity", "threads"), [("commit", 1), ("change", 2)])
 def test_every_kind_of_view_spills(tmp_path: Path, granularity: Any, threads: int) -> None:
     rng = random.Random(5)
-    first, second = random_rows(rng, 20), random_rows(rng, 10)
+    first, second = random_rows(rng, 16), random_rows(rng, 8)
     commits = []
     for place in (tmp_path, None):
-        db = database(place, 900, threads=threads)
+        db = database(place, 800, threads=threads)
         db.apply("G", changes(first, "insert"))
         log = [*changes(first[:6], "delete"), *changes(second, "insert", 6)]
         commits.append((db.replay({"G": log}, granularity=granularity), db))
     (spilled, db), (kept, _) = commits
     assert kept.spilled == ()
-    assert set(spilled.spilled) >= {"hop3", "whole", "ends", "wide", "told", "rings", "above"}
+    assert set(spilled.spilled) >= {"hop3", "whole", "wide", "told", "above"}
     assert "on disk" in repr(spilled) and "on disk" not in repr(kept)
     check_equal(spilled, kept, db)
     assert {n: v.stats()["delta_rows"] for n, v in db.views.items()} == {
@@ -231,17 +231,19 @@ def test_a_hot_row_is_counted_and_not_listed(tmp_path: Path) -> None:
 
 def test_a_delta_stays_what_it_was_when_codes_are_used_again(tmp_path: Path) -> None:
     db = database(tmp_path, 1000, ("told",))
-    rows: list[Change] = [(i, i + 1, f"name {i}") for i in range(6000)]
-    commit = db.apply("G", changes(rows, "insert"))
-    expected = Counter((f"NAME {i}", f"name {i + 1}") for i in range(5999))
-    db.apply("G", changes(rows, "delete"))
-    for step in range(3):
-        db.apply("G", [(i, i, f"other {step} {i}") for i in range(4000)])
-    assert db.stats()["dictionary_state_bytes"]
+    numbers = np.arange(5000)
+    rows = pa.table({"src": numbers, "dst": numbers + 1, "tag": [f"name {i}" for i in numbers]})
+    commit = db.apply("G", rows)
+    expected = Counter((f"NAME {i}", f"name {i + 1}") for i in range(4999))
+    db.apply("G", rows.append_column("_change_type", pa.array(["delete"] * 5000)))
+    for step in range(2):
+        others = rows.slice(0, 4500).set_column(2, "tag", [[f"other {step} {i}" for i in range(4500)]])
+        db.apply("G", others)
+    assert db._contents.codec.entries < 10_000, "codes were collected"
     assert commit.spilled == ("told",)
     assert Counter((r["s"], r["t"]) for b in commit.batches("told") for r in b.to_pylist()) == expected
     del db
-    assert commit["told"].num_rows == 5999
+    assert commit["told"].num_rows == 4999
 
 
 def test_subscribers_get_tables_and_nothing_is_written_for_them(tmp_path: Path) -> None:
