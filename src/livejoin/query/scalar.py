@@ -1,0 +1,101 @@
+"""Scalar expressions with their types: what SQL becomes, and what is evaluated over columns of words.
+
+An expression is a tree of `Field`, `Constant` and `Call`. Everything that SQL leaves to be guessed is said: each node
+has its type, a cast that SQL makes by itself is a call of ``cast``, and the arguments of a call have the types that its
+function is defined for. So what evaluates an expression decides nothing.
+
+The law: an expression means what Spark 4 means with ANSI on and the session's time zone UTC. It is a function of its
+row: the same values give the same value. Its value for a row is a value, NULL or an error; an error is a value like
+any other until a row's result is one. A call gives the error of an argument where it looks at that argument, and where
+Spark would not look it gives none: ``and``, ``or``, ``case`` and ``coalesce`` look at no more than they need.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from livejoin.schema import SqlType
+
+Value: TypeAlias = bool | int | float | str | Decimal | None
+"""A constant: a DATE by its days and a TIMESTAMP by its microseconds since 1970-01-01, a decimal by a `Decimal`."""
+
+Function = Literal[
+    # Logic. `and`, `or`: two or more BOOLEANs, from the left. `case`: condition, value, condition, value, ..., default.
+    "and", "or", "not", "case", "coalesce", "is_null", "is_nan",
+    # Comparisons of two values of one type; decimals of one scale. NaN equals NaN and is the greatest number.
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "null_safe_equal",
+    # `in`: a value, then the values that it may be, all of one type. `greatest`, `least`: of those that are not NULL.
+    "in", "greatest", "least",
+    # Arithmetic: two integers or doubles of the result's type, or two decimals of any precision and scale, of which the
+    # exact result is rounded half up to the result's scale. What does not fit is an error, and so is division by zero.
+    "add", "subtract", "multiply", "divide", "integral_divide", "remainder", "positive_remainder", "negate", "absolute",
+    # The same, with NULL in place of an error of the call itself.
+    "try_add", "try_subtract", "try_multiply", "try_divide", "try_remainder",
+    # Conversions to the call's type.
+    "cast", "try_cast",
+    # Rounding: a number and a constant number of digits behind the point.
+    "round", "bround", "floor", "ceil",
+    # Of doubles.
+    "sign", "square_root", "exponential", "logarithm", "power",
+    # Parts of a DATE (of a TIMESTAMP, where they are of a day's time), as INT. Sunday is day 1 of `day_of_week` and
+    # Monday is 0 of `weekday`; weeks are those of ISO 8601.
+    "year", "quarter", "month", "day", "day_of_week", "weekday", "day_of_year", "week", "year_of_week",
+    "hour", "minute", "second",
+    # Of dates: `add_days` a DATE and an INT; `add_months` likewise, to the month's last day at most; `date_difference`
+    # of two DATEs in days; `last_day`; `truncate_date` a DATE and a constant unit; `truncate_time` a TIMESTAMP and one.
+    "add_days", "add_months", "date_difference", "last_day", "truncate_date", "truncate_time", "make_date",
+    # `add_interval`: a TIMESTAMP, and a constant interval as months, days and microseconds.
+    "add_interval",
+    # Of strings, in characters; positions start with 1. Patterns and what follows the first argument are constants,
+    # but for `concatenate`, `position`, `replace` and the comparisons, which take columns.
+    "length", "byte_length", "upper", "lower", "substring", "left", "right", "trim", "trim_left", "trim_right",
+    "pad_left", "pad_right", "replace", "reverse", "repeat", "position", "like", "like_any_case", "matches",
+    "starts_with", "ends_with", "contains", "concatenate", "split_part", "translate", "initial_capitals", "ascii",
+]  # fmt: skip
+"""What a `Call` calls."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of the rows that an expression is evaluated for.
+
+    Args:
+        position: Its position.
+        type: Its type.
+        nullable: Whether it may be NULL.
+    """
+
+    position: int
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant of a type; None is NULL."""
+
+    value: Value
+    type: SqlType
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of the values of other expressions.
+
+    Args:
+        function: The function.
+        arguments: What it is called with.
+        type: The type of its value.
+        text: The SQL that errors show.
+    """
+
+    function: Function
+    arguments: tuple[Scalar, ...]
+    type: SqlType
+    text: str = ""
+
+
+Scalar: TypeAlias = Field | Constant | Call
+"""A scalar expression."""
