@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench fuzz torture lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test ci bench fuzz torture conformance lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -36,6 +36,9 @@ fuzz: $(STAMP) ## run the property tests with new random cases; MINUTES=60 EXAMP
 
 torture: $(STAMP) ## cut calls off, damage files, feed odd data; MINUTES=60 CASES=300
 	@sh tools/torture.sh $(BIN)/python $(or $(MINUTES),10) $(or $(CASES),300)
+
+conformance: $(STAMP) ## ask a real Spark what every expression of the corpus means, and compare (some minutes)
+	@PYTHONPATH=src:tests $(BIN)/python tests/conformance/make.py
 
 lint: $(STAMP)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -1,9 +1,9 @@
 """Ask a real Spark for the type and the values of every expression of the corpus, and write or compare the fixture.
 
-One local session, ANSI, UTC. Spark analyses and optimizes each expression over a file of the rows; the optimized tree is
-evaluated row by row by Catalyst's interpreter, so that an error belongs to its row. What fails for no row runs once more
-as Spark runs it, in generated code over all rows; where that gives something else, it counts, and is named. Cost: some
-ten minutes for all groups.
+One local session, ANSI, UTC. Spark analyses and optimizes each expression over a file of the rows; the optimized tree
+is evaluated row by row by Catalyst's interpreter, so that an error belongs to its row. What fails for no row runs once
+more as Spark runs it, in generated code over all rows; where that gives something else, it counts, and is named. Cost:
+some ten minutes for all groups.
 
 Run as ``make conformance``, or ``python tests/conformance/make.py --write`` for a new fixture; ``--groups casts logic``
 takes these groups alone and leaves the others as they are.
@@ -25,11 +25,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
-from conformance import corpus, edge_rows
-from conformance.expressions import GROUPS, expressions
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from conformance import corpus, edge_rows
+from conformance.expressions import GROUPS, expressions
 from livejoin.schema import SqlType
 from livejoin.spark.session import local_session
 
@@ -58,7 +58,9 @@ def main() -> int:
     before = _written(options.groups)
     if options.write:
         return _write(found, _written([group for group in GROUPS if group not in options.groups])[1:])
-    differing = [line for line in found if line not in set(before)] + [line for line in before if line not in set(found)]
+    differing = [line for line in found if line not in set(before)] + [
+        line for line in before if line not in set(found)
+    ]
     print("\n".join(differing[:50]) or f"Spark {pyspark.__version__} says the same of {len(found) - 1} expressions")
     return min(len(differing), 1)
 
@@ -91,9 +93,7 @@ def _pair(line: str) -> tuple[str, str]:
 def _ask(chosen: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
     table = edge_rows.rows()
     kinds = [column.type for column in edge_rows.COLUMNS]
-    data = [
-        [corpus.encoded(value, kind) for value in _plain(table.column(i), kind)] for i, kind in enumerate(kinds)
-    ]
+    data = [[corpus.encoded(value, kind) for value in _plain(table.column(i), kind)] for i, kind in enumerate(kinds)]
     names = list(table.column_names)
     yield {
         "spark": pyspark.__version__,

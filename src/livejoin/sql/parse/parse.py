@@ -7,6 +7,7 @@ The parser is sqlglot's for Spark, with two defaults that Spark 4 changed: CAST 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import ClassVar
 
 from sqlglot import TokenType, exp
@@ -42,8 +43,34 @@ _OPERATORS = {
 }
 
 
+NAME = "spark_name"
+UNIT = "spark_unit"
+
+
+def _with_unit(build: Callable[[list[exp.Expr]], exp.Expr], at: int) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """What builds a node, which notes the text of the unit that its call has at a position; None if it is no constant.
+
+    sqlglot reads a column there as the unit of its name, and 'D' as DAY, which Spark does not.
+    """
+
+    def built(args: list[exp.Expr]) -> exp.Expr:
+        unit = args[at] if at < len(args) else None
+        written = unit.name if isinstance(unit, exp.Literal) and unit.is_string else None
+        node = build(args)
+        node.meta[UNIT] = written
+        return node
+
+    return built
+
+
 class SparkAnsi(Spark):
-    """Spark SQL with ANSI casts and doubled quotes."""
+    """Spark SQL with ANSI casts and doubled quotes.
+
+    Nodes of function calls have the function's name as it was written in their ``meta``, under `NAME`, and the units of
+    TRUNC and DATE_TRUNC under `UNIT`: sqlglot's nodes are the same for functions that differ.
+    """
+
+    ORIGINAL_NAME_META_KEY = NAME
 
     class Tokenizer(Spark.Tokenizer):
         """Spark's tokens."""
@@ -54,6 +81,11 @@ class SparkAnsi(Spark):
         """Spark's grammar; queries know their tokens (see `livejoin.sql.parse.spans`)."""
 
         STRICT_CAST = True
+        FUNCTIONS: ClassVar = {
+            **SparkParser.FUNCTIONS,
+            "TRUNC": _with_unit(SparkParser.FUNCTIONS["TRUNC"], 1),
+            "DATE_TRUNC": _with_unit(SparkParser.FUNCTIONS["DATE_TRUNC"], 0),
+        }
 
         def _parse_select_query(self, *args: bool, **options: bool) -> exp.Expr | None:
             start = self._index

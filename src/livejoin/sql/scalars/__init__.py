@@ -1,0 +1,1 @@
+"""Scalar expressions of SQL as typed trees, with Spark's types."""

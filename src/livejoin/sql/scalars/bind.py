@@ -1,0 +1,330 @@
+"""Expressions of SQL as typed trees: what Spark leaves to its rules of types is said in the tree.
+
+The scope has left the `ColumnRef` of every column in its node's ``meta`` (see `livejoin.sql.names.scope`). The law: the
+tree has the type that Spark 4 gives the expression in ANSI mode, and where Spark's analyzer refuses it for its types,
+so does this. `tests/conformance` holds it to what a real Spark says.
+
+Cost: linear in the expression; some 20 microseconds a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from sqlglot import exp
+
+from livejoin.errors import SqlTypeError
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
+from livejoin.schema import SqlType
+from livejoin.sql.parse.column_types import TYPES
+from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.scalars import choices, intervals, literals, times
+from livejoin.sql.scalars.arithmetic import binary, negated
+from livejoin.sql.scalars.calls import called
+from livejoin.sql.scalars.coercion import accepted
+from livejoin.sql.scalars.functions import converted, function_of
+from livejoin.sql.scalars.operands import (
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    Interval,
+    Mismatch,
+    Operand,
+    Unsayable,
+    Void,
+)
+from livejoin.sql.to_duckdb.scalar_text import REF
+
+_SHOWN_NODES = 64
+_COMPARISONS: dict[type[exp.Expr], Function] = {
+    exp.EQ: "equal",
+    exp.NEQ: "not_equal",
+    exp.LT: "less",
+    exp.LTE: "less_equal",
+    exp.GT: "greater",
+    exp.GTE: "greater_equal",
+    exp.NullSafeEQ: "null_safe_equal",
+}
+_OPERATIONS: dict[type[exp.Expr], Function] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.IntDiv: "integral_divide",
+    exp.Mod: "remainder",
+}
+_CHAINS = (*_OPERATIONS, exp.DPipe)
+_LIKES: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike"}
+_WORDS_OF_TODAY = frozenset({"now", "today", "yesterday", "tomorrow", "epoch"})
+
+
+@dataclass(frozen=True)
+class Unsaid:
+    """What the tree of scalars has no way to say.
+
+    Args:
+        what: The function or operator.
+        why: What is lacking.
+        offset: Where it stands.
+    """
+
+    what: str
+    why: str
+    offset: int
+
+
+def bind_scalar(
+    node: exp.Expr, field: Callable[[ColumnRef], Field], source: Source, offset: int = 0
+) -> Scalar | Unsaid:
+    """The typed tree of a bound expression.
+
+    Args:
+        node: The expression; its columns are resolved.
+        field: Where a column stands in the rows, and its type.
+        source: The SQL text.
+        offset: A position for parts without one.
+
+    Returns:
+        The tree; or what in it the tree has no way to say.
+
+    Raises:
+        SqlTypeError: Its types do not fit, as Spark's DATATYPE_MISMATCH.
+    """
+    try:
+        found = _Binder(field, source, offset).operand(node)
+    except _Unsaid as error:
+        return error.unsaid
+    if isinstance(found, Void):
+        return Unsaid("NULL", "it has no type; write CAST(NULL AS ...)", offset_of(node, offset))
+    if isinstance(found, Interval):
+        return Unsaid("INTERVAL", "no column holds an interval", offset_of(node, offset))
+    return found
+
+
+class _Unsaid(Exception):
+    def __init__(self, unsaid: Unsaid) -> None:
+        super().__init__(unsaid)
+        self.unsaid = unsaid
+
+
+@dataclass(frozen=True)
+class _Binder:
+    """The binding of one expression."""
+
+    field: Callable[[ColumnRef], Field]
+    source: Source
+    offset: int
+
+    def operand(self, node: exp.Expr) -> Operand:
+        """What a node is; errors have its position, if no part of it has raised them."""
+        try:
+            found = self._operand(node)
+        except Mismatch as error:
+            msg = f"{shown(node)}: {error}"
+            raise self.source.error(SqlTypeError, msg, offset_of(node, self.offset)) from error
+        except Unsayable as error:
+            raise _Unsaid(Unsaid(error.what, error.why, offset_of(node, self.offset))) from error
+        return _labelled(found, _text(node)) if isinstance(found, Call) and not found.text else found
+
+    def operands(self, nodes: Sequence[exp.Expr]) -> list[Operand]:
+        """What several nodes are."""
+        return [self.operand(node) for node in nodes]
+
+    def _operand(self, node: exp.Expr) -> Operand:
+        match node:
+            case exp.Paren():
+                return self.operand(node.this)
+            case exp.Column():
+                return self.field(node.meta[REF])
+            case exp.And() | exp.Or():
+                return self._chain_of_conditions(node)
+            case exp.Not():
+                return choices.inverse(self.operand(node.this))
+            case exp.Neg():
+                return self._negated(node)
+            case exp.Cast() | exp.TryCast():
+                return self._cast(node)
+            case exp.Is():
+                return self._is(node)
+            case exp.NullSafeNEQ():
+                same = choices.compared("null_safe_equal", self.operand(node.this), self.operand(node.expression))
+                return choices.inverse(same)
+            case exp.Between() if not node.args.get("symmetric"):
+                value, low, high = self.operands([node.this, node.args["low"], node.args["high"]])
+                return choices.between(value, low, high)
+            case exp.In() if node.expressions:
+                return choices.is_in(self.operand(node.this), self.operands(node.expressions))
+            case exp.Case() | exp.If():
+                return self._case(node)
+            case exp.Extract():
+                return times.extract(node.this.name, self.operand(node.expression))
+            case exp.TimestampAdd():
+                return self._moved(node)
+            case exp.Escape() if type(node.this) in _LIKES:
+                return self._like(node.this, node.expression)
+        if type(node) in _CHAINS:
+            return self._chain(node)
+        if type(node) in _COMPARISONS:
+            left, right = self.operand(node.this), self.operand(node.expression)
+            return choices.compared(_COMPARISONS[type(node)], left, right)
+        if type(node) in _LIKES:
+            return self._like(node)
+        return self._constant(node) or self._call(node)
+
+    def _constant(self, node: exp.Expr) -> Operand | None:
+        match node:
+            case exp.Literal():
+                return literals.text(node.name) if node.is_string else literals.number(node)
+            case exp.RawString():
+                return literals.text(node.name)
+            case exp.Boolean():
+                return Constant(bool(node.this), BOOLEAN)
+            case exp.Null():
+                return Void()
+            case exp.Interval():
+                return intervals.interval(node)
+            case _:
+                return None
+
+    def _call(self, node: exp.Expr) -> Operand:
+        found = called(node)
+        if found is None:
+            raise Unsayable(node.sql_name() if isinstance(node, exp.Func) else node.key.upper(), "it is not there")
+        return function_of(found.name, self.operands(found.arguments))
+
+    def _chain(self, node: exp.Expr) -> Operand:
+        """Operators with one another as their left operands, from the left; such a chain may be long."""
+        links = []
+        while type(node) in _CHAINS:
+            links.append(node)
+            node = node.this
+        found = self.operand(node)
+        for link in reversed(links):
+            found = self._linked(link, found, self.operand(link.expression))
+        return found
+
+    def _linked(self, node: exp.Expr, left: Operand, right: Operand) -> Operand:
+        try:
+            found = self._operation(node, left, right)
+        except Mismatch as error:
+            msg = f"{shown(node)}: {error}"
+            raise self.source.error(SqlTypeError, msg, offset_of(node, self.offset)) from error
+        return _labelled(found, _text(node)) if isinstance(found, Call) and not found.text else found
+
+    def _operation(self, node: exp.Expr, left: Operand, right: Operand) -> Operand:
+        if isinstance(node, exp.DPipe):
+            return function_of("concat", [left, right])
+        function = _OPERATIONS[type(node)]
+        if isinstance(left, Interval) and isinstance(right, Interval) and function in ("add", "subtract"):
+            return intervals.total(left, right if function == "add" else right.negated())
+        found = times.plus(left, right) if function == "add" else None
+        found = times.minus(left, right) if function == "subtract" else found
+        return binary(function, left, right) if found is None else found
+
+    def _chain_of_conditions(self, node: exp.Expr) -> Operand:
+        """AND or OR with all its operands, from the left."""
+        kind = type(node)
+        waiting, parts = [node], []
+        while waiting:
+            part = waiting.pop()
+            if type(part) is kind:
+                waiting += [part.expression, part.this]
+            else:
+                parts.append(self.operand(part))
+        return choices.conditions("and" if kind is exp.And else "or", parts)
+
+    def _negated(self, node: exp.Neg) -> Operand:
+        inner = node.this
+        if isinstance(inner, exp.Literal) and not inner.is_string:
+            return literals.number(inner, "-")
+        found = literals.suffixed(inner, "-")
+        if found is not None:
+            return found
+        operand = self.operand(inner)
+        return operand.negated() if isinstance(operand, Interval) else negated(operand)
+
+    def _cast(self, node: exp.Cast | exp.TryCast) -> Operand:
+        found = literals.suffixed(node)
+        if found is not None:
+            return found
+        to = _type_of(node.to)
+        is_try, inner = isinstance(node, exp.TryCast), node.this
+        if isinstance(inner, exp.Literal) and inner.is_string and to in (DATE, TIMESTAMP) and not is_try:
+            if node.this.name.strip().lower() in _WORDS_OF_TODAY:
+                raise Unsayable(str(to), f"{node.this.name!r} may not be the same tomorrow; write the time")
+            known = literals.typed_text(node.this.name, to)
+            if known is not None:
+                return known
+        return converted("try_cast" if is_try else "cast", self.operand(inner), to)
+
+    def _is(self, node: exp.Is) -> Operand:
+        operand = self.operand(node.this)
+        match node.expression:
+            case exp.Null():
+                return choices.is_null(operand)
+            case exp.Boolean():
+                return choices.compared("null_safe_equal", operand, Constant(bool(node.expression.this), BOOLEAN))
+            case _:
+                raise Unsayable("IS", "it is followed by NULL, TRUE or FALSE")
+
+    def _case(self, node: exp.Expr) -> Operand:
+        if isinstance(node, exp.If):
+            default = self.operand(node.args["false"]) if node.args.get("false") else Void()
+            return choices.case([self.operand(node.this)], [self.operand(node.args["true"]), default])
+        default = self.operand(node.args["default"]) if node.args.get("default") else Void()
+        conditions = [self.operand(branch.this) for branch in node.args["ifs"]]
+        if node.this is not None:
+            value = self.operand(node.this)
+            conditions = [choices.compared("equal", value, each) for each in conditions]
+        return choices.case(conditions, [*(self.operand(branch.args["true"]) for branch in node.args["ifs"]), default])
+
+    def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Operand:
+        name = _LIKES[type(node)]
+        if isinstance(node.expression, (exp.Any, exp.All)):
+            raise Unsayable(f"{name.upper()} {node.expression.key.upper()}", "write one LIKE for each pattern")
+        parts = [node.this, node.expression, *([escape] if escape else [])]
+        found = function_of(name, self.operands(parts))
+        return choices.inverse(found) if node.args.get("negate") else found
+
+    def _moved(self, node: exp.TimestampAdd) -> Operand:
+        """``dateadd(unit, amount, time)``."""
+        amount = self.operand(node.expression)
+        if not isinstance(amount, Constant) or not isinstance(amount.value, int):
+            raise Unsayable("dateadd", "the amount of a unit is a constant")
+        unit = node.args["unit"].name
+        factor, unit = (3, "MONTH") if unit == "QUARTER" else (1, unit)
+        by = intervals.of_unit(amount.value * factor, unit)
+        return times.shifted(accepted(self.operand(node.this), TIMESTAMP), by)
+
+
+def _type_of(node: exp.DataType) -> SqlType:
+    """The type that CAST names.
+
+    Raises:
+        Unsayable: No column has it.
+    """
+    if node.this == exp.DType.DECIMAL:
+        digits = [int(part.name) for part in node.expressions]
+        precision, scale = (*digits, 0)[:2] if digits else (10, 0)
+        return SqlType.decimal(precision, scale)
+    found = TYPES.get(node.this, SqlType("timestamp") if node.this == exp.DType.TIMESTAMPLTZ else None)
+    if found is None or (found == STRING and node.expressions):
+        raise Unsayable(f"CAST to {shown(node)}", "no column has this type")
+    return found
+
+
+def _text(node: exp.Expr) -> str:
+    """The SQL of a node; empty for one that is too long to show."""
+    return shown(node) if len(list(islice(node.walk(), _SHOWN_NODES + 1))) <= _SHOWN_NODES else ""
+
+
+def _labelled(call_: Call, text: str) -> Call:
+    """A call whose text, and that of the calls that were made with it, is the text of a node."""
+    arguments = tuple(
+        _labelled(part, text) if isinstance(part, Call) and not part.text else part for part in call_.arguments
+    )
+    return replace(call_, arguments=arguments, text=text)

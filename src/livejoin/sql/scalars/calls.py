@@ -1,0 +1,169 @@
+"""Calls of functions as Spark has them: a name and arguments, from what sqlglot made of them.
+
+sqlglot gives many functions a node of their own, one node to several names, and some an argument that was not written.
+What stands here undoes that, so that one table (`livejoin.sql.scalars.functions`) can go by Spark's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from livejoin.sql.parse.parse import NAME, UNIT
+
+_THIS = ("this",)
+_TWO = ("this", "expression")
+_NODES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Abs: ("abs", _THIS),
+    exp.AddMonths: ("add_months", _TWO),
+    exp.Ascii: ("ascii", _THIS),
+    exp.BitLength: ("bit_length", _THIS),
+    exp.Ceil: ("ceil", ("this", "decimals")),
+    exp.Contains: ("contains", _TWO),
+    exp.DateFromUnixDate: ("date_from_unix_date", _THIS),
+    exp.Day: ("day", _THIS),
+    exp.DayOfMonth: ("day", _THIS),
+    exp.DayOfWeek: ("dayofweek", _THIS),
+    exp.DayOfYear: ("dayofyear", _THIS),
+    exp.EndsWith: ("endswith", _TWO),
+    exp.EqualNull: ("equal_null", _TWO),
+    exp.Exp: ("exp", _THIS),
+    exp.Floor: ("floor", ("this", "decimals")),
+    exp.Hour: ("hour", _THIS),
+    exp.Initcap: ("initcap", _THIS),
+    exp.IsNan: ("isnan", _THIS),
+    exp.LastDay: ("last_day", _THIS),
+    exp.Left: ("left", _TWO),
+    exp.Length: ("length", _THIS),
+    exp.Ln: ("ln", _THIS),
+    exp.Log: ("log", _TWO),
+    exp.Lower: ("lower", _THIS),
+    exp.Minute: ("minute", _THIS),
+    exp.Month: ("month", _THIS),
+    exp.Nanvl: ("nanvl", _TWO),
+    exp.Negative: ("negative", _THIS),
+    exp.NextDay: ("next_day", _TWO),
+    exp.Nvl2: ("nvl2", ("this", "true", "false")),
+    exp.Nullif: ("nullif", _TWO),
+    exp.Pow: ("power", _TWO),
+    exp.Quarter: ("quarter", _THIS),
+    exp.RegexpLike: ("rlike", _TWO),
+    exp.Repeat: ("repeat", ("this", "times")),
+    exp.Replace: ("replace", ("this", "expression", "replacement")),
+    exp.Reverse: ("reverse", _THIS),
+    exp.Right: ("right", _TWO),
+    exp.Round: ("round", ("this", "decimals")),
+    exp.SafeAdd: ("try_add", _TWO),
+    exp.SafeDivide: ("try_divide", _TWO),
+    exp.SafeMultiply: ("try_multiply", _TWO),
+    exp.SafeSubtract: ("try_subtract", _TWO),
+    exp.Second: ("second", _THIS),
+    exp.Sign: ("sign", _THIS),
+    exp.Space: ("space", _THIS),
+    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
+    exp.Sqrt: ("sqrt", _THIS),
+    exp.StartsWith: ("startswith", _TWO),
+    exp.StrPosition: ("locate", ("substr", "this", "position")),
+    exp.Substring: ("substring", ("this", "start", "length")),
+    exp.Translate: ("translate", ("this", "from_", "to")),
+    exp.TsOrDsToDate: ("to_date", _THIS),
+    exp.UnixDate: ("unix_date", _THIS),
+    exp.Upper: ("upper", _THIS),
+    exp.WeekOfYear: ("weekofyear", _THIS),
+    exp.Year: ("year", _THIS),
+}
+_OWN_MARKS = {"safe", "ignore_nulls", "coalesce", "is_left", "zone", "returns_list_for_maps", "big_int", "flatten"}
+"""Arguments that sqlglot adds by itself, and that say nothing of what was written."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call of a function of Spark's.
+
+    Args:
+        name: Its name in lower case.
+        arguments: What it is called with.
+    """
+
+    name: str
+    arguments: tuple[exp.Expr, ...]
+
+
+def called(node: exp.Expr) -> Called | None:
+    """The call that a node is; None if it is none, or has an argument that is not known here."""
+    match node:
+        case exp.Anonymous():
+            return Called(node.name.lower(), tuple(node.expressions))
+        case exp.TsOrDsAdd():
+            return _days_added(node)
+        case exp.DateDiff() if "unit" not in node.args:
+            return Called("datediff", (_undated(node.this), _undated(node.expression)))
+        case exp.TimestampTrunc() | exp.DateTrunc():
+            return _truncation(node)
+        case exp.Trim():
+            side = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get((node.text("position") or "").upper(), "trim")
+            return Called(side, _given(node, _TWO))
+        case exp.Pad():
+            name = "lpad" if node.args.get("is_left") else "rpad"
+            return Called(name, _given(node, ("this", "expression", "fill_pattern")))
+        case exp.Coalesce() | exp.Greatest() | exp.Least():
+            return Called(node.key, (node.this, *node.expressions))
+        case exp.Concat() | exp.DecodeCase():
+            return Called({"decodecase": "decode"}.get(node.key, node.key), tuple(node.expressions))
+        case exp.Log() if _written(node) in ("log10", "log2"):
+            return Called(_written(node), (node.expression,))
+        case exp.Chr():
+            return Called("chr", tuple(node.expressions))
+        case exp.StrPosition() if _written(node) not in ("", "instr", "locate", "position"):
+            return Called(_written(node), ())
+    entry = _NODES.get(type(node))
+    if entry is None or _unknown(node, entry[1]):
+        return None
+    name, keys = entry
+    return Called(name, tuple(_undated(part) if name != "to_date" else part for part in _given(node, keys)))
+
+
+def _written(node: exp.Expr) -> str:
+    """The name of a call as it was written, in lower case; empty where it has syntax of its own."""
+    return str(node.meta.get(NAME, "")).lower()
+
+
+def _given(node: exp.Expr, keys: Sequence[str]) -> tuple[exp.Expr, ...]:
+    return tuple(node.args[key] for key in keys if isinstance(node.args.get(key), exp.Expr))
+
+
+def _unknown(node: exp.Expr, keys: Sequence[str]) -> bool:
+    """Whether a node has an argument beside those that are known; INITCAP has one that sqlglot adds."""
+    own = _OWN_MARKS | ({"expression"} if isinstance(node, exp.Initcap) else set())
+    return any(value and key not in own and key not in keys for key, value in node.args.items())
+
+
+def _undated(node: exp.Expr) -> exp.Expr:
+    """An argument without the conversion to a date that sqlglot puts around it."""
+    return node.this if isinstance(node, exp.TsOrDsToDate) and not node.args.get("safe") else node
+
+
+def _days_added(node: exp.TsOrDsAdd) -> Called:
+    """DATE_ADD or DATE_SUB, which sqlglot makes a product with -1."""
+    days = node.expression
+    if (
+        isinstance(days, exp.Mul)
+        and isinstance(days.expression, exp.Neg)
+        and isinstance(days.expression.this, exp.Literal)
+        and "start" not in days.expression.this.meta
+    ):
+        inner = days.this
+        return Called("date_sub", (node.this, inner.this if isinstance(inner, exp.Paren) else inner))
+    return Called("date_add", (node.this, days))
+
+
+def _truncation(node: exp.Expr) -> Called | None:
+    """TRUNC or DATE_TRUNC with the unit as it was written."""
+    if node.meta.get(UNIT) is None:
+        return None
+    unit = exp.Literal.string(node.meta[UNIT])
+    if isinstance(node, exp.DateTrunc):
+        return Called("trunc", (node.this, unit))
+    return Called("date_trunc", (unit, node.this))

@@ -1,0 +1,128 @@
+"""The types that Spark gives by itself in ANSI mode: what two types have in common, and what an argument becomes.
+
+Sources: Spark 4, ``AnsiTypeCoercion`` and ``Cast.canAnsiCast``. The corpus of `tests/conformance` holds it to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from livejoin.query.scalar import Scalar
+from livejoin.schema import SqlType
+from livejoin.sql.scalars.decimals import decimal_for, wider
+from livejoin.sql.scalars.operands import (
+    BIGINT,
+    DOUBLE,
+    TIMESTAMP,
+    Mismatch,
+    Operand,
+    Type,
+    Void,
+    cast,
+    is_kind,
+    is_number,
+    type_of,
+)
+
+
+def common_type(left: Type, right: Type) -> Type | None:
+    """The type that values of two types are compared as, or chosen from; None if there is none.
+
+    >>> from livejoin.sql.scalars.operands import DATE, STRING
+    >>> str(common_type(BIGINT, STRING)), str(common_type(DATE, TIMESTAMP)), common_type(DATE, BIGINT)
+    ('BIGINT', 'TIMESTAMP', None)
+    """
+    if right in (left, "VOID"):
+        return left
+    if left == "VOID":
+        return right
+    if not (isinstance(left, SqlType) and isinstance(right, SqlType)):
+        return None
+    match left.kind, right.kind:
+        case "integer", "integer":
+            return SqlType.integer(max(left.bits, right.bits))
+        case ("integer" | "decimal", "integer" | "decimal"):
+            return wider(decimal_for(left), decimal_for(right))
+        case ("integer" | "decimal" | "double", "integer" | "decimal" | "double"):
+            return DOUBLE
+        case ("date" | "timestamp", "date" | "timestamp"):
+            return TIMESTAMP
+        case "string", _:
+            return _beside_string(right)
+        case _, "string":
+            return _beside_string(left)
+        case _:
+            return None
+
+
+def _beside_string(kind: SqlType) -> SqlType:
+    """What a string becomes beside another type: that type, or the widest of its sort."""
+    match kind.kind:
+        case "integer":
+            return BIGINT
+        case "decimal" | "double":
+            return DOUBLE
+        case _:
+            return kind
+
+
+def to_common(operands: Sequence[Operand]) -> list[Scalar] | Sequence[Void] | None:
+    """Operands as values of the type that they have in common; as they are if all are NULL without a type.
+
+    Returns:
+        None if they have none, or an interval is among them.
+    """
+    found: Type | None = "VOID"
+    for kind in map(type_of, operands):
+        found = None if found is None else common_type(found, kind)
+    if found == "VOID":
+        return [Void()] * len(operands)
+    return [cast(operand, found) for operand in operands] if isinstance(found, SqlType) else None
+
+
+def accepted(operand: Operand, wanted: SqlType) -> Scalar:
+    """An argument as a value of the type that its function wants.
+
+    Raises:
+        Mismatch: Spark does not give this type by itself.
+    """
+    kind = type_of(operand)
+    if kind in (wanted, "VOID") or is_kind(kind, "string") or _is_assignable(kind, wanted):
+        return cast(operand, wanted)
+    msg = f"{wanted} is wanted, and {kind} is found"
+    raise Mismatch(msg)
+
+
+def _is_assignable(kind: Type, to: SqlType) -> bool:
+    """Whether a value of a type may stand where another type is wanted (``Cast.canANSIStoreAssign``)."""
+    match to.kind:
+        case "integer" | "decimal" | "double":
+            return is_number(kind)
+        case "string":
+            return kind != "INTERVAL"
+        case "date" | "timestamp":
+            return is_kind(kind, "date", "timestamp")
+        case _:
+            return False
+
+
+def can_cast(kind: Type, to: SqlType) -> bool:
+    """Whether CAST takes a value of a type to another type (``Cast.canAnsiCast``).
+
+    >>> from livejoin.sql.scalars.operands import DATE
+    >>> can_cast(DATE, BIGINT), can_cast(TIMESTAMP, BIGINT)
+    (False, True)
+    """
+    if kind == "INTERVAL":
+        return False
+    if kind in ("VOID", to) or is_kind(kind, "string") or to.kind == "string":
+        return True
+    match to.kind:
+        case "boolean":
+            return is_number(kind)
+        case "integer" | "decimal" | "double":
+            return is_number(kind) or is_kind(kind, "boolean", "timestamp")
+        case "date":
+            return is_kind(kind, "timestamp")
+        case _:
+            return is_kind(kind, "date") or is_number(kind)

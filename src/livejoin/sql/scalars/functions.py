@@ -1,0 +1,334 @@
+"""The functions of one row that Spark has, by name: what types they take, and what they become in the tree.
+
+A function that is not in the tables here is one that the tree has no way to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from livejoin.query.scalar import Constant, Function, Scalar
+from livejoin.schema import SqlType
+from livejoin.sql.scalars import choices, numbers, times
+from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
+from livejoin.sql.scalars.coercion import accepted, can_cast
+from livejoin.sql.scalars.operands import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    Mismatch,
+    Operand,
+    Unsayable,
+    Void,
+    call,
+    cast,
+    is_kind,
+    type_of,
+)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A function whose arguments have fixed types.
+
+    Args:
+        function: What it is in the tree.
+        parameters: The types of its arguments.
+        result: The type of its value.
+        least: How many arguments must be given; all if None.
+    """
+
+    function: Function
+    parameters: tuple[SqlType, ...]
+    result: SqlType
+    least: int | None = None
+
+
+_S: Final = STRING
+_SIGNATURES: Final[dict[str, Signature]] = {
+    **dict.fromkeys(("length", "len", "char_length", "character_length"), Signature("length", (_S,), INT)),
+    "octet_length": Signature("byte_length", (_S,), INT),
+    **dict.fromkeys(("upper", "ucase"), Signature("upper", (_S,), _S)),
+    **dict.fromkeys(("lower", "lcase"), Signature("lower", (_S,), _S)),
+    **dict.fromkeys(("substring", "substr"), Signature("substring", (_S, INT, INT), _S, 2)),
+    "left": Signature("left", (_S, INT), _S),
+    "right": Signature("right", (_S, INT), _S),
+    **dict.fromkeys(("trim", "btrim"), Signature("trim", (_S, _S), _S, 1)),
+    "ltrim": Signature("trim_left", (_S, _S), _S, 1),
+    "rtrim": Signature("trim_right", (_S, _S), _S, 1),
+    "lpad": Signature("pad_left", (_S, INT, _S), _S, 2),
+    "rpad": Signature("pad_right", (_S, INT, _S), _S, 2),
+    "replace": Signature("replace", (_S, _S, _S), _S, 2),
+    "reverse": Signature("reverse", (_S,), _S),
+    "repeat": Signature("repeat", (_S, INT), _S),
+    "like": Signature("like", (_S, _S, _S), BOOLEAN, 2),
+    "ilike": Signature("like_any_case", (_S, _S, _S), BOOLEAN, 2),
+    **dict.fromkeys(("rlike", "regexp", "regexp_like"), Signature("matches", (_S, _S), BOOLEAN)),
+    **dict.fromkeys(("startswith",), Signature("starts_with", (_S, _S), BOOLEAN)),
+    "endswith": Signature("ends_with", (_S, _S), BOOLEAN),
+    "contains": Signature("contains", (_S, _S), BOOLEAN),
+    "split_part": Signature("split_part", (_S, _S, INT), _S),
+    "translate": Signature("translate", (_S, _S, _S), _S),
+    "initcap": Signature("initial_capitals", (_S,), _S),
+    "ascii": Signature("ascii", (_S,), INT),
+    **dict.fromkeys(("sign", "signum"), Signature("sign", (DOUBLE,), DOUBLE)),
+    "sqrt": Signature("square_root", (DOUBLE,), DOUBLE),
+    "exp": Signature("exponential", (DOUBLE,), DOUBLE),
+    "ln": Signature("logarithm", (DOUBLE,), DOUBLE),
+    **dict.fromkeys(("power", "pow"), Signature("power", (DOUBLE, DOUBLE), DOUBLE)),
+    "isnan": Signature("is_nan", (DOUBLE,), BOOLEAN),
+    **dict.fromkeys(("datediff", "date_diff"), Signature("date_difference", (DATE, DATE), INT)),
+    "add_months": Signature("add_months", (DATE, INT), DATE),
+    "last_day": Signature("last_day", (DATE,), DATE),
+    "make_date": Signature("make_date", (INT, INT, INT), DATE),
+}
+_CASTS: Final = {
+    "boolean": BOOLEAN,
+    "tinyint": TINYINT,
+    "smallint": SMALLINT,
+    "int": INT,
+    "bigint": BIGINT,
+    "double": DOUBLE,
+    "decimal": SqlType.decimal(10, 0),
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "string": STRING,
+}
+_PARTS: Final[dict[str, Function]] = {
+    "year": "year",
+    "quarter": "quarter",
+    "month": "month",
+    "day": "day",
+    "dayofmonth": "day",
+    "dayofweek": "day_of_week",
+    "weekday": "weekday",
+    "dayofyear": "day_of_year",
+    "weekofyear": "week",
+    "hour": "hour",
+    "minute": "minute",
+    "second": "second",
+}
+_ARITHMETIC: Final[dict[str, Function]] = {
+    "mod": "remainder",
+    "pmod": "positive_remainder",
+    "try_add": "try_add",
+    "try_subtract": "try_subtract",
+    "try_multiply": "try_multiply",
+    "try_divide": "try_divide",
+    "try_mod": "try_remainder",
+}
+_EPOCH: Final = Constant(0, DATE)
+
+
+@dataclass(frozen=True)
+class _Handler:
+    """A function that is written for its arguments; `least` to `most` of them."""
+
+    function: Callable[..., Operand]
+    least: int
+    most: int
+
+
+def function_of(name: str, arguments: Sequence[Operand]) -> Operand:
+    """A call of a function.
+
+    Raises:
+        Mismatch: The number or the types of its arguments do not fit.
+        Unsayable: The tree has no such function.
+    """
+    if name in _SIGNATURES:
+        return _fixed(name, _SIGNATURES[name], arguments)
+    if name in _PARTS:
+        _check_count(name, len(arguments), 1, 1)
+        return times.part(_PARTS[name], arguments[0])
+    if name in _CASTS:
+        _check_count(name, len(arguments), 1, 1)
+        return converted("cast", arguments[0], _CASTS[name])
+    if name in _ARITHMETIC:
+        _check_count(name, len(arguments), 2, 2)
+        return _operation(name, _ARITHMETIC[name], arguments)
+    if name in _HANDLERS:
+        handler = _HANDLERS[name]
+        _check_count(name, len(arguments), handler.least, handler.most)
+        return handler.function(*arguments)
+    raise Unsayable(name, "there is no such function over words")
+
+
+def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
+    """CAST or TRY_CAST.
+
+    Raises:
+        Mismatch: Spark casts no values of this type to the other one.
+    """
+    kind = type_of(operand)
+    if not can_cast(kind, to):
+        msg = f"{kind} cannot be cast to {to}"
+        raise Mismatch(msg)
+    if function == "cast" or kind in (to, "VOID"):
+        return cast(operand, to)
+    return call("try_cast", to, cast(operand, kind) if isinstance(kind, SqlType) else cast(operand, to))
+
+
+def is_known(name: str) -> bool:
+    """Whether the tree has a function of this name."""
+    return any(name in table for table in (_SIGNATURES, _PARTS, _CASTS, _ARITHMETIC, _HANDLERS))
+
+
+def _fixed(name: str, signature: Signature, arguments: Sequence[Operand]) -> Scalar:
+    most = len(signature.parameters)
+    _check_count(name, len(arguments), most if signature.least is None else signature.least, most)
+    values = [accepted(value, kind) for value, kind in zip(arguments, signature.parameters, strict=False)]
+    return call(signature.function, signature.result, *values)
+
+
+def _check_count(name: str, count: int, least: int, most: int) -> None:
+    if not least <= count <= most:
+        allowed = str(least) if least == most else f"{least} to {most}"
+        msg = f"{name} takes {allowed} arguments, and {count} are given"
+        raise Mismatch(msg)
+
+
+def _operation(name: str, function: Function, arguments: Sequence[Operand]) -> Operand:
+    left, right = arguments
+    if name in ("try_add", "try_subtract") and any(is_kind(type_of(one), "date", "timestamp") for one in arguments):
+        raise Unsayable(name, "of times there is only the sum that fails")
+    return binary(function, left, right)
+
+
+def _either(condition: Operand, value: Operand, other: Operand) -> Operand:
+    return choices.case([condition], [value, other])
+
+
+def _decode(value: Operand, *rest: Operand) -> Operand:
+    """DECODE: the result behind the first value that is the same, NULL with NULL; else the default or NULL."""
+    default = rest[-1] if len(rest) % 2 else Void()
+    pairs = [(rest[i], rest[i + 1]) for i in range(0, len(rest) - 1, 2)]
+    same = [choices.compared("null_safe_equal", value, search) for search, _ in pairs]
+    return choices.case(same, [*(result for _, result in pairs), default])
+
+
+def _nvl2(value: Operand, present: Operand, absent: Operand) -> Operand:
+    return choices.case([choices.inverse(choices.is_null(value))], [present, absent])
+
+
+def _nanvl(value: Operand, other: Operand) -> Operand:
+    one, two = accepted(value, DOUBLE), accepted(other, DOUBLE)
+    return choices.case([call("is_nan", BOOLEAN, one)], [two, one])
+
+
+def _zero_if_null(value: Operand) -> Operand:
+    return choices.first_value([value, Constant(0, INT)])
+
+
+def _null_if_zero(value: Operand) -> Operand:
+    return choices.null_if(value, Constant(0, INT))
+
+
+def _concatenated(*values: Operand) -> Operand:
+    if not values:
+        return Constant("", STRING)
+    texts = [accepted(value, STRING) for value in values]
+    return texts[0] if len(texts) == 1 else call("concatenate", STRING, *texts)
+
+
+def _located(substring: Operand, text: Operand, *start: Operand) -> Operand:
+    """LOCATE and POSITION: the text stands second."""
+    values = [accepted(text, STRING), accepted(substring, STRING), *(accepted(value, INT) for value in start)]
+    return call("position", INT, *values)
+
+
+def _bit_length(text: Operand) -> Operand:
+    return binary("multiply", call("byte_length", INT, accepted(text, STRING)), Constant(8, INT))
+
+
+def _logarithm(base: Operand, *value: Operand) -> Operand:
+    if not value:
+        return call("logarithm", DOUBLE, accepted(base, DOUBLE))
+    raise Unsayable("log", "there is only the natural logarithm; write ln(x) / ln(b)")
+
+
+def _as_date(value: Operand) -> Operand:
+    """TO_DATE, which reads what is no time as a string."""
+    is_time = type_of(value) in (DATE, TIMESTAMP)
+    return cast(value if is_time else accepted(value, STRING), DATE)
+
+
+def _as_timestamp(value: Operand) -> Operand:
+    return converted("cast", value, TIMESTAMP)
+
+
+def _days_of_epoch(value: Operand) -> Operand:
+    if type_of(value) not in (DATE, "VOID"):
+        msg = f"DATE is wanted, and {type_of(value)} is found; cast it"
+        raise Mismatch(msg)
+    return call("date_difference", INT, cast(value, DATE), _EPOCH)
+
+
+def _date_of_days(value: Operand) -> Operand:
+    return call("add_days", DATE, _EPOCH, accepted(value, INT))
+
+
+def _date_part(field: Operand, value: Operand) -> Operand:
+    if not isinstance(field, Constant) or not isinstance(field.value, str):
+        raise Unsayable("date_part", "the part is a constant")
+    return times.extract(field.value, value)
+
+
+def _compared(function: Function) -> Callable[[Operand, Operand], Operand]:
+    return lambda left, right: choices.compared(function, left, right)
+
+
+def _extreme(function: Function) -> Callable[..., Operand]:
+    return lambda *values: choices.extreme(function, values)
+
+
+def _rounded(function: Function) -> Callable[..., Operand]:
+    return lambda value, *digits: numbers.rounded(function, value, *digits)
+
+
+_MANY: Final = 1 << 30
+_HANDLERS: Final[dict[str, _Handler]] = {
+    "abs": _Handler(absolute, 1, 1),
+    "negative": _Handler(negated, 1, 1),
+    "positive": _Handler(number, 1, 1),
+    **dict.fromkeys(("coalesce", "nvl", "ifnull"), _Handler(lambda *values: choices.first_value(values), 1, _MANY)),
+    "greatest": _Handler(_extreme("greatest"), 2, _MANY),
+    "least": _Handler(_extreme("least"), 2, _MANY),
+    "nullif": _Handler(choices.null_if, 2, 2),
+    "nvl2": _Handler(_nvl2, 3, 3),
+    "if": _Handler(_either, 3, 3),
+    "decode": _Handler(_decode, 3, _MANY),
+    "nanvl": _Handler(_nanvl, 2, 2),
+    "zeroifnull": _Handler(_zero_if_null, 1, 1),
+    "nullifzero": _Handler(_null_if_zero, 1, 1),
+    "isnull": _Handler(choices.is_null, 1, 1),
+    "isnotnull": _Handler(lambda value: choices.inverse(choices.is_null(value)), 1, 1),
+    "equal_null": _Handler(_compared("null_safe_equal"), 2, 2),
+    "round": _Handler(_rounded("round"), 1, 2),
+    "bround": _Handler(_rounded("bround"), 1, 2),
+    "floor": _Handler(_rounded("floor"), 1, 2),
+    **dict.fromkeys(("ceil", "ceiling"), _Handler(_rounded("ceil"), 1, 2)),
+    "log": _Handler(_logarithm, 1, 2),
+    "concat": _Handler(_concatenated, 0, _MANY),
+    **dict.fromkeys(("locate", "position"), _Handler(_located, 2, 3)),
+    "space": _Handler(lambda count: call("repeat", STRING, Constant(" ", STRING), accepted(count, INT)), 1, 1),
+    "bit_length": _Handler(_bit_length, 1, 1),
+    "to_date": _Handler(_as_date, 1, 1),
+    "to_timestamp": _Handler(_as_timestamp, 1, 1),
+    "date_add": _Handler(times.add_days, 2, 2),
+    "date_sub": _Handler(times.subtract_days, 2, 2),
+    "trunc": _Handler(times.truncated_date, 2, 2),
+    "date_trunc": _Handler(times.truncated_time, 2, 2),
+    "next_day": _Handler(times.next_day, 2, 2),
+    "unix_date": _Handler(_days_of_epoch, 1, 1),
+    "date_from_unix_date": _Handler(_date_of_days, 1, 1),
+    **dict.fromkeys(("date_part", "datepart"), _Handler(_date_part, 2, 2)),
+}

@@ -1,0 +1,115 @@
+"""Constants with the types that Spark gives them: numbers, strings, and DATE'...' and TIMESTAMP'...'.
+
+A whole number is an INT where it fits, then a BIGINT, then a decimal; one with a point is a decimal of the digits that
+are written, one with an exponent a DOUBLE.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date, time
+
+from sqlglot import exp
+
+from livejoin.query.scalar import Constant
+from livejoin.schema import SqlType
+from livejoin.sql.scalars.decimals import literal
+from livejoin.sql.scalars.operands import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP, Mismatch
+
+_DATE = r"\s*(?P<year>[+]?\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})%s)?)?\s*"
+_DAY = re.compile(_DATE % r"(?:[ T].*)?", re.DOTALL)
+_TIME = re.compile(
+    _DATE % r"(?:[ T](?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d{0,9}))?)?"
+    r"\s*(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<hours>\d{1,2}):(?P<minutes>\d{2}))?)?"
+)
+_EPOCH = date(1970, 1, 1)
+
+
+def number(node: exp.Literal, sign: str = "") -> Constant:
+    """The constant that a number is, with the sign before it.
+
+    Raises:
+        Mismatch: It is out of range.
+    """
+    text = f"{sign}{node.name}"
+    if "e" in text.lower():
+        return Constant(_double(text), DOUBLE)
+    if "." in text:
+        return _decimal(text)
+    value = int(text)
+    if -(1 << 31) <= value < 1 << 31:
+        return Constant(value, INT)
+    return Constant(value, BIGINT) if -(1 << 63) <= value < 1 << 63 else _decimal(text)
+
+
+def suffixed(node: exp.Expr, sign: str = "") -> Constant | None:
+    """The constant that a number with the letter of its type is, as ``1L``; None if a node is none.
+
+    sqlglot reads ``1L`` as a cast, of a literal that is longer in the text than its digits.
+
+    Raises:
+        Mismatch: It is out of range.
+    """
+    if not (isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)):
+        return None
+    digits, kind = node.this, node.to.this
+    if kind == exp.DType.DECIMAL and digits.is_string and "start" not in digits.meta:
+        return _decimal(f"{sign}{digits.name}")
+    written = digits.meta.get("end", 0) - digits.meta.get("start", 0) + 1
+    if digits.is_string or written <= len(digits.name):
+        return None
+    if kind == exp.DType.DOUBLE:
+        return Constant(_double(f"{sign}{digits.name}"), DOUBLE)
+    bits = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.BIGINT: 64}.get(kind)
+    if bits is None:
+        return None
+    value, found = int(f"{sign}{digits.name}"), SqlType.integer(bits)
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        msg = f"{value} is out of the range of {found}"
+        raise Mismatch(msg)
+    return Constant(value, found)
+
+
+def typed_text(text: str, kind: SqlType) -> Constant | None:
+    """The constant of DATE'...' and TIMESTAMP'...'; None if the text is of neither, or has another time zone's name.
+
+    >>> typed_text("2020-02-29", DATE), typed_text("2020-02-30", DATE)
+    (Constant(value=18321, type=SqlType(kind='date', bits=0, precision=0, scale=0)), None)
+    """
+    found = (_DAY if kind == DATE else _TIME).fullmatch(text)
+    if found is None:
+        return None
+    parts = {name: int(value) for name, value in found.groupdict("1").items() if name in ("year", "month", "day")}
+    try:
+        days = (date(**parts) - _EPOCH).days
+        if kind == DATE:
+            return Constant(days, DATE)
+        hour, minute, second = (int(found[name] or 0) for name in ("hour", "minute", "second"))
+        clock = time(hour, minute, second)
+    except ValueError:
+        return None
+    fraction = int(((found["fraction"] or "") + "000000")[:6])
+    zone = (int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)) * (-1 if found["sign"] == "-" else 1)
+    seconds = ((days * 24 + clock.hour) * 60 + clock.minute - zone) * 60 + clock.second
+    return Constant(seconds * 1_000_000 + fraction, TIMESTAMP)
+
+
+def text(value: str) -> Constant:
+    """A string."""
+    return Constant(value, STRING)
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        msg = f"{text} is out of the range of DOUBLE"
+        raise Mismatch(msg)
+    return value
+
+
+def _decimal(text: str) -> Constant:
+    try:
+        return literal(text)
+    except ValueError as error:
+        raise Mismatch(str(error)) from error

@@ -1,0 +1,192 @@
+"""Dates and timestamps: their sums with days, months and intervals, their differences, their parts.
+
+DATE plus days, or plus an interval of days or of months, is a DATE; plus hours it is a TIMESTAMP.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from livejoin.query.scalar import Constant, Function, Scalar
+from livejoin.sql.scalars.arithmetic import binary
+from livejoin.sql.scalars.coercion import accepted
+from livejoin.sql.scalars.operands import (
+    BIGINT,
+    DATE,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    Interval,
+    Mismatch,
+    Operand,
+    Unsayable,
+    call,
+    cast,
+    is_kind,
+    type_of,
+)
+
+_DAYS_OF_WEEK: Final = ("mo", "tu", "we", "th", "fr", "sa", "su")
+_FULL_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DATE_UNITS: Final = {
+    **dict.fromkeys(("year", "yyyy", "yy"), "year"),
+    "quarter": "quarter",
+    **dict.fromkeys(("month", "mm", "mon"), "month"),
+    "week": "week",
+}
+_TIME_UNITS: Final = {
+    **_DATE_UNITS,
+    **dict.fromkeys(("day", "dd"), "day"),
+    **{unit: unit for unit in ("hour", "minute", "second", "millisecond", "microsecond")},
+}
+_FIELDS: Final[dict[str, Function]] = {
+    **dict.fromkeys(("year", "y", "years", "yr", "yrs"), "year"),
+    **dict.fromkeys(("yearofweek",), "year_of_week"),
+    **dict.fromkeys(("quarter", "qtr"), "quarter"),
+    **dict.fromkeys(("month", "mon", "mons", "months"), "month"),
+    **dict.fromkeys(("week", "w", "weeks"), "week"),
+    **dict.fromkeys(("day", "d", "days"), "day"),
+    **dict.fromkeys(("dayofweek", "dow"), "day_of_week"),
+    **dict.fromkeys(("doy",), "day_of_year"),
+    **dict.fromkeys(("hour", "h", "hours", "hr", "hrs"), "hour"),
+    **dict.fromkeys(("minute", "m", "min", "mins", "minutes"), "minute"),
+}
+_SECONDS: Final = ("second", "s", "sec", "seconds", "secs")
+_MOST_INT: Final = (1 << 31) - 1
+
+
+def plus(left: Operand, right: Operand) -> Operand | None:
+    """The sum of a time and what is added to it; None if neither is a time or an interval."""
+    if isinstance(right, Interval):
+        return shifted(left, right)
+    if isinstance(left, Interval):
+        return shifted(right, left)
+    for time, days in ((left, right), (right, left)):
+        if type_of(time) == DATE and not is_kind(type_of(days), "string"):
+            return add_days(time, days)
+    return None
+
+
+def minus(left: Operand, right: Operand) -> Operand | None:
+    """The difference of a time and what is taken from it; None if neither is a time or an interval."""
+    if isinstance(right, Interval):
+        return shifted(left, right.negated())
+    if is_kind(type_of(right), "date", "timestamp") or is_kind(type_of(left), "timestamp"):
+        raise Unsayable("-", "the difference of two times is an interval, which no column holds; use datediff")
+    if type_of(left) == DATE:
+        if is_kind(type_of(right), "string"):
+            raise Unsayable("-", "the difference of two times is an interval, which no column holds; use datediff")
+        return subtract_days(left, right)
+    return None
+
+
+def shifted(time: Operand, by: Interval) -> Scalar:
+    """A time plus an interval.
+
+    Raises:
+        Mismatch: It is no time.
+        Unsayable: It is an interval, too.
+    """
+    kind = type_of(time)
+    if isinstance(time, Interval) or kind == "VOID":
+        raise Unsayable("INTERVAL", "an interval is only added to a time")
+    if kind == DATE and by.unit == "months":
+        return call("add_months", DATE, cast(time, DATE), Constant(by.months, INT))
+    if kind == DATE and by.unit == "days":
+        return call("add_days", DATE, cast(time, DATE), Constant(by.days, INT))
+    if kind in (DATE, TIMESTAMP):
+        return _add_interval(cast(time, TIMESTAMP), by)
+    if is_kind(kind, "string") and by.unit != "months":
+        moved = _add_interval(cast(time, TIMESTAMP), by)
+        return cast(moved, STRING)
+    msg = f"an interval is added to a DATE or TIMESTAMP, and {kind} is found"
+    raise Mismatch(msg)
+
+
+def _add_interval(time: Scalar, by: Interval) -> Scalar:
+    parts = (Constant(by.months, INT), Constant(by.days, INT), Constant(by.microseconds, BIGINT))
+    return call("add_interval", TIMESTAMP, time, *parts)
+
+
+def add_days(time: Operand, days: Operand) -> Scalar:
+    """A date some days later."""
+    return call("add_days", DATE, accepted(time, DATE), _days(days))
+
+
+def subtract_days(time: Operand, days: Operand) -> Scalar:
+    """A date some days earlier."""
+    number = _days(days)
+    if isinstance(number, Constant) and isinstance(number.value, int):
+        return call("add_days", DATE, accepted(time, DATE), Constant(-number.value, INT))
+    return call("add_days", DATE, accepted(time, DATE), call("negate", INT, number))
+
+
+def _days(operand: Operand) -> Scalar:
+    """A number of days: an INT or narrower, or a string of one."""
+    kind = type_of(operand)
+    if kind in ("VOID", STRING, TINYINT, SMALLINT, INT):
+        return cast(operand, INT)
+    msg = f"days are INT, SMALLINT or TINYINT, and {kind} is found; cast it to INT"
+    raise Mismatch(msg)
+
+
+def part(function: Function, time: Operand) -> Scalar:
+    """A part of a date or of its time of day, as INT."""
+    kind = TIMESTAMP if function in ("hour", "minute", "second") else DATE
+    return call(function, INT, accepted(time, kind))
+
+
+def extract(field: str, time: Operand) -> Scalar:
+    """EXTRACT(field FROM time).
+
+    Raises:
+        Mismatch: There is no such field, or it is no time.
+    """
+    name = field.lower()
+    if is_kind(type_of(time), "string"):
+        time = cast(time, TIMESTAMP)
+    if type_of(time) not in (DATE, TIMESTAMP, "VOID"):
+        msg = f"EXTRACT takes a DATE or TIMESTAMP, and {type_of(time)} is found"
+        raise Mismatch(msg)
+    if name in _SECONDS:
+        raise Unsayable("EXTRACT", "seconds with a fraction are not there; use second(time)")
+    if name in ("dayofweek_iso", "dow_iso"):
+        return binary("add", part("weekday", time), Constant(1, INT))
+    if name not in _FIELDS:
+        msg = f"{field} is no part of a time; allowed are {', '.join(dict.fromkeys(_FIELDS))}"
+        raise Mismatch(msg)
+    return part(_FIELDS[name], time)
+
+
+def truncated_date(time: Operand, unit: Operand) -> Scalar:
+    """``trunc(date, unit)``: the first day of the year, quarter, month or week; NULL for another unit."""
+    return _truncated("truncate_date", accepted(time, DATE), unit, _DATE_UNITS)
+
+
+def truncated_time(unit: Operand, time: Operand) -> Scalar:
+    """``date_trunc(unit, time)``: the first moment of the unit; NULL for a unit that there is not."""
+    return _truncated("truncate_time", accepted(time, TIMESTAMP), unit, _TIME_UNITS)
+
+
+def _truncated(function: Function, time: Scalar, unit: Operand, units: dict[str, str]) -> Scalar:
+    name = accepted(unit, STRING)
+    if not isinstance(name, Constant):
+        raise Unsayable(function, "the unit is a constant")
+    found = None if name.value is None else units.get(str(name.value).lower())
+    return call(function, time.type, time, Constant(found, STRING)) if found else Constant(None, time.type)
+
+
+def next_day(time: Operand, day: Operand) -> Scalar:
+    """``next_day(date, day)``: the first of such days of the week behind a date."""
+    name = accepted(day, STRING)
+    if not isinstance(name, Constant):
+        raise Unsayable("next_day", "the day of the week is a constant")
+    text = str(name.value).strip().lower()
+    for number, (short, full) in enumerate(zip(_DAYS_OF_WEEK, _FULL_DAYS, strict=True)):
+        if text in (short, full[:3], full):
+            since = binary("subtract", Constant(number - 1, INT), part("weekday", time))
+            ahead = binary("positive_remainder", since, Constant(7, INT))
+            return add_days(time, binary("add", ahead, Constant(1, INT)))
+    raise Unsayable("next_day", f"{name.value!r} is no day of the week; write 'Monday'")

@@ -1,0 +1,28 @@
+"""The expressions of the corpus as livejoin binds them, over the corpus's rows."""
+
+from __future__ import annotations
+
+from conformance import corpus
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.scalar import Field, Scalar
+from livejoin.schema import Table
+from livejoin.sql.names.scope import Relation, Scope, resolve
+from livejoin.sql.parse.parse import parse
+from livejoin.sql.scalars.bind import Unsaid, bind_scalar
+
+
+def bound(sql: str) -> Scalar | Unsaid:
+    """An expression over the corpus's rows.
+
+    Raises:
+        SqlError: It does not parse, or its types do not fit.
+    """
+    tree, source = parse(f"SELECT {sql} FROM corpus")
+    table = Table("corpus", corpus.columns())
+    scope = Scope.of(Relation(0, "corpus", table))
+    node = tree.expressions[0].unalias()
+
+    def field(ref: ColumnRef) -> Field:
+        return Field(ref.column, table.columns[ref.column].type)
+
+    return bind_scalar(resolve(node, scope, source), field, source)

@@ -1,0 +1,676 @@
+-- literals
+0
+1
+-1
+127
+-128
+128
+2147483647
+-2147483648
+2147483648
+-2147483649
+9223372036854775807
+-9223372036854775808
+9223372036854775808
+99999999999999999999999999999999999999
+999999999999999999999999999999999999999
+1Y
+-128Y
+128Y
+1S
+32768S
+1L
+-9223372036854775808L
+9223372036854775808L
+1.5
+0.5
+.5
+5.
+-0.0
+0.00
+00012.3400
+1e0
+1E-3
+1e400
+1.5D
+1.5BD
+0.10BD
+1e3BD
+-1.5
+1.5F
+TRUE
+false
+NULL
+''
+'abc'
+'it''s'
+"double"
+'a' 'b'
+'\n\t\\'
+'\%\_'
+'\x\u00e9\101'
+r'\n\%'
+DATE'2020-02-29'
+DATE '2020'
+DATE'2020-02-30'
+DATE'0001-01-01'
+TIMESTAMP'2020-02-29 12:34:56.123456'
+TIMESTAMP'2020-02-29'
+TIMESTAMP'x'
+TIMESTAMP'2020-02-29T12:00:00+02:00'
+TIMESTAMP_NTZ'2020-02-29 12:00:00'
+X'1F'
+INTERVAL 1 DAY
+INTERVAL '1-2' YEAR TO MONTH
++1
+- -1
++ 'a'
+-'5'
+- TRUE
+-DATE'2020-01-01'
+-NULL
+(1)
+((i32))
+-- arithmetic
+i32 + i32 + i32
+i32 * j32 - i64
+p * p
+p * p * p
+p * p * p * p
+q * q
+v * v
+r * r
+p / q
+q / p
+v / v
+r / v
+r / 3
+p * 2
+p * 2L
+p * CAST(2 AS BIGINT)
+p + 1
+p + 1000
+p * (1 - 0.05)
+p * (1 - q) * (1 + v)
+i32 / 2
+i32 / 2.0
+100.00 * p / q
+p % 0.3
+p % 3
+-p % 3
+x % 0.5
+x % y
+i32 % -15
+i64 % 10
+-(i64)
+-(-i32)
+1 / 3
+1 / 0
+1.0 / 3
+0 / 0
+1e0 / 0
+1 div 0
+NULL / 0
+5 % 0
+CAST(NULL AS INT) / 0
+7 / 2
+7 div 2
+-7 div 2
+-7 % 3
+2147483647 + 1
+9223372036854775807 + 1
+127Y + 1Y
+1Y + 1
+1.1 + 2.22
+1.1 * 2.22
+1.1 / 2.22
+0.1 + 0.2
+0.1e0 + 0.2
+1e308 * 10
+9.99 % 0.07
+i64 * 1.5
+i8 * i8
+i16 * i16
+i32 * i32
+i64 * i64
+i8 + 1Y
+i32 - -1
+i32 -1
+p -1
+p * -2
+try_divide(p, 0)
+try_add(i8, i8)
+try_multiply(i64, i64)
+try_subtract(i32, -1)
+try_multiply(p, v)
+try_add(d, 1)
+try_divide(1, 0)
+try_add(1, 'a')
+i32 & 3
+i32 | 1
+i32 ^ 5
+~i32
+i64 << 1
+i32 >> 1
+-- comparisons
+s = 'abc'
+s = 'ABC'
+s < 'b'
+d = '2020-02-29'
+d = '2020-02'
+d > 'x'
+d < DATE'2020-01-01'
+z >= '2020-02-29'
+z = DATE'2021-01-31'
+d BETWEEN '2020-01-01' AND '2021-01-01'
+d IN ('2020-02-29', '1970-01-01')
+i32 = '5'
+i32 = '5.0'
+i32 = 5.0
+i32 > 2.5
+i32 = 'x'
+i64 = 9007199254740993
+x = 0
+x = -0.0
+x = 0.1
+x <=> NULL
+x = 'NaN'
+x > 'Infinity'
+x = CAST('NaN' AS DOUBLE)
+b = 1
+b = 'true'
+b = 'x'
+b > c
+p = 1
+p = 1.00
+p = '1'
+p = 1e0
+p > 100000000000
+r = 1.5
+NULL = NULL
+NULL <=> NULL
+1 = '1'
+'a' = 'b'
+1 = 1.0
+1 < '2'
+TRUE = 1
+DATE'2020-01-01' = '2020-01-01'
+TIMESTAMP'2020-01-01 00:00:00' = DATE'2020-01-01'
+1 IN ('1', 2)
+1 BETWEEN '0' AND 2
+NULL IN (1)
+1 IN (NULL)
+i32 IN (i64, p, 3)
+s IN (u, 'abc', NULL)
+p IN (1, 2.5, q)
+x IN (1, 2.5, p)
+'1' IN (1, 2)
+d IN (z)
+z IN (d)
+1 IN ('a')
+i8 IN (1000)
+i8 = 1000
+i8 < 1000L
+(1, 2) = (1, 2)
+INTERVAL 1 DAY = INTERVAL 24 HOURS
+d - g > INTERVAL 1 DAY
+-- logic
+i32 <> 0 AND 100 / i32 > 1
+i32 = 0 OR 100 / i32 > 1
+100 / i32 > 1 AND i32 <> 0
+100 / i32 > 1 OR i32 = 0
+FALSE AND 1 / 0 = 1
+1 / 0 = 1 AND FALSE
+TRUE OR 1 / 0 = 1
+NULL AND 1 / 0 = 1
+b AND 1 / i32 > 0
+b OR 1 / i32 > 0
+b AND c AND NOT b
+b OR c OR NULL
+NULL AND b
+NULL OR b
+CASE WHEN i32 <> 0 THEN 100 / i32 ELSE 0 END
+IF(i32 = 0, NULL, 10 % i32)
+IF(b, 1 / 0, 2)
+IF(b, i32 / 0, 2)
+coalesce(i32, 1 / 0)
+coalesce(1, 1 / 0)
+coalesce(i32, CAST(s AS INT))
+CASE WHEN TRUE THEN 1 ELSE 1 / 0 END
+nvl(i32, 1 div 0)
+CASE WHEN n = 'abc' THEN 0 ELSE CAST(n AS INT) END
+nullif(i32, 1 / 0)
+i32 IN (1, 1 / 0)
+i32 IN (i32, 10 / i32)
+b IN (TRUE, 1 / 0 = 1)
+i32 BETWEEN 10 / i32 AND 5
+greatest(i32, 10 / i32)
+nvl2(b, 1, 10 / i32)
+CASE i32 WHEN 0 THEN 0 WHEN 10 / i32 THEN 1 ELSE 2 END
+(i32 > 0) IS TRUE
+(1 / i32 > 0) IS NOT NULL
+isnull(1 / i32)
+CASE WHEN b THEN 1 / i32 WHEN c THEN 2 END
+b = (i32 > 0)
+(b AND c) = (c AND b)
+i32 > 0 AND 's' IN (s, u)
+NOT (b AND c)
+NOT b OR NOT c
+b <=> c
+b <> c
+-- conditionals
+coalesce(NULL, NULL)
+coalesce(i8, i16, i32)
+coalesce(i32, x, p)
+coalesce(i64, p)
+coalesce(i8, p, q)
+coalesce(p, r, v)
+coalesce(s, i32, d)
+coalesce(i32, s, d)
+coalesce(d, s, i32)
+coalesce(d, z, s)
+coalesce(1, 2.5, '3')
+coalesce(b, 's')
+greatest(i32, i64, x)
+greatest(x, y)
+least(x, y)
+greatest(d, z)
+greatest(p, v, i32)
+greatest(s, u, 'm')
+greatest(b, c)
+least(i32, j32, NULL)
+IF(b, 1, 2)
+IF(b, 1, 2.5)
+IF(b, 'a', 1)
+IF(b, NULL, 1)
+IF(b, NULL, NULL)
+IF(NULL, 1, 2)
+IF('true', 1, 2)
+CASE WHEN b THEN 1 WHEN c THEN 2.5 ELSE 3L END
+CASE WHEN i32 > 0 THEN 'pos' WHEN i32 < 0 THEN 'neg' ELSE 'zero' END
+CASE s WHEN 'a' THEN 1 WHEN u THEN 2 ELSE 0 END
+CASE WHEN b THEN p ELSE 0 END
+CASE WHEN b THEN p * (1 - q) ELSE 0 END
+CASE i32 WHEN NULL THEN 1 ELSE 2 END
+decode(i32, NULL, 1, 0, 2, 3)
+decode(s, 'a', 1, 'abc', 2)
+decode(i32, 1, 'a', 2, 2)
+decode(x, CAST('NaN' AS DOUBLE), 1, 0)
+CASE x WHEN CAST('NaN' AS DOUBLE) THEN 1 ELSE 0 END
+nvl2(b, 1, 'a')
+nullif(x, x)
+nullif(1, 1.0)
+nullif('1', 1)
+nullif(NULL, 1)
+nanvl(x, y)
+nanvl(x, 0)
+nanvl(i32, 1)
+CASE WHEN 1 THEN 2 END
+CASE WHEN NULL THEN 1 ELSE 2 END
+iff(b, 1, 2)
+CASE WHEN 'true' THEN 1 END
+-- casts
+CAST(2.7 AS INT)
+CAST(-2.7 AS INT)
+CAST(2.5 AS DECIMAL(1, 0))
+CAST(-2.5 AS DECIMAL(1, 0))
+CAST(3.5 AS DECIMAL(2, 1))
+CAST(99.9 AS DECIMAL(2, 0))
+CAST('2.7' AS INT)
+CAST('1e2' AS INT)
+CAST('1e2' AS DOUBLE)
+CAST('1e2' AS DECIMAL(5, 1))
+CAST(x AS DECIMAL(20, 3))
+CAST(x AS DECIMAL(38, 0))
+CAST(x AS DECIMAL(38, 37))
+CAST(y AS BIGINT)
+CAST(p AS DOUBLE)
+CAST(v AS DOUBLE)
+CAST(r AS BIGINT)
+CAST(p AS DECIMAL(9, 1))
+CAST(v AS DECIMAL(38, 17))
+CAST(i32 AS DECIMAL)
+CAST(i32 AS DECIMAL(5))
+CAST(i64 AS DECIMAL(19, 0))
+CAST(i64 AS DECIMAL(18, 2))
+CAST(b AS DECIMAL(3, 2))
+CAST(TRUE AS INT)
+CAST('abc' AS INT)
+TRY_CAST('abc' AS INT)
+CAST('' AS INT)
+CAST(' 12 ' AS INT)
+CAST('t' AS BOOLEAN)
+CAST('2020-01-01' AS DATE)
+CAST('2020-1-1' AS DATE)
+CAST('2020-01-01 12:00:00' AS TIMESTAMP)
+CAST(z AS DATE)
+CAST(d AS TIMESTAMP)
+CAST(z AS BIGINT)
+CAST(z AS DOUBLE)
+CAST(z AS INT)
+CAST(z AS DECIMAL(20, 6))
+CAST(d AS INT)
+CAST(i32 AS TIMESTAMP)
+CAST(x AS TIMESTAMP)
+CAST(1.5 AS TIMESTAMP)
+CAST(i32 AS DATE)
+i32::STRING
+n::INT
+s::DATE
+p::DECIMAL(12, 4)::STRING
+CAST(CAST(p AS STRING) AS DECIMAL(10, 2))
+CAST(CAST(x AS STRING) AS DOUBLE)
+CAST(s AS VARCHAR(3))
+CAST(s AS CHAR(3))
+CAST(i32 AS FLOAT)
+CAST(s AS BINARY)
+CAST(i32 AS INTEGER)
+CAST(i32 AS LONG)
+CAST(i32 AS SHORT)
+CAST(i32 AS BYTE)
+CAST(i32 AS REAL)
+CAST(n AS NUMERIC(10, 2))
+CAST(n AS DEC(10, 2))
+CAST(e AS TIMESTAMP_NTZ)
+CAST(z AS TIMESTAMP_NTZ)
+CAST(0.1 + 0.2 AS STRING)
+CAST(1e10 AS STRING)
+CAST(1e-5 AS STRING)
+CAST(123456.789e0 AS STRING)
+CAST(1e7 AS STRING)
+CAST(12345678e0 AS STRING)
+CAST(0.00000001 AS STRING)
+CAST(CAST('NaN' AS DOUBLE) AS INT)
+CAST(1e20 AS BIGINT)
+CAST('9223372036854775808' AS BIGINT)
+CAST(300 AS TINYINT)
+TRY_CAST(300 AS TINYINT)
+CAST(i32 AS INTERVAL DAY)
+CAST(q AS DECIMAL(20, 5))
+CAST(-0.0e0 AS STRING)
+typeof(i32)
+-- times
+extract(year from e)
+extract(dow from '2020-02-29')
+EXTRACT(DAY FROM i32)
+date_part(s, d)
+INTERVAL 1 DAY + d
+INTERVAL 1 MONTH + z
+INTERVAL 1 DAY - d
+e + INTERVAL 1 DAY
+'2020-02-29' + INTERVAL 1 YEAR
+d + -INTERVAL 1 DAY
+d + INTERVAL 1 DAY * 3
+d + INTERVAL 1 DAY + INTERVAL 1 MONTH
+(d + INTERVAL 1 MONTH) - INTERVAL 1 DAY
+i32 + INTERVAL 1 DAY
+d + INTERVAL 1 DAY = g
+NULL + INTERVAL 1 DAY
+1 + d
+i8 + d
+dateadd(d, 3)
+1 - d
+d + i32
+date_add(d, i32)
+date_sub(d, i32)
+add_months(d, i32)
+d + 'x'
+trunc(e, 'MM')
+date_trunc('month', e)
+trunc(d, s)
+trunc(d, NULL)
+trunc(i32, 'MM')
+date_trunc('DAY', NULL)
+trunc(d, 'mm')
+date_trunc('Day', z)
+next_day(d, 'MO')
+next_day(d, 'Sunday')
+next_day(d, 'x')
+next_day(d, s)
+date_format(d, 'yyyy-MM-dd')
+to_date(s, 'yyyy')
+try_add(d, INTERVAL 1 DAY)
+make_timestamp(2020, 2, 29, 12, 34, 56.789)
+z + make_interval(0, 1)
+to_timestamp(e, 'yyyy')
+year(d) * 100 + month(d)
+dayofweek(d) = 1
+d + (d - g)
+z - k
+current_date()
+current_date
+current_timestamp()
+now()
+d >= DATE'1998-12-01' - INTERVAL 90 DAY
+d < DATE'1994-01-01' + INTERVAL '1' YEAR
+z - INTERVAL 90 DAY > d
+date_add(DATE'2020-02-28', 2)
+last_day(DATE'2023-02-01')
+datediff('2020-03-01', '2020-02-28')
+weekofyear(DATE'2021-01-03')
+add_months('2020-01-31', 1)
+-- mathematics
+round(2.5)
+round(-2.5)
+round(3.5)
+bround(2.5)
+bround(3.5)
+round(2.5e0)
+bround(2.5e0)
+round(1.005e0, 2)
+round(1.005, 2)
+round(12345, -2)
+round(15, -1)
+round(25Y, -1)
+round(127Y, -1)
+round(2147483647, -1)
+round(p, NULL)
+round(p, i8)
+round('2.5')
+round(x, '1')
+floor(-0.5)
+ceil(-0.5)
+floor(1e300)
+ceil(1e20)
+floor(2.5)
+ceil(99.5)
+floor('2.5')
+sqrt(-1)
+ln(0)
+ln(-1)
+exp(1000)
+power(2, 10)
+power(0, -1)
+power(-8, 1 / 3)
+abs(-2147483648)
+abs(-2.5)
+abs('-3')
+abs(INTERVAL -1 DAY)
+sign(-2.5)
+sign(0)
+sign('-2')
+pi()
+e()
+degrees(x)
+factorial(5)
+hex(i32)
+rand()
+floor(p, i8)
+ceil(NULL)
+log(10, 100)
+log(0, 1)
+greatest(floor(x), 0)
+round(p * q, 2)
+round(x * 100, 0) / 100
+sqrt(p)
+x * x + y * y
+sqrt(x * x + y * y)
+floor(i32 / 10) * 10
+i32 - floor(i32 / 3.0) * 3
+-- strings
+substring(s FROM 2 FOR 3)
+substring(s FROM 2)
+substring(i32, 1, 2)
+substring(s, '2')
+substring(s, 1.9)
+substring(NULL, 1)
+substring(s, NULL)
+substring(d, 1, 4)
+s LIKE 'a#%b' ESCAPE '#'
+s LIKE '%#%%' ESCAPE '#'
+s ILIKE '%ABC%'
+i32 LIKE '1%'
+s LIKE 1
+d LIKE '2020%'
+like(s, 'a%')
+s LIKE ANY ('a%', '%b')
+u LIKE s
+s LIKE concat(u, '%')
+s LIKE ALL ('a%', '%b%')
+s NOT LIKE ANY ('a%', '%b')
+s LIKE ('a%')
+b LIKE 't%'
+s RLIKE '^a.*b$'
+s RLIKE '[0-9]+'
+s RLIKE '('
+s RLIKE u
+regexp_like(s, '^a')
+regexp(s, 'b')
+rlike(s, 'c')
+s REGEXP 'a|b'
+concat(s, '-', u)
+concat(s, i32, d, p, x)
+s || '-' || u
+concat()
+concat(s)
+concat('a', 'b')
+concat(NULL, s)
+concat_ws('-', s, u)
+upper(s) || lower(u)
+'a' || 1 || 2.50
+length(s || u)
+length('')
+length(1234)
+substring('Spark SQL', 5)
+substring('Spark SQL', -3)
+substring('Spark SQL', 0, 3)
+substring('Spark SQL', 5, 1)
+left('abc', 2)
+right('abc', -1)
+position('b' IN 'abc')
+position('b', 'abcb', 3)
+instr('abcb', 'b')
+locate('', 'abc')
+split_part(s, ',', -1)
+split_part(s, '', 1)
+split_part(s, u, 1)
+split_part('a.b.c', '.', 2)
+split_part('a,b', ',', 0)
+translate('abcb', 'bc', 'xy')
+translate(s, 'aab', 'xyz')
+initcap('hello wOrld-foo')
+ascii('')
+ascii('語')
+chr(65)
+chr(i32)
+char(97)
+space(3)
+repeat('ab', 3)
+repeat(s, -1)
+repeat(s, 0)
+reverse('日本')
+lpad('hi', 5, '??')
+rpad('hi', 1)
+lpad('hi', 5)
+substring_index(s, ',', 1)
+overlay(s PLACING 'x' FROM 2)
+regexp_replace(s, 'a', 'b')
+regexp_extract(s, '(a)(b)', 1)
+format_number(x, 2)
+upper('ß')
+upper('ŉ')
+lower('İ')
+lower('ΑΣ')
+initcap(s) = s
+length(trim(s)) > 3
+CASE WHEN s LIKE 'a%' THEN upper(s) ELSE u END
+coalesce(nullif(trim(s), ''), 'none')
+CAST(substring(e, 1, 4) AS INT)
+replace(s, 'a')
+elt(1, s, u)
+find_in_set('a', s)
+soundex(s)
+crc32(s)
+base64(s)
+sum(i32)
+unknown_function(s)
+s = u COLLATE UTF8_LCASE
+s COLLATE UTF8_BINARY = u
+startswith('Spark', 'Sp')
+endswith(s, s)
+contains(s, s)
+contains(NULL, 'a')
+-- intervals
+INTERVAL 1 DAY
+INTERVAL '1' DAY
+INTERVAL 3 DAYS
+INTERVAL -40 DAYS
+INTERVAL '-2' MONTH
+INTERVAL 1 MONTH
+INTERVAL 13 MONTHS
+INTERVAL 1 YEAR
+INTERVAL '1-2' YEAR TO MONTH
+INTERVAL '-1-2' YEAR TO MONTH
+INTERVAL 1 WEEK
+INTERVAL 5 HOURS
+INTERVAL 24 HOURS
+INTERVAL 90 MINUTE
+INTERVAL '1.5' SECOND
+INTERVAL 1 SECOND
+INTERVAL '1 02:03:04.567' DAY TO SECOND
+INTERVAL '1 02' DAY TO HOUR
+INTERVAL '02:03' HOUR TO MINUTE
+INTERVAL '10:20.5' MINUTE TO SECOND
+INTERVAL 3 DAYS 4 HOURS
+INTERVAL 1 YEAR 2 MONTHS
+INTERVAL '3 days'
+INTERVAL '1 day 2 hours'
+INTERVAL '2 years 3 months'
+INTERVAL 1 MILLISECOND
+INTERVAL 1 MICROSECOND
+INTERVAL '1' QUARTER
+INTERVAL 1 MONTH 1 DAY
+INTERVAL 0 DAY
+INTERVAL '-1 02:03:04' DAY TO SECOND
+INTERVAL 1.5 DAYS
+INTERVAL 'x' DAY
+-- patterns
+'%'
+''
+'a%'
+'%a'
+'%a%'
+'_'
+'a_b'
+'a\\_b'
+'a\_b'
+'%\%b%'
+'%\%%'
+'100\%'
+'a\\\\b'
+'__'
+'a%b%c'
+'abc'
+'_b%'
+'%ö%'
+'日__'
+'%\\x'
+'a\\'
+'.*'
+'(a)'
+'%\n'
+'A%'
+'%_%'
+'%__%'
+NULL
+u
