@@ -23,10 +23,11 @@ from livejoin.sql.parse.column_types import TYPES
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import choices, intervals, literals, times
 from livejoin.sql.scalars.arithmetic import binary, negated
-from livejoin.sql.scalars.calls import called
+from livejoin.sql.scalars.calls import called, undated
 from livejoin.sql.scalars.coercion import accepted
 from livejoin.sql.scalars.functions import converted, function_of
 from livejoin.sql.scalars.operands import (
+    BIGINT,
     BOOLEAN,
     DATE,
     STRING,
@@ -36,6 +37,8 @@ from livejoin.sql.scalars.operands import (
     Operand,
     Unsayable,
     Void,
+    cast,
+    type_of,
 )
 from livejoin.sql.to_duckdb.scalar_text import REF
 
@@ -164,6 +167,8 @@ class _Binder:
                 return times.extract(node.this.name, self.operand(node.expression))
             case exp.TimestampAdd():
                 return self._moved(node)
+            case exp.DateDiff() if node.args.get("unit"):
+                return self._difference(node)
             case exp.Escape() if type(node.this) in _LIKES:
                 return self._like(node.this, node.expression)
         if type(node) in _CHAINS:
@@ -284,21 +289,38 @@ class _Binder:
 
     def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Operand:
         name = _LIKES[type(node)]
+        patterns = [node.expression]
         if isinstance(node.expression, (exp.Any, exp.All)):
-            raise Unsayable(f"{name.upper()} {node.expression.key.upper()}", "write one LIKE for each pattern")
-        parts = [node.this, node.expression, *([escape] if escape else [])]
-        found = function_of(name, self.operands(parts))
-        return choices.inverse(found) if node.args.get("negate") else found
+            several = node.expression.this
+            patterns = several.expressions if isinstance(several, exp.Tuple) else [several.unnest()]
+        tested = self.operand(node.this)
+        found = []
+        for pattern in patterns:
+            match = function_of(name, [tested, *self.operands([pattern, *([escape] if escape else [])])])
+            found.append(choices.inverse(match) if node.args.get("negate") else match)
+        if len(found) == 1:
+            return found[0]
+        return choices.conditions("or" if isinstance(node.expression, exp.Any) else "and", found)
 
     def _moved(self, node: exp.TimestampAdd) -> Operand:
         """``dateadd(unit, amount, time)``."""
-        amount = self.operand(node.expression)
+        amount, time = self.operands([node.expression, node.this])
+        if node.args["unit"].name == "DAY" and type_of(time) == DATE:
+            return cast(times.add_days(time, amount), TIMESTAMP)
         if not isinstance(amount, Constant) or not isinstance(amount.value, int):
             raise Unsayable("dateadd", "the amount of a unit is a constant")
         unit = node.args["unit"].name
         factor, unit = (3, "MONTH") if unit == "QUARTER" else (1, unit)
         by = intervals.of_unit(amount.value * factor, unit)
-        return times.shifted(accepted(self.operand(node.this), TIMESTAMP), by)
+        return times.shifted(accepted(time, TIMESTAMP), by)
+
+    def _difference(self, node: exp.DateDiff) -> Operand:
+        """``datediff(unit, start, end)``."""
+        end, start = self.operands([undated(node.this), undated(node.expression)])
+        unit = node.args["unit"].name
+        if unit != "DAY" or type_of(end) != DATE or type_of(start) != DATE:
+            raise Unsayable("datediff", "of units there are only DAYs between two DATEs; or write datediff(end, start)")
+        return cast(function_of("datediff", [end, start]), BIGINT)
 
 
 def _type_of(node: exp.DataType) -> SqlType:

@@ -70,6 +70,7 @@ _NODES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Translate: ("translate", ("this", "from_", "to")),
     exp.TsOrDsToDate: ("to_date", _THIS),
     exp.UnixDate: ("unix_date", _THIS),
+    exp.UnixSeconds: ("unix_seconds", _THIS),
     exp.Upper: ("upper", _THIS),
     exp.WeekOfYear: ("weekofyear", _THIS),
     exp.Year: ("year", _THIS),
@@ -98,8 +99,8 @@ def called(node: exp.Expr) -> Called | None:
             return Called(node.name.lower(), tuple(node.expressions))
         case exp.TsOrDsAdd():
             return _days_added(node)
-        case exp.DateDiff() if "unit" not in node.args:
-            return Called("datediff", (_undated(node.this), _undated(node.expression)))
+        case exp.DateDiff() if not node.args.get("unit"):
+            return Called("datediff", (undated(node.this), undated(node.expression)))
         case exp.TimestampTrunc() | exp.DateTrunc():
             return _truncation(node)
         case exp.Trim():
@@ -122,7 +123,7 @@ def called(node: exp.Expr) -> Called | None:
     if entry is None or _unknown(node, entry[1]):
         return None
     name, keys = entry
-    return Called(name, tuple(_undated(part) if name != "to_date" else part for part in _given(node, keys)))
+    return Called(name, tuple(undated(part) if name != "to_date" else part for part in _given(node, keys)))
 
 
 def _written(node: exp.Expr) -> str:
@@ -140,8 +141,8 @@ def _unknown(node: exp.Expr, keys: Sequence[str]) -> bool:
     return any(value and key not in own and key not in keys for key, value in node.args.items())
 
 
-def _undated(node: exp.Expr) -> exp.Expr:
-    """An argument without the conversion to a date that sqlglot puts around it."""
+def undated(node: exp.Expr) -> exp.Expr:
+    """An argument without the conversion to a date that sqlglot puts around it by itself."""
     return node.this if isinstance(node, exp.TsOrDsToDate) and not node.args.get("safe") else node
 
 

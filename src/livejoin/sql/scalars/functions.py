@@ -266,14 +266,35 @@ def _as_timestamp(value: Operand) -> Operand:
 
 
 def _days_of_epoch(value: Operand) -> Operand:
-    if type_of(value) not in (DATE, "VOID"):
-        msg = f"DATE is wanted, and {type_of(value)} is found; cast it"
-        raise Mismatch(msg)
-    return call("date_difference", INT, cast(value, DATE), _EPOCH)
+    return call("date_difference", INT, _exactly(value, DATE), _EPOCH)
 
 
 def _date_of_days(value: Operand) -> Operand:
     return call("add_days", DATE, _EPOCH, accepted(value, INT))
+
+
+def _exactly(value: Operand, *kinds: SqlType) -> Scalar:
+    """An argument of a function that converts none.
+
+    Raises:
+        Mismatch: It has another type.
+    """
+    kind = type_of(value)
+    if kind != "VOID" and kind not in kinds:
+        msg = f"{' or '.join(map(str, kinds))} is wanted, and {kind} is found; cast it"
+        raise Mismatch(msg)
+    return cast(value, kind if kind in kinds and isinstance(kind, SqlType) else kinds[0])
+
+
+def _seconds_of_epoch(value: Operand) -> Operand:
+    return cast(_exactly(value, TIMESTAMP), BIGINT)
+
+
+def _time_of_seconds(value: Operand) -> Operand:
+    """TIMESTAMP_SECONDS of an integer whose microseconds always fit; CAST does not fail for those of a BIGINT."""
+    if type_of(value) in (BIGINT, DOUBLE) or is_kind(type_of(value), "decimal"):
+        raise Unsayable("timestamp_seconds", "there is only that of INT and narrower integers")
+    return cast(_exactly(value, INT, SMALLINT, TINYINT), TIMESTAMP)
 
 
 def _date_part(field: Operand, value: Operand) -> Operand:
@@ -328,6 +349,8 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "trunc": _Handler(times.truncated_date, 2, 2),
     "date_trunc": _Handler(times.truncated_time, 2, 2),
     "next_day": _Handler(times.next_day, 2, 2),
+    "unix_seconds": _Handler(_seconds_of_epoch, 1, 1),
+    "timestamp_seconds": _Handler(_time_of_seconds, 1, 1),
     "unix_date": _Handler(_days_of_epoch, 1, 1),
     "date_from_unix_date": _Handler(_date_of_days, 1, 1),
     **dict.fromkeys(("date_part", "datepart"), _Handler(_date_part, 2, 2)),
