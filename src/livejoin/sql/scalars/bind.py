@@ -20,6 +20,7 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
 from livejoin.sql.parse.column_types import TYPES
+from livejoin.sql.parse.parse import NAME
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import choices, intervals, literals, times
 from livejoin.sql.scalars.arithmetic import binary, negated
@@ -97,8 +98,12 @@ def bind_scalar(
     Raises:
         SqlTypeError: Its types do not fit, as Spark's DATATYPE_MISMATCH.
     """
+    binder = _Binder(field, source, offset)
     try:
-        found = _Binder(field, source, offset).operand(node)
+        try:
+            found = binder.operand(node)
+        except (Mismatch, Unsayable) as error:
+            raise binder.placed(error, node) from error
     except _Unsaid as error:
         return error.unsaid
     if isinstance(found, Void):
@@ -126,12 +131,23 @@ class _Binder:
         """What a node is; errors have its position, if no part of it has raised them."""
         try:
             found = self._operand(node)
-        except Mismatch as error:
-            msg = f"{shown(node)}: {error}"
-            raise self.source.error(SqlTypeError, msg, offset_of(node, self.offset)) from error
-        except Unsayable as error:
-            raise _Unsaid(Unsaid(error.what, error.why, offset_of(node, self.offset))) from error
+        except (Mismatch, Unsayable) as error:
+            raise self._located(error, node) from None
         return _labelled(found, _text(node)) if isinstance(found, Call) and not found.text else found
+
+    def placed(self, error: Mismatch | Unsayable, node: exp.Expr) -> Exception:
+        """An error that no part with a position has raised."""
+        return self._placed(error, node, self.offset)
+
+    def _located(self, error: Mismatch | Unsayable, node: exp.Expr) -> Exception:
+        """The error with the node's position; as it is where the node has none, for what is around it has one."""
+        at = offset_of(node, -1)
+        return error if at < 0 else self._placed(error, node, at)
+
+    def _placed(self, error: Mismatch | Unsayable, node: exp.Expr, offset: int) -> Exception:
+        if isinstance(error, Unsayable):
+            return _Unsaid(Unsaid(error.what, error.why, offset))
+        return self.source.error(SqlTypeError, f"{_text(node)}: {error}", offset)
 
     def operands(self, nodes: Sequence[exp.Expr]) -> list[Operand]:
         """What several nodes are."""
@@ -198,7 +214,7 @@ class _Binder:
     def _call(self, node: exp.Expr) -> Operand:
         found = called(node)
         if found is None:
-            raise Unsayable(node.sql_name() if isinstance(node, exp.Func) else node.key.upper(), "it is not there")
+            raise Unsayable(_name(node), "there is no such function over words")
         return function_of(found.name, self.operands(found.arguments))
 
     def _chain(self, node: exp.Expr) -> Operand:
@@ -215,9 +231,8 @@ class _Binder:
     def _linked(self, node: exp.Expr, left: Operand, right: Operand) -> Operand:
         try:
             found = self._operation(node, left, right)
-        except Mismatch as error:
-            msg = f"{shown(node)}: {error}"
-            raise self.source.error(SqlTypeError, msg, offset_of(node, self.offset)) from error
+        except (Mismatch, Unsayable) as error:
+            raise self._located(error, node) from None
         return _labelled(found, _text(node)) if isinstance(found, Call) and not found.text else found
 
     def _operation(self, node: exp.Expr, left: Operand, right: Operand) -> Operand:
@@ -308,7 +323,7 @@ class _Binder:
         if node.args["unit"].name == "DAY" and type_of(time) == DATE:
             return cast(times.add_days(time, amount), TIMESTAMP)
         if not isinstance(amount, Constant) or not isinstance(amount.value, int):
-            raise Unsayable("dateadd", "the amount of a unit is a constant")
+            raise Unsayable("DATEADD", "the amount of a unit is a constant")
         unit = node.args["unit"].name
         factor, unit = (3, "MONTH") if unit == "QUARTER" else (1, unit)
         by = intervals.of_unit(amount.value * factor, unit)
@@ -319,7 +334,7 @@ class _Binder:
         end, start = self.operands([undated(node.this), undated(node.expression)])
         unit = node.args["unit"].name
         if unit != "DAY" or type_of(end) != DATE or type_of(start) != DATE:
-            raise Unsayable("datediff", "of units there are only DAYs between two DATEs; or write datediff(end, start)")
+            raise Unsayable("DATEDIFF", "of units there are only DAYs between two DATEs; or write datediff(end, start)")
         return cast(function_of("datediff", [end, start]), BIGINT)
 
 
@@ -340,8 +355,20 @@ def _type_of(node: exp.DataType) -> SqlType:
 
 
 def _text(node: exp.Expr) -> str:
-    """The SQL of a node; empty for one that is too long to show."""
-    return shown(node) if len(list(islice(node.walk(), _SHOWN_NODES + 1))) <= _SHOWN_NODES else ""
+    """The SQL of a node; of one that is too long to show its last part."""
+    if _is_short(node):
+        return shown(node)
+    last = node.args.get("expression")
+    return f"... {shown(last)}" if isinstance(last, exp.Expr) and _is_short(last) else "..."
+
+
+def _name(node: exp.Expr) -> str:
+    """What a node is called in SQL."""
+    return str(node.meta.get(NAME) or (node.sql_name() if isinstance(node, exp.Func) else node.key)).upper()
+
+
+def _is_short(node: exp.Expr) -> bool:
+    return len(list(islice(node.walk(), _SHOWN_NODES + 1))) <= _SHOWN_NODES
 
 
 def _labelled(call_: Call, text: str) -> Call:

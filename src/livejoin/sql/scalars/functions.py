@@ -159,7 +159,7 @@ def function_of(name: str, arguments: Sequence[Operand]) -> Operand:
         handler = _HANDLERS[name]
         _check_count(name, len(arguments), handler.least, handler.most)
         return handler.function(*arguments)
-    raise Unsayable(name, "there is no such function over words")
+    raise Unsayable(name.upper(), "there is no such function over words")
 
 
 def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
@@ -199,7 +199,7 @@ def _check_count(name: str, count: int, least: int, most: int) -> None:
 def _operation(name: str, function: Function, arguments: Sequence[Operand]) -> Operand:
     left, right = arguments
     if name in ("try_add", "try_subtract") and any(is_kind(type_of(one), "date", "timestamp") for one in arguments):
-        raise Unsayable(name, "of times there is only the sum that fails")
+        raise Unsayable(name.upper(), "of times there is only the sum that fails")
     return binary(function, left, right)
 
 
@@ -252,7 +252,7 @@ def _bit_length(text: Operand) -> Operand:
 def _logarithm(base: Operand, *value: Operand) -> Operand:
     if not value:
         return call("logarithm", DOUBLE, accepted(base, DOUBLE))
-    raise Unsayable("log", "there is only the natural logarithm; write ln(x) / ln(b)")
+    raise Unsayable("LOG", "there is only the natural logarithm; write ln(x) / ln(b)")
 
 
 def _as_date(value: Operand) -> Operand:
@@ -293,13 +293,13 @@ def _seconds_of_epoch(value: Operand) -> Operand:
 def _time_of_seconds(value: Operand) -> Operand:
     """TIMESTAMP_SECONDS of an integer whose microseconds always fit; CAST does not fail for those of a BIGINT."""
     if type_of(value) in (BIGINT, DOUBLE) or is_kind(type_of(value), "decimal"):
-        raise Unsayable("timestamp_seconds", "there is only that of INT and narrower integers")
+        raise Unsayable("TIMESTAMP_SECONDS", "there is only that of INT and narrower integers")
     return cast(_exactly(value, INT, SMALLINT, TINYINT), TIMESTAMP)
 
 
 def _date_part(field: Operand, value: Operand) -> Operand:
     if not isinstance(field, Constant) or not isinstance(field.value, str):
-        raise Unsayable("date_part", "the part is a constant")
+        raise Unsayable("DATE_PART", "the part is a constant")
     return times.extract(field.value, value)
 
 

@@ -173,7 +173,7 @@ def truncated_time(unit: Operand, time: Operand) -> Scalar:
 def _truncated(function: Function, time: Scalar, unit: Operand, units: dict[str, str]) -> Scalar:
     name = accepted(unit, STRING)
     if not isinstance(name, Constant):
-        raise Unsayable(function, "the unit is a constant")
+        raise Unsayable(function.upper(), "the unit is a constant")
     found = None if name.value is None else units.get(str(name.value).lower())
     return call(function, time.type, time, Constant(found, STRING)) if found else Constant(None, time.type)
 
@@ -182,11 +182,11 @@ def next_day(time: Operand, day: Operand) -> Scalar:
     """``next_day(date, day)``: the first of such days of the week behind a date."""
     name = accepted(day, STRING)
     if not isinstance(name, Constant):
-        raise Unsayable("next_day", "the day of the week is a constant")
+        raise Unsayable("NEXT_DAY", "the day of the week is a constant")
     text = str(name.value).strip().lower()
     for number, (short, full) in enumerate(zip(_DAYS_OF_WEEK, _FULL_DAYS, strict=True)):
         if text in (short, full[:3], full):
             since = binary("subtract", Constant(number - 1, INT), part("weekday", time))
             ahead = binary("positive_remainder", since, Constant(7, INT))
             return add_days(time, binary("add", ahead, Constant(1, INT)))
-    raise Unsayable("next_day", f"{name.value!r} is no day of the week; write 'Monday'")
+    raise Unsayable("NEXT_DAY", f"{name.value!r} is no day of the week; write 'Monday'")
