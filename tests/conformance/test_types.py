@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+
 from conformance import corpus, differences
 from conformance.binding import bound
 from livejoin.errors import SqlError

@@ -38,16 +38,21 @@ Function = Literal[
     # Rounding: a number and a constant number of digits behind the point.
     "round", "bround", "floor", "ceil",
     # Of doubles.
-    "sign", "square_root", "exponential", "logarithm", "power",
+    "sign", "square_root", "exponential", "logarithm", "logarithm_10", "power",
     # Parts of a DATE (of a TIMESTAMP, where they are of a day's time), as INT. Sunday is day 1 of `day_of_week` and
     # Monday is 0 of `weekday`; weeks are those of ISO 8601.
     "year", "quarter", "month", "day", "day_of_week", "weekday", "day_of_year", "week", "year_of_week",
     "hour", "minute", "second",
+    # Of a TIMESTAMP: its seconds with their fraction as DECIMAL(8, 6), and its microseconds since 1970-01-01 as BIGINT.
+    "second_with_fraction", "microseconds_of",
     # Of dates: `add_days` a DATE and an INT; `add_months` likewise, to the month's last day at most; `date_difference`
     # of two DATEs in days; `last_day`; `truncate_date` a DATE and a constant unit; `truncate_time` a TIMESTAMP and one.
     "add_days", "add_months", "date_difference", "last_day", "truncate_date", "truncate_time", "make_date",
     # `add_interval`: a TIMESTAMP, and a constant interval as months, days and microseconds.
     "add_interval",
+    # `difference_in_units`: two TIMESTAMPs and a constant unit, as `truncate_time` has them; how many whole units lie
+    # between the second and the first, toward zero, as BIGINT. A month is whole from a day and time of day to the same.
+    "difference_in_units",
     # Of strings, in characters; positions start with 1. Patterns and what follows the first argument are constants,
     # but for `concatenate`, `position`, `replace` and the comparisons, which take columns.
     "length", "byte_length", "upper", "lower", "substring", "left", "right", "trim", "trim_left", "trim_right",

@@ -45,6 +45,7 @@ _OPERATORS = {
 
 NAME = "spark_name"
 UNIT = "spark_unit"
+PLUS = "plus"
 
 
 def _with_unit(build: Callable[[list[exp.Expr]], exp.Expr], at: int) -> Callable[[list[exp.Expr]], exp.Expr]:
@@ -63,11 +64,19 @@ def _with_unit(build: Callable[[list[exp.Expr]], exp.Expr], at: int) -> Callable
     return built
 
 
+def _with_plus(node: exp.Expr | None) -> exp.Expr | None:
+    """A node behind a plus sign, which sqlglot leaves out."""
+    if node is not None:
+        node.meta[PLUS] = True
+    return node
+
+
 class SparkAnsi(Spark):
     """Spark SQL with ANSI casts and doubled quotes.
 
     Nodes of function calls have the function's name as it was written in their ``meta``, under `NAME`, and the units of
-    TRUNC and DATE_TRUNC under `UNIT`: sqlglot's nodes are the same for functions that differ.
+    TRUNC and DATE_TRUNC under `UNIT`: sqlglot's nodes are the same for functions that differ. What stands behind a plus
+    sign has `PLUS`.
     """
 
     ORIGINAL_NAME_META_KEY = NAME
@@ -81,6 +90,10 @@ class SparkAnsi(Spark):
         """Spark's grammar; queries know their tokens (see `livejoin.sql.parse.spans`)."""
 
         STRICT_CAST = True
+        UNARY_PARSERS: ClassVar = {
+            **SparkParser.UNARY_PARSERS,
+            TokenType.PLUS: lambda self: _with_plus(self._parse_unary()),
+        }
         FUNCTIONS: ClassVar = {
             **SparkParser.FUNCTIONS,
             "TRUNC": _with_unit(SparkParser.FUNCTIONS["TRUNC"], 1),

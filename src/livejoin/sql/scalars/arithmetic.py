@@ -32,6 +32,8 @@ def binary(function: Function, left: Operand, right: Operand) -> Scalar:
     Raises:
         Mismatch: They are no numbers.
     """
+    if function == "divide" and type_of(left) == "VOID" and is_number(type_of(right)):
+        left = cast(left, DOUBLE)
     left, right = numbers(left, right)
     if function == "integral_divide":
         return _integral_divide(left, right)

@@ -20,15 +20,14 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
 from livejoin.sql.parse.column_types import TYPES
-from livejoin.sql.parse.parse import NAME
+from livejoin.sql.parse.parse import NAME, PLUS
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import choices, intervals, literals, times
-from livejoin.sql.scalars.arithmetic import binary, negated
+from livejoin.sql.scalars.arithmetic import binary, negated, number
 from livejoin.sql.scalars.calls import called, undated
 from livejoin.sql.scalars.coercion import accepted
 from livejoin.sql.scalars.functions import converted, function_of
 from livejoin.sql.scalars.operands import (
-    BIGINT,
     BOOLEAN,
     DATE,
     STRING,
@@ -131,6 +130,8 @@ class _Binder:
         """What a node is; errors have its position, if no part of it has raised them."""
         try:
             found = self._operand(node)
+            if node.meta.get(PLUS):
+                found = number(found)
         except (Mismatch, Unsayable) as error:
             raise self._located(error, node) from None
         return _labelled(found, _text(node)) if isinstance(found, Call) and not found.text else found
@@ -183,8 +184,9 @@ class _Binder:
                 return times.extract(node.this.name, self.operand(node.expression))
             case exp.TimestampAdd():
                 return self._moved(node)
-            case exp.DateDiff() if node.args.get("unit"):
-                return self._difference(node)
+            case exp.DateDiff() | exp.TimestampDiff() if node.args.get("unit"):
+                end, start = self.operands([undated(node.this), undated(node.expression)])
+                return times.difference(node.args["unit"].name, start, end)
             case exp.Escape() if type(node.this) in _LIKES:
                 return self._like(node.this, node.expression)
         if type(node) in _CHAINS:
@@ -300,6 +302,9 @@ class _Binder:
         if node.this is not None:
             value = self.operand(node.this)
             conditions = [choices.compared("equal", value, each) for each in conditions]
+        if any(isinstance(each, Void) for each in conditions):
+            msg = "a condition is BOOLEAN, and VOID is found"
+            raise Mismatch(msg)
         return choices.case(conditions, [*(self.operand(branch.args["true"]) for branch in node.args["ifs"]), default])
 
     def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Operand:
@@ -328,14 +333,6 @@ class _Binder:
         factor, unit = (3, "MONTH") if unit == "QUARTER" else (1, unit)
         by = intervals.of_unit(amount.value * factor, unit)
         return times.shifted(accepted(time, TIMESTAMP), by)
-
-    def _difference(self, node: exp.DateDiff) -> Operand:
-        """``datediff(unit, start, end)``."""
-        end, start = self.operands([undated(node.this), undated(node.expression)])
-        unit = node.args["unit"].name
-        if unit != "DAY" or type_of(end) != DATE or type_of(start) != DATE:
-            raise Unsayable("DATEDIFF", "of units there are only DAYs between two DATEs; or write datediff(end, start)")
-        return cast(function_of("datediff", [end, start]), BIGINT)
 
 
 def _type_of(node: exp.DataType) -> SqlType:

@@ -70,6 +70,8 @@ _NODES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Translate: ("translate", ("this", "from_", "to")),
     exp.TsOrDsToDate: ("to_date", _THIS),
     exp.UnixDate: ("unix_date", _THIS),
+    exp.UnixMicros: ("unix_micros", _THIS),
+    exp.UnixMillis: ("unix_millis", _THIS),
     exp.UnixSeconds: ("unix_seconds", _THIS),
     exp.Upper: ("upper", _THIS),
     exp.WeekOfYear: ("weekofyear", _THIS),
@@ -117,6 +119,8 @@ def called(node: exp.Expr) -> Called | None:
             return Called(_written(node), (node.expression,))
         case exp.Chr():
             return Called("chr", tuple(node.expressions))
+        case exp.StrToUnix() if not any("start" in part.meta for part in _given(node, ("format",))):
+            return Called("unix_timestamp", (node.this,))
         case exp.StrPosition() if _written(node) not in ("", "instr", "locate", "position"):
             return Called(_written(node), ())
     entry = _NODES.get(type(node))

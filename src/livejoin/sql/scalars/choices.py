@@ -52,6 +52,8 @@ def extreme(function: Function, operands: Sequence[Operand]) -> Operand:
     if len(operands) < 2:
         msg = f"{function} takes two values or more"
         raise Mismatch(msg)
+    if len({is_kind(kind, "string") for kind in map(type_of, operands) if kind != "VOID"}) > 1:
+        raise _nothing_in_common(operands, "be compared")  # here Spark reads no string as something else
     values = _in_common(operands, "be compared")
     return call(function, values[0].type, *values)
 

@@ -27,10 +27,10 @@ from livejoin.sql.scalars.operands import (
     Mismatch,
     Operand,
     Unsayable,
-    Void,
     call,
     cast,
     is_kind,
+    is_number,
     type_of,
 )
 
@@ -83,6 +83,7 @@ _SIGNATURES: Final[dict[str, Signature]] = {
     "sqrt": Signature("square_root", (DOUBLE,), DOUBLE),
     "exp": Signature("exponential", (DOUBLE,), DOUBLE),
     "ln": Signature("logarithm", (DOUBLE,), DOUBLE),
+    "log10": Signature("logarithm_10", (DOUBLE,), DOUBLE),
     **dict.fromkeys(("power", "pow"), Signature("power", (DOUBLE, DOUBLE), DOUBLE)),
     "isnan": Signature("is_nan", (DOUBLE,), BOOLEAN),
     **dict.fromkeys(("datediff", "date_diff"), Signature("date_difference", (DATE, DATE), INT)),
@@ -208,8 +209,11 @@ def _either(condition: Operand, value: Operand, other: Operand) -> Operand:
 
 
 def _decode(value: Operand, *rest: Operand) -> Operand:
-    """DECODE: the result behind the first value that is the same, NULL with NULL; else the default or NULL."""
-    default = rest[-1] if len(rest) % 2 else Void()
+    """DECODE: the result behind the first value that is the same, NULL with NULL; else the default.
+
+    Without a default it is a NULL that is a STRING in Spark, so that results which are INT become BIGINT.
+    """
+    default = rest[-1] if len(rest) % 2 else Constant(None, STRING)
     pairs = [(rest[i], rest[i + 1]) for i in range(0, len(rest) - 1, 2)]
     same = [choices.compared("null_safe_equal", value, search) for search, _ in pairs]
     return choices.case(same, [*(result for _, result in pairs), default])
@@ -250,9 +254,17 @@ def _bit_length(text: Operand) -> Operand:
 
 
 def _logarithm(base: Operand, *value: Operand) -> Operand:
+    """LOG: the natural one, or one to a base, which is what Spark divides by."""
     if not value:
         return call("logarithm", DOUBLE, accepted(base, DOUBLE))
-    raise Unsayable("LOG", "there is only the natural logarithm; write ln(x) / ln(b)")
+    if not isinstance(base, Constant) or base.value in (1, None) or not is_number(base.type):
+        raise Unsayable("LOG", "the base is a constant other than 1; write ln(x) / ln(b)")
+    parts = (call("logarithm", DOUBLE, accepted(each, DOUBLE)) for each in (value[0], base))
+    return call("divide", DOUBLE, *parts)
+
+
+def _logarithm_of_two(value: Operand) -> Operand:
+    return _logarithm(Constant(2, INT), value)
 
 
 def _as_date(value: Operand) -> Operand:
@@ -288,6 +300,26 @@ def _exactly(value: Operand, *kinds: SqlType) -> Scalar:
 
 def _seconds_of_epoch(value: Operand) -> Operand:
     return cast(_exactly(value, TIMESTAMP), BIGINT)
+
+
+def _microseconds_of_epoch(value: Operand) -> Operand:
+    return times.microseconds(_exactly(value, TIMESTAMP))
+
+
+def _milliseconds_of_epoch(value: Operand) -> Operand:
+    """UNIX_MILLIS: downward, where division goes toward zero."""
+    since = times.microseconds(_exactly(value, TIMESTAMP))
+    thousand = Constant(1000, BIGINT)
+    whole = binary("subtract", since, binary("positive_remainder", since, thousand))
+    return binary("integral_divide", whole, thousand)
+
+
+def _seconds_toward_zero(value: Operand) -> Operand:
+    """UNIX_TIMESTAMP of a time: toward zero, where UNIX_SECONDS goes downward."""
+    if is_kind(type_of(value), "string"):
+        raise Unsayable("UNIX_TIMESTAMP", "it reads no strings; cast to TIMESTAMP")
+    since = times.microseconds(_exactly(value, TIMESTAMP, DATE))
+    return binary("integral_divide", since, Constant(1_000_000, BIGINT))
 
 
 def _time_of_seconds(value: Operand) -> Operand:
@@ -337,6 +369,7 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "bround": _Handler(_rounded("bround"), 1, 2),
     "floor": _Handler(_rounded("floor"), 1, 2),
     **dict.fromkeys(("ceil", "ceiling"), _Handler(_rounded("ceil"), 1, 2)),
+    "log2": _Handler(_logarithm_of_two, 1, 1),
     "log": _Handler(_logarithm, 1, 2),
     "concat": _Handler(_concatenated, 0, _MANY),
     **dict.fromkeys(("locate", "position"), _Handler(_located, 2, 3)),
@@ -349,6 +382,9 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "trunc": _Handler(times.truncated_date, 2, 2),
     "date_trunc": _Handler(times.truncated_time, 2, 2),
     "next_day": _Handler(times.next_day, 2, 2),
+    **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), _Handler(_seconds_toward_zero, 1, 1)),
+    "unix_micros": _Handler(_microseconds_of_epoch, 1, 1),
+    "unix_millis": _Handler(_milliseconds_of_epoch, 1, 1),
     "unix_seconds": _Handler(_seconds_of_epoch, 1, 1),
     "timestamp_seconds": _Handler(_time_of_seconds, 1, 1),
     "unix_date": _Handler(_days_of_epoch, 1, 1),

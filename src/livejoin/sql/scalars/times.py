@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from livejoin.query.scalar import Constant, Function, Scalar
+from livejoin.schema import SqlType
 from livejoin.sql.scalars.arithmetic import binary
 from livejoin.sql.scalars.coercion import accepted
 from livejoin.sql.scalars.operands import (
@@ -63,6 +64,8 @@ def plus(left: Operand, right: Operand) -> Operand | None:
         return shifted(left, right)
     if isinstance(left, Interval):
         return shifted(right, left)
+    if {"VOID"} < {type_of(left), type_of(right)} <= {"VOID", DATE, TIMESTAMP}:
+        raise Unsayable("+", "a time plus a NULL without a type is always NULL; write CAST(NULL AS TIMESTAMP)")
     for time, days in ((left, right), (right, left)):
         if type_of(time) == DATE and not is_kind(type_of(days), "string"):
             return add_days(time, days)
@@ -76,7 +79,7 @@ def minus(left: Operand, right: Operand) -> Operand | None:
     if is_kind(type_of(right), "date", "timestamp") or is_kind(type_of(left), "timestamp"):
         raise Unsayable("-", "the difference of two times is an interval, which no column holds; use datediff")
     if type_of(left) == DATE:
-        if is_kind(type_of(right), "string"):
+        if type_of(right) in ("VOID", STRING):
             raise Unsayable("-", "the difference of two times is an interval, which no column holds; use datediff")
         return subtract_days(left, right)
     return None
@@ -132,6 +135,25 @@ def _days(operand: Operand) -> Scalar:
     raise Mismatch(msg)
 
 
+def difference(unit: str, start: Operand, end: Operand) -> Scalar:
+    """``datediff(unit, start, end)``: how many whole units lie between two times.
+
+    Raises:
+        Mismatch: There is no such unit, or they are no times.
+    """
+    found = _TIME_UNITS.get(unit.lower())
+    if found is None:
+        msg = f"{unit} is no unit; allowed are {', '.join(dict.fromkeys(_TIME_UNITS.values()))}"
+        raise Mismatch(msg)
+    times = accepted(end, TIMESTAMP), accepted(start, TIMESTAMP)
+    return call("difference_in_units", BIGINT, *times, Constant(found, STRING))
+
+
+def microseconds(time: Operand) -> Scalar:
+    """A timestamp by its microseconds."""
+    return call("microseconds_of", BIGINT, accepted(time, TIMESTAMP))
+
+
 def part(function: Function, time: Operand) -> Scalar:
     """A part of a date or of its time of day, as INT."""
     kind = TIMESTAMP if function in ("hour", "minute", "second") else DATE
@@ -151,7 +173,7 @@ def extract(field: str, time: Operand) -> Scalar:
         msg = f"EXTRACT takes a DATE or TIMESTAMP, and {type_of(time)} is found"
         raise Mismatch(msg)
     if name in _SECONDS:
-        raise Unsayable("EXTRACT", "seconds with a fraction are not there; use second(time)")
+        return call("second_with_fraction", SqlType.decimal(8, 6), accepted(time, TIMESTAMP))
     if name in ("dayofweek_iso", "dow_iso"):
         return binary("add", part("weekday", time), Constant(1, INT))
     if name not in _FIELDS:
