@@ -13,7 +13,7 @@ from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
 from livejoin.sql.scalars import choices, numbers, times
 from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
-from livejoin.sql.scalars.coercion import accepted, can_cast
+from livejoin.sql.scalars.coercion import accepted, can_cast, common_type
 from livejoin.sql.scalars.operands import (
     BIGINT,
     BOOLEAN,
@@ -201,7 +201,17 @@ def _operation(name: str, function: Function, arguments: Sequence[Operand]) -> O
     left, right = arguments
     if name in ("try_add", "try_subtract") and any(is_kind(type_of(one), "date", "timestamp") for one in arguments):
         raise Unsayable(name.upper(), "of times there is only the sum that fails")
+    if name.startswith("try_"):
+        return binary(function, _tried(left, right), _tried(right, left))
     return binary(function, left, right)
+
+
+def _tried(operand: Operand, beside: Operand) -> Operand:
+    """An operand of a TRY_ function: of a string that stands for a number Spark catches what fails as it is read."""
+    kind = common_type(type_of(operand), type_of(beside))
+    if is_kind(type_of(operand), "string") and is_number(type_of(beside)) and isinstance(kind, SqlType):
+        return converted("try_cast", operand, kind)
+    return operand
 
 
 def _either(condition: Operand, value: Operand, other: Operand) -> Operand:
