@@ -96,6 +96,14 @@ def _shown(tree: Scalar | Unsaid) -> str:
         ("CAST(i32 AS FLOAT)", "unsaid CAST to FLOAT"),
         ("NULL", "unsaid NULL"),
         ("sum(i32)", "unsaid SUM"),
+        ("CAST(s AS DATE FORMAT 'yyyy')", "unsaid STR_TO_DATE"),
+        ("i32 BETWEEN SYMMETRIC 2 AND 1", "unsaid BETWEEN with SYMMETRIC"),
+        ("i32 IN (SELECT 1)", "unsaid IN with QUERY"),
+        ("(SELECT 1)", "unsaid SUBQUERY"),
+        ("trim(s COLLATE UTF8_LCASE)", "unsaid COLLATE"),
+        ("s NOT RLIKE 'a'", "not(matches($18, a:STRING):BOOLEAN):BOOLEAN"),
+        ("sum(i32) OVER ()", "unsaid WINDOW"),
+        ("upper(DISTINCT s)", "unsaid DISTINCT"),
     ],
 )  # fmt: skip
 def test_trees_say_every_conversion(sql: str, tree: str) -> None:
@@ -114,6 +122,8 @@ def test_trees_say_every_conversion(sql: str, tree: str) -> None:
         ("octet_length(s, 1)", 8, "octet_length takes 1 arguments, and 2 are given"),
         ("d + INTERVAL 1 MONTH 1 DAY", 8, "an interval is of years and months, or of days and below"),
         ("d + INTERVAL 1 FORTNIGHT", 8, "FORTNIGHT is no unit of intervals"),
+        ("d + INTERVAL 200000000 YEARS", 8, "the interval is too long"),
+        ("IF(b, 1)", 11, "IF takes a condition and two values, and one value is given"),
         ("300Y", 8, "300 is out of the range of TINYINT"),
         ("EXTRACT(CENTURIES FROM d)", 31, "CENTURIES is no part of a time"),
     ],

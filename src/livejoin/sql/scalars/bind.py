@@ -61,6 +61,22 @@ _OPERATIONS: dict[type[exp.Expr], Function] = {
     exp.Mod: "remainder",
 }
 _CHAINS = (*_OPERATIONS, exp.DPipe)
+_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.In: frozenset({"this", "expressions"}),
+    exp.Is: frozenset({"this", "expression"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.Cast: frozenset({"this", "to", "safe"}),
+    exp.TryCast: frozenset({"this", "to", "safe"}),
+    exp.Extract: frozenset({"this", "expression"}),
+    exp.TimestampAdd: frozenset({"this", "expression", "unit"}),
+    exp.DateDiff: frozenset({"this", "expression", "unit"}),
+    exp.TimestampDiff: frozenset({"this", "expression", "unit"}),
+    exp.Like: frozenset({"this", "expression", "negate"}),
+    exp.ILike: frozenset({"this", "expression", "negate"}),
+}
+"""What is understood of some nodes; with anything else, as the format of a cast, they are not."""
 _LIKES: dict[type[exp.Expr], str] = {exp.Like: "like", exp.ILike: "ilike"}
 _WORDS_OF_TODAY = frozenset({"now", "today", "yesterday", "tomorrow", "epoch"})
 
@@ -155,6 +171,11 @@ class _Binder:
         return [self.operand(node) for node in nodes]
 
     def _operand(self, node: exp.Expr) -> Operand:
+        known = _ARGUMENTS.get(type(node))
+        if known is not None:
+            odd = next((name for name, value in node.args.items() if value and name not in known), None)
+            if odd is not None:
+                raise Unsayable(f"{_name(node)} with {odd.upper()}", "it is not there")
         match node:
             case exp.Paren():
                 return self.operand(node.this)
@@ -173,7 +194,7 @@ class _Binder:
             case exp.NullSafeNEQ():
                 same = choices.compared("null_safe_equal", self.operand(node.this), self.operand(node.expression))
                 return choices.inverse(same)
-            case exp.Between() if not node.args.get("symmetric"):
+            case exp.Between():
                 value, low, high = self.operands([node.this, node.args["low"], node.args["high"]])
                 return choices.between(value, low, high)
             case exp.In() if node.expressions:
@@ -295,8 +316,11 @@ class _Binder:
 
     def _case(self, node: exp.Expr) -> Operand:
         if isinstance(node, exp.If):
-            default = self.operand(node.args["false"]) if node.args.get("false") else Void()
-            return choices.case([self.operand(node.this)], [self.operand(node.args["true"]), default])
+            if not node.args.get("false"):
+                msg = "IF takes a condition and two values, and one value is given"
+                raise Mismatch(msg)
+            value, other = self.operands([node.args["true"], node.args["false"]])
+            return choices.case([self.operand(node.this)], [value, other])
         default = self.operand(node.args["default"]) if node.args.get("default") else Void()
         conditions = [self.operand(branch.this) for branch in node.args["ifs"]]
         if node.this is not None:

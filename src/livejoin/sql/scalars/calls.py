@@ -105,7 +105,7 @@ def called(node: exp.Expr) -> Called | None:
             return Called("datediff", (undated(node.this), undated(node.expression)))
         case exp.TimestampTrunc() | exp.DateTrunc():
             return _truncation(node)
-        case exp.Trim():
+        case exp.Trim() if not _unknown(node, ("this", "expression", "position")):
             side = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get((node.text("position") or "").upper(), "trim")
             return Called(side, _given(node, _TWO))
         case exp.Pad():
@@ -113,6 +113,8 @@ def called(node: exp.Expr) -> Called | None:
             return Called(name, _given(node, ("this", "expression", "fill_pattern")))
         case exp.Coalesce() | exp.Greatest() | exp.Least():
             return Called(node.key, (node.this, *node.expressions))
+        case exp.Trim():
+            return None
         case exp.Concat() | exp.DecodeCase():
             return Called({"decodecase": "decode"}.get(node.key, node.key), tuple(node.expressions))
         case exp.Log() if _written(node) in ("log10", "log2"):

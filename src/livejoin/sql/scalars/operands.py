@@ -22,6 +22,12 @@ DATE: Final = SqlType("date")
 TIMESTAMP: Final = SqlType("timestamp")
 STRING: Final = SqlType("string")
 
+_DAY: Final = 86_400_000_000
+
+
+class Mismatch(Exception):
+    """Types that do not fit, as Spark's DATATYPE_MISMATCH; the message says which and what is allowed."""
+
 
 @dataclass(frozen=True)
 class Void:
@@ -43,6 +49,12 @@ class Interval:
     days: int
     microseconds: int
     unit: Literal["months", "days", "time"]
+
+    def __post_init__(self) -> None:
+        whole = self.days * _DAY + self.microseconds
+        if not (-(1 << 31) <= self.months < 1 << 31 and -(1 << 63) <= whole < 1 << 63):
+            msg = "the interval is too long; at most 178,956,970 years, or 106,751,991 days"
+            raise Mismatch(msg)
 
     def negated(self) -> Interval:
         """The interval backwards."""
@@ -117,7 +129,3 @@ class Unsayable(Exception):
         super().__init__(what, why)
         self.what = what
         self.why = why
-
-
-class Mismatch(Exception):
-    """Types that do not fit, as Spark's DATATYPE_MISMATCH; the message says which and what is allowed."""

@@ -121,7 +121,7 @@ def add_days(time: Operand, days: Operand) -> Scalar:
 def subtract_days(time: Operand, days: Operand) -> Scalar:
     """A date some days earlier."""
     number = _days(days)
-    if isinstance(number, Constant) and isinstance(number.value, int):
+    if isinstance(number, Constant) and isinstance(number.value, int) and number.value > -_MOST_INT:
         return call("add_days", DATE, accepted(time, DATE), Constant(-number.value, INT))
     return call("add_days", DATE, accepted(time, DATE), call("negate", INT, number))
 
