@@ -169,6 +169,7 @@ _NUMERALS = (
     "\t3\n",
     None,
 )
+# No time without a date is here: its value is that of today.
 _DAYS = (
     "2020-02-29",
     "2021-02-29",
@@ -192,7 +193,7 @@ _DAYS = (
     "epoch",
     "now",
     "",
-    "12:34:56",
+    "2020-02-29 24:00:00",
     None,
 )
 _FLAGS = ("true", "false", "T", "f", "yes", "NO", "1", "0", "y", "n", " true ", "tru", "on", "", None)

@@ -41,6 +41,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.legacy.interval.enabled": "false",
     "spark.default.parallelism": "1",
+    # What fails by its constants alone would fail for every row, also for those that do not need its value.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConstantFolding",
     # The rows must go through the expression, and not the expression through statistics of the file.
     "spark.sql.parquet.filterPushdown": "false",
 }
@@ -158,24 +160,33 @@ class _Asker:
         words = set(re.findall(r"\w+", _TEXTS.sub("''", sql)))
         line["used"] = [name for name in self._names if name in words]
         if kind is not None and not re.search(r"\b(current_\w+|now|rand)\b", sql):
-            line["values"] = self._values(frame, kind, line["used"])
+            values = self._values(frame, kind, line["used"])
+            line |= {} if values is None else {"values": values}
         return line
 
-    def _values(self, frame: Any, kind: SqlType, used: Sequence[str]) -> list[Any]:
+    def _values(self, frame: Any, kind: SqlType, used: Sequence[str]) -> list[Any] | None:
+        """A value for each row that differs in the columns that are used; None for what is not of one row."""
         at = corpus.places(used, self._data, self._names)
         rows = [self._internal[at.index(place)] for place in range(max(at) + 1)]
         try:
             plan = frame._jdf.queryExecution().optimizedPlan()
         except _FAILURES as error:
             return [[_condition(self._jvm, error)]] * len(rows)
-        value = plan.expressions().head()
-        catalyst = self._jvm.org.apache.spark.sql.catalyst.expressions
+        projections = []
+        while plan.nodeName() == "Project":  # what is used twice, as by NULLIF, has a projection below
+            projections.insert(0, plan)
+            plan = plan.child()
+        if plan.children().nonEmpty():
+            return None
+        interpreted = self._jvm.org.apache.spark.sql.catalyst.expressions.InterpretedMutableProjection
         found = []
         for row in rows:
             try:
-                projection = catalyst.InterpretedMutableProjection(_sequence(self._jvm, [value]), self._input)
-                result = projection.apply(row)
-                found.append(_read(result, value.dataType(), kind))
+                given, attributes = row, self._input
+                for projection in projections:
+                    given = interpreted(projection.projectList(), attributes).apply(given)
+                    attributes = projection.output()
+                found.append(_read(given, attributes.head().dataType(), kind))
             except _FAILURES as error:
                 found.append([_condition(self._jvm, error)])
         return found
@@ -206,10 +217,6 @@ class _Asker:
                 if json.dumps(given) != json.dumps(expected):
                     print(f"generated code differs: {line['sql']}", file=sys.stderr)
                     line["values"] = [given[at.index(place)] for place in range(max(at) + 1)]
-
-
-def _sequence(jvm: Any, items: list[Any]) -> Any:
-    return jvm.PythonUtils.toSeq(items)
 
 
 def _read(row: Any, type_: Any, kind: SqlType) -> Any:

@@ -296,13 +296,18 @@ class _Binder:
             return found
         to = _type_of(node.to)
         is_try, inner = isinstance(node, exp.TryCast), node.this
+        is_bare = node.to.this == exp.DType.TIMESTAMPNTZ
         if isinstance(inner, exp.Literal) and inner.is_string and to in (DATE, TIMESTAMP) and not is_try:
-            if node.this.name.strip().lower() in _WORDS_OF_TODAY:
-                raise Unsayable(str(to), f"{node.this.name!r} may not be the same tomorrow; write the time")
-            known = literals.typed_text(node.this.name, to)
-            if known is not None:
+            if inner.name.strip().lower() in _WORDS_OF_TODAY:
+                raise Unsayable(str(to), f"{inner.name!r} may not be the same tomorrow; write the time")
+            known = literals.typed_text(inner.name, to)
+            if known is not None and not (is_bare and literals.names_zone(inner.name)):
                 return known
-        return converted("try_cast" if is_try else "cast", self.operand(inner), to)
+        operand = self.operand(inner)
+        if is_bare and type_of(operand) == STRING:
+            # Spark leaves out a zone that the string has.
+            raise Unsayable("CAST to TIMESTAMP_NTZ", "it reads no strings; cast to TIMESTAMP, in which a zone counts")
+        return converted("try_cast" if is_try else "cast", operand, to)
 
     def _is(self, node: exp.Is) -> Operand:
         operand = self.operand(node.this)

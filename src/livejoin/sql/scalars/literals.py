@@ -95,6 +95,16 @@ def typed_text(text: str, kind: SqlType) -> Constant | None:
     return Constant(seconds * 1_000_000 + fraction, TIMESTAMP)
 
 
+def names_zone(text: str) -> bool:
+    """Whether the text of a timestamp names a time zone.
+
+    >>> names_zone("2020-02-29 12:00:00+02:00"), names_zone("2020-02-29")
+    (True, False)
+    """
+    found = _TIME.fullmatch(text)
+    return found is not None and (found["utc"] or found["sign"]) is not None
+
+
 def text(value: str) -> Constant:
     """A string."""
     return Constant(value, STRING)
