@@ -58,7 +58,13 @@ UNSAID: dict[str, dict[str, int]] = {
     "comparisons": {"-": 1, "INTERVAL": 1, "TUPLE": 1},
     "logic": {},
     "conditionals": {"IFF": 1, "NULL": 3},
-    "casts": {"CAST to BINARY": 1, "CAST to FLOAT": 2, "CAST to INTERVAL DAY": 1, "TYPEOF": 1},
+    "casts": {
+        "CAST to BINARY": 1,
+        "CAST to FLOAT": 2,
+        "CAST to INTERVAL DAY": 1,
+        "CAST to TIMESTAMP_NTZ": 1,
+        "TYPEOF": 1,
+    },
     "times": {
         "-": 18,
         "CURRENT_DATE": 2,
