@@ -167,11 +167,6 @@ def extract(field: str, time: Operand) -> Scalar:
         Mismatch: There is no such field, or it is no time.
     """
     name = field.lower()
-    if is_kind(type_of(time), "string"):
-        time = cast(time, TIMESTAMP)
-    if type_of(time) not in (DATE, TIMESTAMP, "VOID"):
-        msg = f"EXTRACT takes a DATE or TIMESTAMP, and {type_of(time)} is found"
-        raise Mismatch(msg)
     if name in _SECONDS:
         return call("second_with_fraction", SqlType.decimal(8, 6), accepted(time, TIMESTAMP))
     if name in ("dayofweek_iso", "dow_iso"):
