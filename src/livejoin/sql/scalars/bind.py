@@ -10,23 +10,23 @@ Cost: linear in the expression; some 20 microseconds a node.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
 
 from sqlglot import exp
 
-from livejoin.errors import SqlTypeError
+from livejoin.errors import SchemaError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
 from livejoin.sql.parse.column_types import TYPES
-from livejoin.sql.parse.parse import NAME, PLUS
+from livejoin.sql.parse.parse import PLUS
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import choices, intervals, literals, times
 from livejoin.sql.scalars.arithmetic import binary, negated, number
 from livejoin.sql.scalars.calls import called, undated
 from livejoin.sql.scalars.coercion import accepted
 from livejoin.sql.scalars.functions import converted, function_of
+from livejoin.sql.scalars.labels import labelled, name_of, text_of
 from livejoin.sql.scalars.operands import (
     BOOLEAN,
     DATE,
@@ -42,7 +42,6 @@ from livejoin.sql.scalars.operands import (
 )
 from livejoin.sql.to_duckdb.scalar_text import REF
 
-_SHOWN_NODES = 64
 _COMPARISONS: dict[type[exp.Expr], Function] = {
     exp.EQ: "equal",
     exp.NEQ: "not_equal",
@@ -150,7 +149,7 @@ class _Binder:
                 found = number(found)
         except (Mismatch, Unsayable) as error:
             raise self._located(error, node) from None
-        return _labelled(found, _text(node)) if isinstance(found, Call) and not found.text else found
+        return labelled(found, text_of(node)) if isinstance(found, Call) and not found.text else found
 
     def placed(self, error: Mismatch | Unsayable, node: exp.Expr) -> Exception:
         """An error that no part with a position has raised."""
@@ -164,7 +163,7 @@ class _Binder:
     def _placed(self, error: Mismatch | Unsayable, node: exp.Expr, offset: int) -> Exception:
         if isinstance(error, Unsayable):
             return _Unsaid(Unsaid(error.what, error.why, offset))
-        return self.source.error(SqlTypeError, f"{_text(node)}: {error}", offset)
+        return self.source.error(SqlTypeError, f"{text_of(node)}: {error}", offset)
 
     def operands(self, nodes: Sequence[exp.Expr]) -> list[Operand]:
         """What several nodes are."""
@@ -175,7 +174,7 @@ class _Binder:
         if known is not None:
             odd = next((name for name, value in node.args.items() if value and name not in known), None)
             if odd is not None:
-                raise Unsayable(f"{_name(node)} with {odd.upper()}", "it is not there")
+                raise Unsayable(f"{name_of(node)} with {odd.upper()}", "it is not there")
         match node:
             case exp.Paren():
                 return self.operand(node.this)
@@ -237,7 +236,7 @@ class _Binder:
     def _call(self, node: exp.Expr) -> Operand:
         found = called(node)
         if found is None:
-            raise Unsayable(_name(node), "there is no such function over words")
+            raise Unsayable(name_of(node), "there is no such function over words")
         return function_of(found.name, self.operands(found.arguments))
 
     def _chain(self, node: exp.Expr) -> Operand:
@@ -256,7 +255,7 @@ class _Binder:
             found = self._operation(node, left, right)
         except (Mismatch, Unsayable) as error:
             raise self._located(error, node) from None
-        return _labelled(found, _text(node)) if isinstance(found, Call) and not found.text else found
+        return labelled(found, text_of(node)) if isinstance(found, Call) and not found.text else found
 
     def _operation(self, node: exp.Expr, left: Operand, right: Operand) -> Operand:
         if isinstance(node, exp.DPipe):
@@ -368,38 +367,17 @@ def _type_of(node: exp.DataType) -> SqlType:
     """The type that CAST names.
 
     Raises:
+        Mismatch: It is a decimal of too many digits.
         Unsayable: No column has it.
     """
     if node.this == exp.DType.DECIMAL:
         digits = [int(part.name) for part in node.expressions]
         precision, scale = (*digits, 0)[:2] if digits else (10, 0)
-        return SqlType.decimal(precision, scale)
+        try:
+            return SqlType.decimal(precision, scale)
+        except SchemaError as error:
+            raise Mismatch(str(error)) from error
     found = TYPES.get(node.this, SqlType("timestamp") if node.this == exp.DType.TIMESTAMPLTZ else None)
     if found is None or (found == STRING and node.expressions):
         raise Unsayable(f"CAST to {shown(node)}", "no column has this type")
     return found
-
-
-def _text(node: exp.Expr) -> str:
-    """The SQL of a node; of one that is too long to show its last part."""
-    if _is_short(node):
-        return shown(node)
-    last = node.args.get("expression")
-    return f"... {shown(last)}" if isinstance(last, exp.Expr) and _is_short(last) else "..."
-
-
-def _name(node: exp.Expr) -> str:
-    """What a node is called in SQL."""
-    return str(node.meta.get(NAME) or (node.sql_name() if isinstance(node, exp.Func) else node.key)).upper()
-
-
-def _is_short(node: exp.Expr) -> bool:
-    return len(list(islice(node.walk(), _SHOWN_NODES + 1))) <= _SHOWN_NODES
-
-
-def _labelled(call_: Call, text: str) -> Call:
-    """A call whose text, and that of the calls that were made with it, is the text of a node."""
-    arguments = tuple(
-        _labelled(part, text) if isinstance(part, Call) and not part.text else part for part in call_.arguments
-    )
-    return replace(call_, arguments=arguments, text=text)

@@ -11,7 +11,7 @@ from typing import Final
 
 from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.scalars import choices, numbers, times
+from livejoin.sql.scalars import choices, epoch, numbers, times
 from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
 from livejoin.sql.scalars.coercion import accepted, can_cast, common_type
 from livejoin.sql.scalars.operands import (
@@ -126,7 +126,6 @@ _ARITHMETIC: Final[dict[str, Function]] = {
     "try_divide": "try_divide",
     "try_mod": "try_remainder",
 }
-_EPOCH: Final = Constant(0, DATE)
 
 
 @dataclass(frozen=True)
@@ -287,58 +286,6 @@ def _as_timestamp(value: Operand) -> Operand:
     return converted("cast", value, TIMESTAMP)
 
 
-def _days_of_epoch(value: Operand) -> Operand:
-    return call("date_difference", INT, _exactly(value, DATE), _EPOCH)
-
-
-def _date_of_days(value: Operand) -> Operand:
-    return call("add_days", DATE, _EPOCH, accepted(value, INT))
-
-
-def _exactly(value: Operand, *kinds: SqlType) -> Scalar:
-    """An argument of a function that converts none.
-
-    Raises:
-        Mismatch: It has another type.
-    """
-    kind = type_of(value)
-    if kind != "VOID" and kind not in kinds:
-        msg = f"{' or '.join(map(str, kinds))} is wanted, and {kind} is found; cast it"
-        raise Mismatch(msg)
-    return cast(value, kind if kind in kinds and isinstance(kind, SqlType) else kinds[0])
-
-
-def _seconds_of_epoch(value: Operand) -> Operand:
-    return cast(_exactly(value, TIMESTAMP), BIGINT)
-
-
-def _microseconds_of_epoch(value: Operand) -> Operand:
-    return times.microseconds(_exactly(value, TIMESTAMP))
-
-
-def _milliseconds_of_epoch(value: Operand) -> Operand:
-    """UNIX_MILLIS: downward, where division goes toward zero."""
-    since = times.microseconds(_exactly(value, TIMESTAMP))
-    thousand = Constant(1000, BIGINT)
-    whole = binary("subtract", since, binary("positive_remainder", since, thousand))
-    return binary("integral_divide", whole, thousand)
-
-
-def _seconds_toward_zero(value: Operand) -> Operand:
-    """UNIX_TIMESTAMP of a time: toward zero, where UNIX_SECONDS goes downward."""
-    if is_kind(type_of(value), "string"):
-        raise Unsayable("UNIX_TIMESTAMP", "it reads no strings; cast to TIMESTAMP")
-    since = times.microseconds(_exactly(value, TIMESTAMP, DATE))
-    return binary("integral_divide", since, Constant(1_000_000, BIGINT))
-
-
-def _time_of_seconds(value: Operand) -> Operand:
-    """TIMESTAMP_SECONDS of an integer whose microseconds always fit; CAST does not fail for those of a BIGINT."""
-    if type_of(value) in (BIGINT, DOUBLE) or is_kind(type_of(value), "decimal"):
-        raise Unsayable("TIMESTAMP_SECONDS", "there is only that of INT and narrower integers")
-    return cast(_exactly(value, INT, SMALLINT, TINYINT), TIMESTAMP)
-
-
 def _date_part(field: Operand, value: Operand) -> Operand:
     if not isinstance(field, Constant) or not isinstance(field.value, str):
         raise Unsayable("DATE_PART", "the part is a constant")
@@ -392,12 +339,12 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "trunc": _Handler(times.truncated_date, 2, 2),
     "date_trunc": _Handler(times.truncated_time, 2, 2),
     "next_day": _Handler(times.next_day, 2, 2),
-    **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), _Handler(_seconds_toward_zero, 1, 1)),
-    "unix_micros": _Handler(_microseconds_of_epoch, 1, 1),
-    "unix_millis": _Handler(_milliseconds_of_epoch, 1, 1),
-    "unix_seconds": _Handler(_seconds_of_epoch, 1, 1),
-    "timestamp_seconds": _Handler(_time_of_seconds, 1, 1),
-    "unix_date": _Handler(_days_of_epoch, 1, 1),
-    "date_from_unix_date": _Handler(_date_of_days, 1, 1),
+    **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), _Handler(epoch.unix_timestamp, 1, 1)),
+    "unix_micros": _Handler(epoch.unix_micros, 1, 1),
+    "unix_millis": _Handler(epoch.unix_millis, 1, 1),
+    "unix_seconds": _Handler(epoch.unix_seconds, 1, 1),
+    "timestamp_seconds": _Handler(epoch.timestamp_seconds, 1, 1),
+    "unix_date": _Handler(epoch.unix_date, 1, 1),
+    "date_from_unix_date": _Handler(epoch.date_from_unix_date, 1, 1),
     **dict.fromkeys(("date_part", "datepart"), _Handler(_date_part, 2, 2)),
 }

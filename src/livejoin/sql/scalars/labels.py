@@ -1,0 +1,39 @@
+"""What parts of an expression are called in messages: their SQL, and the text that calls carry for errors of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+from sqlglot import exp
+
+from livejoin.query.scalar import Call
+from livejoin.sql.parse.parse import NAME
+from livejoin.sql.parse.source import shown
+
+_SHOWN_NODES = 64
+
+
+def text_of(node: exp.Expr) -> str:
+    """The SQL of a node; of one that is too long to show its last part."""
+    if _is_short(node):
+        return shown(node)
+    last = node.args.get("expression")
+    return f"... {shown(last)}" if isinstance(last, exp.Expr) and _is_short(last) else "..."
+
+
+def name_of(node: exp.Expr) -> str:
+    """What a node is called in SQL."""
+    return str(node.meta.get(NAME) or (node.sql_name() if isinstance(node, exp.Func) else node.key)).upper()
+
+
+def _is_short(node: exp.Expr) -> bool:
+    return len(list(islice(node.walk(), _SHOWN_NODES + 1))) <= _SHOWN_NODES
+
+
+def labelled(call_: Call, text: str) -> Call:
+    """A call whose text, and that of the calls that were made with it, is the text of a node."""
+    arguments = tuple(
+        labelled(part, text) if isinstance(part, Call) and not part.text else part for part in call_.arguments
+    )
+    return replace(call_, arguments=arguments, text=text)
