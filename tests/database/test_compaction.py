@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.database import compaction
+from livejoin.database.transactions import compaction
 from livejoin.dataflow.graph import Graph
 from livejoin.search.algorithm import Algorithm
 from livejoin.state.codec import Codec

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import livejoin
+from livejoin.database.transactions.transaction import OnConflict
 from livejoin.errors import ChangeError, SchemaError
 from livejoin.schema import ForeignKey
 
@@ -34,7 +35,9 @@ def test_a_static_table_is_filled_and_changed_before_a_view_uses_it() -> None:
 
 
 @pytest.mark.parametrize("conflict", ["error", "ignore"])
-def test_a_static_table_that_a_view_uses_does_not_change(conflict: livejoin.database.transaction.OnConflict) -> None:
+def test_a_static_table_that_a_view_uses_does_not_change(
+    conflict: OnConflict,
+) -> None:
     db = database()
     view = db.create_view("v", VIEW)
     rows = [{"id": 4, "name": "ES", "_change_type": "insert"}]

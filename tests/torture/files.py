@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 import livejoin
-from livejoin.database import snapshot
+from livejoin.database.snapshots import snapshot
 from livejoin.errors import CapacityError, LivejoinError, StateError, StorageError
 from livejoin.query.relational import Query
 from livejoin.sql import bind_query, to_duckdb

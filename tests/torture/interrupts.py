@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 import livejoin
-from livejoin.database import transaction
+from livejoin.database.transactions import transaction
 from oracle import assert_same_rows, connect, difference, multiset, signed_multiset
 from scenario import Row
 

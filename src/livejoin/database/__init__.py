@@ -2,7 +2,7 @@
 
 from livejoin.database.commit import Commit
 from livejoin.database.engine import Database
-from livejoin.database.replay import Replay
+from livejoin.database.transactions.replay import Replay
 from livejoin.database.view import View
 
 __all__ = ["Commit", "Database", "Replay", "View"]

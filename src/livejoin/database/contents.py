@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from livejoin.database.compaction import Replacement, Seen, install
-from livejoin.database.guard import Guard
-from livejoin.database.journal import Journal, Letter, deliver, settle
+from livejoin.database.transactions.compaction import Replacement, Seen, install
+from livejoin.database.transactions.guard import Guard
+from livejoin.database.transactions.journal import Journal, Letter, deliver, settle
 from livejoin.database.view import View, ViewOptions
 from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.observe import observe_tables

@@ -10,7 +10,6 @@ from typing import Any, overload
 import numpy as np
 
 from livejoin.changes import read_changes
-from livejoin.database import snapshot, transaction
 from livejoin.database.arguments import (
     check_bytes,
     check_changes,
@@ -24,15 +23,17 @@ from livejoin.database.arguments import (
     check_text,
 )
 from livejoin.database.commit import Commit
-from livejoin.database.compaction import compact
 from livejoin.database.contents import Contents, GivenStatistics, refuse_large_joins
-from livejoin.database.guard import Guard, alone
-from livejoin.database.image import image_of, restored
 from livejoin.database.names import ByName
 from livejoin.database.overview import explain_graph, figures
-from livejoin.database.replay import Manner, Replay, replay_whole
-from livejoin.database.staging import Granularity
-from livejoin.database.transaction import OnConflict
+from livejoin.database.snapshots import snapshot
+from livejoin.database.snapshots.image import image_of, restored
+from livejoin.database.transactions import transaction
+from livejoin.database.transactions.compaction import compact
+from livejoin.database.transactions.guard import Guard, alone
+from livejoin.database.transactions.replay import Manner, Replay, replay_whole
+from livejoin.database.transactions.staging import Granularity
+from livejoin.database.transactions.transaction import OnConflict
 from livejoin.database.view import View, ViewOptions
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.families.cells.workers import Workers

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from livejoin.database import reading
 from livejoin.database.arguments import check_number
-from livejoin.database.guard import Guard, alone
 from livejoin.database.reading import Row
-from livejoin.database.subscribers import Callback, Subscribers
+from livejoin.database.transactions.guard import Guard, alone
+from livejoin.database.transactions.subscribers import Callback, Subscribers
 from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.deltas.view_delta import TableDelta, ViewDelta

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from livejoin.database import Database
-from livejoin.database.snapshot import is_there
+from livejoin.database.snapshots.snapshot import is_there
 from livejoin.errors import StateError
 from livejoin.schema import Catalog, Table
 from livejoin.spark.written_parts import WrittenParts

@@ -1,8 +1,8 @@
 """One call of a database at a time, each on a state that is whole.
 
 A call may be cut off anywhere: by Ctrl-C, by an exception that another thread sets, for lack of memory. What it was in
-the middle of is written down before it begins (`livejoin.database.journal`), and whatever call comes next, in whatever
-thread, a read too, first brings that to its end. So nothing rests on signals that come late.
+the middle of is written down before it begins (`livejoin.database.transactions.journal`), and whatever call comes next,
+in whatever thread, a read too, first brings that to its end. So nothing rests on signals that come late.
 
 A lock of C is what makes this safe: Python gives a `with` over it no point at which a signal could come between taking
 the lock and knowing that it has to be given back.

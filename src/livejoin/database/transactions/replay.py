@@ -14,12 +14,12 @@ from functools import partial
 import numpy as np
 
 from livejoin.changes import ChangeBatch
-from livejoin.database import transaction
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
-from livejoin.database.guard import Guard, alone
-from livejoin.database.staging import Granularity, ranks_by_sequence
-from livejoin.database.transaction import OnConflict
+from livejoin.database.transactions import transaction
+from livejoin.database.transactions.guard import Guard, alone
+from livejoin.database.transactions.staging import Granularity, ranks_by_sequence
+from livejoin.database.transactions.transaction import OnConflict
 from livejoin.errors import ChangeError, LivejoinError, SchemaError, StorageError
 from livejoin.words import Words
 

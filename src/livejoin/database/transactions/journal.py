@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from livejoin.database.compaction import NOTHING, Passed
-from livejoin.database.subscribers import Subscription
+from livejoin.database.transactions.compaction import NOTHING, Passed
+from livejoin.database.transactions.subscribers import Subscription
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.errors import ChangeError
 from livejoin.state.table import BaseTable

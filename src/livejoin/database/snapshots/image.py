@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from livejoin.database import snapshot
 from livejoin.database.contents import Contents, refuse_large_joins
+from livejoin.database.snapshots import snapshot
 from livejoin.database.view import ViewOptions
 from livejoin.dataflow.node import Node
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError

@@ -7,10 +7,10 @@ from typing import Literal
 
 from livejoin.changes import ChangeBatch, read_changes
 from livejoin.database.commit import Commit
-from livejoin.database.compaction import compact_in_turn, passed
 from livejoin.database.contents import Contents
-from livejoin.database.journal import Journal, deliver, refuse_in_subscriber, settle
-from livejoin.database.staging import Granularity, TableInput, refuse_static, stage
+from livejoin.database.transactions.compaction import compact_in_turn, passed
+from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
+from livejoin.database.transactions.staging import Granularity, TableInput, refuse_static, stage
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.of_view import of_view

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.database import format_3
-from livejoin.database.build import build
-from livejoin.database.declaration import number, plain_table, read_statistics, read_table, value
+from livejoin.database.snapshots import format_3
+from livejoin.database.snapshots.build import build
+from livejoin.database.snapshots.declaration import number, plain_table, read_statistics, read_table, value
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.families.registry import check_algorithm
 from livejoin.schema import Table

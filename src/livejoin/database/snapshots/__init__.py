@@ -1,0 +1,1 @@
+"""What a database is in files, and how it comes back from them."""
