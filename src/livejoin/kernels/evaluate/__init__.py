@@ -1,0 +1,1 @@
+"""Scalar expressions over columns of words: one precompiled machine that runs programs."""
