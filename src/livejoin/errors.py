@@ -14,7 +14,7 @@ Every message names what was found, where it was found, what is allowed there an
     │   ├── ChangeValueError          a value outside of its column's type; NULL where it is not allowed
     │   ├── AbsentRowError            the deletion of a row that is not there
     │   └── DuplicateKeyError         a second row with the same primary key
-    ├── ExpressionError               DuckDB refused to evaluate a predicate or scalar expression on the data
+    ├── ExpressionError               a predicate or scalar expression has no value on the data
     ├── ReadError                     a result that cannot be read in this way or any more
     ├── StateError                    a snapshot that does not belong to this database or version, or is damaged
     ├── StorageError                  the disk or the system refused to read or write; the cause is chained
@@ -121,7 +121,7 @@ class DuplicateKeyError(ChangeError):
 
 
 class ExpressionError(LivejoinError):
-    """DuckDB refused to evaluate a predicate or scalar expression on the data."""
+    """A predicate or scalar expression has no value on the data, or one that is not evaluated."""
 
 
 class ReadError(LivejoinError):

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.errors import CapacityError, ChangeValueError, StateError
-from livejoin.kernels.values.strings import FREE
+from livejoin.kernels.values.strings import FREE, Bytes, Ints, Longs
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.budget import Budget
 from livejoin.state.dictionary import ByteDictionary, KnownStrings
@@ -252,6 +253,40 @@ class Codec:
         codec = copy(self)
         codec._strings, codec._decimals = KnownStrings(self._strings), KnownStrings(self._decimals)
         return codec
+
+    @property
+    def ages(self) -> tuple[object, object]:
+        """The ages of the dictionaries of strings and wide decimals: words mean the same while they are the same."""
+        return self._strings.age, self._decimals.age
+
+    @property
+    def texts(self) -> tuple[Bytes, Longs, Ints, Bytes, Longs]:
+        """The dictionaries for kernels (`livejoin.kernels.values.dictionary_view`), until one changes."""
+        strings, decimals = self._strings, self._decimals
+        return strings.heap, strings.starts, strings.lengths, decimals.heap, decimals.starts
+
+    def texts_of(self, codes: Words) -> list[str]:
+        """The strings of codes in use. Raises StateError as `decode` does."""
+        data, offsets = self._strings.decode(codes)
+        whole, bounds = data.tobytes(), offsets.tolist()
+        return [whole[begin:end].decode() for begin, end in pairwise(bounds)]
+
+    def codes_of(self, values: Sequence[str]) -> Words:
+        """The codes of strings; new ones are added to the dictionary. Raises CapacityError as `encode` does."""
+        encoded = [value.encode() for value in values]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(value) for value in encoded], out=offsets[1:])
+        return self._strings.encode(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def words_of_decimals(self, low: Words, high: Words) -> Words:
+        """The words of decimals, given by the two words of their unscaled values; wide ones are added."""
+        words = low.copy()
+        wide = _is_wide(low, high)
+        if wide.any():
+            data = np.stack([low[wide], high[wide]], axis=1).view(np.uint8).reshape(-1)
+            offsets = np.arange(0, data.size + 1, _DECIMAL_BYTES, dtype=np.int64)
+            words[wide] = self._decimals.encode(data, offsets) + WIDE_BASE
+        return words
 
     @property
     def entries(self) -> int:

@@ -61,6 +61,9 @@ class ByteDictionary:
     Args:
         budget: The memory of its database; None where it stands alone.
 
+    Attributes:
+        age: An object that is another one once a code may mean another string, or none.
+
     >>> letters = ByteDictionary()
     >>> letters.encode(np.frombuffer(b"abaa", np.uint8), np.array([0, 1, 2, 3, 4])).tolist()
     [0, 1, 0, 0]
@@ -95,7 +98,12 @@ class ByteDictionary:
         )
         slots = _filled_slots(header, *strings, needed=2 * (lengths.size - free.size))
         # All at once: an exception that a signal raises comes before this line or after it.
-        self._header, (self._heap, self._starts, self._lengths), self._slots = header, strings, slots
+        (self._header, (self._heap, self._starts, self._lengths), self._slots, self.age) = (
+            header,
+            strings,
+            slots,
+            object(),
+        )
 
     def _make_space(self, length: int) -> None:
         """Double what has no space for one more string of ``length`` bytes."""
@@ -203,6 +211,21 @@ class ByteDictionary:
         new = np.full(self.issued, ABSENT, np.int64)
         new[codes] = np.arange(codes.size)
         return other, new
+
+    @property
+    def heap(self) -> Bytes:
+        """The bytes of the strings, until the dictionary changes; likewise `starts` and `lengths`."""
+        return self._heap
+
+    @property
+    def starts(self) -> Longs:
+        """Where the string of each code begins."""
+        return self._starts
+
+    @property
+    def lengths(self) -> Ints:
+        """The bytes of the string of each code."""
+        return self._lengths
 
     @property
     def issued(self) -> int:

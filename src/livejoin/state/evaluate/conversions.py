@@ -1,0 +1,283 @@
+"""Conversions from and to strings, and those of doubles that go by their decimal text, as Spark 4 has them with ANSI.
+
+A DATE is its days and a TIMESTAMP its microseconds since 1970-01-01 UTC, a decimal its unscaled value. What is no value
+of the type is a `FailedCall`. A time without a date would be one of today: it is malformed here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from livejoin.kernels.evaluate import layout as k
+from livejoin.kernels.evaluate.civil import DAY_MICROSECONDS, civil_from_days, days_from_civil, days_of_month
+from livejoin.query.scalar import Call
+from livejoin.schema import SqlType
+from livejoin.state.evaluate.failures import FailedCall
+
+_BLANKS = "".join(map(chr, (*range(33), 127)))  # what trimAll takes off
+_JAVA_BLANKS = "".join(map(chr, range(33)))
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]+))?")
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_SPECIAL = {
+    "inf": float("inf"),
+    "+inf": float("inf"),
+    "infinity": float("inf"),
+    "+infinity": float("inf"),
+    "-inf": float("-inf"),
+    "-infinity": float("-inf"),
+    "nan": float("nan"),
+}
+_TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
+_ZONE = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{1,2}))?(?::?([0-9]{2}))?")
+_UTC = ("Z", "UTC", "GMT", "UT")
+_WIDEST = Context(prec=800)
+_DIGITS = 38
+_LONG = 1 << 63
+_LEAST_PLAIN, _MOST_PLAIN = 1e-3, 1e7
+_YEAR_DIGITS = 7
+_TIME_YEAR_DIGITS = 6
+_LAST_HOUR, _LAST_MINUTE, _MOST_OFFSET = 23, 59, 18
+
+
+def conversion(call: Call) -> Callable[[Any], Any]:
+    """What converts values of the argument's type to the call's."""
+    of, to = call.arguments[0].type, call.type
+    match of.kind, to.kind:
+        case "string", "integer":
+            return lambda text: to_integer(text, to.bits)
+        case "string", "double":
+            return to_double
+        case "string", "boolean":
+            return to_boolean
+        case "string", "decimal":
+            return lambda text: to_decimal(text, to)
+        case "string", "date":
+            return to_date
+        case "string", "timestamp":
+            return to_timestamp
+        case "boolean", "string":
+            return lambda value: "true" if value else "false"
+        case "integer", "string":
+            return str
+        case "double", "string":
+            return double_text
+        case "decimal", "string":
+            return lambda value: decimal_text(value, of.scale)
+        case "date", "string":
+            return date_text
+        case "timestamp", "string":
+            return timestamp_text
+        case "double", "decimal":
+            return lambda value: _double_to_decimal(value, to)
+        case "decimal", "timestamp":
+            return lambda value: _decimal_to_timestamp(value, of.scale)
+        case _:  # decimal to double
+            return lambda value: value / 10**of.scale
+
+
+def rounding(call: Call) -> Callable[..., float]:
+    """What rounds doubles by their decimal text."""
+    how = ROUND_HALF_UP if call.function == "round" else ROUND_HALF_EVEN
+    return lambda value, digits=0: round_double(value, digits, how)
+
+
+def round_double(value: float, digits: int, how: str) -> float:
+    """A double rounded to so many digits behind the point."""
+    if not math.isfinite(value):
+        return value
+    if digits > 400:  # beyond the last digit of every double
+        return value
+    if digits < -400:
+        return 0.0
+    return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), how, _WIDEST))
+
+
+def to_integer(text: str, bits: int) -> int:
+    """An integer that is written with digits alone."""
+    trimmed = text.strip(_BLANKS)
+    if not _INTEGER.fullmatch(trimmed) or len(trimmed) > 4000:
+        raise FailedCall(k.MALFORMED)
+    value = int(trimmed)
+    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+        raise FailedCall(k.MALFORMED)
+    return value
+
+
+def to_double(text: str) -> float:
+    """A double as Java reads it."""
+    trimmed = text.strip(_JAVA_BLANKS)
+    special = _SPECIAL.get(trimmed.lower())
+    if special is not None:
+        return special
+    if not _DOUBLE.fullmatch(trimmed):
+        raise FailedCall(k.MALFORMED)
+    return float(trimmed.rstrip("fFdD"))
+
+
+def to_boolean(text: str) -> bool:
+    """TRUE or FALSE by the words that Spark knows."""
+    word = text.strip(_BLANKS).lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise FailedCall(k.MALFORMED)
+
+
+def to_decimal(text: str, to: SqlType) -> int:
+    """A decimal, rounded half up to its scale."""
+    found = _NUMBER.fullmatch(text.strip(_JAVA_BLANKS))
+    if found is None or not found[2] + found[3]:
+        raise FailedCall(k.MALFORMED)
+    sign, whole, fraction, exponent = found.groups()
+    digits = (whole + fraction).lstrip("0")
+    point = len(digits) - len(fraction) + (int(exponent) if exponent and len(exponent) < 12 else 0)
+    if exponent and len(exponent) >= 12:
+        raise FailedCall(k.MALFORMED)
+    if not digits:
+        return 0
+    if point > _DIGITS:
+        raise FailedCall(k.DECIMAL_OVERFLOW)
+    kept = point + to.scale
+    if kept < 0:
+        return 0
+    value = int((digits[:kept] + "0" * (kept - len(digits))) or "0")
+    if len(digits) > kept and digits[kept] >= "5":
+        value += 1
+    return _fitting(-value if sign == "-" else value, to)
+
+
+def _fitting(value: int, to: SqlType) -> int:
+    if abs(value) >= 10**to.precision:
+        raise FailedCall(k.DECIMAL_OVERFLOW)
+    return value
+
+
+def _double_to_decimal(value: float, to: SqlType) -> int | None:
+    if not math.isfinite(value):
+        return None
+    scaled = Decimal(repr(value)).scaleb(to.scale, _WIDEST)
+    return _fitting(int(scaled.quantize(Decimal(1), ROUND_HALF_UP, _WIDEST)), to)
+
+
+def _decimal_to_timestamp(value: int, scale: int) -> int:
+    """Seconds as microseconds, towards zero and modulo 2**64: Spark takes the low bits of the exact product."""
+    size: int = abs(value) * 1_000_000 // 10**scale
+    return (((-size if value < 0 else size) + _LONG) & (2 * _LONG - 1)) - _LONG
+
+
+def double_text(value: float) -> str:
+    """A double as Java writes it: the shortest digits that say which it is, of which there are two at least."""
+    if math.isnan(value):
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "0.0"
+    sign = "-" if value < 0 else ""
+    shortest = Decimal(repr(abs(value))).normalize(_WIDEST)
+    if len(shortest.as_tuple().digits) == 1:
+        shortest = Decimal(f"{abs(value):.1e}").normalize(_WIDEST)
+    _, parts, exponent = shortest.as_tuple()
+    digits = "".join(map(str, parts))
+    point = len(digits) + int(exponent)
+    if not _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
+        return f"{sign}{digits[0]}.{digits[1:] or '0'}E{point - 1}"
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    return f"{sign}{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
+
+
+def decimal_text(value: int, scale: int) -> str:
+    """A decimal with all digits of its scale."""
+    digits = str(abs(value)).rjust(scale + 1, "0")
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else sign + digits
+
+
+def date_text(days: int) -> str:
+    """A date by ISO 8601; a year beyond 9999 has its sign."""
+    year, month, day = civil_from_days(days)
+    sign = "-" if year < 0 else ("+" if year > 9999 else "")
+    return f"{sign}{abs(year):04}-{month:02}-{day:02}"
+
+
+def timestamp_text(microseconds: int) -> str:
+    """Date and time, and of the fraction what is not zero."""
+    days, of_day = divmod(microseconds, DAY_MICROSECONDS)
+    seconds, fraction = divmod(of_day, 1_000_000)
+    text = f"{date_text(days)} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{text}.{fraction:06}".rstrip("0") if fraction else text
+
+
+def to_date(text: str) -> int:
+    """A date: a year of four digits or more, month and day if they are there, and anything behind a blank or T."""
+    trimmed = text.strip(_BLANKS)
+    found = re.fullmatch(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", trimmed, re.DOTALL)
+    if found is None:
+        raise FailedCall(k.MALFORMED)
+    year = int(found[2]) * (-1 if found[1] == "-" else 1)
+    return _day(year, int(found[3] or 1), int(found[4] or 1))
+
+
+def _day(year: int, month: int, day: int) -> int:
+    if not (1 <= month <= 12 and 1 <= day <= days_of_month(year, month)):
+        raise FailedCall(k.MALFORMED)
+    days = days_from_civil(year, month, day)
+    if not -(1 << 31) <= days < 1 << 31:
+        raise FailedCall(k.MALFORMED)
+    return days
+
+
+_TIMESTAMP = re.compile(
+    r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?:([0-9]{1,2})(?::([0-9]{1,2})"
+    r"(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?)?)?)?)?",
+    re.DOTALL,
+)
+
+
+def to_timestamp(text: str) -> int:
+    """A timestamp: a date, then time of day and zone as far as they are there; UTC without a zone."""
+    found = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
+    if found is None:
+        raise FailedCall(k.MALFORMED)
+    sign, year, month, day, hour, minute, second, fraction, zone = found.groups()
+    days = _day(int(year) * (-1 if sign == "-" else 1), int(month or 1), int(day or 1))
+    if text.strip(_BLANKS)[-1] in "T":
+        raise FailedCall(k.MALFORMED)
+    hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
+    if hours > _LAST_HOUR or minutes > _LAST_MINUTE or seconds > _LAST_MINUTE:
+        raise FailedCall(k.MALFORMED)
+    of_day = (hours * 3600 + minutes * 60 + seconds) * 1_000_000 + int((fraction or "")[:6].ljust(6, "0"))
+    local = days * DAY_MICROSECONDS + of_day
+    value = local - (_offset(zone.strip(_JAVA_BLANKS), local) if zone else 0)
+    if not -_LONG <= value < _LONG:
+        raise FailedCall(k.MALFORMED)
+    return value
+
+
+def _offset(zone: str, local: int) -> int:
+    """Microseconds that a zone is ahead of UTC at a local time."""
+    if zone in _UTC:
+        return 0
+    found = _ZONE.fullmatch(zone)
+    if found is not None:
+        hours, minutes, seconds = int(found[2]), int(found[3] or 0), int(found[4] or 0)
+        size = hours * 3600 + minutes * 60 + seconds
+        if minutes > _LAST_MINUTE or seconds > _LAST_MINUTE or size > _MOST_OFFSET * 3600:
+            raise FailedCall(k.MALFORMED)
+        return size * 1_000_000 * (-1 if found[1] == "-" else 1)
+    try:
+        at = datetime(1970, 1, 1) + timedelta(microseconds=local)
+        offset = at.replace(tzinfo=ZoneInfo(zone)).utcoffset()
+    except (KeyError, ValueError, OverflowError, OSError):
+        raise FailedCall(k.MALFORMED) from None
+    assert offset is not None
+    return round(offset.total_seconds() * 1_000_000)

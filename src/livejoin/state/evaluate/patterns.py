@@ -1,0 +1,214 @@
+"""LIKE and regular expressions.
+
+LIKE: ``%`` stands for any characters, ``_`` for one, and the escape character before one of the three for itself. A
+pattern is cut at its ``%``: the first piece must begin the text, the last one end it, and the others follow each other,
+each as early as it can. So the cost is O(text times longest piece), whatever the pattern.
+
+Regular expressions are Java's in Spark. What means the same in RE2 is taken, which needs time linear in the text;
+others are refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from livejoin.errors import ExpressionError
+
+_ANY = None
+_Piece = list[str | None]
+
+_NOT_LINE_END = r"[^\n\r\x{85}\x{2028}\x{2029}]"
+_LINE_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
+
+
+def like(pattern: str, escape: str = "\\") -> Callable[[str], bool]:
+    """What tests texts for a pattern.
+
+    Raises:
+        ExpressionError: The pattern ends with the escape character, or has it before another character.
+    """
+    pieces = _pieces(pattern, escape)
+    if len(pieces) == 1:
+        exact = pieces[0]
+        if _ANY not in exact:
+            whole = _text(exact)
+            return lambda text: text == whole
+        size = len(exact)
+        begins = _begins(exact)
+        return lambda text: len(text) == size and begins(text, 0)
+    first, *middle, last = pieces
+    middle = [piece for piece in middle if piece]
+    if not middle and _ANY not in first and _ANY not in last:
+        head, tail, least = _text(first), _text(last), len(first) + len(last)
+        return lambda text: len(text) >= least and text.startswith(head) and text.endswith(tail)
+    starts, ends = _begins(first), _begins(last)
+    finds = [(_finder(piece), len(piece)) for piece in middle]
+
+    def test(text: str) -> bool:
+        at, end = len(first), len(text) - len(last)
+        if at > end or not starts(text, 0) or not ends(text, end):
+            return False
+        for find, size in finds:
+            at = find(text, at)
+            if at < 0:
+                return False
+            at += size
+        return at <= end
+
+    return test
+
+
+def _pieces(pattern: str, escape: str) -> list[_Piece]:
+    """The pattern cut at its ``%``, each piece a list of characters, `_ANY` for ``_``."""
+    pieces: list[_Piece] = [[]]
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            escaped = next(characters, "")
+            if escaped not in ("%", "_", escape) or not escaped:
+                msg = (
+                    f"the pattern {pattern!r} has the escape character {escape!r} "
+                    + (f"before {escaped!r}" if escaped else "at its end")
+                    + "; it stands before %, _ and itself only"
+                )
+                raise ExpressionError(msg)
+            pieces[-1].append(escaped)
+        elif character == "%":
+            pieces.append([])
+        else:
+            pieces[-1].append(_ANY if character == "_" else character)
+    return pieces
+
+
+def _text(piece: _Piece) -> str:
+    return "".join(character or "" for character in piece)
+
+
+def _expression(piece: _Piece) -> re.Pattern[str]:
+    return re.compile("".join("." if c is _ANY else re.escape(c) for c in piece), re.DOTALL)
+
+
+def _begins(piece: _Piece) -> Callable[[str, int], bool]:
+    """Whether a piece stands at a place of a text."""
+    if _ANY not in piece:
+        exact = _text(piece)
+        return lambda text, at: text.startswith(exact, at)
+    expression = _expression(piece)
+    return lambda text, at: expression.match(text, at) is not None
+
+
+def _finder(piece: _Piece) -> Callable[[str, int], int]:
+    """The first place of a piece from a place on, -1 if there is none."""
+    if _ANY not in piece:
+        exact = _text(piece)
+        return lambda text, at: text.find(exact, at)
+    expression = _expression(piece)
+
+    def find(text: str, at: int) -> int:
+        found = expression.search(text, at)
+        return found.start() if found else -1
+
+    return find
+
+
+def matches(pattern: str) -> Callable[[str], bool]:
+    """What tests whether a regular expression matches somewhere in a text.
+
+    Raises:
+        ExpressionError: The expression has what RE2 and Java do not read alike.
+    """
+    translated = _translated(pattern)
+    try:
+        pc.match_substring_regex(pa.array([""]), translated)
+    except pa.ArrowInvalid as error:
+        raise _refused(pattern, str(error)) from None
+
+    def test(text: str) -> bool:
+        found: bool = pc.match_substring_regex(pa.scalar(text), translated).as_py()
+        return found
+
+    return test
+
+
+def _refused(pattern: str, what: str) -> ExpressionError:
+    msg = (
+        f"the regular expression {pattern!r} has {what}, which livejoin does not evaluate as Spark does; write it with "
+        "characters, classes, groups, | and quantifiers"
+    )
+    return ExpressionError(msg)
+
+
+_CLASSES = {"d": "0-9", "w": "a-zA-Z_0-9", "s": r" \t\n\x{0B}\f\r"}
+_ESCAPED = "tnrf"
+
+
+def _translated(pattern: str) -> str:
+    """A Java regular expression in the words of RE2."""
+    parts: list[str] = []
+    i, size = 0, len(pattern)
+    while i < size:
+        c = pattern[i]
+        if c == "\\":
+            part, i = _escape(pattern, i, False)
+            parts.append(part)
+            continue
+        if c == "[":
+            part, i = _class(pattern, i)
+            parts.append(part)
+            continue
+        if c == "(" and pattern[i + 1 : i + 2] == "?" and pattern[i + 2 : i + 3] != ":":
+            raise _refused(pattern, f"the group {pattern[i : i + 4]!r}")
+        if c in "*+?}" and pattern[i + 1 : i + 2] == "+":
+            raise _refused(pattern, f"the possessive quantifier {pattern[i : i + 2]!r}")
+        if c == "{" and not re.match(r"\{\d+(,\d*)?\}", pattern[i:]):
+            raise _refused(pattern, "a { that begins no quantifier")
+        if c == "$":
+            if i + 1 < size and pattern[i + 1] not in "|)":
+                raise _refused(pattern, "a $ before its end")
+            parts.append(_LINE_END)
+        elif c == "^":
+            parts.append(r"\A")
+        else:
+            parts.append(_NOT_LINE_END if c == "." else c)
+        i += 1
+    return "".join(parts)
+
+
+def _escape(pattern: str, i: int, inside: bool) -> tuple[str, int]:
+    """What a backslash begins, and the place behind it."""
+    c = pattern[i + 1 : i + 2]
+    if c.lower() in _CLASSES and c and (c.islower() or not inside):
+        members = _CLASSES[c.lower()]
+        if inside:
+            return members, i + 2
+        return f"[{'^' if c.isupper() else ''}{members}]", i + 2
+    if c and (c in _ESCAPED or not c.isalnum()):
+        return "\\" + c if c.isascii() else c, i + 2
+    raise _refused(pattern, f"the escape {pattern[i : i + 2]!r}")
+
+
+def _class(pattern: str, i: int) -> tuple[str, int]:
+    """A class in brackets, and the place behind it."""
+    parts = ["["]
+    i += 1
+    if pattern[i : i + 1] == "^":
+        parts.append("^")
+        i += 1
+    begin = i
+    while i < len(pattern):
+        c = pattern[i]
+        if c == "]" and i > begin:
+            return "".join([*parts, "]"]), i + 1
+        if c == "\\":
+            part, i = _escape(pattern, i, True)
+            parts.append(part)
+            continue
+        if c in "[]" or pattern[i : i + 2] == "&&":
+            raise _refused(pattern, f"{pattern[i : i + 2]!r} in a class")
+        parts.append("\\^" if c == "^" else c)
+        i += 1
+    raise _refused(pattern, "a class without its end")

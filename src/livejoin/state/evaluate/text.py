@@ -1,0 +1,183 @@
+"""Functions of strings as Spark 4 has them (UTF8String), in characters; positions start with 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from livejoin.errors import ExpressionError
+from livejoin.kernels.evaluate import layout as k
+from livejoin.query.growth import MOST_COPIES
+from livejoin.query.scalar import Call, Constant
+from livejoin.state.evaluate.failures import FailedCall
+from livejoin.state.evaluate.patterns import like, matches
+
+LONGEST = 1 << 26
+"""Characters of the longest string that is made."""
+
+_INT = (1 << 31) - 1
+_PATTERNS_KEPT = 1024
+
+
+def substring(text: str, start: int, length: int = _INT) -> str:
+    """So many characters from a position on, which counts from the end if it is negative."""
+    begin = start - 1 if start > 0 else (len(text) + start if start < 0 else 0)
+    end = min(begin + length, _INT)
+    return text[max(begin, 0) : max(end, 0)] if end > begin else ""
+
+
+def left(text: str, length: int) -> str:
+    """The first characters."""
+    return text[: max(length, 0)]
+
+
+def right(text: str, length: int) -> str:
+    """The last characters."""
+    return text[-length:] if length > 0 else ""
+
+
+def pad_left(text: str, length: int, pad: str = " ") -> str:
+    """So many characters: the last ones of the text, before them the pad as often as it takes."""
+    return _padding(text, length, pad) + text if len(text) < length and pad else left(text, length)
+
+
+def pad_right(text: str, length: int, pad: str = " ") -> str:
+    """So many characters: the first ones of the text, behind them the pad as often as it takes."""
+    return text + _padding(text, length, pad) if len(text) < length and pad else left(text, length)
+
+
+def _padding(text: str, length: int, pad: str) -> str:
+    missing = length - len(text)
+    if length > MOST_COPIES:
+        raise FailedCall(k.TOO_LONG)
+    return (pad * (missing // len(pad) + 1))[:missing]
+
+
+def repeat(text: str, times: int) -> str:
+    """A text so many times."""
+    if times > MOST_COPIES or len(text) * times > LONGEST:
+        raise FailedCall(k.TOO_LONG)
+    return text * times
+
+
+def replace(text: str, search: str, by: str = "") -> str:
+    """Each occurrence of a text replaced."""
+    if not search:
+        return text
+    if len(by) > len(search) and text.count(search) * (len(by) - len(search)) + len(text) > LONGEST:
+        raise FailedCall(k.TOO_LONG)
+    return text.replace(search, by)
+
+
+def position(text: str, search: str, start: int = 1) -> int:
+    """Where a text is found from a position on; 0 if it is not."""
+    return text.find(search, start - 1) + 1 if start > 0 else 0
+
+
+def concatenate(*texts: str) -> str:
+    """Texts one behind the other."""
+    if sum(map(len, texts)) > LONGEST:
+        raise FailedCall(k.TOO_LONG)
+    return "".join(texts)
+
+
+def split_part(text: str, delimiter: str, part: int) -> str:
+    """A part between delimiters, from the end if the number is negative; empty where there is none."""
+    if part == 0:
+        raise FailedCall(k.ZERO_INDEX)
+    parts = text.split(delimiter) if delimiter else [text]
+    place = part - 1 if part > 0 else len(parts) + part
+    return parts[place] if 0 <= place < len(parts) else ""
+
+
+def translate(text: str, search: str, by: str) -> str:
+    """Each character of one text replaced by that at the same position of another one, or left out."""
+    table: dict[int, str | None] = {}
+    for i, character in enumerate(search):
+        table.setdefault(ord(character), by[i] if i < len(by) else None)
+    return text.translate(table)
+
+
+def initial_capitals(text: str) -> str:
+    """The first letter of each word in title case and the others in lower case; spaces are between words."""
+    return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
+
+
+def _trim(text: str, characters: str = " ") -> str:
+    return text.strip(characters) if characters else text
+
+
+def _trim_left(text: str, characters: str = " ") -> str:
+    return text.lstrip(characters) if characters else text
+
+
+def _trim_right(text: str, characters: str = " ") -> str:
+    return text.rstrip(characters) if characters else text
+
+
+_PLAIN: dict[str, Callable[..., Any]] = {
+    "length": len,
+    "byte_length": lambda text: len(text.encode()),
+    "upper": str.upper,
+    "lower": str.lower,
+    "substring": substring,
+    "left": left,
+    "right": right,
+    "trim": _trim,
+    "trim_left": _trim_left,
+    "trim_right": _trim_right,
+    "pad_left": pad_left,
+    "pad_right": pad_right,
+    "replace": replace,
+    "reverse": lambda text: text[::-1],
+    "repeat": repeat,
+    "position": position,
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+    "contains": str.__contains__,
+    "concatenate": concatenate,
+    "split_part": split_part,
+    "translate": translate,
+    "initial_capitals": initial_capitals,
+    "ascii": lambda text: ord(text[0]) if text else 0,
+}
+_PATTERNS: dict[str, Callable[..., Callable[[str], bool]]] = {
+    "like": like,
+    "like_any_case": lambda pattern, escape="\\": _lowered(like(pattern.lower(), escape)),
+    "matches": matches,
+}
+
+TEXT_FUNCTIONS = frozenset((*_PLAIN, *_PATTERNS))
+"""The functions of strings."""
+
+
+def _lowered(test: Callable[[str], bool]) -> Callable[[str], bool]:
+    return lambda text: test(text.lower())
+
+
+def text_function(call: Call) -> Callable[..., Any]:
+    """What computes a call from the values of its arguments, none of which is NULL.
+
+    Raises:
+        ExpressionError: A constant pattern that is malformed, or a regular expression that is no constant.
+    """
+    if call.function in _PLAIN:
+        return _PLAIN[call.function]
+    make = _PATTERNS[call.function]
+    constants = [argument for argument in call.arguments[1:] if isinstance(argument, Constant)]
+    if len(constants) == len(call.arguments) - 1:
+        test = make(*(str(constant.value) for constant in constants))
+        return lambda text, *_: test(text)
+    if call.function == "matches":
+        msg = f"cannot evaluate {call.text or call.function!r}: a regular expression is written into the query"
+        raise ExpressionError(msg)
+    made = lru_cache(_PATTERNS_KEPT)(make)
+
+    def tested(text: str, *pattern: str) -> bool:
+        try:
+            return made(*pattern)(text)
+        except ExpressionError:
+            raise FailedCall(k.MALFORMED) from None
+
+    return tested
