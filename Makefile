@@ -39,6 +39,7 @@ torture: $(STAMP) ## cut calls off, damage files, feed odd data; MINUTES=60 CASE
 
 conformance: $(STAMP) ## ask a real Spark what every expression of the corpus means, and compare (some minutes)
 	@PYTHONPATH=src:tests $(BIN)/python tests/conformance/make.py
+	@LIVEJOIN_CONFORMANCE=all $(BIN)/python -m pytest -q tests/conformance
 
 lint: $(STAMP)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

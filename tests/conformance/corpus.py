@@ -9,6 +9,7 @@ by a `Decimal`. An error is a `Failure` with Spark's name for it.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,6 +23,8 @@ from livejoin.query.scalar import Value
 from livejoin.schema import Column, SqlType
 
 PATH = Path(__file__).parent / "spark.jsonl.zst"
+EVERY = 1 if os.environ.get("LIVEJOIN_CONFORMANCE") == "all" else 8
+"""The tests take every so many expressions, and ``make conformance`` all."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,11 @@ def rows() -> pa.Table:
 def cases() -> tuple[Case, ...]:
     """The expressions, in the order in which they were made."""
     return tuple(_case(line) for line in _lines()[1:])
+
+
+def some() -> tuple[Case, ...]:
+    """The expressions that this run of the tests takes: every `EVERY`-th."""
+    return cases()[::EVERY]
 
 
 def places(used: Sequence[str], values: Sequence[Sequence[Any]], names: Sequence[str]) -> list[int]:

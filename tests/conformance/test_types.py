@@ -1,7 +1,7 @@
 """Every expression of the corpus has the type that Spark gives it, or is refused where Spark refuses it.
 
 What differs is in `conformance.differences`, expression by expression with the reason, and so is how many expressions
-the tree of scalars has no way to say; both lists are exact.
+the tree of scalars has no way to say; both lists are exact. CI looks at some expressions, ``make conformance`` at all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _sparks(case: corpus.Case) -> str:
 def test_types_are_those_of_spark(group: str) -> None:
     found = {}
     unsaid: Counter[str] = Counter()
-    for case in corpus.cases():
+    for case in corpus.some():
         if case.group != group:
             continue
         said = _said(case.sql)
@@ -43,8 +43,12 @@ def test_types_are_those_of_spark(group: str) -> None:
             unsaid[said.what] += 1
         elif said != _sparks(case):
             found[case.sql] = (_sparks(case), said)
-    assert found == differences.of(group)
-    assert dict(unsaid) == differences.UNSAID[group]
+    if corpus.EVERY == 1:
+        assert found == differences.of(group)
+        assert dict(unsaid) == differences.UNSAID[group]
+    else:
+        assert found.items() <= differences.of(group).items()
+        assert unsaid <= Counter(differences.UNSAID[group])
 
 
 def test_every_difference_is_one_of_the_corpus() -> None:

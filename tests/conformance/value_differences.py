@@ -1,0 +1,73 @@
+"""Where the value of an expression differs from Spark's, for each row and with the reason.
+
+The counts are exact: `test_values` fails for a difference that no reason explains, and for a reason that explains more
+expressions or fewer than it says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.corpus import Case, Failure
+
+ERROR = "an error"
+"""What stands for an error here."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A reason for which values differ.
+
+    Args:
+        reason: Why, and what it means for a user.
+        explains: Whether it is the reason for a row of a case: the case, the row, Spark's value and the value here.
+        expressions: How many expressions differ for it.
+    """
+
+    reason: str
+    explains: Callable[[Case, Row, Any, Any], bool]
+    expressions: int
+
+
+def _is_negative_zero(value: Any) -> bool:
+    return isinstance(value, float) and value == 0 and math.copysign(1, value) < 0
+
+
+def _has_negative_zero(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
+    return "-0.0e0" in case.sql or any(_is_negative_zero(row[name]) for name in case.used)
+
+
+DIFFERENCES = (
+    Difference(
+        "livejoin has one zero: -0.0 is 0.0 when it comes in, so that its text and its powers are those of 0.0",
+        _has_negative_zero,
+        28,
+    ),
+    Difference(
+        "the quotient of two decimals by DIV is taken modulo 2**64 in Spark where no BIGINT holds it; here it fails",
+        lambda case, row, theirs, ours: ours == ERROR and " div " in case.sql,
+        31,
+    ),
+    Difference(
+        "Spark rounds a decimal to 34 digits where it changes its sign, which may then not fit; here it is exact",
+        lambda case, row, theirs, ours: case.sql.startswith(("-", "negative(", "abs(")) and isinstance(theirs, Failure),
+        5,
+    ),
+    Difference(
+        "the least INT has no negative, by which `d - i` is evaluated; Spark wraps around",
+        lambda case, row, theirs, ours: ours == ERROR and row["i32"] == -(1 << 31) and "i32" in case.used,
+        3,
+    ),
+)
+
+REFUSED = {
+    "the escape character": 6,
+    "which livejoin does not evaluate as Spark does": 1,
+    "regular expression is written": 1,
+}
+"""Expressions that livejoin refuses to evaluate, by what the message says."""
