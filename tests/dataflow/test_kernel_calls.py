@@ -13,6 +13,7 @@ import pytest
 
 import livejoin
 from livejoin.dataflow.stores import groups, set_operation, top_k
+from livejoin.families import arena_join
 from livejoin.families.bags import bag_join
 from livejoin.families.crown import join as crown
 from livejoin.families.dyn import join as dyn
@@ -91,6 +92,19 @@ def test_a_large_version_is_applied_in_several_calls(name: str, monkeypatch: pyt
         expected = duck.execute(sql).to_arrow_table()
     assert_same_rows(view.to_arrow(), expected)
     assert_same_rows(delta.select(expected.column_names), expected)
+
+
+def test_many_rows_are_brought_into_a_join_in_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(arena_join.records.load)
+    monkeypatch.setattr(arena_join.records, "load", counted)
+    db = livejoin.Database()
+    for one in ("A", "B"):
+        db.create_table(one, "k BIGINT, v BIGINT")
+    view = db.create_view("v", TWO, deltas=False)
+    db.apply("A", large(np.random.default_rng(1)))
+    assert counted.calls >= 2
+    db.apply("B", [(ROWS - 1, 7), (0, 8)])
+    assert sorted(row["w"] for row in view.to_arrow().to_pylist()) == [7, 8]
 
 
 def test_many_strings_are_looked_up_in_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,8 @@ from livejoin.state.arena import Arena
 from livejoin.state.budget import Budget
 from livejoin.words import Words
 
+_AT_ONCE = 1 << 16  # rows that one call of a kernel brings in: some milliseconds, after which Python looks for signals
+
 
 class ArenaPlan(Protocol):
     """What the state needs to know of a plan."""
@@ -90,9 +92,11 @@ class ArenaState(Generic[P]):
             factors: int64 of shape (factors, rows): the values of the table's factors, if it has any.
             sources: Where each row stands in ``words``, if not under its id.
         """
-        at = rows if sources is None else sources
-        while records.load(self.arena.words, self.plan.words, table, rows, at, words[first:], stride) == k.NEED_SPACE:
-            self.arena.grow()
+        at, behind = rows if sources is None else sources, words[first:]
+        for begin in range(0, rows.shape[0], _AT_ONCE):
+            piece, source = rows[begin : begin + _AT_ONCE], at[begin : begin + _AT_ONCE]
+            while records.load(self.arena.words, self.plan.words, table, piece, source, behind, stride) == k.NEED_SPACE:
+                self.arena.grow()
         if factors is not None and factors.shape[0]:
             records.load_factors(self.arena.words, self.plan.words, table, rows, factors)
 
