@@ -66,6 +66,7 @@ class Contents:
         letters: Deltas that subscribers have yet to be called with.
         is_telling: Whether subscribers are being called.
         seen: What has happened since the dictionaries were last looked through for garbage.
+        pause: Values that may pass before tables and blocks are looked at again for what can be given back.
         is_compacting: Whether what takes the place of something is being built from what is there.
         replacement: What takes the place of tables and dictionaries, and is not there yet.
         guard: Lets one call run at a time, and first what an earlier one left undone.
@@ -88,6 +89,7 @@ class Contents:
         self.is_telling = False
         self.is_compacting = False
         self.seen = Seen()
+        self.pause = 0
         self.replacement: Replacement | None = None
         self._is_tidy = True
         self.guard = Guard(self._settle, self._is_busy)

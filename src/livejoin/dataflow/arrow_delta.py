@@ -12,19 +12,16 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows
+from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows, net_values
 from livejoin.dataflow.reading.same_values import same_rows
-from livejoin.errors import CapacityError
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.expression import Written, evaluate
-from livejoin.query.session import LINEAR, reason, session
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -192,14 +189,7 @@ def cancel(delta: pa.Table) -> pa.Table:
     """
     plain = pa.table(delta.columns, names=[f"c{i}" for i in range(delta.num_columns)])
     *values, kind, version = plain.column_names
-    keys = ", ".join([*values, version])
-    counted = f"{keys}, sum(if({kind} = 'insert', 1, -1))::BIGINT AS net"
-    try:
-        with session(LINEAR) as connection:
-            net = connection.from_arrow(plain).aggregate(counted, keys).to_arrow_table()
-    except duckdb.Error as error:
-        msg = f"a delta of {delta.num_rows} rows cannot be made net: {reason(error)}; commit fewer changes at a time"
-        raise CapacityError(msg) from error
+    net = net_values(plain, [*values, version], f"if({kind} = 'insert', 1, -1)")
     change = net["net"].to_numpy()
     order = np.lexsort((change > 0, net[version].to_numpy()))
     order = np.repeat(order, np.abs(change[order]))

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from livejoin.errors import CapacityError
 from livejoin.families.delta_chunk import DeltaChunk
+from livejoin.query.session import LINEAR, reason, session
 from livejoin.words import Words
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth, volume 3, section 6.4)
@@ -39,6 +43,32 @@ def net_chunks(chunks: Sequence[DeltaChunk], lines: Sequence[int]) -> list[Delta
         return kept
     parts = np.split(stays, np.cumsum([chunk.rows for chunk in kept])[:-1])
     return [_filtered(chunk, part) for chunk, part in zip(kept, parts, strict=True) if part.any()]
+
+
+def net_values(rows: pa.Table, keys: Sequence[str], copies: str) -> pa.Table:
+    """Equal rows once, by DuckDB, whose equality decides.
+
+    Args:
+        rows: The rows.
+        keys: The columns that make a row.
+        copies: How often a row stands there, with its sign, in DuckDB's SQL over the columns.
+
+    Returns:
+        The columns of the keys, and as ``net`` what the copies add up to; in any order.
+
+    Raises:
+        CapacityError: That is more than 64 bits count, or the memory does not hold the groups of equal rows.
+
+    Cost: O(rows) expected.
+    """
+    names = ", ".join(keys)
+    try:
+        with session(LINEAR) as connection:
+            counted = connection.from_arrow(rows).aggregate(f"{names}, sum({copies})::BIGINT AS net", names)
+            return counted.to_arrow_table()
+    except duckdb.Error as error:
+        msg = f"{rows.num_rows} rows of a delta cannot be made net: {reason(error)}; commit fewer changes at a time"
+        raise CapacityError(msg) from error
 
 
 def may_cancel(chunks: Sequence[DeltaChunk]) -> bool:

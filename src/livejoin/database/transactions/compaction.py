@@ -68,7 +68,6 @@ class Seen:
         moved: Values that came or left.
         price: Values that are looked through next time, as far as is known.
         is_due: Whether they are looked through next time, whatever that costs.
-        pause: Values that may pass before tables and blocks are looked at again.
     """
 
     entries: int = 0
@@ -77,12 +76,10 @@ class Seen:
     moved: int = 0
     price: int = 0
     is_due: bool = False
-    pause: int = 0
 
     def note(self, passed: Passed) -> None:
         """Take note of a commit that stands."""
         self.left, self.moved = self.left + passed.left, self.moved + passed.moved
-        self.pause -= max(passed.moved, _COMMIT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +105,17 @@ def passed(contents: Contents, staged: Mapping[str, TableChange]) -> Passed:
     return Passed(left, moved)
 
 
+def note(contents: Contents, passed: Passed) -> None:
+    """Take note of a commit that stands."""
+    contents.seen.note(passed)
+    contents.pause -= max(passed.moved, _COMMIT)
+
+
 def compact_in_turn(contents: Contents) -> None:
     """As `compact`, before a commit: not before each small one, since every table and block is looked at."""
-    if contents.seen.pause <= 0 or contents.seen.is_due:
+    if contents.pause <= 0 or contents.seen.is_due:
         compact(contents)
-        contents.seen.pause = _PAUSE
+        contents.pause = _PAUSE
 
 
 def compact(contents: Contents) -> None:

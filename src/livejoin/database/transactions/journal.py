@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from livejoin.database.transactions.compaction import NOTHING, Passed
+from livejoin.database.transactions.compaction import NOTHING, Passed, note
 from livejoin.database.transactions.subscribers import Subscription
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.errors import ChangeError
@@ -64,7 +64,7 @@ def settle(contents: Contents) -> None:
         contents.graph.undo()
         for base in journal.tables:
             base.rollback()
-        contents.seen.pause = 0  # what made room for it may be given back
+        contents.pause = 0  # what made room for it may be given back
         if contents.scratch is not None:
             contents.scratch.drop()
         contents.journal = None
@@ -80,7 +80,7 @@ def _finish(contents: Contents, journal: Journal) -> None:
         journal.then()
     if not journal.is_noted:
         journal.is_noted = True
-        contents.seen.note(journal.passed)
+        note(contents, journal.passed)
         for view in contents.views.values():
             view._note(journal.versions, journal.events, journal.deltas.get(view.name))
     views = contents.views

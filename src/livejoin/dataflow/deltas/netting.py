@@ -14,15 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from livejoin.dataflow.cancellation import on_both_sides
+from livejoin.dataflow.cancellation import net_values, on_both_sides
 from livejoin.dataflow.deltas.extents import COPIES, KIND, VERSION, DeltaWriter, Extent, read_together
-from livejoin.errors import CapacityError
-from livejoin.query.session import LINEAR, reason, session
+from livejoin.query.session import LINEAR, session
 from livejoin.state.scratch import Scratch
 from livejoin.words import Words
 
@@ -156,14 +154,7 @@ def _counted(table: pa.Table) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         CapacityError: A row stands there more often than 64 bits count, or memory does not hold the groups.
     """
     *values, _, _, version = table.column_names
-    keys = ", ".join([*values, version])
-    counted = f"{keys}, sum(if({KIND} = 1, {COPIES}, -{COPIES}))::BIGINT AS net"
-    try:
-        with session(LINEAR) as connection:
-            left = connection.from_arrow(table).aggregate(counted, keys).to_arrow_table()
-    except duckdb.Error as error:
-        msg = f"{table.num_rows} rows of a delta cannot be made net: {reason(error)}; commit fewer changes at a time"
-        raise CapacityError(msg) from error
+    left = net_values(table, [*values, version], f"if({KIND} = 1, {COPIES}, -{COPIES})")
     change, versions = left["net"].to_numpy(), left[version].to_numpy()
     order = np.argsort(versions, kind="stable")
     gone, come = order[change[order] < 0], order[change[order] > 0]

@@ -4,40 +4,38 @@ Law: the result of an operation is its exact result, rounded half up (away from 
 code of an error where that has more digits than the precision allows. So sums, products and quotients are computed
 exactly and rounded once.
 
-What one word holds is computed with one word; what it does not, in *digits*: magnitudes of base 2**31, the low digit
-first, one a word in the work space, where a product of two digits and a carry fit a signed word. Long division is
-Knuth's algorithm D (The Art of Computer Programming 2, 4.3.1).
+What one word holds is computed with one word; what it does not, with digits (`livejoin.kernels.evaluate.digits`).
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from livejoin.kernels.evaluate import layout as k
+from livejoin.kernels.evaluate.digits import (
+    DECIMAL_DIGITS,
+    POWERS_HIGH,
+    POWERS_LOW,
+    WIDTH,
+    add_one,
+    add_or_subtract,
+    compare,
+    divide,
+    divide_by_digit,
+    length_of,
+    multiply,
+    multiply_by_digit,
+    put,
+    scale_up,
+)
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.numbers.big_integer import below
 from livejoin.kernels.numbers.wide import product_wraps, signed_high_product, sum_wraps
 from livejoin.kernels.parameters import Words
 
-WORK_WORDS = 48
+WORK_WORDS = 3 * WIDTH
+"""Words of the work space: three magnitudes."""
 
-_BITS = 31
-_BASE = 1 << _BITS
-_MASK = _BASE - 1
-_DIGITS = 9  # decimal digits of a factor or divisor of one digit
-_WIDTH = 16  # digits of a magnitude in the work space: 114 decimal digits, a quotient's dividend, take 13
 _SMALL = 18  # powers of ten of one word
 _LEAST = -(1 << 63)
-
-
-def _powers() -> tuple[np.ndarray, np.ndarray]:
-    """The low and high words of the powers of ten up to 10**38."""
-    powers = [10**n for n in range(39)]
-    low = np.array([power % (1 << 64) for power in powers], np.uint64).view(np.int64)
-    return low, np.array([power >> 64 for power in powers], np.int64)
-
-
-_LOW, _HIGH = _powers()
 
 
 @inlined
@@ -53,31 +51,16 @@ def checked(low: int, high: int, precision: int) -> tuple[int, int, int]:
     if high < 0:
         size = -low
         over = ~high + (1 if low == 0 else 0)
-    limit = _HIGH[precision]
-    if over < 0 or over > limit or (over == limit and not below(size, _LOW[precision])):
+    limit = POWERS_HIGH[precision]
+    if over < 0 or over > limit or (over == limit and not below(size, POWERS_LOW[precision])):
         return 0, 0, k.DECIMAL_OVERFLOW
     return low, high, k.VALUE
 
 
 @helper
-def _put(w: Words, at: int, low: int, high: int) -> None:
-    """Write the magnitude of a number as digits."""
-    if high < 0:
-        high = ~high + (1 if low == 0 else 0)
-        low = -low
-    w[at] = low & _MASK
-    w[at + 1] = (low >> 31) & _MASK
-    w[at + 2] = ((low >> 62) & 3) | ((high & ((1 << 29) - 1)) << 2)
-    w[at + 3] = (high >> 29) & _MASK
-    w[at + 4] = (high >> 60) & 15
-    for i in range(5, _WIDTH):
-        w[at + i] = 0
-
-
-@helper
 def _taken(w: Words, at: int, negative: bool, precision: int) -> tuple[int, int, int]:
     """The number that digits stand for."""
-    for i in range(5, _WIDTH):
+    for i in range(5, WIDTH):
         if w[at + i] != 0:
             return 0, 0, k.DECIMAL_OVERFLOW
     if w[at + 4] >= 8:
@@ -88,56 +71,6 @@ def _taken(w: Words, at: int, negative: bool, precision: int) -> tuple[int, int,
         high = ~high + (1 if low == 0 else 0)
         low = -low
     return checked(low, high, precision)
-
-
-@helper
-def _length(w: Words, at: int) -> int:
-    """Digits up to the highest one that is not 0."""
-    length = _WIDTH
-    while length > 0 and w[at + length - 1] == 0:
-        length -= 1
-    return length
-
-
-@helper
-def _times(w: Words, at: int, factor: int) -> None:
-    """Multiply by a digit."""
-    carry = np.int64(0)
-    for i in range(_WIDTH):
-        product = w[at + i] * factor + carry
-        w[at + i] = product & _MASK
-        carry = product >> _BITS
-
-
-@helper
-def _over(w: Words, at: int, divisor: int) -> int:
-    """Divide by a digit; the remainder."""
-    rest = np.int64(0)
-    length = _length(w, at)
-    for j in range(length):
-        i = at + length - 1 - j
-        part = (rest << _BITS) | w[i]
-        quotient = part // divisor
-        w[i] = quotient
-        rest = part - quotient * divisor
-    return rest  # type: ignore[return-value]
-
-
-@helper
-def _scale_up(w: Words, at: int, digits: int) -> None:
-    while digits > 0:
-        step = min(digits, _DIGITS)
-        _times(w, at, _LOW[step])
-        digits -= step
-
-
-@helper
-def _add_one(w: Words, at: int) -> None:
-    for i in range(_WIDTH):
-        w[at + i] += 1
-        if w[at + i] <= _MASK:
-            return
-        w[at + i] = 0
 
 
 @inlined
@@ -157,114 +90,14 @@ def _scale_down(w: Words, at: int, digits: int, how: int, negative: bool) -> Non
     """Divide by a power of ten and round."""
     inexact = False
     while digits > 1:
-        step = min(digits - 1, _DIGITS)
-        if _over(w, at, _LOW[step]) != 0:
+        step = min(digits - 1, DECIMAL_DIGITS)
+        if divide_by_digit(w, at, POWERS_LOW[step]) != 0:
             inexact = True
         digits -= step
-    last = _over(w, at, 10)
+    last = divide_by_digit(w, at, 10)
     beyond = last > 5 or (last == 5 and inexact)
     if _goes_up(how, negative, w[at] & 1 == 1, beyond, last == 5 and not inexact, inexact or last != 0):
-        _add_one(w, at)
-
-
-@helper
-def _multiply(w: Words, a: int, b: int, to: int) -> None:
-    """Write the product of two magnitudes."""
-    n, t = _length(w, a), _length(w, b)
-    for i in range(_WIDTH):
-        w[to + i] = 0
-    for i in range(n):
-        carry = np.int64(0)
-        for j in range(t):
-            product = w[a + i] * w[b + j] + w[to + i + j] + carry
-            w[to + i + j] = product & _MASK
-            carry = product >> _BITS
-        w[to + i + t] = carry
-
-
-@helper
-def _divide(w: Words, u: int, v: int, q: int) -> int:
-    """Divide one magnitude by another one, which is not 0; what is left lies at ``u``.
-
-    Divisor and remainder come out multiplied by a digit, which is returned.
-
-    Knuth's algorithm D: both are multiplied so that the divisor's highest digit is at least half the base, each digit
-    of the quotient is guessed from two digits by one, and the guess is at most one too large after its correction.
-    """
-    for i in range(_WIDTH):
-        w[q + i] = 0
-    n, t = _length(w, u), _length(w, v)
-    if n < t:
-        return 1
-    if t == 1:
-        for i in range(n):
-            w[q + i] = w[u + i]
-        rest = _over(w, q, w[v])
-        for i in range(n):
-            w[u + i] = 0
-        w[u] = rest
-        return 1
-    factor = _BASE // (w[v + t - 1] + 1)
-    _times(w, u, factor)
-    _times(w, v, factor)
-    top, second = w[v + t - 1], w[v + t - 2]
-    for s in range(n - t + 1):
-        j = n - t - s
-        high = (w[u + j + t] << _BITS) | w[u + j + t - 1]
-        guess = high // top
-        rest = high - guess * top
-        while guess >= _BASE or guess * second > ((rest << _BITS) | w[u + j + t - 2]):
-            guess -= 1
-            rest += top
-            if rest >= _BASE:
-                break
-        carry = borrow = np.int64(0)
-        for i in range(t):
-            product = guess * w[v + i] + carry
-            carry = product >> _BITS
-            left = w[u + j + i] - (product & _MASK) - borrow
-            w[u + j + i] = left & _MASK
-            borrow = np.int64(1 if left < 0 else 0)
-        left = w[u + j + t] - carry - borrow
-        w[u + j + t] = left & _MASK
-        if left < 0:
-            guess -= 1
-            carry = np.int64(0)
-            for i in range(t):
-                total = w[u + j + i] + w[v + i] + carry
-                w[u + j + i] = total & _MASK
-                carry = total >> _BITS
-            w[u + j + t] = (w[u + j + t] + carry) & _MASK
-        w[q + j] = guess
-    return factor  # type: ignore[no-any-return]
-
-
-@helper
-def _compare(w: Words, a: int, b: int) -> int:
-    """-1, 0 or 1 as one magnitude is less than another, equal or greater."""
-    for j in range(_WIDTH):
-        i = _WIDTH - 1 - j
-        if w[a + i] != w[b + i]:
-            return -1 if w[a + i] < w[b + i] else 1
-    return 0
-
-
-@helper
-def _sum(w: Words, a: int, b: int, same_sign: bool) -> bool:
-    """Add two magnitudes, or subtract the less from the greater, into the first; whether the second was greater."""
-    carry = np.int64(0)
-    if same_sign:
-        for i in range(_WIDTH):
-            total = w[a + i] + w[b + i] + carry
-            w[a + i] = total & _MASK
-            carry = total >> _BITS
-        return False
-    turned: bool = _compare(w, a, b) < 0
-    for i in range(_WIDTH):
-        left = (w[b + i] - w[a + i] if turned else w[a + i] - w[b + i]) + carry
-        w[a + i] = left & _MASK
-        carry = left >> _BITS
-    return turned
+        add_one(w, at)
 
 
 @helper
@@ -276,11 +109,11 @@ def _add(
         low, high, fits = al, ah, True
         if common != sa:
             fits = _is_small(al, ah)
-            low, high = al * _LOW[common - sa], signed_high_product(al, _LOW[common - sa])
+            low, high = al * POWERS_LOW[common - sa], signed_high_product(al, POWERS_LOW[common - sa])
         other, over = bl, bh
         if common != sb:
             fits = fits and _is_small(bl, bh)
-            other, over = bl * _LOW[common - sb], signed_high_product(bl, _LOW[common - sb])
+            other, over = bl * POWERS_LOW[common - sb], signed_high_product(bl, POWERS_LOW[common - sb])
         if fits:
             total = low + other
             upper = high + over
@@ -288,13 +121,13 @@ def _add(
             if sum_wraps(high, over, upper) | sum_wraps(upper, result - upper, result) != 0:
                 return 0, 0, k.DECIMAL_OVERFLOW
             return checked(total, result, p)
-    a, b = o, o + _WIDTH
-    _put(w, a, al, ah)
-    _put(w, b, bl, bh)
-    _scale_up(w, a, common - sa)
-    _scale_up(w, b, common - sb)
+    a, b = o, o + WIDTH
+    put(w, a, al, ah)
+    put(w, b, bl, bh)
+    scale_up(w, a, common - sa)
+    scale_up(w, b, common - sb)
     negative = ah < 0
-    if _sum(w, a, b, negative == (bh < 0)):
+    if add_or_subtract(w, a, b, negative == (bh < 0)):
         negative = not negative
     return _rescaled(w, a, negative, common, s, p)
 
@@ -303,7 +136,7 @@ def _add(
 def _rescaled(w: Words, at: int, negative: bool, scale: int, s: int, p: int) -> tuple[int, int, int]:
     """Digits of one scale as a number of another one."""
     if s > scale:
-        _scale_up(w, at, s - scale)
+        scale_up(w, at, s - scale)
     elif s < scale:
         _scale_down(w, at, scale - s, k.HALF_UP, negative)
     return _taken(w, at, negative, p)
@@ -315,11 +148,11 @@ def _product(w: Words, o: int, al: int, ah: int, bl: int, bh: int, drop: int, p:
         if drop == 0:
             return checked(al * bl, signed_high_product(al, bl), p)
         if 0 < drop <= _SMALL and product_wraps(al, bl) == 0:
-            return _rounded(al * bl, _LOW[drop], k.HALF_UP, p)
-    a, b, q = o, o + _WIDTH, o + 2 * _WIDTH
-    _put(w, a, al, ah)
-    _put(w, b, bl, bh)
-    _multiply(w, a, b, q)
+            return _rounded(al * bl, POWERS_LOW[drop], k.HALF_UP, p)
+    a, b, q = o, o + WIDTH, o + 2 * WIDTH
+    put(w, a, al, ah)
+    put(w, b, bl, bh)
+    multiply(w, a, b, q)
     return _rescaled(w, q, (ah < 0) != (bh < 0), max(drop, 0), max(-drop, 0), p)
 
 
@@ -343,20 +176,20 @@ def _rounded(value: int, divisor: int, how: int, p: int) -> tuple[int, int, int]
 @helper
 def _quotient(w: Words, o: int, al: int, ah: int, bl: int, bh: int, up: int, p: int, how: int) -> tuple[int, int, int]:
     """``a * 10**up / b``, rounded."""
-    if _is_small(al, ah) and _is_small(bl, bh) and 0 <= up <= _SMALL and product_wraps(al, _LOW[up]) == 0:
-        value = al * _LOW[up]
+    if _is_small(al, ah) and _is_small(bl, bh) and 0 <= up <= _SMALL and product_wraps(al, POWERS_LOW[up]) == 0:
+        value = al * POWERS_LOW[up]
         if value != _LEAST:
             return _rounded(-value if bl < 0 else value, -bl if bl < 0 else bl, how, p)
-    u, v, q = o, o + _WIDTH, o + 2 * _WIDTH
-    _put(w, u, al, ah)
-    _put(w, v, bl, bh)
-    _scale_up(w, u, up)
-    _scale_up(w, v, -up)
-    _divide(w, u, v, q)
+    u, v, q = o, o + WIDTH, o + 2 * WIDTH
+    put(w, u, al, ah)
+    put(w, v, bl, bh)
+    scale_up(w, u, up)
+    scale_up(w, v, -up)
+    divide(w, u, v, q)
     if how == k.HALF_UP:
-        _times(w, u, 2)
-        if _compare(w, u, v) >= 0:
-            _add_one(w, q)
+        multiply_by_digit(w, u, 2)
+        if compare(w, u, v) >= 0:
+            add_one(w, q)
     return _taken(w, q, (ah < 0) != (bh < 0), p)
 
 
@@ -372,18 +205,18 @@ def _remainder(
             low += bl
         return checked(low, low >> 63, p)
     common = max(sa, sb)
-    u, v, q = o, o + _WIDTH, o + 2 * _WIDTH
-    _put(w, u, al, ah)
-    _put(w, v, bl, bh)
-    _scale_up(w, u, common - sa)
-    _scale_up(w, v, common - sb)
-    factor = _divide(w, u, v, q)
+    u, v, q = o, o + WIDTH, o + 2 * WIDTH
+    put(w, u, al, ah)
+    put(w, v, bl, bh)
+    scale_up(w, u, common - sa)
+    scale_up(w, v, common - sb)
+    factor = divide(w, u, v, q)
     negative = ah < 0
-    if positive and negative and bh >= 0 and _length(w, u) > 0:
-        _sum(w, u, v, False)
+    if positive and negative and bh >= 0 and length_of(w, u) > 0:
+        add_or_subtract(w, u, v, False)
         negative = False
     if factor > 1:
-        _over(w, u, factor)
+        divide_by_digit(w, u, factor)
     return _rescaled(w, u, negative, common, s, p)
 
 
@@ -396,15 +229,15 @@ def rescale(
     drop = max(0, drop)
     if _is_small(low, high) and drop <= _SMALL:
         if drop > 0:
-            low, high, _ = _rounded(low, _LOW[drop], how, 38)
+            low, high, _ = _rounded(low, POWERS_LOW[drop], how, 38)
         up = s - scale + drop
         if up == 0:
             return checked(low, high, p)
         if 0 < up <= _SMALL:
-            return checked(low * _LOW[up], signed_high_product(low, _LOW[up]), p)
+            return checked(low * POWERS_LOW[up], signed_high_product(low, POWERS_LOW[up]), p)
         scale, drop = scale - drop, 0
     negative = high < 0
-    _put(w, o, low, high)
+    put(w, o, low, high)
     if drop > 0:
         _scale_down(w, o, drop, how, negative)
     return _rescaled(w, o, negative, scale - drop, s, p)

@@ -24,7 +24,8 @@ from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.sums_of_products import count_of, never_null, product_of
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import offset_of, shown
-from livejoin.sql.to_duckdb.result_types import BIGINT, BOOLEAN, DOUBLE, average_type, sum_type
+from livejoin.sql.scalars.operands import BIGINT, BOOLEAN, DOUBLE
+from livejoin.sql.to_duckdb.result_types import average_type, sum_type
 
 _FUNCTIONS: dict[Name, Function] = {
     "count_if": "count",

@@ -23,7 +23,7 @@ from livejoin.sql.lower.project import list_columns, project_nothing
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
-from livejoin.sql.to_duckdb.result_types import BIGINT
+from livejoin.sql.scalars.operands import BIGINT
 
 _NOTHING = (Column("nothing", BIGINT, nullable=False),)
 

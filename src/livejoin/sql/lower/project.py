@@ -17,7 +17,8 @@ from livejoin.schema import SqlType
 from livejoin.sql.names.order import Order, SortBy
 from livejoin.sql.names.outputs import Item, no_column_type
 from livejoin.sql.parse.source import Source, shown
-from livejoin.sql.to_duckdb.result_types import BIGINT, column_type
+from livejoin.sql.scalars.operands import BIGINT
+from livejoin.sql.to_duckdb.result_types import column_type
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, check_scalar, expression_text
 from livejoin.sql.to_duckdb.simple_condition import simple_condition
 

@@ -10,13 +10,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from livejoin.schema import SqlType
+from livejoin.sql.scalars import coercion
+from livejoin.sql.scalars.decimals import MOST_DIGITS
+from livejoin.sql.scalars.operands import BIGINT, DOUBLE
 
-BIGINT = SqlType.integer(64)
-DOUBLE = SqlType("double")
-BOOLEAN = SqlType("boolean")
-
-_MOST_DIGITS = 38
-_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 _PLAIN: dict[pa.DataType, SqlType] = {
     kind.arrow: kind
     for kind in (
@@ -49,7 +46,7 @@ def sum_type(argument: SqlType) -> SqlType | None:
         case "double":
             return DOUBLE
         case "decimal":
-            return SqlType.decimal(min(argument.precision + 10, _MOST_DIGITS), argument.scale)
+            return SqlType.decimal(min(argument.precision + 10, MOST_DIGITS), argument.scale)
         case _:
             return None
 
@@ -64,7 +61,7 @@ def average_type(argument: SqlType) -> SqlType | None:
         case "integer" | "double":
             return DOUBLE
         case "decimal":
-            return SqlType.decimal(min(argument.precision + 4, _MOST_DIGITS), min(argument.scale + 4, _MOST_DIGITS))
+            return SqlType.decimal(min(argument.precision + 4, MOST_DIGITS), min(argument.scale + 4, MOST_DIGITS))
         case _:
             return None
 
@@ -77,22 +74,7 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
     >>> str(common_type(SqlType.integer(64), SqlType.decimal(10, 2)))
     'DECIMAL(22, 2)'
     """
-    if left == right:
-        return left
-    match sorted((left.kind, right.kind)):
-        case ["integer", "integer"]:
-            return SqlType.integer(max(left.bits, right.bits))
-        case ["decimal", "decimal"] | ["decimal", "integer"]:
-            return _common_decimal(left, right)
-        case ["double", "integer"] | ["decimal", "double"]:
-            return DOUBLE
-        case ["date", "timestamp"]:
-            return SqlType("timestamp")
-        case _:
-            return None
-
-
-def _common_decimal(left: SqlType, right: SqlType) -> SqlType:
-    scale = max(left.scale, right.scale)
-    before = max(_INTEGER_DIGITS[t.bits] if t.kind == "integer" else t.precision - t.scale for t in (left, right))
-    return SqlType.decimal(min(before + scale, _MOST_DIGITS), min(scale, _MOST_DIGITS - before))
+    if left != right and "string" in (left.kind, right.kind):
+        return None
+    found = coercion.common_type(left, right)
+    return found if isinstance(found, SqlType) else None

@@ -35,6 +35,11 @@ _SPECIAL = {
     "nan": float("nan"),
 }
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
+_TIMESTAMP = re.compile(
+    r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?:([0-9]{1,2})(?::([0-9]{1,2})"
+    r"(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?)?)?)?)?",
+    re.DOTALL,
+)
 _ZONE = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{1,2}))?(?::?([0-9]{2}))?")
 _UTC = ("Z", "UTC", "GMT", "UT")
 _WIDEST = Context(prec=800)
@@ -234,13 +239,6 @@ def _day(year: int, month: int, day: int) -> int:
     if not -(1 << 31) <= days < 1 << 31:
         raise FailedCall(k.MALFORMED)
     return days
-
-
-_TIMESTAMP = re.compile(
-    r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?:([0-9]{1,2})(?::([0-9]{1,2})"
-    r"(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?)?)?)?)?",
-    re.DOTALL,
-)
 
 
 def to_timestamp(text: str) -> int:
