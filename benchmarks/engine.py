@@ -19,6 +19,7 @@ from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.kernels.join import layout as q
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
+from livejoin.query.scalar import Expression
 from livejoin.schema import Column, SqlType, Table
 from livejoin.theory.trees.join_tree import least_height_tree
 from livejoin.words import Words
@@ -74,7 +75,7 @@ def three_hop(stream: EdgeStream, batch: int, live: bool) -> Operator:
         for alias, variables, predicate in (
             ("G1", ("a", "b"), None),
             ("G2", ("b", "c"), None),
-            ("G3", ("c", "d"), f'"dst" % {stream.modulus} = 0'),
+            ("G3", ("c", "d"), Expression(f"dst % {stream.modulus} = 0", None)),
         )
     )
     head = (ColumnRef(0, 0), ColumnRef(1, 0), ColumnRef(2, 0), ColumnRef(2, 1))

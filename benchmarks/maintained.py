@@ -244,12 +244,11 @@ class Maintained:
             signs = np.tile(np.array([-1, 1], dtype=np.int64), len(added))
             signs, edges = signs[edges >= 0], edges[edges >= 0]
             values = np.ascontiguousarray(stream.edges[edges].T)
-            arrow = pa.table({"src": values[0], "dst": values[1]})
             base[ids[added]] = stream.edges[added]
             matrices = []
             for _, block in self._readers:
                 assert isinstance(block, (JoinBlock, BagBlock))
-                chosen = block.source.selectors["g"][0].select(arrow, values)
+                chosen = block.source.selectors["g"][0].select(values)
                 factors = np.ascontiguousarray(chosen.factors[:, signs > 0])
                 uses = block.plan.physical.tables if isinstance(block, JoinBlock) else block.plan.program.tables
                 position = next(i for i, use in enumerate(uses) if use.name == "G")

@@ -99,8 +99,8 @@ def brute(problem: Problem, contents: Sequence[Counter[Row]]) -> Counter[Row]:
             value = weight
             for factor in one.factors:
                 names = problem.variables[factor.atom]
-                place = names.find(factor.expression) if factor.expression.isalpha() else -1
-                value *= rows[factor.atom][place] if place >= 0 else int(factor.expression)
+                place = names.find(factor.expression.text) if factor.expression.text.isalpha() else -1
+                value *= rows[factor.atom][place] if place >= 0 else int(factor.expression.text)
             group[i] += value
     if not problem.free:
         return counts
@@ -167,13 +167,12 @@ class AlgorithmDriver:
         lines = []
         for expression in use.factors:
             place = -1
-            if expression.isalpha():
+            text = expression.text
+            if text.isalpha():
                 place = next(
-                    self.problem.variables[a].find(expression)
-                    for a in use.atoms
-                    if expression in self.problem.variables[a]
+                    self.problem.variables[a].find(text) for a in use.atoms if text in self.problem.variables[a]
                 )
-            lines.append([row[place] if place >= 0 else int(expression)])
+            lines.append([row[place] if place >= 0 else int(text)])
         return np.array(lines, np.int64).reshape(len(lines), 1)
 
     def result(self) -> Counter[Row]:

@@ -85,7 +85,7 @@ class BaggedJoin:
             delta = bag.join.maintain(own, capacity)
             changed = bag.table.apply(delta.values, delta.weights, delta.versions)
             target = next(i for i, use in enumerate(self.program.tables) if use.name == bag.query.table.name)
-            names = [f.strip('"') for f in self.program.tables[target].factors]
+            names = [f.text.strip('"') for f in self.program.tables[target].factors]
             columns = [bag.query.table.position(name) for name in names]
             factors = bag.table.values_of(changed.rows)[columns]
             self.outer.load(target, changed.rows, bag.table.words, bag.table.stride, 1, factors)

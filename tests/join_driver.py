@@ -94,7 +94,8 @@ class JoinDriver:
     def factors(self, atom: int, values: np.ndarray) -> np.ndarray:
         """The factors of rows; here each is the name of a column, or a number."""
         names = list(self.variables[atom])
-        wanted = self.join.plan.tables[self.position[self.bases[atom].table.name]].factors
+        uses = self.join.plan.tables[self.position[self.bases[atom].table.name]].factors
+        wanted = [factor.text for factor in uses]
         lines = [values[names.index(f)] if f in names else np.full(values.shape[1], int(f)) for f in wanted]
         return np.array(lines, np.int64).reshape(len(wanted), values.shape[1])
 

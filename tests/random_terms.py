@@ -166,7 +166,7 @@ class Terms:
             case "string":
                 shape = "length({})"
             case "date" | "timestamp":
-                shape = "year({})"
+                shape = "CAST(year({}) AS BIGINT)"  # three years pass an INT, in which Spark multiplies them
             case "double":
                 shape, number = "{}", "DOUBLE"
             case "decimal2" | "decimal4":

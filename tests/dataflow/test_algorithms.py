@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
+from factors import factor
 from livejoin.errors import CapacityError, UnsupportedQueryError
 from livejoin.families.chain import checks as chain_invariants
 from livejoin.families.chain.plan import compile_chain
@@ -22,7 +23,7 @@ from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.dyn import checks as dyn_invariants
 from livejoin.families.dyn.multiplicities import multiplicities
 from livejoin.families.dyn.plan import compile_dyn
-from livejoin.query import ConjunctiveQuery, Factor, Product
+from livejoin.query import ConjunctiveQuery, Product
 from livejoin.theory import is_acyclic
 from livejoin.theory.trees.join_tree import least_height_tree
 from strategies import FUZZ
@@ -86,7 +87,7 @@ def products(draw: st.DrawFn, variables: Sequence[str], named: bool) -> list[Pro
         values = [st.sampled_from([*(variables[a] if named else ""), "-3"]) for a in sorted(atoms)]
         if wide and values:
             values[0] = st.just(str(1 << 62))
-        factors = tuple(Factor(a, draw(v)) for a, v in zip(sorted(atoms), values, strict=True))
+        factors = tuple(factor(a, draw(v)) for a, v in zip(sorted(atoms), values, strict=True))
         sums.append(Product(factors, wide))
     return sums
 
@@ -162,7 +163,7 @@ def test_cyclic_queries(data: st.DataObject) -> None:
     Problem(("ab", "bc", "cd"), "abcd"),
     Problem(("ab", "bc", "cd"), "ad", tables=(0, 0, 0), odd=frozenset({2})),
     Problem(("ab", "bc", "cd"), "bc", True, wide=frozenset({1})),
-    Problem(("ab", "bc", "cd"), "b", True, (Product(), Product((Factor(0, "a"), Factor(2, "d")), True))),
+    Problem(("ab", "bc", "cd"), "b", True, (Product(), Product((factor(0, "a"), factor(2, "d")), True))),
     Problem(("ab", "", "c"), "", True, (Product((), True),)),
     Problem(("ab", "a", "abc"), "abc"),
 ], ids=str)  # fmt: skip

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from algorithm_driver import AlgorithmDriver, Change, Problem, Row, brute
 from bagged_join import BaggedJoin
+from factors import factor
 from livejoin.errors import CapacityError
 from livejoin.families.bags.plan import cut_into_bags
 from livejoin.families.crown.compile import compile_plan
-from livejoin.query import ConjunctiveQuery, Factor, Product
+from livejoin.query import ConjunctiveQuery, Product
+from livejoin.query.scalar import Expression
 from livejoin.theory.trees.join_tree import least_height_tree
 from strategies import FUZZ
 
@@ -44,7 +46,10 @@ def driver_of(problem: Problem, capacity: int | None = None, live: bool = True) 
     """The join over bags at work, with any tree across them; atoms that only odd rows take part in have a predicate."""
 
     def build(query: ConjunctiveQuery) -> BaggedJoin:
-        atoms = [replace(a, predicate="odd" if i in problem.odd else None) for i, a in enumerate(query.atoms)]
+        atoms = [
+            replace(a, predicate=Expression("odd", None) if i in problem.odd else None)
+            for i, a in enumerate(query.atoms)
+        ]
         cut = cut_into_bags(replace(query, atoms=tuple(atoms)))
         return BaggedJoin(cut, compile_plan(cut.outer, least_height_tree(cut.outer.edges, cut.outer.free), live))
 
@@ -69,7 +74,7 @@ def products(draw: st.DrawFn, atoms: Sequence[str], tables: Sequence[int]) -> tu
         wide = draw(st.booleans())
         large = [str(1 << 62)] if wide and chosen else []
         factors = [*large, *(draw(st.sampled_from([*names(a), "-3"])) for a in sorted(chosen)[len(large) :])]
-        sums.append(Product(tuple(map(Factor, sorted(chosen), factors)), wide))
+        sums.append(Product(tuple(map(factor, sorted(chosen), factors)), wide))
     return tuple(sums)
 
 
@@ -149,7 +154,7 @@ def test_every_change_of_a_random_query(data: st.DataObject) -> None:
 def test_filled_and_emptied(shape: tuple[str, ...], free: str | None, shared: bool) -> None:
     tables = (0,) * len(shape) if shared else ()
     output = "".join(sorted(set("".join(shape)))) if free is None else free
-    sums = () if free is None else (Product((), True), Product((Factor(0, "a"), Factor(1, shape[1][1])), True))
+    sums = () if free is None else (Product((), True), Product((factor(0, "a"), factor(1, shape[1][1])), True))
     problem = Problem(shape, output, free is not None, sums, tables)
     driver = driver_of(problem)
     contents: list[Counter[Row]] = [Counter() for _ in shape]

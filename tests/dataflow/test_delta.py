@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 import livejoin
 from conjunctive import bind
 from livejoin.dataflow import arrow_delta as module
-from livejoin.dataflow.arrow_delta import cancel, change_table, chunk_table, delta_schema, delta_table, result_columns
+from livejoin.dataflow.arrow_delta import cancel, change_table, chunk_table, delta_schema, delta_table
 from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.results import Results
 from livejoin.errors import CapacityError, ExpressionError
 from livejoin.families import delta_chunk
 from livejoin.families.crown.join import MultiwayJoin
@@ -82,6 +83,7 @@ def triples(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:
 
 
 ONE_COLUMN, _ = bound("SELECT a FROM T", T="a BIGINT")
+ONE_RESULT = Results(ONE_COLUMN, [SqlType.integer(64)], Codec())
 
 
 def test_the_schema_of_a_delta() -> None:
@@ -164,20 +166,21 @@ def test_an_output_that_fails_names_the_row() -> None:
     query, catalog = bound("SELECT CAST(s AS INT) AS n FROM T", T="s STRING")
     codec = Codec()
     words = codec.encode(pa.table({"s": ["1", "x2"]}), catalog["T"])
+    results = Results(query, [SqlType.integer(32)], codec)
     with pytest.raises(ExpressionError, match="x2"):
-        result_columns(query, codec, words)
-    assert result_columns(query, codec, words[:, :1])[0].to_pylist() == [1]
+        results.rows(words)
+    assert results.columns(words[:, :1])[0].to_pylist() == [1]
 
 
 def table_of(chunks: list[DeltaChunk], consolidate: bool) -> pa.Table:
-    pieces = [(chunk, chunk_table(ONE_COLUMN, Codec(), chunk)) for chunk in chunks]
-    return delta_table(ONE_COLUMN, Codec(), pieces, consolidate)
+    pieces = [(chunk, chunk_table(ONE_RESULT, chunk)) for chunk in chunks]
+    return delta_table(ONE_RESULT, pieces, consolidate)
 
 
 @pytest.mark.nojit
 def test_zero_rows() -> None:
     """No chunk, or a view that nothing reaches: an empty table of the right schema."""
-    empty = delta_table(ONE_COLUMN, Codec(), [], consolidate=True)
+    empty = delta_table(ONE_RESULT, [], consolidate=True)
     assert empty.num_rows == 0
     assert empty.schema == delta_schema(ONE_COLUMN.schema)
     db = livejoin.Database()

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factors import factor
 from join_driver import JoinDriver, Row
-from livejoin.query import Factor, Product
+from livejoin.query import Product
 from livejoin.theory import is_acyclic
 from livejoin.theory.trees.join_tree import least_height_tree
 from strategies import FUZZ
@@ -34,8 +35,10 @@ def brute(
                 value = 1
                 for _, times in chosen:
                     value *= times
-                for factor in product.factors:
-                    value *= binding[factor.expression] if factor.expression in binding else int(factor.expression)
+                for one in product.factors:
+                    value *= (
+                        binding[one.expression.text] if one.expression.text in binding else int(one.expression.text)
+                    )
                 group[i] += value
     result: Counter[Row] = Counter()
     for key, group in totals.items():
@@ -69,7 +72,7 @@ def products(draw: st.DrawFn, atoms: list[str]) -> list[Product]:
         wide = draw(st.booleans())
         large = [str(1 << 62)] if wide and chosen else []
         factors = [*large, *(draw(st.sampled_from([*atoms[a], "-3"])) for a in sorted(chosen)[len(large) :])]
-        sums.append(Product(tuple(map(Factor, sorted(chosen), factors)), wide))
+        sums.append(Product(tuple(map(factor, sorted(chosen), factors)), wide))
     return sums
 
 
@@ -106,7 +109,7 @@ def test_every_change_of_a_random_query(data: st.DataObject) -> None:
 @pytest.mark.parametrize("annotated", [False, True])
 def test_a_path_of_three(free: str, annotated: bool) -> None:
     atoms = ["ab", "bc", "cd"]
-    sums = [Product(), Product((Factor(0, "a"), Factor(2, "d")), True)] if annotated else []
+    sums = [Product(), Product((factor(0, "a"), factor(2, "d")), True)] if annotated else []
     tree = least_height_tree([frozenset(a) for a in atoms], frozenset(free))
     driver = JoinDriver(atoms, tree, free, None, True, frozenset(free), sums)
     rows: list[Rows] = [{} for _ in atoms]

@@ -25,8 +25,9 @@ def masks(sql: str, table: str, rows: list[tuple[int | None, int | None, str | N
     query = bind(sql, CATALOG)
     schema = CATALOG[table].arrow
     data = pa.Table.from_pylist([dict(zip(schema.names, row, strict=False)) for row in rows], schema=schema)
-    selector = Selector(query, (), TableUse(table, (), (), 0), CATALOG[table])
-    found = selector.select(data, Codec().encode(data, CATALOG[table])).masks
+    codec = Codec()
+    selector = Selector(query, TableUse(table, (), (), 0), CATALOG[table], codec)
+    found = selector.select(codec.encode(data, CATALOG[table])).masks
     return [{atom.alias for i, atom in enumerate(query.atoms) if mask >> i & 1} for mask in found.tolist()]
 
 

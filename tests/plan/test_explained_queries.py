@@ -60,7 +60,7 @@ def test_three_hops() -> None:
         ├─ G G1(G1.dst, src)  key (G1.dst)  V_s V_p
         └─ G G2(G1.dst, G2.dst)  key (G1.dst)  V_s V_p V_l
            └─ G G3(G2.dst, G3.dst)  key (G2.dst)  V_s V_p
-                  where "dst" % 10 = 0
+                  where dst % 10 = 0
         """,
     )
     assert "plan        join tree of height 2" in text
@@ -106,9 +106,9 @@ def test_columns_that_only_a_predicate_uses_are_not_kept() -> None:
         """
         [src]  V_s
         ├─ G(src)  key (src)  V_s V_p
-        │      where "dst" > 5
+        │      where dst > 5
         └─ P(src)  key (src)  V_s V_p
-               where "name" LIKE 'x%'
+               where name LIKE 'x%'
         """,
     )
     assert "  G (src) for G: " in text

@@ -101,7 +101,7 @@ def test_expected_changes() -> None:
     some = given(CATALOG, {"R": {"changes": 30}, "S": {"changes": 10}})
     assert expected_changes(query, Statistics()) == (1.0, 1.0, pytest.approx(0.1))
     assert expected_changes(query, some) == (30, 10, pytest.approx(2.0))
-    known = given(CATALOG, {"T": {"passing": {'"d" > 1': 0.5}}}).over(some)
+    known = given(CATALOG, {"T": {"passing": {"d > 1": 0.5}}}).over(some)
     assert expected_changes(query, known) == (30, 10, pytest.approx(10.0))
 
 

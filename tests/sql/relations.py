@@ -17,8 +17,9 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from sql_fixtures import by_definition, quoted
+from sql_fixtures import by_definition, quoted, typed_text, unscaled
 
+from factors import in_duckdb
 from livejoin.query import Atom, Output
 from livejoin.query.keys import keys
 from livejoin.query.relational import (
@@ -31,6 +32,7 @@ from livejoin.query.relational import (
     SetOperation,
     TopK,
 )
+from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType
 
 Row = tuple[Any, ...]
@@ -43,7 +45,7 @@ def evaluate(relation: Relation, connection: duckdb.DuckDBPyConnection) -> list[
     match relation:
         case Join():
             # DuckDB has no relations without columns.
-            one = Output("one", pa.int32(), "1")
+            one = Output("one", pa.int32(), Expression("1", Constant(1, SqlType.integer(32))))
             query = replace(relation.query, outputs=(*relation.query.outputs, one), atoms=_renamed(relation))
             with _read(relation, connection):
                 rows = [row[:-1] for row in _rows(connection.sql(by_definition(query)).to_arrow_table())]
@@ -114,8 +116,8 @@ def _table(types: Iterable[pa.DataType], rows: list[Row]) -> pa.Table:
 def _project(relation: Project, rows: list[Row], connection: duckdb.DuckDBPyConnection) -> list[Row]:
     below = connection.from_arrow(_table(relation.input.schema.types, rows))
     if relation.predicate is not None:
-        below = below.filter(relation.predicate)
-    outputs = [f'"c{o.source}"' if isinstance(o.source, int) else o.source for o in relation.outputs]
+        below = below.filter(in_duckdb(relation.predicate))
+    outputs = [f'"c{o.source}"' if isinstance(o.source, int) else typed_text(o) for o in relation.outputs]
     found = below.project(", ".join(f"{text} AS o{i}" for i, text in enumerate(outputs))).to_arrow_table()
     # DuckDB gives a bare NULL no type, livejoin that of an INT.
     types = [pa.int32() if pa.types.is_null(kind) else kind for kind in found.schema.types]
@@ -216,13 +218,12 @@ def products(relation: Relation) -> list[tuple[Call, Join]]:
 def check_product(call: Call, join: Join, connection: duckdb.DuckDBPyConnection) -> int:
     """Compare a product with the argument that it stands for, row by row; returns the number of rows."""
     assert call.product is not None and call.argument is not None
-    assert len({factor.atom for factor in call.product.factors}) == len(call.product.factors)
     query = replace(join.query, outputs=(join.query.outputs[call.argument],), atoms=_renamed(join))
     with _read(join, connection):
         for factor in call.product.factors:
             # A factor is evaluated for every row of its table.
             table = quoted(query.atoms[factor.atom].table.name)
-            connection.sql(f"SELECT CAST({factor.expression} AS BIGINT) FROM {table}").fetchall()
+            connection.sql(f"SELECT {unscaled(factor)} FROM {table}").fetchall()
         rows = connection.sql(by_definition(query, call.product.factors)).fetchall()
     scale = join.types[call.argument].scale
     for argument, *factors in rows:

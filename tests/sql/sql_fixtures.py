@@ -12,9 +12,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from livejoin.query import ConjunctiveQuery, Factor
+from factors import in_duckdb
+from livejoin.query import ConjunctiveQuery, Factor, Output
+from livejoin.query.scalar import Expression
 from livejoin.schema import Catalog, Column
 from livejoin.sql import parse_columns
+from livejoin.sql.to_duckdb.result_types import column_type
 
 TABLES = {
     "G": "src BIGINT, dst BIGINT",
@@ -61,13 +64,29 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def typed_text(output: Output) -> str:
+    """An expression in DuckDB's SQL, cast to its type, which is Spark's."""
+    assert isinstance(output.source, Expression)
+    kind = None if pa.types.is_list(output.type) else column_type(output.type)
+    text = in_duckdb(output.source)
+    return text if kind is None else f"CAST({text} AS {kind})"
+
+
+def unscaled(factor: Factor) -> str:
+    """The whole number that a factor is, as DuckDB text."""
+    assert factor.expression.scalar is not None
+    scale = factor.expression.scalar.type.scale
+    return f"CAST(CAST({in_duckdb(factor.expression)} AS DECIMAL(38, {scale})) * {10**scale} AS BIGINT)"
+
+
 def by_definition(query: ConjunctiveQuery, factors: Sequence[Factor] = ()) -> str:
     """The query as SQL by the definition of its atoms, variables, head and outputs, then factors of its atoms."""
     atoms, equal = [], []
     first: dict[str, str] = {}
     for i, atom in enumerate(query.atoms):
-        own = "".join(f", CAST({f.expression} AS BIGINT) AS f{n}" for n, f in enumerate(factors) if f.atom == i)
-        atoms.append(f"(SELECT *{own} FROM {quoted(atom.table.name)} WHERE {atom.predicate or 'TRUE'}) a{i}")
+        own = "".join(f", {unscaled(f)} AS f{n}" for n, f in enumerate(factors) if f.atom == i)
+        kept = in_duckdb(atom.predicate) if atom.predicate else "TRUE"
+        atoms.append(f"(SELECT *{own} FROM {quoted(atom.table.name)} WHERE {kept}) a{i}")
         for variable, column in zip(atom.variables, atom.columns, strict=True):
             term = f"a{i}.{quoted(atom.table.columns[column].name)}"
             if first.setdefault(variable, term) != term:
@@ -77,7 +96,7 @@ def by_definition(query: ConjunctiveQuery, factors: Sequence[Factor] = ()) -> st
         for i, ref in enumerate(query.head)
     ]
     head += [f"a{factor.atom}.f{n}" for n, factor in enumerate(factors)]
-    outputs = [f"c{o.source}" if isinstance(o.source, int) else o.source for o in query.outputs]
+    outputs = [f"c{o.source}" if isinstance(o.source, int) else typed_text(o) for o in query.outputs]
     outputs += [f"f{n}" for n in range(len(factors))]
     inner = f"SELECT {', '.join(head) or '1'} FROM {', '.join(atoms)} WHERE {' AND '.join(equal) or 'TRUE'}"
     return f"SELECT {', '.join(f'({o}) AS o{i}' for i, o in enumerate(outputs))} FROM ({inner})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import duckdb
+import pyarrow as pa
 import pytest
 from sql_fixtures import bag, by_definition, fill, make_catalog
 
@@ -56,6 +57,15 @@ QUERIES = [
 ]
 
 
+_SPARK = {
+    **dict.fromkeys(("n", "y", "m", "h"), pa.int32()),  # lengths and parts of dates
+    "twice": pa.decimal128(12, 2),
+    "sum": pa.decimal128(11, 2),
+    "f": pa.int64(),
+}
+_OF_SPARK = [sql for sql in QUERIES if any(call in sql for call in ("length(", "year(", "hour(", "m * 2"))]
+
+
 @pytest.fixture(scope="module", params=range(3))
 def filled(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
     connection = connect()
@@ -72,8 +82,11 @@ def test_same_rows_as_duckdb(sql: str, filled: duckdb.DuckDBPyConnection) -> Non
 
 @pytest.mark.parametrize("sql", QUERIES)
 def test_types_are_those_of_duckdb(sql: str, filled: duckdb.DuckDBPyConnection) -> None:
-    found = bind(sql, CATALOG).schema.types
-    assert found == filled.sql(sql).to_arrow_table().schema.types
+    """But where Spark has another one."""
+    found = bind(sql, CATALOG).schema
+    expected = filled.sql(sql).to_arrow_table().schema
+    spark = {field.name: _SPARK[field.name] for field in expected if field.name in _SPARK and sql in _OF_SPARK}
+    assert found.types == [spark.get(field.name, field.type) for field in expected]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +104,7 @@ def test_types_are_those_of_duckdb(sql: str, filled: duckdb.DuckDBPyConnection) 
             "SELECT nvl(src, 9), if(src > 1, 'a', 'b') FROM G",
             "SELECT ifnull(src, 9), CASE WHEN src > 1 THEN 'a' ELSE 'b' END FROM G",
         ),
-        ("SELECT instr(s, 't'), split(s, 't')[0] FROM H", "SELECT strpos(s, 't'), string_split(s, 't')[1] FROM H"),
+        ("SELECT instr(s, 't') FROM H", "SELECT strpos(s, 't') FROM H"),
         ("SELECT mod(src, 2), 3 / src FROM G", "SELECT src % 2, 3 / nullif(src, 0) FROM G"),
         ("SELECT * FROM G JOIN H USING (src)", "SELECT src, G.dst, w, s, d, t, b, m, H.dst FROM G JOIN H USING (src)"),
         ("SELECT * FROM G JOIN H USING (dst)", "SELECT dst, G.src, H.src, w, s, d, t, b, m FROM G JOIN H USING (dst)"),

@@ -250,12 +250,9 @@ TYPES_HERE = [
     ("SELECT count(*) FILTER (WHERE ^src) FROM H", "the condition src of COUNT has the type INT; allowed is BOOLEAN"),
     ("SELECT sum(w) FILTER (WHERE ^src) FROM H", "the condition src of SUM has the type INT"),
     ("SELECT count_if(^src) FROM H", "the argument src of COUNT_IF has the type INT"),
-    ("SELECT ^max(t - t) FROM H", "argument of MAX 't - t' has the type"),
-    ("SELECT count(*) FROM H GROUP BY ^t - t", "group 't - t' has the type"),
     ("SELECT src FROM H GROUP BY src ^HAVING sum(w)", "the condition SUM(w) has the type double"),
     ("SELECT ^foo(sum(w)) FROM H", "refuses FOO(SUM(w)): it has no function foo"),
     ("SELECT src, 1 + ^foo(w) FROM H GROUP BY src", "refuses FOO(w): it has no function foo"),
-    ("SELECT src FROM H ORDER BY ^t - t LIMIT 1", "the key of ORDER BY 't - t' has the type"),
     ("SELECT src FROM G ^UNION SELECT s FROM H", "column 1 is BIGINT (src) on the left and STRING (s) on the right"),
     ("SELECT src, dst FROM G ^EXCEPT SELECT src FROM H", "2 columns on the left and 1 on the right"),
     ("SELECT d FROM H UNION SELECT d FROM H ^INTERSECT SELECT b FROM H", "INTERSECT: column 1 is DATE (d)"),
@@ -266,7 +263,7 @@ TYPES_HERE = [
         "SELECT 1 FROM (SELECT src AS a FROM G) q JOIN (SELECT s AS b FROM H) r ON ^q.a = r.b",
         "q.a is BIGINT and r.b is",
     ),
-    ("SELECT upper(a) FROM (SELECT ^src + s AS a FROM H) q", "DuckDB, which evaluates expressions, refuses"),
+    ("SELECT upper(a) FROM (SELECT ^b + src AS a FROM H) q", "a number is wanted, and BOOLEAN is found"),
     ("WITH x AS (SELECT src FROM G ^UNION SELECT s FROM H) SELECT 1 FROM x", "column 1 is BIGINT (src) on the left"),
 ]
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from sql_fixtures import make_catalog
 
+from factors import sources, texts
 from livejoin.query.relational import Aggregate, Call, Join, Project, Relation, SetOperation, SortKey, TopK
 from livejoin.schema import SqlType
 from livejoin.sql import bind_query, parse_columns
@@ -84,7 +85,7 @@ def test_groups_come_first_and_equal_arguments_and_calls_are_kept_once() -> None
     assert found.groups == 2
     assert [(call.function, call.argument) for call in found.calls] == [("sum", 2), ("avg", 2), ("max", 0)]
     assert isinstance(found.input, Join)
-    assert [output.source for output in found.input.query.outputs] == [0, '"c1" % 2', 1]
+    assert sources(found.input.query.outputs) == [0, "c1 % 2", 1]
 
 
 def test_types_are_those_of_spark() -> None:
@@ -138,7 +139,7 @@ def test_count_without_nulls_counts_rows() -> None:
 def test_deviations_are_roots_of_variances() -> None:
     relation = root("SELECT stddev(src), std(src), stddev_pop(src), variance(src) FROM H")
     assert isinstance(relation, Project)
-    assert [output.source for output in relation.outputs] == ['SQRT("c0")', 'SQRT("c0")', 'SQRT("c1")', 0]
+    assert sources(relation.outputs) == ["SQRT(c0)", "SQRT(c0)", "SQRT(c1)", 0]
 
 
 def test_distinct_matters_for_counts_and_sums_alone() -> None:
@@ -150,7 +151,7 @@ def test_distinct_matters_for_counts_and_sums_alone() -> None:
 def test_lists_are_columns_of_their_elements() -> None:
     query = bind_query("SELECT array_agg(m) AS l, size(array_agg(m)) AS n FROM H", CATALOG)
     assert query.schema.field("l").type == pa.list_(pa.decimal128(10, 2))
-    assert [str(kind) for kind in query.root.types] == ["DECIMAL(10, 2)", "BIGINT"]
+    assert [str(kind) for kind in query.root.types] == ["DECIMAL(10, 2)", "INT"]
 
 
 def test_global_aggregates() -> None:
@@ -160,36 +161,32 @@ def test_global_aggregates() -> None:
     assert aggregate("SELECT count(*) FROM G").input.types == ()
 
 
-SQUARED = 'CAST(CAST(("m") * ("m") AS DECIMAL(38, 4)) * 10000 AS BIGINT)'
-UNSCALED = 'CAST(CAST("m" AS DECIMAL(38, 2)) * 100 AS BIGINT)'
-
-
 @pytest.mark.parametrize(
     ("call", "factors"),
     [
-        ("sum(A.dst)", [(0, '"dst"')]),
-        ("sum(A.dst * B.dst)", [(0, '"dst"'), (1, '"dst"')]),
-        ("avg(B.m * A.dst)", [(0, '"dst"'), (1, UNSCALED)]),
-        ("variance(B.m)", [(1, UNSCALED)]),
-        ("sum(2 * A.dst * B.dst)", [(0, '2 * "dst"'), (1, '"dst"')]),
-        ("sum(A.dst * B.dst * 2)", [(0, '("dst") * (2)'), (1, '"dst"')]),
-        ("sum(-(A.dst * B.dst))", [(0, '("dst") * (-1)'), (1, '"dst"')]),
-        ("sum(A.dst * B.m * B.m)", [(0, '"dst"'), (1, SQUARED)]),
-        ("sum(A.dst * B.dst * B.m)", None),
+        ("sum(A.dst)", [(0, "dst")]),
+        ("sum(A.dst * B.dst)", [(0, "dst"), (1, "dst")]),
+        ("avg(B.m * A.dst)", [(0, "dst"), (1, "m")]),
+        ("variance(B.m)", [(1, "m")]),
+        ("sum(2 * A.dst * B.dst)", [(0, "2 * dst"), (1, "dst")]),
+        ("sum(A.dst * B.dst * 2)", [(0, "(dst) * (2)"), (1, "dst")]),
+        ("sum(-(A.dst * B.dst))", [(0, "(dst) * (-1)"), (1, "dst")]),
+        ("sum(A.dst * B.m * B.m)", [(0, "dst"), (1, "m"), (1, "m")]),
+        ("sum(A.dst * B.dst * B.m)", [(0, "dst"), (1, "dst"), (1, "m")]),
         ("sum(1)", [(0, "1")]),
-        ("sum(A.dst) FILTER (WHERE B.b)", [(0, '"dst"'), (1, 'CASE WHEN "b" THEN 1 END')]),
-        ("sum(A.dst) FILTER (WHERE A.dst > 1)", [(0, 'CASE WHEN "dst" > 1 THEN "dst" END')]),
-        ("sum(CASE WHEN B.b THEN A.dst END)", [(0, '"dst"'), (1, 'CASE WHEN "b" THEN 1 END')]),
-        ("sum(IF(B.b, N.i, 0))", [(1, 'CASE WHEN "b" THEN 1 ELSE 0 END'), (2, '"i"')]),
-        ("count(B.m)", [(1, 'CASE WHEN NOT ("m") IS NULL THEN 1 ELSE 0 END')]),
+        ("sum(A.dst) FILTER (WHERE B.b)", [(0, "dst"), (1, "CASE WHEN b THEN 1 END")]),
+        ("sum(A.dst) FILTER (WHERE A.dst > 1)", [(0, "CASE WHEN dst > 1 THEN dst END")]),
+        ("sum(CASE WHEN B.b THEN A.dst END)", [(0, "dst"), (1, "CASE WHEN b THEN 1 END")]),
+        ("sum(IF(B.b, N.i, 0))", [(1, "CASE WHEN b THEN 1 ELSE 0 END"), (2, "i")]),
+        ("count(B.m)", [(1, "CASE WHEN NOT (m) IS NULL THEN 1 ELSE 0 END")]),
         (
             "count(*) FILTER (WHERE B.b AND A.dst > 1)",
-            [(0, 'CASE WHEN "dst" > 1 THEN 1 ELSE 0 END'), (1, 'CASE WHEN "b" THEN 1 ELSE 0 END')],
+            [(0, "CASE WHEN dst > 1 THEN 1 ELSE 0 END"), (1, "CASE WHEN b THEN 1 ELSE 0 END")],
         ),
-        ("sum(N.i * 2)", [(2, '"i" * 2')]),
+        ("sum(N.i * 2)", [(2, "i * 2")]),
         # What is equal by the join may be taken from another atom.
-        ("sum(A.src * B.dst)", [(1, 'TRY_CAST("src" AS BIGINT) * "dst"')]),
-        ("sum(A.dst) FILTER (WHERE N.k > A.src)", [(0, 'CASE WHEN TRY_CAST("dst" AS INT) > "src" THEN "dst" END')]),
+        ("sum(A.src * B.dst)", [(1, "TRY_CAST(src AS BIGINT) * dst")]),
+        ("sum(A.dst) FILTER (WHERE N.k > A.src)", [(0, "CASE WHEN TRY_CAST(dst AS INT) > src THEN dst END")]),
         # No products: sums, doubles, wide decimals, ELSE 0 beside a value that may be NULL, and what is not summed.
         ("sum(A.dst + B.dst)", None),
         ("sum(A.dst * B.w)", None),
@@ -208,16 +205,16 @@ UNSCALED = 'CAST(CAST("m" AS DECIMAL(38, 2)) * 100 AS BIGINT)'
 )
 def test_products(call: str, factors: list[tuple[int, str]] | None) -> None:
     product = calls(call, JOIN)[0].product
-    assert (None if product is None else [(f.atom, f.expression) for f in product.factors]) == factors
+    assert (None if product is None else texts(product.factors)) == factors
 
 
 def test_factors_are_null_where_the_predicate_does_not_hold() -> None:
     product = calls("sum(i * 2), sum(i)", "FROM N WHERE q > 1")[0].product
     assert product is not None
-    assert product.factors[0].expression == 'CASE WHEN ("q" > 1) THEN "i" * 2 END'
+    assert product.factors[0].expression.text == "CASE WHEN q > 1 THEN i * 2 END"
     plain = calls("sum(i)", "FROM N WHERE q > 1")[0].product
     assert plain is not None
-    assert plain.factors[0].expression == '"i"'
+    assert plain.factors[0].expression.text == "i"
 
 
 def test_orders() -> None:

@@ -29,53 +29,53 @@ for name, columns in TABLES.items():
 REWRITTEN = [
     (
         "SELECT x.a FROM S x JOIN S y USING (a) WHERE (a IS NOT NULL OR y.a IS NOT NULL)",
-        {"x": 'NOT "a" IS NULL OR NOT "a" IS NULL'},
+        {"x": "NOT a IS NULL OR NOT a IS NULL"},
     ),
-    ("SELECT x.b FROM S x JOIN S y ON x.a = y.a WHERE x.a + y.a > 3", {"x": '"a" + "a" > 3'}),
-    ("SELECT x.b FROM S x JOIN S y ON x.a = y.a AND y.a > x.a - 1", {"x": '"a" > "a" - 1'}),
+    ("SELECT x.b FROM S x JOIN S y ON x.a = y.a WHERE x.a + y.a > 3", {"x": "a + a > 3"}),
+    ("SELECT x.b FROM S x JOIN S y ON x.a = y.a AND y.a > x.a - 1", {"x": "a > a - 1"}),
     # y needs one column exchanged, x two
-    ("SELECT x.b FROM S x JOIN S y ON x.a = y.a AND x.b = y.b WHERE y.a + y.b > x.a", {"y": '"a" + "b" > "a"'}),
+    ("SELECT x.b FROM S x JOIN S y ON x.a = y.a AND x.b = y.b WHERE y.a + y.b > x.a", {"y": "a + b > a"}),
     # x has only one of the two columns
-    ("SELECT x.b FROM S x JOIN S y ON x.a = y.a WHERE x.a < y.b", {"y": '"a" < "b"'}),
+    ("SELECT x.b FROM S x JOIN S y ON x.a = y.a WHERE x.a < y.b", {"y": "a < b"}),
     # neither S has both columns, but the one between them has
-    ("SELECT 1 AS one FROM S x, T, S y WHERE x.a = T.a AND T.b = y.a AND x.a < y.a", {"T": '"a" < "b"'}),
+    ("SELECT 1 AS one FROM S x, T, S y WHERE x.a = T.a AND T.b = y.a AND x.a < y.a", {"T": "a < b"}),
     # equal through a third table
-    ("SELECT 1 AS one FROM S x, S y, S z WHERE x.a = y.a AND y.a = z.a AND x.a <> z.a - 1", {"x": '"a" <> "a" - 1'}),
+    ("SELECT 1 AS one FROM S x, S y, S z WHERE x.a = y.a AND y.a = z.a AND x.a <> z.a - 1", {"x": "a <> a - 1"}),
     # through two columns of one table
     (
         "SELECT 1 AS one FROM S x, T WHERE T.a = T.b AND T.b = x.a AND x.a > T.a - 1",
-        {"x": '"a" > "a" - 1', "T": '"a" = "b"'},
+        {"x": "a > a - 1", "T": "a = b"},
     ),
     # two candidates in one table: the one of the same type
     (
         "SELECT 1 AS one FROM N, T WHERE N.a = T.c32 AND N.a = T.c AND N.a < T.a",
-        {"T": '("c32" < "a") AND ("c" = "c32")'},
+        {"T": "(c32 < a) AND (c = c32)"},
     ),
     # types that differ
-    ("SELECT N.s FROM S JOIN N ON S.a = N.a WHERE N.a * N.b > S.a", {"N": '"a" * "b" > TRY_CAST("a" AS BIGINT)'}),
-    ("SELECT S.a FROM S JOIN N ON S.a = N.a WHERE N.a * 2 > S.b", {"S": 'TRY_CAST("a" AS INT) * 2 > "b"'}),
+    ("SELECT N.s FROM S JOIN N ON S.a = N.a WHERE N.a * N.b > S.a", {"N": "a * b > TRY_CAST(a AS BIGINT)"}),
+    ("SELECT S.a FROM S JOIN N ON S.a = N.a WHERE N.a * 2 > S.b", {"S": "TRY_CAST(a AS INT) * 2 > b"}),
     (
         "SELECT x.p FROM M x JOIN M y ON x.p = y.q WHERE x.p + y.q > 2 AND y.f",
-        {"x": '"p" + TRY_CAST("p" AS DECIMAL(5, 2)) > 2', "y": '"f"'},
+        {"x": "p + TRY_CAST(p AS DECIMAL(5, 2)) > 2", "y": "f"},
     ),
     # the table that needs no cast is better than the first one
     (
         "SELECT 1 AS one FROM N, T, S x, S y WHERE N.a = x.a AND N.b = y.b AND T.a = x.a AND T.b = y.b AND x.a < y.b",
-        {"T": '"a" < "b"'},
+        {"T": "a < b"},
     ),
     # an equality of types that cannot join is a condition as any other
-    ("SELECT W.s FROM N JOIN W ON N.a = W.i WHERE W.k = N.a", {"W": '"k" = "i"'}),
-    ("SELECT W.s FROM W JOIN S ON S.a = W.i AND S.a = W.k", {"W": 'TRY_CAST("i" AS BIGINT) = "k"'}),
+    ("SELECT W.s FROM N JOIN W ON N.a = W.i WHERE W.k = N.a", {"W": "k = i"}),
+    ("SELECT W.s FROM W JOIN S ON S.a = W.i AND S.a = W.k", {"W": "TRY_CAST(i AS BIGINT) = k"}),
     # DOUBLE, STRING, DATE, TIMESTAMP, BOOLEAN
-    ("SELECT x.i FROM W x JOIN W y ON x.k = y.k WHERE x.k + y.k > 1.5", {"x": '"k" + "k" > 1.5'}),
-    ("SELECT x.i FROM W x JOIN W y ON x.s = y.s WHERE x.s || y.s <> 'aa'", {"x": '"s" || "s" <> \'aa\''}),
-    ("SELECT x.p FROM M x JOIN M y ON x.d = y.d WHERE x.d >= y.d", {"x": '"d" >= "d"'}),
-    ("SELECT x.p FROM M x JOIN M y ON x.t = y.t AND x.f = y.f WHERE x.f OR y.t IS NULL", {"x": '"f" OR "t" IS NULL'}),
-    ("SELECT x.a FROM S x JOIN S y USING (a) WHERE x.a <=> y.a", {"x": '"a" IS NOT DISTINCT FROM "a"'}),
-    ("SELECT x.a FROM S x NATURAL JOIN T y WHERE (x.a, y.b) = (y.a, x.b)", {"x": '("a", "b") = ("a", "b")'}),
+    ("SELECT x.i FROM W x JOIN W y ON x.k = y.k WHERE x.k + y.k > 1.5", {"x": "k + k > 1.5"}),
+    ("SELECT x.i FROM W x JOIN W y ON x.s = y.s WHERE x.s || y.s <> 'aa'", {"x": "s || s <> 'aa'"}),
+    ("SELECT x.p FROM M x JOIN M y ON x.d = y.d WHERE x.d >= y.d", {"x": "d >= d"}),
+    ("SELECT x.p FROM M x JOIN M y ON x.t = y.t AND x.f = y.f WHERE x.f OR y.t IS NULL", {"x": "f OR t IS NULL"}),
+    ("SELECT x.a FROM S x JOIN S y USING (a) WHERE x.a <=> y.a", {"x": "a IS NOT DISTINCT FROM a"}),
+    ("SELECT x.a FROM S x NATURAL JOIN T y WHERE (x.a, y.b) = (y.a, x.b)", {"x": "(a, b) = (a, b)"}),
     (
         "SELECT x.a FROM S x JOIN S y ON x.a = y.a WHERE CASE WHEN x.a > 1 THEN y.a < 3 ELSE x.b = 2 END",
-        {"x": 'CASE WHEN "a" > 1 THEN "a" < 3 ELSE "b" = 2 END'},
+        {"x": "CASE WHEN a > 1 THEN a < 3 ELSE b = 2 END"},
     ),
 ]
 
@@ -91,7 +91,7 @@ def filled(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
 
 @pytest.mark.parametrize(("sql", "expected"), REWRITTEN)
 def test_the_predicates(sql: str, expected: dict[str, str]) -> None:
-    assert {atom.alias: atom.predicate for atom in bind(sql, CATALOG).atoms if atom.predicate} == expected
+    assert {atom.alias: atom.predicate.text for atom in bind(sql, CATALOG).atoms if atom.predicate} == expected
 
 
 @pytest.mark.parametrize("sql", [sql for sql, _ in REWRITTEN])

@@ -166,9 +166,9 @@ class Adaptive:
         for position, atom in enumerate(query.atoms):
             if atom.table.name == part.table and atom.predicate is not None:
                 masks = part.masks[part.weights > 0]
-                seen, passed = self._passed.get((part.table, atom.predicate), (0, 0))
+                seen, passed = self._passed.get((part.table, atom.predicate.text), (0, 0))
                 now = int(np.count_nonzero((masks >> position) & 1))
-                self._passed[part.table, atom.predicate] = (seen + masks.shape[0], passed + now)
+                self._passed[part.table, atom.predicate.text] = (seen + masks.shape[0], passed + now)
 
     def _running(self) -> Statistics:
         """The figures of this period, over what was given."""

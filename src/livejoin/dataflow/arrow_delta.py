@@ -19,11 +19,10 @@ import pyarrow as pa
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows, net_values
 from livejoin.dataflow.reading.same_values import same_rows
+from livejoin.dataflow.results import Results
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.expression import Written, evaluate
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
-from livejoin.state.codec import Codec
 from livejoin.words import Words
 
 _FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
@@ -42,56 +41,27 @@ def delta_schema(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(COMMIT_VERSION, pa.int64(), nullable=False))
 
 
-def result_columns(query: ConjunctiveQuery, codec: Codec, words: Words) -> list[pa.Array | pa.ChunkedArray]:
-    """The output columns of enumerated rows.
-
-    Args:
-        query: The query.
-        codec: The database's codec.
-        words: int64 of shape (head columns, rows); not to be written to afterwards.
-
-    Raises:
-        ExpressionError: DuckDB cannot evaluate an output on some row.
-
-    Cost: O(rows) a column; columns that are plain 64-bit values are not copied.
-    """
-    head = []
-    for ref, line in zip(query.head, words, strict=True):
-        head.append(codec.decode(line, query.atoms[ref.atom].table.columns[ref.column].type))
-    expressions = [o.source for o in query.outputs if isinstance(o.source, str)]
-    shown = tuple(o.name for o in query.outputs if isinstance(o.source, str))
-    if not expressions:
-        return [head[o.source] for o in query.outputs if isinstance(o.source, int)]
-    rows = pa.table(head, names=[f"c{i}" for i in range(len(head))]) if head else _rows_without_columns(words.shape[1])
-    names = tuple(f"{query.atoms[r.atom].alias}.{query.atoms[r.atom].table.columns[r.column].name}" for r in query.head)
-    computed = iter(evaluate(expressions, rows, Written(shown, names)))
-    return [head[o.source] if isinstance(o.source, int) else next(computed) for o in query.outputs]
-
-
-def _rows_without_columns(rows: int) -> pa.Table:
-    """A table that only has a number of rows, for outputs that are constants."""
-    return pa.table({"_": pa.nulls(rows, pa.int8())})
-
-
-def chunk_table(query: ConjunctiveQuery, codec: Codec, chunk: DeltaChunk) -> pa.Table:
+def chunk_table(results: Results, chunk: DeltaChunk) -> pa.Table:
     """A piece of a delta as a table; may run in any thread.
 
     Args:
-        query: The query.
-        codec: The database's codec.
+        results: What makes rows of its words.
         chunk: The piece.
 
     Raises:
-        ExpressionError: DuckDB cannot evaluate an output on some row.
+        ExpressionError: An output has no value for some row.
     """
-    columns = [*result_columns(query, codec, chunk.words), _kinds(chunk), _versions(chunk)]
-    return pa.table(columns, schema=delta_schema(query.schema))
+    return _marked(results, results.columns(chunk.words), chunk)
+
+
+def _marked(results: Results, columns: Sequence[pa.Array], chunk: DeltaChunk) -> pa.Table:
+    return pa.table([*columns, _kinds(chunk), _versions(chunk)], schema=delta_schema(results.query.schema))
 
 
 def copied_columns(query: ConjunctiveQuery) -> tuple[int, ...]:
     """Positions of the columns of a delta that are not the words of its chunks, as `chunk_table` makes them."""
-    outputs = zip(query.outputs, query.schema, strict=True)
-    return tuple(i for i, (one, field) in enumerate(outputs) if isinstance(one.source, str) or not _is_word(field.type))
+    words = [isinstance(o.source, int) and _is_word(f.type) for o, f in zip(query.outputs, query.schema, strict=True)]
+    return tuple(i for i, is_word in enumerate(words) if not is_word)
 
 
 def copied_bytes(chunk: DeltaChunk, table: pa.Table, copied: Sequence[int]) -> int:
@@ -110,33 +80,39 @@ def _is_word(type: pa.DataType) -> bool:
     return bool(pa.types.is_int64(type) or pa.types.is_float64(type) or pa.types.is_timestamp(type))
 
 
-def delta_table(
-    query: ConjunctiveQuery, codec: Codec, pieces: Sequence[tuple[DeltaChunk, pa.Table]], consolidate: bool
-) -> pa.Table:
+def delta_table(results: Results, pieces: Sequence[tuple[DeltaChunk, pa.Table]], consolidate: bool) -> pa.Table:
     """One table from the pieces of a delta.
 
     Args:
-        query: The query.
-        codec: The database's codec.
+        results: What makes rows of the chunks' words.
         pieces: The chunks in order, each with its table.
         consolidate: Cancel rows that one version both deletes and inserts.
 
     Raises:
-        ExpressionError: DuckDB cannot evaluate an output on some row.
+        ExpressionError: An output has no value for some row.
     """
     if not pieces:
-        return delta_schema(query.schema).empty_table()
-    shown = [output.source for output in query.outputs if isinstance(output.source, int)]
+        return delta_schema(results.query.schema).empty_table()
     chunks = [chunk for chunk, _ in pieces]
     consolidate = consolidate and may_cancel(chunks)
-    if consolidate and len(shown) == len(query.outputs):
-        kept = net_chunks(chunks, shown)
-        if sum(chunk.rows for chunk in kept) < sum(chunk.rows for chunk in chunks):
-            tables = [chunk_table(query, codec, chunk) for chunk in kept]
-            return pa.concat_tables(tables) if tables else delta_schema(query.schema).empty_table()
+    if consolidate and (net := _net(results, chunks)) is not None:
+        if sum(chunk.rows for chunk in net) < sum(chunk.rows for chunk in chunks):
+            tables = [_marked(results, results.columns_of_shown(chunk.words), chunk) for chunk in net]
+            return pa.concat_tables(tables) if tables else delta_schema(results.query.schema).empty_table()
         consolidate = False
     table = pa.concat_tables([table for _, table in pieces])
     return cancel(table) if consolidate else table
+
+
+def _net(results: Results, chunks: Sequence[DeltaChunk]) -> list[DeltaChunk] | None:
+    """Chunks of the outputs' words without what cancels; None if words do not tell."""
+    shown = []
+    for chunk in chunks:
+        found = results.shown(chunk)
+        if found is None:
+            return None
+        shown.append(found)
+    return net_chunks(shown, range(len(results.query.outputs)))
 
 
 def _versions(chunk: DeltaChunk) -> pa.Array:
@@ -270,7 +246,7 @@ def is_injective(query: ConjunctiveQuery) -> bool:
     """Whether a result row determines what it is made of, so that distinct ones never cancel."""
     if query.free is not None:
         return False
-    if any(isinstance(o.source, str) for o in query.outputs):
+    if not all(isinstance(o.source, int) for o in query.outputs):
         return False
     kept = {query.atoms[r.atom].variables[query.atoms[r.atom].columns.index(r.column)] for r in query.head}
     shown = {o.source for o in query.outputs}

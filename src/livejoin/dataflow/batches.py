@@ -65,9 +65,10 @@ class Rows:
         return self.arrow(column) if words is None else words
 
     def words(self) -> list[Words] | None:
-        """The words of all columns, None if one of them is held as Arrow."""
-        words = [column for column in self._codes if column is not None]
-        return words if len(words) == len(self.types) else None
+        """The words of all columns, None if one of them is a list; new strings and wide decimals as for `codes`."""
+        if any(values is not None and pa.types.is_list(values.type) for values in self._arrow):
+            return None
+        return [self.codes(column) for column in range(len(self.types))]
 
     def matrix(self, columns: Sequence[int]) -> Words:
         """The words of some columns, of shape (columns, rows), C order."""
@@ -76,11 +77,12 @@ class Rows:
             line[:] = self.codes(column)
         return matrix
 
-    def table(self) -> pa.Table:
-        """All columns as Arrow, called c0, c1, ... ."""
+    def table(self, names: Sequence[str] = ()) -> pa.Table:
+        """All columns as Arrow, called c0, c1, ... where no names are given."""
         if not self.types:
             return pa.table({"_": pa.nulls(self.length, pa.int8())})
-        return pa.table([self.arrow(i) for i in range(len(self.types))], [f"c{i}" for i in range(len(self.types))])
+        columns = [self.arrow(i) for i in range(len(self.types))]
+        return pa.table(columns, names=list(names) or [f"c{i}" for i in range(len(columns))])
 
     def take(self, rows: Words) -> Rows:
         """The rows at some positions."""

@@ -7,48 +7,71 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.evaluator import Evaluator
 from livejoin.plan.operators import Compute
-from livejoin.query.condition import holds
-from livejoin.query.expression import Written, evaluate, select_true
+from livejoin.query.scalar import Expression
+from livejoin.schema import Column
+from livejoin.state.codec import Codec
 from livejoin.words import Words
 
 
-def compute(plan: Compute, rows: Rows) -> tuple[Rows, Words]:
-    """The columns of a projection, for the rows that its predicate is true for.
+class Computation:
+    """The expressions and the predicate of a projection.
 
     Args:
-        plan: The expressions and the predicate, over columns that they call c0, c1, ... .
-        rows: The rows.
-
-    Returns:
-        The computed rows, and the positions of the rows that they come from.
-
-    Raises:
-        ExpressionError: DuckDB cannot evaluate an expression on some row.
+        plan: The projection.
+        codec: The database's codec.
     """
-    kept = np.arange(rows.length)
-    if plan.predicate is not None:
-        kept = np.flatnonzero(kept_rows(plan, rows))
-        rows = rows.take(kept)
-    expressions = [output.source for output in plan.outputs if isinstance(output.source, str)]
-    written = Written(tuple(output.name for output in plan.outputs if isinstance(output.source, str)))
-    computed = iter(evaluate(expressions, rows.table(), written) if expressions else ())
-    columns: list[Words | pa.Array | pa.ChunkedArray] = []
-    for output in plan.outputs:
-        if isinstance(output.source, int):
-            columns.append(rows.column(output.source))
-        else:
-            columns.append(next(computed).cast(output.type))
-    return Rows(rows.codec, plan.types, columns, kept.shape[0]), kept
 
+    def __init__(self, plan: Compute, codec: Codec) -> None:
+        self._plan = plan
+        columns = [Column(f"c{i}", kind) for i, kind in enumerate(plan.input.types)]
+        computed = [(o.name, o.source) for o in plan.outputs if isinstance(o.source, Expression)]
+        self._predicate = None
+        if plan.predicate is not None:
+            self._predicate = Evaluator([plan.predicate], columns, codec, ["HAVING"], ())
+        self._outputs = None
+        if computed:
+            names = [name for name, _ in computed]
+            self._outputs = Evaluator([expression for _, expression in computed], columns, codec, names, ())
 
-def kept_rows(plan: Compute, rows: Rows) -> npt.NDArray[np.bool_]:
-    """Which rows the predicate of a projection is true for.
+    def rows(self, rows: Rows) -> tuple[Rows, Words]:
+        """The columns of the projection, for the rows that its predicate is true for.
 
-    Raises:
-        ExpressionError: DuckDB cannot evaluate it on some row.
-    """
-    if plan.condition is not None:
-        return holds(plan.condition, rows.arrow)
-    assert plan.predicate is not None
-    return select_true(plan.predicate, rows.table(), Written(("HAVING",)))
+        Args:
+            rows: Rows of the relation below.
+
+        Returns:
+            The computed rows, and the positions of the rows that they come from.
+
+        Raises:
+            ExpressionError: An expression has no value for some row.
+        """
+        kept = np.arange(rows.length)
+        if self._predicate is not None:
+            kept = np.flatnonzero(self.kept(rows))
+            rows = rows.take(kept)
+        computed = iter(self._outputs.values(rows) if self._outputs is not None else ())
+        columns: list[Words | pa.Array | pa.ChunkedArray] = []
+        for output in self._plan.outputs:
+            if isinstance(output.source, int):
+                columns.append(rows.column(output.source))
+            else:
+                values = next(computed)
+                columns.append(values if isinstance(values, np.ndarray) else values.cast(output.type))
+        return Rows(rows.codec, self._plan.types, columns, kept.shape[0]), kept
+
+    def kept(self, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Which rows the predicate is true for.
+
+        Raises:
+            ExpressionError: It has no value for some row.
+        """
+        if self._predicate is None:
+            return np.ones(rows.length, np.bool_)
+        values = self._predicate.values(rows)[0]
+        if isinstance(values, np.ndarray):
+            truth: npt.NDArray[np.bool_] = values == 1
+            return truth
+        found: npt.NDArray[np.bool_] = values.fill_null(False).to_numpy()
+        return found

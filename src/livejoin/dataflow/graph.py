@@ -18,8 +18,6 @@ from collections.abc import Collection, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-import pyarrow as pa
-
 from livejoin.dataflow.adaptive import Adaptive, surroundings
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Block, Change
@@ -197,23 +195,22 @@ class Graph:
                 assert isinstance(node.plan, (Scan, Annotated))
                 node.adaptive.reconsider(node.plan)
 
-    def select(self, table: str, rows: pa.Table, words: Words) -> dict[Selector, Selection]:
+    def select(self, table: str, words: Words) -> dict[Selector, Selection]:
         """What each join that reads a table has to know of changed rows.
 
         Args:
             table: The table, in lower case.
-            rows: The rows.
-            words: Their words.
+            words: The words of the rows.
 
         Raises:
-            ExpressionError: DuckDB cannot evaluate a predicate or a factor on some row.
+            ExpressionError: A predicate or a factor has no value for some row.
         """
         found: dict[Selector, Selection] = {}
         for node in self.nodes:
             if table in node.reads:
                 with OfView(node.views):
                     for selector in node.selectors[table]:
-                        found[selector] = selector.select(rows, words)
+                        found[selector] = selector.select(words)
         return found
 
     def apply(self, tables: Mapping[str, TableChange], told: Container[str] = ()) -> dict[Node, Change]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
 from livejoin.dataflow.annotated_groups import empty_group, group_rows, net_changes
-from livejoin.dataflow.arrow_delta import result_columns
 from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.reading.leaf_access import AnnotatedAccess, ScanAccess
+from livejoin.dataflow.results import Results
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
@@ -18,7 +17,6 @@ from livejoin.families.join import Join
 from livejoin.families.join_access import RowIndexes
 from livejoin.families.sizes import MAX_COUNT
 from livejoin.plan.operators import Annotated, Scan
-from livejoin.query import ConjunctiveQuery
 from livejoin.state.budget import Budget
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigints
@@ -38,11 +36,7 @@ class ScanLeaf:
         self._plan = plan
         self._codec = codec
         self.join = make_leaf_join(plan, workers, codec.budget)
-
-    @property
-    def query(self) -> ConjunctiveQuery:
-        """The join as it was asked for, by which results get their types and names."""
-        return self._plan.query
+        self.results = Results(plan.query, plan.types, codec)
 
     def changes(self, events: Words) -> Delta:
         """Apply events and give what changed; not net."""
@@ -77,17 +71,11 @@ class ScanLeaf:
 
     def access(self, tables: RowIndexes) -> ScanAccess:
         """Access to the rows as they are now."""
-        return ScanAccess(self._plan, self._codec, self.join.access(tables), self.rows)
+        return ScanAccess(self._plan, self.join.access(tables), self.results)
 
     def rows(self, words: Words) -> Rows:
         """The rows of results as the join's scan writes them."""
-        query = self.query  # not that of the program, where a bag may have another type, and no name that a user knows
-        columns: list[Words | pa.Array] = []
-        if all(isinstance(output.source, int) for output in query.outputs):
-            columns = [words[output.source] for output in query.outputs if isinstance(output.source, int)]
-        else:
-            columns = list(result_columns(query, self._codec, words[: len(query.head)]))
-        return Rows(self._codec, self._plan.types, columns, words.shape[1])
+        return self.results.rows(words)
 
     def _multiplicities(self, words: Words) -> Words:
         physical = self._plan.physical

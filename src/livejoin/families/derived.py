@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from livejoin.families.layout.table_use import TableUse
-from livejoin.query import ConjunctiveQuery, Factor
+from livejoin.query import ConjunctiveQuery
+from livejoin.query.scalar import Expression
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
 from livejoin.words import Words
@@ -121,11 +122,7 @@ class DerivedTable(Protocol):
         """The atoms that only filter: of each the distinct values of its variables take part, once."""
 
     @property
-    def measured(self) -> tuple[Factor, ...]:
-        """The factors with how they are evaluated."""
-
-    @property
-    def factors(self) -> tuple[tuple[str, ...], ...]:
+    def factors(self) -> tuple[tuple[Expression, ...], ...]:
         """For each atom the expressions over its table whose values are columns too, behind those of the head."""
 
     @property

@@ -119,6 +119,12 @@ class PlanOutline:
 def atom_outlines(query: ConjunctiveQuery) -> tuple[AtomOutline, ...]:
     """The atoms of a query."""
     return tuple(
-        AtomOutline(atom.alias, atom.table.name, atom.variables, atom.predicate, atom.table.static)
+        AtomOutline(
+            atom.alias,
+            atom.table.name,
+            atom.variables,
+            None if atom.predicate is None else atom.predicate.text,
+            atom.table.static,
+        )
         for atom in query.atoms
     )

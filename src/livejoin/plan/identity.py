@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, JoinInput, Operator, Scan, Stored
 from livejoin.query import ConjunctiveQuery, Output, Product
+from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
 
 Identity: TypeAlias = tuple["str | int | bool | Identity | None", ...]
@@ -36,7 +37,7 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
             what = (*_join(operator, algorithm, adaptive), results, operator.is_global)
             return ("annotated join", *what, _types(operator.types))
         case Compute():
-            return ("compute", _outputs(operator.outputs), operator.predicate, _types(operator.types))
+            return ("compute", _outputs(operator.outputs), _said(operator.predicate), _types(operator.types))
         case Combine():
             return (operator.kind, operator.all, _types(operator.types))
         case Group():
@@ -51,7 +52,14 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
             given, query = operator.derived, operator.derived.query
             atoms, numbers = _atoms(query, operator.inputs)
             head = tuple(numbers[query.variable(ref)] for ref in query.head)
-            return ("bag", atoms, tuple(sorted(given.filters)), given.factors, head, _types(operator.types))
+            return (
+                "bag",
+                atoms,
+                tuple(sorted(given.filters)),
+                tuple(tuple(f.identity for f in own) for own in given.factors),
+                head,
+                _types(operator.types),
+            )
 
 
 def _join(leaf: Scan | Annotated, algorithm: Algorithm, adaptive: bool) -> Identity:
@@ -71,16 +79,20 @@ def _atoms(query: ConjunctiveQuery, given: Sequence[JoinInput]) -> tuple[Identit
     for atom in query.atoms:
         source = inputs.get(atom.table.name, atom.table.name.lower())
         variables = tuple(numbers.setdefault(v, len(numbers)) for v in atom.variables)
-        atoms.append((source, atom.columns, variables, atom.predicate))
+        atoms.append((source, atom.columns, variables, _said(atom.predicate)))
     return tuple(atoms), numbers
 
 
 def _product(product: Product) -> Identity:
-    return (product.wide, tuple((factor.atom, factor.expression) for factor in product.factors))
+    return (product.wide, tuple((factor.atom, factor.expression.identity) for factor in product.factors))
 
 
 def _outputs(outputs: tuple[Output, ...]) -> Identity:
-    return tuple((str(output.type), output.source) for output in outputs)
+    return tuple((str(o.type), o.source if isinstance(o.source, int) else o.source.identity) for o in outputs)
+
+
+def _said(predicate: Expression | None) -> str | None:
+    return None if predicate is None else predicate.identity
 
 
 def _types(types: tuple[object, ...]) -> Identity:

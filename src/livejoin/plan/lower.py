@@ -31,8 +31,7 @@ from livejoin.plan.operators import (
     Stored,
 )
 from livejoin.query import ConjunctiveQuery, Factor, Product
-from livejoin.query.condition import Measure
-from livejoin.query.conjunctive import present_text
+from livejoin.query.conjunctive import present
 from livejoin.query.relational import (
     Aggregate,
     Call,
@@ -44,6 +43,7 @@ from livejoin.query.relational import (
     TopK,
     ignores_copies,
 )
+from livejoin.query.scalar import Constant, Field
 from livejoin.schema import SqlType
 
 
@@ -90,7 +90,7 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
             return _scan(relation, relation.query, by, live)
         case Project():
             below = lower(relation.input, by, live)
-            return Compute(below, relation.outputs, relation.types, relation.predicate, relation.condition)
+            return Compute(below, relation.outputs, relation.types, relation.predicate)
         case Distinct():
             return _distinct(relation, by, live)
         case Aggregate():
@@ -183,7 +183,7 @@ def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Ann
     """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products."""
     query = join.query
     places = [output.source for output in query.outputs[: relation.groups]]
-    if any(isinstance(place, str) for place in places):
+    if not all(isinstance(place, int) for place in places):
         return None
     group = tuple(query.head[place] for place in places if isinstance(place, int))
     free = frozenset(query.variable(ref) for ref in group)
@@ -219,12 +219,8 @@ def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums:
     wide = Product(product.factors, True)
     if call.function == "count":
         return Result("count", (_place(sums, wide),), call.type)
-    present = tuple(
-        Factor(f.atom, present_text(f.expression), f.present, Measure(1), f.names)
-        for f in product.factors
-        if not _never_null(f, query)
-    )
-    places = [_place(sums, Product(present, sums[0].wide)), _place(sums, wide)]
+    counted = tuple(present(factor) for factor in product.factors if not _never_null(factor))
+    places = [_place(sums, Product(counted, sums[0].wide)), _place(sums, wide)]
     if squares:
         places.append(_place(sums, Product(product.factors + product.factors, True)))
     return Result(_KINDS[call.function], tuple(places), call.type, argument.scale)
@@ -237,12 +233,15 @@ def _place(sums: list[Product], product: Product) -> int:
     return sums.index(product)
 
 
-def _never_null(factor: Factor, query: ConjunctiveQuery) -> bool:
+def _never_null(factor: Factor) -> bool:
     """Whether a factor is a column that is declared NOT NULL, or a number."""
-    columns = query.atoms[factor.atom].table.columns
-    if factor.expression.lstrip("-").isdigit():
-        return True
-    return any(not c.nullable and factor.expression == '"{}"'.format(c.name.replace('"', '""')) for c in columns)
+    match factor.expression.scalar:
+        case Field(nullable=nullable):
+            return not nullable
+        case Constant(value=value):
+            return value is not None
+        case _:
+            return False
 
 
 def _shows(query: ConjunctiveQuery) -> bool:

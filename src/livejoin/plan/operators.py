@@ -14,8 +14,8 @@ from livejoin.families.cells.partition import Partition
 from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery, Output
-from livejoin.query.condition import Condition
 from livejoin.query.relational import Call, SetKind, SortKey
+from livejoin.query.scalar import Expression
 from livejoin.schema import SqlType, Table
 
 ResultKind = Literal["count", "sum", "avg", "var_pop", "var_samp"]
@@ -108,8 +108,7 @@ class Compute:
     input: Operator
     outputs: tuple[Output, ...]
     types: tuple[SqlType, ...]
-    predicate: str | None
-    condition: Condition | None
+    predicate: Expression | None
 
 
 @dataclass(frozen=True, eq=False)

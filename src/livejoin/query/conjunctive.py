@@ -10,13 +10,15 @@ the law that a view of the query keeps is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 
-from livejoin.query.condition import Condition, Measure
-from livejoin.schema import Table
+from livejoin.query.scalar import Call, Constant, Expression
+from livejoin.schema import SqlType, Table
+
+_BIGINT = SqlType.integer(64)
 
 
 @dataclass(frozen=True)
@@ -29,17 +31,15 @@ class Atom:
         columns: Positions of the table's columns that the query uses, ascending, without repetition. May be empty
             (a Cartesian factor of which only the multiplicity counts).
         variables: The variable of each of ``columns``, distinct within the atom.
-        predicate: A DuckDB expression of type BOOLEAN over the table's columns (double-quoted, unqualified names), or
-            None. Rows for which it is not true do not take part. It need not repeat that join columns are not NULL.
-        condition: The predicate as Arrow's kernels evaluate it, over the table's columns; None if it is not simple.
+        predicate: A BOOLEAN over the table's columns, or None. Rows for which it is not true do not take part. It need
+            not repeat that join columns are not NULL.
     """
 
     alias: str
     table: Table
     columns: tuple[int, ...]
     variables: tuple[str, ...]
-    predicate: str | None = None
-    condition: Condition | None = None
+    predicate: Expression | None = None
 
     def column_of(self, variable: str) -> int:
         """The table's column that carries a variable."""
@@ -61,13 +61,13 @@ class Output:
     Args:
         name: Its name, distinct among the outputs.
         type: Its Arrow type.
-        source: Either the position in the query's ``head`` of the column that it copies, or a DuckDB expression over
-            the head's columns, which it calls ``c0``, ``c1``, ... by their position in the head.
+        source: Either the position in the query's ``head`` of the column that it copies, or an expression over the
+            head's columns, whose text calls them ``c0``, ``c1``, ... by their position in the head.
     """
 
     name: str
     type: pa.DataType
-    source: int | str
+    source: int | Expression
 
 
 @dataclass(frozen=True)
@@ -76,23 +76,22 @@ class Factor:
 
     Args:
         atom: Position of the atom.
-        expression: A DuckDB expression over the table's columns (double-quoted, unqualified names) whose values fit
-            BIGINT; NULL counts as zero.
-        measure: The expression as Arrow's kernels evaluate it, over columns named below; None if it is not simple.
-        present: Where the expression is not NULL, in the same way.
-        names: The names of the columns at the positions that these two speak of.
+        expression: A whole number of each row of the table: an integer, or a decimal of at most 18 digits, of which it
+            is the unscaled value; NULL counts as zero.
     """
 
     atom: int
-    expression: str
-    measure: Measure | None = field(default=None, compare=False)
-    present: Measure | None = field(default=None, compare=False)
-    names: tuple[str, ...] = field(default=(), compare=False)
+    expression: Expression
 
 
-def present_text(expression: str) -> str:
-    """Whether an expression is not NULL, as the text of a factor."""
-    return f"(({expression}) IS NOT NULL)::BIGINT"
+def present(factor: Factor) -> Factor:
+    """1 where a factor is not NULL, and 0 elsewhere."""
+    value = factor.expression
+    tree = value.scalar
+    if tree is not None:
+        is_null = Call("is_null", (tree,), SqlType("boolean"))
+        tree = Call("case", (is_null, Constant(0, _BIGINT), Constant(1, _BIGINT)), _BIGINT)
+    return Factor(factor.atom, Expression(f"(({value.text}) IS NOT NULL)::BIGINT", tree))
 
 
 @dataclass(frozen=True)

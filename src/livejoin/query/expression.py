@@ -1,8 +1,8 @@
 """Scalar expressions over Arrow tables, evaluated by DuckDB a batch at a time.
 
 An expression is DuckDB text over the table's columns (double-quoted where their names ask for it). The law: value i of
-a result belongs to row i, for any number of rows, and depends on that row alone. All meaning is DuckDB's: what else
-evaluates anything, `livejoin.query.condition`, takes only what Arrow evaluates alike (decision 17).
+a result belongs to row i, for any number of rows, and depends on that row alone. All meaning is DuckDB's, so that only
+expressions come here of which it is known that they mean the same in Spark (`livejoin.sql.to_duckdb.same_meaning`).
 
 Rows are evaluated in pieces of at most 131,072 rows and about 64 MiB. Each piece may take 1 GiB in DuckDB and a minute
 (`livejoin.query.session.EXPRESSIONS`) and give 2 GiB of text a column; one that takes more is an error. DuckDB looks at
@@ -16,11 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import duckdb
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.errors import ExpressionError
@@ -38,20 +35,6 @@ _GROWS = re.compile(
 )
 _FAILURES = (duckdb.Error, RuntimeError, pa.ArrowException)
 _SOURCE = re.compile(r" when casting from source column \w+")
-
-
-def infer_types(expressions: Sequence[str], schema: pa.Schema) -> list[pa.DataType]:
-    """The Arrow type of each expression over columns of the given types.
-
-    Cost: one DuckDB query over no rows, about 1 ms.
-
-    Raises:
-        ExpressionError: DuckDB cannot bind an expression, or it is not scalar.
-
-    >>> infer_types(["a + 1", "upper(s)", "NULL"], pa.schema([("a", pa.int64()), ("s", pa.string())]))
-    [DataType(int64), DataType(string), DataType(int32)]
-    """
-    return [column.type for column in evaluate(expressions, schema.empty_table())]
 
 
 @dataclass(frozen=True)
@@ -76,7 +59,7 @@ def evaluate(expressions: Sequence[str], rows: pa.Table, written: Written | None
         written: What errors show; the expressions and the columns' names if None.
 
     Returns:
-        One array an expression, of the type that `infer_types` gives.
+        One array an expression, of a type that does not depend on the rows.
 
     Raises:
         ExpressionError: DuckDB cannot evaluate an expression for some row; the message shows both. Or it takes more
@@ -93,27 +76,6 @@ def evaluate(expressions: Sequence[str], rows: pa.Table, written: Written | None
         return _evaluate(expressions, rows)
     except _FAILURES as error:
         raise ExpressionError(_explain(expressions, rows, error, written)) from error
-
-
-def select_each_true(
-    predicates: Sequence[str], rows: pa.Table, written: Written | None = None
-) -> list[npt.NDArray[np.bool_]]:
-    """For each predicate, which rows it is true for; NULL counts as false. Cost and errors as for `evaluate`.
-
-    >>> select_each_true(["a > 1", "a IS NULL"], pa.table({"a": [1, 2, None]}))
-    [array([False,  True, False]), array([False, False,  True])]
-    """
-    masks = evaluate([f"({predicate}) IS TRUE" for predicate in predicates], rows, written)
-    return [cast("npt.NDArray[np.bool_]", mask.to_numpy()) for mask in masks]
-
-
-def select_true(predicate: str, rows: pa.Table, written: Written | None = None) -> npt.NDArray[np.bool_]:
-    """Which rows a predicate is true for; NULL counts as false. Cost and errors as for `evaluate`.
-
-    >>> select_true("a > 1", pa.table({"a": [1, 2, None]}))
-    array([False,  True, False])
-    """
-    return select_each_true([predicate], rows, written)[0]
 
 
 def _evaluate(expressions: Sequence[str], rows: pa.Table) -> list[pa.ChunkedArray]:

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from livejoin.query.condition import Condition
 from livejoin.query.conjunctive import ConjunctiveQuery, Output, Product
+from livejoin.query.scalar import Expression
 from livejoin.schema import SqlType, Table
 
 Function = Literal["count", "sum", "avg", "var_pop", "var_samp", "min", "max", "bool_and", "bool_or", "array_agg"]
@@ -59,17 +59,15 @@ class Project:
 
     Args:
         input: The relation.
-        outputs: The columns; each copies one (its position) or is a DuckDB expression over ``c0``, ``c1``, ... .
+        outputs: The columns; each copies one (its position) or is an expression over ``c0``, ``c1``, ... .
         types: Their types.
-        predicate: A DuckDB expression of type BOOLEAN over ``c0``, ``c1``, ..., or None.
-        condition: The predicate as Arrow's kernels evaluate it; None if it is not simple.
+        predicate: A BOOLEAN over ``c0``, ``c1``, ..., or None.
     """
 
     input: Relation
     outputs: tuple[Output, ...]
     types: tuple[SqlType, ...]
-    predicate: str | None = None
-    condition: Condition | None = None
+    predicate: Expression | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -244,11 +242,11 @@ class Query:
             for number, atom in enumerate(join.query.atoms):
                 if atom.table.name in derived:
                     continue
-                predicate = (atom.predicate or "").lower()
-                names = ['"{}"'.format(column.name.lower().replace('"', '""')) for column in atom.table.columns]
                 found = used[atom.table.name]
                 found.update(atom.columns, (ref.column for ref in join.query.head if ref.atom == number))
-                found.update(position for position, name in enumerate(names) if name in predicate)
+                factors = (f.expression for product in join.query.sums for f in product.factors if f.atom == number)
+                for expression in (*factors, *([] if atom.predicate is None else [atom.predicate])):
+                    found.update(_read(expression, atom.table))
         return used
 
     def _joins(self) -> list[Join]:
@@ -262,6 +260,15 @@ class Query:
                     return collect(relation.input)
 
         return collect(self.root)
+
+
+def _read(expression: Expression, table: Table) -> set[int]:
+    """The columns of a table that an expression may read: those that its text names if it has no tree."""
+    if expression.scalar is not None:
+        return {field.position for field in expression.fields()}
+    text = expression.text.lower()
+    names = ['"{}"'.format(column.name.lower().replace('"', '""')) for column in table.columns]
+    return {position for position, name in enumerate(names) if name in text}
 
 
 def _arrow(call: Call) -> pa.DataType:

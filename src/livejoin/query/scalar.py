@@ -12,8 +12,10 @@ Spark would not look it gives none: ``and``, ``or``, ``case`` and ``coalesce`` l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from livejoin.schema import SqlType
@@ -104,3 +106,93 @@ class Call:
 
 Scalar: TypeAlias = Field | Constant | Call
 """A scalar expression."""
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A scalar expression of a plan: its text, and the tree that says what it means. Equal if they say the same.
+
+    Args:
+        text: What people see, in Spark's SQL.
+        scalar: The tree. None: DuckDB evaluates the text, which is in DuckDB's SQL then.
+    """
+
+    text: str
+    scalar: Scalar | None
+
+    @cached_property
+    def identity(self) -> str:
+        """What it says over its columns, whatever its text is; the same in every process."""
+        return f"DuckDB: {self.text}" if self.scalar is None else _spelled(self.scalar)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def fields(self) -> Iterator[Field]:
+        """The columns that the tree reads, those that stand several times too; none without a tree."""
+        return iter(()) if self.scalar is None else fields_of(self.scalar)
+
+
+def fields_of(scalar: Scalar) -> Iterator[Field]:
+    """The columns that an expression reads, from left to right; those that stand several times too.
+
+    >>> text = SqlType("string")
+    >>> [field.position for field in fields_of(Call("concatenate", (Field(2, text), Field(0, text)), text))]
+    [2, 0]
+    """
+    waiting = [scalar]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Field):
+            yield part
+        elif isinstance(part, Call):
+            waiting += reversed(part.arguments)
+
+
+def moved(scalar: Scalar, place: Callable[[int], int]) -> Scalar:
+    """An expression over other rows.
+
+    Args:
+        scalar: The expression.
+        place: Where a column stands in the other rows.
+
+    >>> moved(Field(7, SqlType("date")), {7: 0}.__getitem__).position
+    0
+    """
+    match scalar:
+        case Field():
+            return replace(scalar, position=place(scalar.position))
+        case Call():
+            return replace(scalar, arguments=tuple(moved(part, place) for part in scalar.arguments))
+        case _:
+            return scalar
+
+
+def conjunction(parts: Iterable[Expression]) -> Expression | None:
+    """All of some conditions, each once; None if there is none.
+
+    Law: all of them are evaluated in one way, so that one without a tree leaves the whole without.
+    """
+    distinct = list({part.identity: part for part in parts}.values())
+    if len(distinct) <= 1:
+        return distinct[0] if distinct else None
+    text = " AND ".join(f"({part.text})" for part in distinct)
+    trees = [part.scalar for part in distinct if part.scalar is not None]
+    whole = Call("and", tuple(trees), SqlType("boolean"), text) if len(trees) == len(distinct) else None
+    return Expression(text, whole)
+
+
+def _spelled(scalar: Scalar) -> str:
+    match scalar:
+        case Field():
+            return f"#{scalar.position}:{scalar.type}{'' if scalar.nullable else '!'}"
+        case Constant():
+            return f"{scalar.value!r}:{scalar.type}"
+        case Call():
+            return f"{scalar.function}({', '.join(map(_spelled, scalar.arguments))}):{scalar.type}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from livejoin.query import ConjunctiveQuery
+from livejoin.query.scalar import Expression
 from livejoin.search.statistics import Statistics
 
 PASSING = 0.1  # share of the changes that a predicate is taken to let through while nothing is known about it
@@ -116,10 +117,10 @@ def _mean_changes(query: ConjunctiveQuery, statistics: Statistics) -> float:
     return sum(known) / len(known) if any(known) else 1.0
 
 
-def _passing(statistics: Statistics, table: str, predicate: str | None) -> float:
+def _passing(statistics: Statistics, table: str, predicate: Expression | None) -> float:
     if predicate is None:
         return 1.0
-    known = statistics.of(table).passing_of(predicate).value
+    known = statistics.of(table).passing_of(predicate.text).value
     return PASSING if known is None else known
 
 

@@ -133,4 +133,4 @@ def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInp
     except MemoryLimitError:
         contents.seen.is_due = True  # so that the next commit forgets what only this one brought
         raise
-    return TableInput(contents.tables[name], batch, words, versions, contents.graph.select(name, batch.rows, words))
+    return TableInput(contents.tables[name], batch, words, versions, contents.graph.select(name, words))

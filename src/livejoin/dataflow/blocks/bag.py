@@ -52,9 +52,7 @@ class BagBlock:
         name = f"the join inside of {plan.derived.title}"
         self.join = _open(plan, name, workers, codec.budget)
         self.rows = DerivedRows(len(plan.types), name, codec.budget)
-        self.source = RowSource(
-            plan.derived.query, plan.derived.measured, plan.program.tables, plan.inputs, inputs, tables, codec
-        )
+        self.source = RowSource(plan.derived.query, plan.program.tables, plan.inputs, inputs, tables, codec)
         self._codec = codec
         self._fullness = Fullness()
 

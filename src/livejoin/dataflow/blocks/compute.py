@@ -8,7 +8,7 @@ from livejoin.dataflow.batches import Delta
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
 from livejoin.dataflow.blocks.stateless import Stateless
 from livejoin.dataflow.blocks.table_change import TableChange
-from livejoin.dataflow.compute import compute, kept_rows
+from livejoin.dataflow.compute import Computation
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.compute_access import ComputeAccess
 from livejoin.plan.operators import Compute
@@ -29,26 +29,27 @@ class ComputeBlock(Stateless):
         self._plan = plan
         self._below = below
         self._codec = codec
+        self._computation = Computation(plan, codec)
         self._hides = replaced_by(plan.input) is not None and replaced_by(plan) is None
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
         if not (wanted.rows or wanted.tables):
             return None
         delta = inputs[0].delta()
-        rows, kept = compute(self._plan, delta.rows)
+        rows, kept = self._computation.rows(delta.rows)
         pairs = None if delta.pairs is None else delta.pairs[kept]
         hidden = delta.hidden or self._hides
         return RowChange(Delta(rows, delta.weights[kept], delta.versions[kept], pairs, hidden))
 
     def scan(self, capacity: int) -> Batches:
         for rows, weights in self._below.scan(capacity):
-            computed, kept = compute(self._plan, rows)
+            computed, kept = self._computation.rows(rows)
             yield computed, weights[kept]
 
     def size(self) -> int | float:
         if self._plan.predicate is None:
             return self._below.size()
-        return sum(int(weights[kept_rows(self._plan, rows)].sum()) for rows, weights in self._below.scan(1 << 16))
+        return sum(int(weights[self._computation.kept(rows)].sum()) for rows, weights in self._below.scan(1 << 16))
 
     def access(self) -> Access:
-        return ComputeAccess(self._plan, self._codec, self._below.access(), self._below.scan)
+        return ComputeAccess(self._plan, self._computation, self._codec, self._below.access(), self._below.scan)

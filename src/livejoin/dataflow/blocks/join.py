@@ -60,8 +60,7 @@ class JoinBlock:
         self.join = self._leaf.join
         self._tables = tables
         query = plan.physical.query
-        factors = [factor for product in query.sums for factor in product.factors]
-        self.source = RowSource(query, factors, plan.physical.tables, plan.inputs, inputs, tables, codec)
+        self.source = RowSource(query, plan.physical.tables, plan.inputs, inputs, tables, codec)
         self._injective = isinstance(plan, Scan) and is_injective(plan.physical.query)
         self._copied = copied_columns(query)
 
@@ -136,19 +135,19 @@ class JoinBlock:
 
         What nobody but a view wants goes to a file, piece by piece, where it takes too much memory.
         """
-        query, weighed, budget = leaf.query, self.join.weighed, self._codec.budget
+        results, weighed, budget = leaf.results, self.join.weighed, self._codec.budget
         counted = bool(self.plan.physical.query.sums)
 
         def finish(chunk: DeltaChunk) -> pa.Table | None:
             if counted or not wanted.tables:
                 return None
-            table = chunk_table(query, self._codec, chunk)
+            table = chunk_table(results, chunk)
             if budget.refuses:
                 budget.hold(copied_bytes(chunk, table, self._copied), "deltas")
             return table
 
         scratch = None if wanted.rows or wanted.told else self._scratch
-        gathering = Gathering(scratch, query.schema.types, budget, leaf.delta_of, finish, self._copied)
+        gathering = Gathering(scratch, results.query.schema.types, budget, leaf.delta_of, finish, self._copied)
         if isinstance(self.join, CellJoin) and not counted:
             pieces = self.join.changes(events, gathering.take)
         else:
@@ -193,11 +192,11 @@ class ResultChange:
         return concatenate(parts) if parts else self._leaf.nothing()
 
     def shown(self, schema: pa.Schema, scratch: Scratch | None) -> ViewDelta:
-        copied = copied_columns(self._leaf.query)
+        copied = copied_columns(self._leaf.results.query)
         if scratch is not None and sum(piece_bytes(piece, copied) for piece in self._pieces) > scratch.over:
             return self._in_files(schema, scratch)
         pieces = [(chunk, table) for chunk, table in self._pieces if table is not None]
-        found = delta_table(self._leaf.query, self._codec, pieces, self._consolidate)
+        found = delta_table(self._leaf.results, pieces, self._consolidate)
         return TableDelta(pa.table(found.columns, schema=schema))
 
     def events(self) -> DerivedEvents:

@@ -15,7 +15,7 @@ from livejoin.families.events import TableEvents, inverse, view_events
 from livejoin.families.layout.table_use import TableUse
 from livejoin.kernels.join.layout import EVENT_FIELDS
 from livejoin.plan.operators import JoinInput
-from livejoin.query import ConjunctiveQuery, Factor
+from livejoin.query import ConjunctiveQuery
 from livejoin.state.codec import Codec
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
 from livejoin.state.table import BaseTable
@@ -42,7 +42,6 @@ class RowSource:
 
     Args:
         query: The join's query.
-        factors: What annotates the rows of its tables.
         uses: How its program uses the tables.
         given: The derived relations among them.
         inputs: What keeps these, in the same order.
@@ -57,7 +56,6 @@ class RowSource:
     def __init__(
         self,
         query: ConjunctiveQuery,
-        factors: Sequence[Factor],
         uses: Sequence[TableUse],
         given: Sequence[JoinInput],
         inputs: Sequence[Relation],
@@ -75,7 +73,7 @@ class RowSource:
         self._uses = []
         for use in uses:
             place, table = declared[use.name] if use.name in declared else (None, tables[use.name.lower()].table)
-            selector = Selector(query, factors, use, table)
+            selector = Selector(query, use, table, codec)
             self._uses.append(_Use(selector, place))
             if place is None:
                 self.selectors.setdefault(use.name.lower(), []).append(selector)
@@ -142,7 +140,7 @@ class RowSource:
             for position, use in enumerate(self._uses):
                 table = self._rows(use)
                 rows, weights = table.live_rows()
-                selection = use.selector.select_words(table.values_of(rows), self._codec)
+                selection = use.selector.select(table.values_of(rows))
                 events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
                 self._load(position, use, events, join)
                 parts.append((position, events))
@@ -163,7 +161,7 @@ class RowSource:
     def _known(self, use: _Use, events: TableEvents) -> TableEvents:
         """The events with what the join has to know of rows that come back; who leaves a window has another's mask."""
         unknown = np.flatnonzero(events.weights < 0)
-        selection = use.selector.select_words(self._rows(use).values_of(events.rows[unknown]), self._codec)
+        selection = use.selector.select(self._rows(use).values_of(events.rows[unknown]))
         masks = events.masks.copy()
         masks[unknown] = selection.masks
         if events.factors is None:
@@ -175,7 +173,7 @@ class RowSource:
     def _derived(self, use: _Use, changed: DerivedEvents) -> TableEvents:
         """The events of a stored relation as the join sees them."""
         words = self._rows(use).values_of(changed.rows)
-        selection = use.selector.select_words(words, self._codec)
+        selection = use.selector.select(words)
         return _events(use.selector.table, changed.rows, changed.weights, changed.versions, selection)
 
 

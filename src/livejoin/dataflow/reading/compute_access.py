@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from livejoin.dataflow.batches import Rows
-from livejoin.dataflow.compute import compute, kept_rows
+from livejoin.dataflow.compute import Computation
 from livejoin.dataflow.reading.access import Access, KeyedAccess
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.reading.store_access import TopKAccess
@@ -31,15 +31,22 @@ class ComputeAccess:
 
     Args:
         plan: The expressions and the condition.
+        computation: What evaluates them.
         codec: The database's codec.
         below: The rows that they are computed from.
         scan: Enumerates these rows with their multiplicities, in batches of at most so many rows.
     """
 
     def __init__(
-        self, plan: Compute, codec: Codec, below: Access, scan: Callable[[int], Iterator[tuple[Rows, Words]]]
+        self,
+        plan: Compute,
+        computation: Computation,
+        codec: Codec,
+        below: Access,
+        scan: Callable[[int], Iterator[tuple[Rows, Words]]],
     ) -> None:
         self._plan = plan
+        self._computation = computation
         self._codec = codec
         self._below = below
         self._scan = scan
@@ -50,7 +57,7 @@ class ComputeAccess:
         begins, times = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         before = 0
         for rows, weights in self._scan(_BATCH):
-            kept = kept_rows(self._plan, rows)
+            kept = self._computation.kept(rows)
             ends = before + np.cumsum(weights)
             begins.append((ends - weights)[kept])
             times.append(weights[kept])
@@ -69,7 +76,7 @@ class ComputeAccess:
             places = np.searchsorted(ends, ranks, side="right")
             before = np.concatenate([[0], ends])[places]
             ranks = begins[places] + ranks - before
-        return compute(self._plan, self._below.at(ranks))[0]
+        return self._computation.rows(self._below.at(ranks))[0]
 
     def multiplicities(self, rows: Rows) -> Words:
         copies = {o.source: i for i, o in enumerate(self._plan.outputs) if isinstance(o.source, int)}
@@ -87,7 +94,7 @@ class ComputeAccess:
             return self._compared(plain, there, times[there], rows)
         if isinstance(below, TopKAccess):
             return self._searched(rows)
-        names = [o.name for o in self._plan.outputs if isinstance(o.source, str)]
+        names = [o.name for o in self._plan.outputs if not isinstance(o.source, int)]
         msg = (
             f"{', '.join(map(repr, names)) or 'the result'} is computed from columns that a row does not show, and "
             "expressions are not inverted; add these columns to SELECT"
@@ -103,7 +110,7 @@ class ComputeAccess:
             times: For each its multiplicity.
             rows: The rows that are asked for.
         """
-        computed, kept = compute(self._plan, found)
+        computed, kept = self._computation.rows(found)
         given = rows.take(there[kept])
         total = np.zeros(rows.length, np.int64)
         total[there[kept]] = np.where(same_rows(computed, given), times[kept], 0)
@@ -113,7 +120,7 @@ class ComputeAccess:
         """How often rows stand in the result, by comparing them with all of it."""
         times = np.zeros(rows.length, np.int64)
         for batch, weights in self._scan(_BATCH):
-            computed, kept = compute(self._plan, batch)
+            computed, kept = self._computation.rows(batch)
             for i in range(rows.length):
                 given = rows.take(np.full(computed.length, i))
                 times[i] += int(weights[kept][same_rows(computed, given)].sum())

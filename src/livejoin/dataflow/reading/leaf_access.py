@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from livejoin.dataflow.annotated_groups import empty_group, group_rows
-from livejoin.dataflow.arrow_delta import result_columns
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.reading.same_values import same_rows, same_values
+from livejoin.dataflow.results import Results
 from livejoin.errors import ReadError
 from livejoin.families.join_access import JoinAccess
 from livejoin.plan.operators import Annotated, Scan
@@ -24,24 +24,21 @@ class ScanAccess:
 
     Args:
         plan: Its plan, without a count that is the multiplicity.
-        codec: The database's codec.
         join: Its results.
-        rows: Makes rows of results as the join's scan writes them.
+        results: What makes rows of them.
     """
 
-    def __init__(self, plan: Scan, codec: Codec, join: JoinAccess, rows: Callable[[Words], Rows]) -> None:
+    def __init__(self, plan: Scan, join: JoinAccess, results: Results) -> None:
         assert not plan.physical.query.sums
         self._query = plan.physical.query
-        self._asked = plan.query
-        self._codec = codec
         self._join = join
-        self._rows = rows
+        self._results = results
 
     def total(self) -> int:
         return self._join.total()
 
     def at(self, ranks: Words) -> Rows:
-        return self._rows(self._join.results(ranks))
+        return self._results.rows(self._join.results(ranks))
 
     def multiplicities(self, rows: Rows) -> Words:
         query = self._query
@@ -53,13 +50,12 @@ class ScanAccess:
         found, _ = self._join.find(values, rows.length)
         times = np.where(same, found, 0)
         there = np.flatnonzero(times)
-        computed = [i for i, o in enumerate(query.outputs) if isinstance(o.source, str)]
+        computed = [i for i, o in enumerate(query.outputs) if not isinstance(o.source, int)]
         if not computed or not there.size:
             return times
         words = np.array([values[query.variable(ref)][there] for ref in query.head], np.int64)
-        columns = result_columns(self._asked, self._codec, words.reshape(len(query.head), there.shape[0]))
         given = rows.take(there)
-        result = Rows(self._codec, rows.types, columns, there.shape[0])
+        result = self._results.rows(words.reshape(len(query.head), there.shape[0]))
         for i in computed:
             times[there] *= same_values(result.arrow(i), given.arrow(i))
         return times

@@ -29,6 +29,7 @@ from livejoin.kernels.bag import layout as b
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
+from livejoin.query.scalar import Expression
 from livejoin.state.budget import Budget
 
 LEAST_HEAVY = 64  # below, a view costs more than the block that it saves reading
@@ -51,7 +52,7 @@ class BagJoinPlan:
     """
 
     relations: tuple[BagRelation, ...]
-    attributes: tuple[str | tuple[int, str], ...]
+    attributes: tuple[str | tuple[int, Expression], ...]
     kept: tuple[int, ...]
     words: np.ndarray
     tables: tuple[TableUse, ...]
@@ -93,7 +94,7 @@ class _Compiler:
         self.query, self.relations = query, relations
         variables = sorted({v for relation in relations for v in relation.variables})
         factors = [(i, f) for i, relation in enumerate(relations) for f in relation.factors]
-        self.attributes: tuple[str | tuple[int, str], ...] = (*variables, *factors)
+        self.attributes: tuple[str | tuple[int, Expression], ...] = (*variables, *factors)
         position = {attribute: i for i, attribute in enumerate(self.attributes)}
         self.of_relation = [
             tuple(position[v] for v in relation.variables) + tuple(position[(i, f)] for f in relation.factors)

@@ -7,14 +7,15 @@ and columns in the same order, as long as few enough of their atoms are over one
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import groupby, permutations, product
 from math import factorial, prod
 from typing import TypeAlias
 
 from livejoin.families.bags.bag_plan import BagJoinPlan, compile_bag
 from livejoin.families.bags.bag_store import BagRelation
-from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Output, Product
+from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
+from livejoin.query.scalar import Expression
 from livejoin.schema import Column, SqlType, Table
 from livejoin.search.guarantee import power
 from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
@@ -32,13 +33,11 @@ class BagAtom:
         atom: The atom, with those of its variables that the bag has.
         support: Whether its distinct rows only filter the bag.
         factors: Expressions over its table whose values are columns of the bag.
-        measured: The same with how they are evaluated.
     """
 
     atom: Atom
     support: bool
-    factors: tuple[str, ...] = ()
-    measured: tuple[Factor, ...] = field(default=(), compare=False)
+    factors: tuple[Expression, ...] = ()
 
     @property
     def label(self) -> Label:
@@ -46,9 +45,9 @@ class BagAtom:
         return (
             self.atom.table.name.lower(),
             self.atom.columns,
-            self.atom.predicate or "",
+            "" if self.atom.predicate is None else self.atom.predicate.identity,
             self.support,
-            self.factors,
+            tuple(factor.identity for factor in self.factors),
         )
 
 
@@ -62,15 +61,13 @@ class BagQuery:
         query: The join inside.
         filters: Positions of the atoms that only filter.
         factors: For each atom the expressions whose values are columns.
-        measured: The same with how they are evaluated.
     """
 
     table: Table
     title: str
     query: ConjunctiveQuery
     filters: frozenset[int]
-    factors: tuple[tuple[str, ...], ...]
-    measured: tuple[Factor, ...] = field(default=(), compare=False)
+    factors: tuple[tuple[Expression, ...], ...]
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -119,7 +116,7 @@ class WrittenBag:
         return (tuple(one.label for one in self.atoms), *_numbered(self.atoms, frozenset(self.kept)))
 
     @property
-    def columns(self) -> Mapping[tuple[str, str], str]:
+    def columns(self) -> Mapping[tuple[str, Expression], str]:
         """The name of the column of each factor, by the alias of its atom and its expression."""
         named = [(one.atom.alias, factor) for one in self.atoms for factor in one.factors]
         return {factor: f"f{i}" for i, factor in enumerate(named)}
@@ -146,7 +143,6 @@ class WrittenBag:
             ),
             filters,
             tuple(one.factors for one in self.atoms),
-            tuple(replace(factor, atom=i) for i, one in enumerate(self.atoms) for factor in one.measured),
         )
 
     def _reference(self, variable: str) -> ColumnRef:

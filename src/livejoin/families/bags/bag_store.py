@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
+from livejoin.query.scalar import Expression
 
 Columns = frozenset[int]  # positions in a store's tuples
 
@@ -30,7 +31,7 @@ class BagRelation:
 
     atom: int
     variables: tuple[str, ...]
-    factors: tuple[str, ...] = ()
+    factors: tuple[Expression, ...] = ()
     support: bool = False
     split: int | None = None
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from livejoin.families.bags.bag_query import BagAtom, BagQuery, WrittenBag, written
 from livejoin.families.output import shown_variables, without_unneeded
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
-from livejoin.query.condition import Column, Measure
+from livejoin.query.scalar import Expression, Field
 from livejoin.schema import Table
 from livejoin.theory.cyclic.decomposition import Bag, Decomposition, decompose
 
@@ -99,8 +99,8 @@ def _atoms(query: ConjunctiveQuery, bag: Bag, factors: Sequence[Factor]) -> list
     """The atoms that are joined in a bag with their factors, and the filters."""
     found = []
     for atom in bag.atoms:
-        own = {f.expression: f for f in factors if f.atom == atom}
-        found.append(BagAtom(query.atoms[atom], False, tuple(sorted(own)), tuple(own.values())))
+        own = {factor.expression for factor in factors if factor.atom == atom}
+        found.append(BagAtom(query.atoms[atom], False, tuple(sorted(own, key=lambda e: e.identity))))
     for atom in bag.filters:
         found.append(BagAtom(_restricted(query.atoms[atom], bag.variables), True))
     return found
@@ -122,7 +122,8 @@ def _columns_of(
 
 def _column_factor(atom: int, table: Table, column: str) -> Factor:
     """A column of an atom's table as a factor; it is never NULL."""
-    return Factor(atom, f'"{column}"', Measure(Column(0)), Measure(1), (column,))
+    place = table.position(column)
+    return Factor(atom, Expression(f'"{column}"', Field(place, table.columns[place].type, nullable=False)))
 
 
 def _place_of(variable: str, place: int | None, atoms: Sequence[Atom]) -> ColumnRef:

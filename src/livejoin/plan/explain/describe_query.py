@@ -27,6 +27,7 @@ from livejoin.plan.operators import (
 from livejoin.plan.query_plan import join_candidates, plan_join, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
+from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.guarantee import UpdateBound, stored_guarantee
 from livejoin.search.problem import problem_of
@@ -216,6 +217,24 @@ def operator_lines(operator: Operator, families: Mapping[ConjunctiveQuery, Seque
         operator: The operator.
         families: What the programs of joins were chosen from, the chosen ones first.
     """
+    yield from _lines(operator, families)
+    if slow := [one.text for one in _expressions(operator) if one.scalar is None]:
+        yield f"evaluated by DuckDB, a call of about a millisecond a commit: {', '.join(slow)}"
+
+
+def _expressions(operator: Operator) -> Iterator[Expression]:
+    """The expressions of an operator, each once."""
+    found: list[Expression | int | None] = []
+    match operator:
+        case Scan() | Annotated():
+            found += [atom.predicate for atom in operator.query.atoms]
+            found += [output.source for output in operator.query.outputs]
+        case Compute():
+            found += [operator.predicate, *(output.source for output in operator.outputs)]
+    yield from dict.fromkeys(one for one in found if isinstance(one, Expression))
+
+
+def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Ranked]]) -> Iterator[str]:
     match operator:
         case Scan():
             yield from _scan_lines(operator)

@@ -112,7 +112,7 @@ def aggregate_call(node: exp.Expr, source: Source, default: int) -> AggregateCal
     condition: exp.Expr | None = None
     inner = node
     if isinstance(node, exp.Filter) and _name(node.this) is not None:
-        inner, condition = node.this, node.expression.this
+        inner, condition = node.this, _condition(node.expression.this)
     if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)) and _name(node.this) is not None:
         at = call_offset(node.this, source, default)
         msg = f"{written_name(node.this, source, at)} with {_OPTIONS[type(node)]} is not supported; leave that out"
@@ -131,7 +131,14 @@ def aggregate_call(node: exp.Expr, source: Source, default: int) -> AggregateCal
                 "over aggregates; take the one that is wanted"
             )
             raise source.unsupported(written_name(nested, source, below), msg, below)
+    if name == "count_if":
+        arguments = tuple(_condition(argument) for argument in arguments)
     return AggregateCall(name, written, arguments, distinct and name not in _IGNORES_DUPLICATES, condition, at)
+
+
+def _condition(node: exp.Expr) -> exp.Expr:
+    """A condition, of which a bare NULL is one too."""
+    return exp.cast(node, exp.DType.BOOLEAN) if isinstance(node.unnest(), exp.Null) else node
 
 
 def refuse_aggregates(node: exp.Expr, clause: str, remedy: str, source: Source, default: int) -> None:

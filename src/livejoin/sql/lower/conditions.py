@@ -15,13 +15,16 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.scalar import Call, Constant, Expression, Scalar, conjunction
 from livejoin.sql.lower.join_types import can_join, cannot_join
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.lower.variables import classes
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import Source, offset_of, shown
-from livejoin.sql.to_duckdb.scalar_text import REF, check_scalar, expression_text, refs_of
+from livejoin.sql.scalars.expression import RowType, bind_expression
+from livejoin.sql.scalars.operands import BOOLEAN
+from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
 
 GUARDED = "guarded"
 _BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
@@ -39,10 +42,10 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 
 @dataclass(frozen=True)
 class Conditions:
-    """The classes of equal columns, and for each atom the DuckDB texts of its predicates."""
+    """The classes of equal columns, and for each atom its predicates."""
 
     equal: tuple[tuple[ColumnRef, ...], ...]
-    predicates: dict[int, tuple[str, ...]]
+    predicates: dict[int, tuple[Expression, ...]]
 
 
 def split_conditions(
@@ -75,7 +78,7 @@ def split_conditions(
                 continue
         others.append((conjunct, at))
     equal = classes(joined)
-    found: dict[int, list[tuple[str, bool]]] = {}
+    found: dict[int, list[tuple[Expression, bool]]] = {}
     for conjunct, at in others:
         placed = onto_one_atom(conjunct, equal, scope)
         if placed is None:
@@ -83,34 +86,39 @@ def split_conditions(
             raise cannot_join(equality, scope, source) if equality else _refusal(conjunct, scope, source, at)
         atom, predicate = placed
         if not _is_true(predicate):
-            text = _text(conjunct, predicate, scope.relations[atom], source, at)
-            found.setdefault(atom, []).append((text, bool(conjunct.meta.get(GUARDED))))
-    return Conditions(equal, {atom: _in_order(texts) for atom, texts in found.items()})
+            bound = _predicate(conjunct, predicate, scope.relations[atom], source, at)
+            found.setdefault(atom, []).append((bound, bool(conjunct.meta.get(GUARDED))))
+    return Conditions(equal, {atom: _in_order(bound) for atom, bound in found.items()})
 
 
-def _in_order(texts: Sequence[tuple[str, bool]]) -> tuple[str, ...]:
+def _in_order(predicates: Sequence[tuple[Expression, bool]]) -> tuple[Expression, ...]:
     """Predicates of which each guarded one is decided for those rows alone for which all before it are true.
 
     Args:
-        texts: Each predicate, and whether it is guarded. All up to the last guarded one become one predicate, in which
-            each of them stands once, however many there are.
+        predicates: Each with whether it is guarded. All up to the last guarded one become one predicate, in which each
+            of them stands once, however many there are.
     """
-    steps: list[list[str]] = []
-    for text, is_guarded in texts:
+    steps: list[list[Expression]] = []
+    for predicate, is_guarded in predicates:
         if is_guarded or not steps:
             steps.append([])
-        steps[-1].append(text)
+        steps[-1].append(predicate)
     *before, (last, *rest) = steps
-    if not before:
-        return (last, *rest)
-    if len(before) == 1:
-        return (f"CASE WHEN {_all_of(before[0])} THEN {last} END", *rest)
-    cases = " ".join(f"WHEN ({_all_of(step)}) IS NOT TRUE THEN FALSE" for step in before)
-    return (f"CASE {cases} ELSE {last} END", *rest)
+    conditions = [whole for step in before if (whole := conjunction(step)) is not None]
+    return (_guarded(conditions, last), *rest) if conditions else (last, *rest)
 
 
-def _all_of(texts: Iterable[str]) -> str:
-    return " AND ".join(f"({text})" for text in texts)
+def _guarded(conditions: Sequence[Expression], last: Expression) -> Expression:
+    """``CASE WHEN a IS NOT TRUE THEN FALSE WHEN b IS NOT TRUE THEN FALSE ... ELSE last END``."""
+    cases = " ".join(f"WHEN ({condition.text}) IS NOT TRUE THEN FALSE" for condition in conditions)
+    text = f"CASE {cases} ELSE {last.text} END"
+    arguments: list[Scalar] = []
+    for condition in conditions:
+        if condition.scalar is None:
+            return Expression(text, None)
+        is_true = Call("null_safe_equal", (condition.scalar, Constant(True, BOOLEAN)), BOOLEAN)
+        arguments += [Call("not", (is_true,), BOOLEAN), Constant(False, BOOLEAN)]
+    return Expression(text, last.scalar and Call("case", (*arguments, last.scalar), BOOLEAN, text))
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -138,16 +146,16 @@ def _is_true(node: exp.Expr) -> bool:
     return isinstance(node, exp.Boolean) and bool(node.this)
 
 
-def _text(written: exp.Expr, predicate: exp.Expr, relation: Relation, source: Source, offset: int) -> str:
-    """A predicate of an atom as DuckDB text; errors show the condition as it was written."""
-    if isinstance(predicate, exp.Null):
-        return "CAST(NULL AS BOOLEAN)"
-    text = expression_text(predicate, lambda ref: relation.rows.names[ref.column], source, offset)
-    found = check_scalar(written, text, relation.rows, source, offset)
+def _predicate(written: exp.Expr, node: exp.Expr, relation: Relation, source: Source, offset: int) -> Expression:
+    """A predicate of an atom; errors show the condition as it was written."""
+    if isinstance(node, exp.Null):
+        return Expression("CAST(NULL AS BOOLEAN)", Constant(None, BOOLEAN))
+    row = RowType.of_table(relation.table.columns, relation.rows)
+    predicate, found = bind_expression(node, row, source, offset, written)
     if found != pa.bool_():
         msg = f"the condition {shown(written)} has the type {found}; a condition is BOOLEAN"
         raise source.error(SqlTypeError, msg, offset)
-    return text
+    return predicate
 
 
 def _refusal(node: exp.Expr, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:

@@ -91,14 +91,17 @@ class Grouping:
         """The Aggregate with the calls that were met; without any, each group once."""
         names = distinct_names([item.name for item in self._values])
         items = [Item(name, item.value, item.offset, item.role) for name, item in zip(names, self._values, strict=True)]
-        rows = self._joined.rows(items, [call.product for call in self._calls if call.product is not None])
+        products = [call.product for call in self._calls if call.product is not None]
+        rows, found = self._joined.rows_with(items, products)
+        left = iter(found)
+        placed = [call if call.product is None else replace(call, product=next(left)) for call in self._calls]
         for position in list_columns(rows.schema):
             item = items[position]
             msg = f"the {item.role} {item.name!r} is a list, which groups and aggregates would compare; leave it out"
             raise self._source.unsupported("GROUP BY", msg, item.offset)
         if not self._calls and not is_global:
             return Distinct(rows)
-        calls = tuple(self._calls) or (Call("count", None, False, BIGINT),)
+        calls = tuple(placed) or (Call("count", None, False, BIGINT),)
         return Aggregate(rows, self._groups, calls, is_global)
 
     def _exchanged(self, part: exp.Expr, offset: int) -> exp.Expr:

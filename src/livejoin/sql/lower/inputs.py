@@ -9,15 +9,13 @@ and what it does not use is projected away, so that less is stored. Atoms that r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import sqlglot
-from sqlglot import exp
-
-from livejoin.query.conjunctive import Atom, ColumnRef, Output, Product
+from livejoin.query.conjunctive import Atom, ColumnRef, Factor, Output, Product
 from livejoin.query.keys import keys
 from livejoin.query.relational import Input, Project, Relation
+from livejoin.query.scalar import Expression, moved
 from livejoin.schema import Column, Table
 from livejoin.sql.lower.project import list_columns, project_nothing
 from livejoin.sql.names.scope import Relation as Occurrence
@@ -34,8 +32,8 @@ def read_inputs(
     head: Sequence[ColumnRef],
     products: Sequence[Product],
     source: Source,
-) -> tuple[tuple[Atom, ...], tuple[ColumnRef, ...], tuple[Input, ...]]:
-    """Atoms over what nested queries give, with the head over them, and what they read.
+) -> tuple[tuple[Atom, ...], tuple[ColumnRef, ...], tuple[Product, ...], tuple[Input, ...]]:
+    """Atoms over what nested queries give, with the head and the products over them, and what they read.
 
     An atom that uses no column of its query reads a relation of one column ``nothing``, which is always 0, and uses no
     column of that.
@@ -66,8 +64,26 @@ def read_inputs(
         if found not in inputs:
             inputs.append(found)
         columns = tuple(used.index(column) for column in atom.columns)
-        read.append(replace(atom, table=found.table, columns=columns, predicate=None, condition=None))
-    return tuple(read), tuple(places.get(ref, ref) for ref in head), tuple(inputs)
+        read.append(replace(atom, table=found.table, columns=columns, predicate=None))
+    moved_products = tuple(_moved(product, places) for product in products)
+    return tuple(read), tuple(places.get(ref, ref) for ref in head), moved_products, tuple(inputs)
+
+
+def _moved(product: Product, places: Mapping[ColumnRef, ColumnRef]) -> Product:
+    """A product whose factors read columns of an input where they read those of its query."""
+
+    def factor(found: Factor) -> Factor:
+        tree = found.expression.scalar
+        if tree is None:
+            return found
+
+        def place(column: int) -> int:
+            ref = ColumnRef(found.atom, column)
+            return places.get(ref, ref).column
+
+        return Factor(found.atom, Expression(found.expression.text, moved(tree, place)))
+
+    return replace(product, factors=tuple(factor(found) for found in product.factors))
 
 
 def _input(
@@ -94,16 +110,15 @@ def _columns_read(occurrence: Occurrence, used: list[int], atom: Atom) -> Relati
     if used == list(range(len(relation.types))) and atom.predicate is None:
         return relation
     if not used:
-        return replace(project_nothing(relation), predicate=atom.predicate, condition=atom.condition)
+        return replace(project_nothing(relation), predicate=atom.predicate)
     outputs = tuple(Output(occurrence.table.columns[i].name, relation.schema.types[i], i) for i in used)
-    return Project(relation, outputs, tuple(relation.types[i] for i in used), atom.predicate, atom.condition)
+    return Project(relation, outputs, tuple(relation.types[i] for i in used), atom.predicate)
 
 
 def _factor_columns(occurrence: Occurrence, products: Sequence[Product]) -> set[int]:
     """The columns of an occurrence that factors use."""
-    texts = {f.expression for product in products for f in product.factors if f.atom == occurrence.atom}
-    nodes = [sqlglot.parse_one(text, dialect="duckdb") for text in texts]
-    return {occurrence.table.position(column.name) for node in nodes for column in node.find_all(exp.Column)}
+    own = (f.expression for product in products for f in product.factors if f.atom == occurrence.atom)
+    return {field.position for expression in own for field in expression.fields()}
 
 
 def _refuse_list(occurrence: Occurrence, column: int, source: Source) -> None:

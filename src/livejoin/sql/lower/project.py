@@ -13,14 +13,15 @@ from sqlglot import exp
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.query.relational import Project, Relation, SortKey, TopK
+from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType
 from livejoin.sql.names.order import Order, SortBy
 from livejoin.sql.names.outputs import Item, no_column_type
 from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BIGINT
 from livejoin.sql.to_duckdb.result_types import column_type
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, check_scalar, expression_text
-from livejoin.sql.to_duckdb.simple_condition import simple_condition
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 
 def project(
@@ -41,10 +42,10 @@ def project(
         SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column or a condition.
         UnsupportedQueryError: An expression that is no function of its row.
     """
-    schema = columns_of(relation)
+    row = columns_of(relation)
     outputs, types = [], []
     for item, value in items:
-        output, kind = _output(item, value, relation, schema, source)
+        output, kind = _output(item, value, relation, row, source)
         outputs.append(output)
         types.append(kind)
     predicate = None
@@ -52,13 +53,11 @@ def project(
         written, value = condition
         at = source.word("HAVING", 0, 0)
         value = exp.cast(value, exp.DType.BOOLEAN) if isinstance(value, exp.Null) else value
-        predicate = _text(value, source, at)
-        found = check_scalar(written, predicate, schema, source, at)
+        predicate, found = bind_expression(value, row, source, at, written)
         if found != pa.bool_():
             msg = f"the condition {shown(written)} has the type {found}; a condition is BOOLEAN"
             raise source.error(SqlTypeError, msg, at)
-    simple = simple_condition(predicate, schema) if predicate else None
-    return Project(relation, tuple(outputs), tuple(types), predicate, simple)
+    return Project(relation, tuple(outputs), tuple(types), predicate)
 
 
 def first_rows(
@@ -98,12 +97,13 @@ def first_rows(
 
 def project_nothing(relation: Relation) -> Project:
     """A relation of which no column is used: as many rows of one column ``nothing``, which is always 0."""
-    return Project(relation, (Output("nothing", BIGINT.arrow, f"CAST(0 AS {BIGINT})"),), (BIGINT,))
+    zero = Expression(f"CAST(0 AS {BIGINT})", Constant(0, BIGINT))
+    return Project(relation, (Output("nothing", BIGINT.arrow, zero),), (BIGINT,))
 
 
-def columns_of(relation: Relation) -> pa.Schema:
+def columns_of(relation: Relation) -> RowType:
     """The columns of a relation as expressions over it name them."""
-    return pa.schema([(f"c{i}", found) for i, found in enumerate(relation.schema.types)])
+    return RowType.of_types(relation.types, relation.schema.types)
 
 
 def refuse_lists(relation: Relation, clause: str, source: Source, offset: int) -> None:
@@ -127,24 +127,17 @@ def _no_order(name: str, clause: str, source: Source, offset: int) -> Unsupporte
     return source.unsupported(clause, msg, offset)
 
 
-def _output(
-    item: Item, value: exp.Expr, relation: Relation, schema: pa.Schema, source: Source
-) -> tuple[Output, SqlType]:
+def _output(item: Item, value: exp.Expr, relation: Relation, row: RowType, source: Source) -> tuple[Output, SqlType]:
     if isinstance(value, exp.Column):
         position = value.meta[REF].column
-        return Output(item.name, schema.field(position).type, position), relation.types[position]
-    text = _text(value, source, item.offset)
-    found = check_scalar(item.value, text, schema, source, item.offset)
+        return Output(item.name, row.arrow[position], position), relation.types[position]
+    expression, found = bind_expression(value, row, source, item.offset, item.value)
     # A list has the type of its elements, like the result of ARRAY_AGG.
     element = found.value_type if pa.types.is_list(found) else found
     kind = column_type(element)
     if kind is None:
         raise no_column_type(item, found, source)
-    return Output(item.name, pa.list_(element) if pa.types.is_list(found) else found, text), kind
-
-
-def _text(value: exp.Expr, source: Source, offset: int) -> str:
-    return expression_text(value, lambda ref: f"c{ref.column}", source, offset)
+    return Output(item.name, pa.list_(element) if pa.types.is_list(found) else found, expression), kind
 
 
 def column_at(position: int) -> exp.Column:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from livejoin.errors import SqlTypeError
 from livejoin.query.conjunctive import Output
 from livejoin.query.relational import Distinct, Join, Project, Relation, SetKind, SetOperation
+from livejoin.query.scalar import Call, Expression, Field
 from livejoin.schema import SqlType
 from livejoin.sql.lower.project import refuse_lists
 from livejoin.sql.parse.source import Source
@@ -56,20 +57,29 @@ def _common(left: Relation, right: Relation, position: int) -> SqlType | None:
 def _is_null(relation: Relation, position: int) -> bool:
     match relation:
         case Join():
-            return relation.query.outputs[position].source == "NULL"
+            return _is_bare_null(relation.query.outputs[position])
         case Project():
-            return relation.outputs[position].source == "NULL"
+            return _is_bare_null(relation.outputs[position])
         case Distinct():
             return _is_null(relation.input, position)
         case _:
             return False
 
 
+def _is_bare_null(output: Output) -> bool:
+    return isinstance(output.source, Expression) and output.source.text == "NULL"
+
+
 def _cast(relation: Relation, types: list[SqlType]) -> Relation:
     if relation.types == tuple(types):
         return relation
     outputs = tuple(
-        Output(field.name, kind.arrow, i if kind == own else f'CAST("c{i}" AS {kind})')
+        Output(field.name, kind.arrow, i if kind == own else _cast_column(i, own, kind))
         for i, (field, kind, own) in enumerate(zip(relation.schema, types, relation.types, strict=True))
     )
     return Project(relation, outputs, tuple(types))
+
+
+def _cast_column(position: int, own: SqlType, kind: SqlType) -> Expression:
+    text = f"CAST(c{position} AS {kind})"
+    return Expression(text, Call("cast", (Field(position, own),), kind, text))

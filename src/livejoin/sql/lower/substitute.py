@@ -81,4 +81,5 @@ def _exchanged(part: exp.Expr, chosen: Mapping[ColumnRef, ColumnRef], scope: Sco
     if not _differ(ref, chosen[ref], scope):
         return part
     # TRY: a value that the column exchanged cannot hold is in no row of the join, and must not fail.
-    return exp.TryCast(this=part, to=exp.DataType.build(str(scope.declared(ref).type), dialect="spark"))
+    to = exp.DataType.build(str(scope.declared(ref).type), dialect="spark")
+    return exp.TryCast(this=part, to=to, safe=True)

@@ -15,15 +15,17 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from livejoin.query.conjunctive import Factor, Product, present_text
-from livejoin.query.expression import infer_types
+from livejoin.query.conjunctive import Factor, Product
+from livejoin.query.scalar import Call, Constant, Expression, conjunction
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.to_duckdb.result_types import column_type
-from livejoin.sql.to_duckdb.scalar_text import NARROW_DIGITS, expression_text, refs_of, unscaled
-from livejoin.sql.to_duckdb.simple_condition import simple_measure
+from livejoin.sql.scalars.bind import Unsaid, bind_scalar
+from livejoin.sql.scalars.expression import RowType, bind_expression
+from livejoin.sql.to_duckdb.scalar_text import refs_of
+
+NARROW_DIGITS = 18  # a word holds the unscaled value of every decimal of so many digits
 
 
 @dataclass(frozen=True)
@@ -54,17 +56,15 @@ def product_of(
     guards = _by_atom(conditions, joined)
     if values is None or guards is None:
         return None
-    factors, scale, decimal = [], 0, False
+    factors: list[Factor] = []
+    scale, decimal = 0, False
     for atom in sorted({*values, *guards}):
-        node = _multiplied(values.get(atom, []))
-        if atom in guards:
-            node = exp.Case(ifs=[exp.If(this=exp.and_(*guards[atom]), true=node)])
-        found = _narrow(node, atom, joined, offset)
-        if found is None:
-            return None
-        text, own = found
-        factors.append(_factor(atom, text, joined))
-        scale, decimal = scale + own.scale, decimal or own.kind == "decimal"
+        for found in _factors(values.get(atom, []), guards.get(atom, []), atom, joined, offset):
+            if found is None or found.scalar is None:
+                return None
+            factors.append(Factor(atom, found))
+            own = found.scalar.type
+            scale, decimal = scale + own.scale, decimal or own.kind == "decimal"
     fits = scale == kind.scale and decimal == (kind.kind == "decimal")
     return Product(tuple(factors)) if fits else None
 
@@ -77,12 +77,13 @@ def count_of(present: Sequence[exp.Expr], condition: exp.Expr | None, joined: Jo
     guards = _by_atom([*conditions, *(conjuncts(condition) if condition is not None else ())], joined)
     if guards is None:
         return None
-    return Product(
-        tuple(
-            _factor(atom, _text(_indicator(exp.and_(*guards[atom])), atom, joined, offset), joined)
-            for atom in sorted(guards)
-        )
-    )
+    factors = []
+    for atom in sorted(guards):
+        found = _narrow(_indicator(exp.and_(*guards[atom])), atom, joined, offset)
+        if found is None:
+            return None
+        factors.append(Factor(atom, found))
+    return Product(tuple(factors))
 
 
 def never_null(node: exp.Expr, joined: Joined) -> bool:
@@ -102,7 +103,8 @@ def never_null(node: exp.Expr, joined: Joined) -> bool:
 
 def _parts(value: exp.Expr, joined: Joined) -> _Parts:
     node = value.unnest()
-    if onto_one_atom(node, joined.conditions.equal, joined.scope) is not None:
+    placed = onto_one_atom(node, joined.conditions.equal, joined.scope)
+    if placed is not None and not (isinstance(node, exp.Mul) and _is_wide(*placed, joined)):
         return _Parts((node,))
     match node:
         case exp.Mul():
@@ -154,40 +156,67 @@ def _by_atom(nodes: Sequence[exp.Expr], joined: Joined) -> dict[int, list[exp.Ex
     return found
 
 
-def _multiplied(nodes: Sequence[exp.Expr]) -> exp.Expr:
-    if not nodes:
-        return exp.Literal.number(1)
-    product, *rest = nodes
-    for node in rest:
-        product = exp.Mul(this=exp.paren(product), expression=exp.paren(node))
-    return product
+def _factors(
+    nodes: Sequence[exp.Expr], guards: Sequence[exp.Expr], atom: int, joined: Joined, offset: int
+) -> list[Expression | None]:
+    """The factors of an atom: as few as words hold, as a product of decimals has the digits of all of them.
+
+    Args:
+        nodes: What is multiplied.
+        guards: The conditions under which that is not NULL.
+        atom: The atom.
+        joined: The join.
+        offset: Where the argument is written.
+
+    Returns:
+        None in the place of one that no word holds.
+    """
+    products: list[exp.Expr] = []
+    for node in nodes or [exp.Literal.number(1)]:
+        if products:
+            product = exp.Mul(this=exp.paren(products[-1]), expression=exp.paren(node))
+            if _narrow(product, atom, joined, offset) is not None:
+                products[-1] = product
+                continue
+        products.append(node)
+    if guards:
+        products[0] = exp.Case(ifs=[exp.If(this=exp.and_(*guards), true=products[0])])
+    return [_narrow(product, atom, joined, offset) for product in products]
 
 
-def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> tuple[str, SqlType] | None:
-    """The unscaled value of a factor as DuckDB text, and the factor's type; None if BIGINT does not hold it."""
-    text = _text(node, atom, joined, offset)
-    kind = column_type(infer_types([text], joined.scope.relations[atom].table.arrow)[0])
+def _is_wide(atom: int, node: exp.Expr, joined: Joined) -> bool:
+    """Whether an expression of an atom is a decimal of more digits than a word holds."""
+    relation = joined.scope.relations[atom]
+    row = RowType.of_table(relation.table.columns, relation.table.arrow)
+    found = bind_scalar(node, row.field, joined.source)
+    return not isinstance(found, Unsaid) and found.type.precision > NARROW_DIGITS
+
+
+def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> Expression | None:
+    """A factor as an expression of its atom, which must not fail for rows that the atom's predicates keep out.
+
+    Returns:
+        None if a word does not hold its values, or the tree of scalars cannot say it.
+    """
+    relation = joined.scope.relations[atom]
+    row = RowType.of_table(relation.table.columns, relation.table.arrow)
+    if isinstance(bind_scalar(node, row.field, joined.source, offset), Unsaid):
+        return None
+    found, _ = bind_expression(node, row, joined.source, offset)
+    kind = None if found.scalar is None else found.scalar.type
     if kind is None or kind.kind not in ("integer", "decimal") or kind.precision > NARROW_DIGITS:
         return None
-    if kind.kind == "integer":
-        return text, kind
-    return unscaled(text, kind.scale), kind
+    if relation.nested is not None or isinstance(node, (exp.Column, exp.Literal)):
+        return found  # an input has the rows that its predicates keep
+    return _kept(found, conjunction(joined.conditions.predicates.get(atom, ())))
 
 
-def _factor(atom: int, text: str, joined: Joined) -> Factor:
-    """A factor with what Arrow's kernels make of it, read once here."""
-    schema = joined.scope.relations[atom].table.arrow
-    measure, present = simple_measure(text, schema), simple_measure(present_text(text), schema)
-    return Factor(atom, text, measure, present, tuple(schema.names))
-
-
-def _text(node: exp.Expr, atom: int, joined: Joined, offset: int) -> str:
-    """A factor as DuckDB text, which must not fail for rows that the atom's predicates keep out."""
-    columns = joined.scope.relations[atom].table.columns
-    text = expression_text(node, lambda ref: columns[ref.column].name, joined.source, offset)
-    predicates = joined.conditions.predicates.get(atom, ())
-    if joined.scope.relations[atom].nested is not None:
-        return text  # an input has the rows that its predicates keep
-    if not predicates or isinstance(node, (exp.Column, exp.Literal)):
-        return text
-    return f"CASE WHEN {' AND '.join(f'({predicate})' for predicate in predicates)} THEN {text} END"
+def _kept(value: Expression, predicate: Expression | None) -> Expression | None:
+    """A value where a predicate is true, NULL elsewhere; None if DuckDB evaluates the predicate."""
+    if predicate is None or value.scalar is None:
+        return value
+    if predicate.scalar is None:
+        return None
+    text = f"CASE WHEN {predicate.text} THEN {value.text} END"
+    kind = value.scalar.type
+    return Expression(text, Call("case", (predicate.scalar, value.scalar, Constant(None, kind)), kind, text))

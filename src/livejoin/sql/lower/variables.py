@@ -10,9 +10,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from livejoin.query.conjunctive import Atom, ColumnRef
+from livejoin.query.scalar import Call, Expression, Field, conjunction
+from livejoin.schema import SqlType
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.scope import Relation, Scope
-from livejoin.sql.to_duckdb.simple_condition import simple_condition
+from livejoin.sql.scalars import coercion
+from livejoin.sql.scalars.labels import column_text
+from livejoin.sql.scalars.operands import BOOLEAN, cast
 
 
 def classes(equalities: Iterable[Equality]) -> tuple[tuple[ColumnRef, ...], ...]:
@@ -36,7 +40,7 @@ def classes(equalities: Iterable[Equality]) -> tuple[tuple[ColumnRef, ...], ...]
 def make_atoms(
     scope: Scope,
     equal: tuple[tuple[ColumnRef, ...], ...],
-    predicates: dict[int, tuple[str, ...]],
+    predicates: dict[int, tuple[Expression, ...]],
     head: tuple[ColumnRef, ...],
 ) -> tuple[Atom, ...]:
     """The atoms of the query, with readable variables.
@@ -85,26 +89,30 @@ def _names(firsts: list[ColumnRef], scope: Scope) -> list[str]:
     return names
 
 
-def _inner_equalities(relation: Relation, equal: tuple[tuple[ColumnRef, ...], ...]) -> tuple[str, ...]:
+def _inner_equalities(relation: Relation, equal: tuple[tuple[ColumnRef, ...], ...]) -> tuple[Expression, ...]:
     """Predicates that keep the columns of a class within one atom equal."""
 
-    def quoted(ref: ColumnRef) -> str:
-        name = relation.rows.names[ref.column].replace('"', '""')
-        return f'"{name}"'
+    def name(ref: ColumnRef) -> str:
+        return column_text(relation.rows.names[ref.column])
+
+    def are_equal(left: ColumnRef, right: ColumnRef) -> Expression:
+        columns = [relation.table.columns[ref.column] for ref in (left, right)]
+        fields = [Field(ref.column, c.type, c.nullable) for ref, c in zip((left, right), columns, strict=True)]
+        common = coercion.common_type(fields[0].type, fields[1].type)
+        assert isinstance(common, SqlType), "columns that are joined have a type in common"
+        text = f"{name(left)} = {name(right)}"
+        return Expression(text, Call("equal", tuple(cast(field, common, text) for field in fields), BOOLEAN, text))
 
     own = ([ref for ref in members if ref.atom == relation.atom] for members in equal)
-    return tuple(f"{quoted(refs[0])} = {quoted(other)}" for refs in own for other in refs[1:])
+    return tuple(are_equal(refs[0], other) for refs in own for other in refs[1:])
 
 
-def _atom(relation: Relation, variable_of: dict[ColumnRef, str], predicates: tuple[str, ...]) -> Atom:
+def _atom(relation: Relation, variable_of: dict[ColumnRef, str], predicates: tuple[Expression, ...]) -> Atom:
     refs = sorted(ref for ref in variable_of if ref.atom == relation.atom)
-    distinct = tuple(dict.fromkeys(predicates))
-    predicate = distinct[0] if len(distinct) == 1 else " AND ".join(f"({p})" for p in distinct) or None
     return Atom(
         alias=relation.alias,
         table=relation.table,
         columns=tuple(ref.column for ref in refs),
         variables=tuple(variable_of[ref] for ref in refs),
-        predicate=predicate,
-        condition=simple_condition(predicate, relation.rows) if predicate else None,
+        predicate=conjunction(predicates),
     )

@@ -18,8 +18,9 @@ from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.schema import CHANGE_COLUMNS
 from livejoin.sql.names.scope import Scope, relation_named, resolve
 from livejoin.sql.parse.source import Source, offset_of
+from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.to_duckdb.result_types import column_type
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, check_scalar, expression_text, refs_of
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
 
 # What ends a SELECT list; the text may begin with FROM.
 _ENDS = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.SEMICOLON)
@@ -90,8 +91,8 @@ def compute(items: Sequence[Item], scope: Scope, source: Source) -> tuple[tuple[
         UnsupportedQueryError: An expression that is no function of its row.
     """
     head = tuple(dict.fromkeys(ref for item in items for ref in refs_of(item.value)))
-    schema = pa.schema([(f"c{i}", scope.arrow(ref)) for i, ref in enumerate(head)])
-    return head, tuple(_output(item, head, schema, source) for item in items)
+    row = RowType.of_types([scope.declared(ref).type for ref in head], [scope.arrow(ref) for ref in head], head.index)
+    return head, tuple(_output(item, row, source) for item in items)
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
@@ -169,15 +170,14 @@ def _star(node: exp.Expr, offset: int, scope: Scope, source: Source) -> Iterable
     return [Item(name, bound_column(relation.column(i), name), offset) for i, name in names]
 
 
-def _output(item: Item, head: tuple[ColumnRef, ...], schema: pa.Schema, source: Source) -> Output:
+def _output(item: Item, row: RowType, source: Source) -> Output:
     if isinstance(item.value, exp.Column):
-        position = head.index(item.value.meta[REF])
-        return Output(item.name, schema.field(position).type, position)
-    text = expression_text(item.value, lambda ref: f"c{head.index(ref)}", source, item.offset)
-    found = check_scalar(item.value, text, schema, source, item.offset)
+        position = row.place(item.value.meta[REF])
+        return Output(item.name, row.arrow[position], position)
+    expression, found = bind_expression(item.value, row, source, item.offset)
     if column_type(found) is None:
         raise no_column_type(item, found, source)
-    return Output(item.name, found, text)
+    return Output(item.name, found, expression)
 
 
 def no_column_type(item: Item, found: pa.DataType, source: Source) -> SqlTypeError:

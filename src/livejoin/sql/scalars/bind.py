@@ -96,7 +96,11 @@ class Unsaid:
 
 
 def bind_scalar(
-    node: exp.Expr, field: Callable[[ColumnRef], Field], source: Source, offset: int = 0
+    node: exp.Expr,
+    field: Callable[[ColumnRef], Field],
+    source: Source,
+    offset: int = 0,
+    void: SqlType | None = None,
 ) -> Scalar | Unsaid:
     """The typed tree of a bound expression.
 
@@ -105,6 +109,7 @@ def bind_scalar(
         field: Where a column stands in the rows, and its type.
         source: The SQL text.
         offset: A position for parts without one.
+        void: The type of a NULL that has none.
 
     Returns:
         The tree; or what in it the tree has no way to say.
@@ -121,6 +126,8 @@ def bind_scalar(
     except _Unsaid as error:
         return error.unsaid
     if isinstance(found, Void):
+        if void is not None:
+            return Constant(None, void)
         return Unsaid("NULL", "it has no type; write CAST(NULL AS ...)", offset_of(node, offset))
     if isinstance(found, Interval):
         return Unsaid("INTERVAL", "no column holds an interval", offset_of(node, offset))
@@ -198,6 +205,10 @@ class _Binder:
                 return choices.between(value, low, high)
             case exp.In() if node.expressions:
                 return choices.is_in(self.operand(node.this), self.operands(node.expressions))
+            case exp.EQ(this=exp.Tuple(), expression=exp.Tuple()):
+                return self._same_rows(node.this, node.expression)
+            case exp.NEQ(this=exp.Tuple(), expression=exp.Tuple()):
+                return choices.inverse(self._same_rows(node.this, node.expression))
             case exp.Case() | exp.If():
                 return self._case(node)
             case exp.Extract():
@@ -236,7 +247,7 @@ class _Binder:
     def _call(self, node: exp.Expr) -> Operand:
         found = called(node)
         if found is None:
-            raise Unsayable(name_of(node), "there is no such function over words")
+            raise Unsayable(name_of(node), "the evaluator does not have it")
         return function_of(found.name, self.operands(found.arguments))
 
     def _chain(self, node: exp.Expr) -> Operand:
@@ -307,6 +318,15 @@ class _Binder:
             # Spark leaves out a zone that the string has.
             raise Unsayable("CAST to TIMESTAMP_NTZ", "it reads no strings; cast to TIMESTAMP, in which a zone counts")
         return converted("try_cast" if is_try else "cast", operand, to)
+
+    def _same_rows(self, left: exp.Tuple, right: exp.Tuple) -> Operand:
+        """``(a, b) = (c, d)``: of structs, in which NULL is equal to NULL."""
+        if len(left.expressions) != len(right.expressions):
+            msg = f"{shown(left)} and {shown(right)} differ in length"
+            raise Mismatch(msg)
+        pairs = zip(left.expressions, right.expressions, strict=True)
+        same = [choices.compared("null_safe_equal", self.operand(a), self.operand(b)) for a, b in pairs]
+        return same[0] if len(same) == 1 else choices.conditions("and", same)
 
     def _is(self, node: exp.Is) -> Operand:
         operand = self.operand(node.this)

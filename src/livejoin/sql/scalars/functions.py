@@ -159,7 +159,7 @@ def function_of(name: str, arguments: Sequence[Operand]) -> Operand:
         handler = _HANDLERS[name]
         _check_count(name, len(arguments), handler.least, handler.most)
         return handler.function(*arguments)
-    raise Unsayable(name.upper(), "there is no such function over words")
+    raise Unsayable(name.upper(), "the evaluator does not have it")
 
 
 def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 from sqlglot import exp
+from sqlglot.dialects import Spark
 
 from livejoin.query.scalar import Call
 from livejoin.sql.parse.parse import NAME
@@ -25,6 +26,12 @@ def text_of(node: exp.Expr) -> str:
 def name_of(node: exp.Expr) -> str:
     """What a node is called in SQL."""
     return str(node.meta.get(NAME) or (node.sql_name() if isinstance(node, exp.Func) else node.key)).upper()
+
+
+def column_text(name: str) -> str:
+    """A column in Spark's SQL, quoted where its name asks for it."""
+    is_word = name.upper() in Spark.Tokenizer.KEYWORDS
+    return exp.to_identifier(name, quoted=True if is_word else None).sql("spark")
 
 
 def _is_short(node: exp.Expr) -> bool:

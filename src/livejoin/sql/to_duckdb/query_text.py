@@ -2,12 +2,15 @@
 
 Definitions of WITH become one WITH clause in front, under their own names unless a table, a view or another definition
 has them; views are read by their names. Every table's columns are called by their `ColumnRef`, groups are computed
-before they are grouped by, aggregates are written with Spark's result types, and rows that the keys of ORDER BY do not
-tell apart are ordered by all columns.
+before they are grouped by, all expressions and aggregates are cast to Spark's types, and rows that the keys of ORDER BY
+do not tell apart are ordered by all columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pyarrow as pa
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
@@ -21,7 +24,7 @@ from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.order import Order
 from livejoin.sql.parse.source import shown
-from livejoin.sql.to_duckdb.result_types import average_type, sum_type
+from livejoin.sql.to_duckdb.result_types import average_type, column_type, sum_type
 from livejoin.sql.to_duckdb.scalar_text import expression_text
 
 _KEYWORDS: dict[SetKind, str] = {"union": "UNION", "except": "EXCEPT", "intersect": "INTERSECT"}
@@ -58,7 +61,7 @@ class _Texts:
         """A query."""
         match bound:
             case BoundBlock():
-                return _Select(bound.block, self).text()
+                return _Select(bound.block, bound.relation.schema.types, self).text()
             case BoundCombined():
                 types = bound.relation.types
                 left, right = (_cast(self.query(side), types) for side in (bound.left, bound.right))
@@ -105,10 +108,17 @@ class _Texts:
 
 
 class _Select:
-    """A SELECT as text."""
+    """A SELECT as text.
 
-    def __init__(self, block: SelectBlock, texts: _Texts) -> None:
+    Args:
+        block: The SELECT.
+        types: The types of its columns.
+        texts: The texts around it.
+    """
+
+    def __init__(self, block: SelectBlock, types: Sequence[pa.DataType], texts: _Texts) -> None:
         self._block = block
+        self._types = [None if pa.types.is_list(kind) else column_type(kind) for kind in types]
         self._texts = texts
         self._joined = Joined.of(block)
         self._groups = {key_of(value): i for i, value in enumerate(block.groups or ())}
@@ -117,7 +127,8 @@ class _Select:
         """The whole SELECT."""
         block = self._block
         names = [item.name for item in block.items]
-        items = [f"{self._over_groups(item.value, item.offset)} AS c{i}" for i, item in enumerate(block.items)]
+        values = [self._over_groups(item.value, item.offset) for item in block.items]
+        items = [f"{_as(value, kind)} AS c{i}" for i, (value, kind) in enumerate(zip(values, self._types, strict=True))]
         order = block.order
         if order is not None and not block.distinct:
             items += [f"{self._over_groups(key.value, key.offset)} AS k{i}" for i, key in enumerate(order.keys)]
@@ -144,12 +155,17 @@ class _Select:
             tables.append(f"(SELECT {listed} FROM {rows}) AS t{relation.atom}")
         conditions = [f'"{_name(e.left)}" = "{_name(e.right)}"' for e in block.equalities]
         conditions += [f"({self._plain(condition)})" for condition in block.conditions]
-        groups = [f"{self._plain(value)} AS g{i}" for i, value in enumerate(block.groups or ())]
+        groups = [f"{self._typed(value)} AS g{i}" for i, value in enumerate(block.groups or ())]
         return f"SELECT {', '.join(['*', *groups])} FROM {', '.join(tables)} WHERE {' AND '.join(conditions) or 'TRUE'}"
 
     def _plain(self, value: exp.Expr) -> str:
         """An expression over rows."""
         return expression_text(value, _name, self._block.source, 0)
+
+    def _typed(self, value: exp.Expr) -> str:
+        """An expression over rows, as a value of its type."""
+        kind = self._joined.type_of(value, shown(value), "group", 0)
+        return _as(self._plain(value), None if isinstance(value, exp.Column) else kind)
 
     def _over_groups(self, value: exp.Expr, offset: int) -> str:
         """An expression over groups, or over rows if there are none."""
@@ -184,9 +200,12 @@ class _Select:
             counted = "DISTINCT " + _row(values) if call.distinct else "*"
             return f"count({counted})" + _where([*(f"({value}) IS NOT NULL" for value in values), *kept])
         kind = self._joined.type_of(call.arguments[0], shown(call.arguments[0]), "argument", call.offset)
-        # The bare NULL has no type for DuckDB.
-        value = f"CAST(NULL AS {kind})" if values[0] == "NULL" else values[0]
-        return _aggregate(call, value, kind, kept)
+        return _aggregate(call, _as(values[0], kind), kind, kept)
+
+
+def _as(value: str, kind: SqlType | None) -> str:
+    """A value of a type, where one is said: DuckDB may give another one."""
+    return value if kind is None else f"CAST({value} AS {kind})"
 
 
 def _aggregate(call: AggregateCall, value: str, kind: SqlType, kept: list[str]) -> str:

@@ -20,7 +20,6 @@ from livejoin.query.growth import MOST_COPIES
 from livejoin.sql.parse.source import Source, offset_of, shown
 
 REF = "ref"
-NARROW_DIGITS = 18  # a BIGINT holds every decimal of so many digits
 
 # The timestamps of livejoin have no time zone.
 _ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
@@ -77,6 +76,10 @@ def for_duckdb(part: exp.Expr) -> exp.Expr:
             return exp.DataType.build(exp.DType.TIMESTAMP)
         case exp.TsOrDsAdd() if not isinstance(part.parent, exp.Cast):
             return exp.cast(part, exp.DType.DATE)  # Spark's date_add gives a DATE, DuckDB's sum a TIMESTAMP
+        case exp.IntDiv() if not isinstance(part.parent, exp.Cast):
+            return exp.cast(part, exp.DType.BIGINT)  # Spark's type, whatever the operands have
+        case exp.ArraySize() if not isinstance(part.parent, exp.Cast):
+            return exp.cast(part, exp.DType.INT)  # Spark's type; DuckDB has BIGINT
         case exp.Repeat():
             part.set("times", _at_most(part.args["times"], "REPEAT makes"))
             return part
@@ -106,12 +109,6 @@ def _named(part: exp.Expr, names: Callable[[ColumnRef], str]) -> exp.Expr:
     if isinstance(part, exp.Column):
         return exp.column(exp.to_identifier(names(part.meta[REF]), quoted=True))
     return part
-
-
-def unscaled(text: str, scale: int) -> str:
-    """The unscaled value of a decimal of at most `NARROW_DIGITS` digits."""
-    # DuckDB multiplies narrow decimals within 18 digits, which the unscaled value may exceed on the way.
-    return f"CAST(CAST({text} AS DECIMAL(38, {scale})) * {10**scale} AS BIGINT)"
 
 
 def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, offset: int) -> pa.DataType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from livejoin.kernels.evaluate import layout as k
 from livejoin.query.growth import MOST_COPIES
 from livejoin.query.scalar import Call
+from livejoin.state.codec import NULL_CODE
 
 
 class FailedCall(Exception):
@@ -43,7 +44,7 @@ def reason(code: int, call: Call) -> str:
         case k.TIME_OVERFLOW:
             return f"the result is beyond the range of {call.type}"
         case k.RESERVED:
-            return "the result is the one BIGINT that livejoin reserves, for NULL"
+            return f"the result is {NULL_CODE}, the one BIGINT that livejoin reserves, for NULL"
         case _:
             return f"the result has more than {MOST_COPIES} copies or padded characters, or is a string beyond 64 MiB"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from livejoin.query.scalar import Call, Constant, Field, Scalar
 
+_LAZY = ("and", "or", "case", "coalesce")  # they look at their first argument in any case
 Evaluate = Callable[[Sequence[Call]], Sequence[Scalar]]
 
 
@@ -29,6 +30,21 @@ def folded(scalars: Sequence[Scalar], evaluate: Evaluate) -> Sequence[Scalar]:
         return scalars
     values = dict(zip(calls, evaluate(list(calls.values())), strict=True))
     return [_replaced(scalar, depends, values) for scalar in scalars]
+
+
+def failing(scalar: Scalar, failures: Mapping[int, Exception]) -> Exception | None:
+    """Why an expression fails for every row whose columns are not NULL; None if it does not, or not for its constants.
+
+    Args:
+        scalar: The expression.
+        failures: The errors of the calls that depend on no row, by their ids.
+    """
+    if not isinstance(scalar, Call):
+        return None
+    if id(scalar) in failures:
+        return failures[id(scalar)]
+    looked_at = scalar.arguments[:1] if scalar.function in _LAZY else scalar.arguments
+    return next((found for argument in looked_at if (found := failing(argument, failures))), None)
 
 
 def _mark(scalar: Scalar, depends: dict[int, bool]) -> bool:

@@ -13,7 +13,6 @@ from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from livejoin.errors import ExpressionError
 from livejoin.kernels.evaluate import layout as k
@@ -25,13 +24,13 @@ from livejoin.shown import shown_scalar
 from livejoin.state.codec import NULL_CODE, Codec
 from livejoin.state.evaluate.compile import compiled
 from livejoin.state.evaluate.failures import reason
-from livejoin.state.evaluate.fold import folded
+from livejoin.state.evaluate.fold import failing, folded
 from livejoin.state.evaluate.memo import Memos
 from livejoin.words import Words
 
 _NO_WORDS = np.empty(0, np.int64)
 _NO_TEXTS = (np.empty(0, np.uint8), _NO_WORDS, np.empty(0, np.int32), np.empty(0, np.uint8), _NO_WORDS)
-_SHOWN_FIELDS = 8
+SHOWN_FIELDS = 8
 _AT_ONCE = 1 << 16  # rows of one call, some milliseconds, after which Python looks for signals
 
 
@@ -52,6 +51,11 @@ class Values(NamedTuple):
     statuses: Words
     failures: int
 
+    def failure(self) -> tuple[int, int]:
+        """The positions of the first row that has an error, and of the expression, where there are failures."""
+        row = int(np.argmax((self.statuses > k.NULL).any(axis=0)))
+        return row, int(np.argmax(self.statuses[:, row] > k.NULL))
+
     def raise_if_failed(self, names: Sequence[str] = ()) -> None:
         """Raise the error of the first row that has one.
 
@@ -59,13 +63,12 @@ class Values(NamedTuple):
             names: The names of the columns, for the message; empty where they have none.
 
         Raises:
-            ExpressionError: A value is an error; the message names the expression, the row and the reason.
+            ExpressionError: A value is an error; the message names the part that fails, the row and the reason.
         """
-        if not self.failures:
-            return
-        row = int(np.argmax((self.statuses > k.NULL).any(axis=0)))
-        line = int(np.argmax(self.statuses[:, row] > k.NULL))
-        raise self.program.error(int(self.statuses[line, row]), self.rows[:, row], names)
+        if self.failures:
+            row, line = self.failure()
+            values = self.program.shown(self.rows[:, row], names)
+            raise self.program.error(int(self.statuses[line, row]), values)
 
 
 class Program:
@@ -86,7 +89,9 @@ class Program:
 
     def __init__(self, scalars: Sequence[Scalar], codec: Codec, folds: bool = True) -> None:
         self._codec = codec
-        scalars = folded(scalars, lambda calls: _constants(calls, codec)) if folds else scalars
+        failures: dict[int, Exception] = {}
+        scalars = folded(scalars, lambda calls: _constants(calls, codec, failures)) if folds else scalars
+        self._failing = next((error for scalar in scalars if (error := failing(scalar, failures))), None)
         self._compiled = compiled(scalars)
         self._count = len(scalars)
         self._types = [scalar.type for scalar in scalars]
@@ -112,6 +117,15 @@ class Program:
     def fields(self) -> tuple[Field, ...]:
         """The fields that are read, by position."""
         return self._compiled.fields
+
+    def raise_if_failing(self) -> None:
+        """Raise the error that every row without NULLs would have, because of a constant such as CAST('x' AS INT).
+
+        Raises:
+            ExpressionError: There is one.
+        """
+        if self._failing is not None:
+            raise self._failing
 
     def run(self, words: Words) -> Values:
         """The values of the expressions for some rows.
@@ -142,21 +156,6 @@ class Program:
             self._encode_wide(out)
         count = self._count
         return Values(self, words, out[:count], out[count : 2 * count], int(counters[k.FAILURES]))
-
-    def holds(self, words: Words, names: Sequence[str] = ()) -> npt.NDArray[np.bool_]:
-        """For each expression, which are BOOLEAN, which rows it is true for; NULL counts as false.
-
-        Args:
-            words, names: As for `run` and `Values.raise_if_failed`.
-
-        Raises:
-            ExpressionError: One has no value for some row.
-        """
-        values = self.run(words)
-        if values.failures:
-            values.raise_if_failed(names)
-        found: npt.NDArray[np.bool_] = values.words == 1
-        return found
 
     def _run(self, words: Words, out: Words, memos: Words, counters: Words, begin: int) -> int:
         end = min(begin + _AT_ONCE, words.shape[1])
@@ -200,34 +199,41 @@ class Program:
                 there = out[self._count + line] == k.VALUE
                 out[line, there] = self._codec.words_of_decimals(out[line, there], out[high, there])
 
-    def error(self, status: int, row: Words, names: Sequence[str]) -> ExpressionError:
+    def shown(self, row: Words, names: Sequence[str]) -> list[str]:
+        """What is read of a row, for messages.
+
+        Args:
+            row: The words of the row.
+            names: The names of the columns, or none.
+        """
+        values = []
+        for field in self.fields[:SHOWN_FIELDS]:
+            value = shown_scalar(self._codec.decode(row[field.position : field.position + 1].copy(), field.type)[0])
+            values.append(f"{names[field.position]} = {value}" if names else value)
+        return [*values, "..."] if len(self.fields) > SHOWN_FIELDS else values
+
+    def error(self, status: int, values: Sequence[str], what: str = "") -> ExpressionError:
         """The error of a row.
 
         Args:
             status: Its status.
-            row: The words of the row.
-            names: The names of the columns, or none.
+            values: What is shown of the row.
+            what: What the message calls the expression; the part of it that fails if empty.
         """
         call = self._compiled.calls[status >> k.CODE_BITS]
-        shown = []
-        for field in self.fields[:_SHOWN_FIELDS]:
-            value = shown_scalar(self._codec.decode(row[field.position : field.position + 1].copy(), field.type)[0])
-            shown.append(f"{names[field.position]} = {value}" if names else value)
-        if len(self.fields) > _SHOWN_FIELDS:
-            shown.append("...")
-        msg = (
-            f"cannot evaluate {call.text or call.function!r} for the row ({', '.join(shown)}): "
-            f"{reason(status & k.CODE_MASK, call)}"
-        )
-        return ExpressionError(msg)
+        where = f" for the row ({', '.join(values)})" if values else ""
+        named = what or call.text or call.function
+        return ExpressionError(f"cannot evaluate {named!r}{where}: {reason(status & k.CODE_MASK, call)}")
 
 
-def _constants(calls: Sequence[Call], codec: Codec) -> list[Scalar]:
-    """The values of calls that depend on no row; those that fail as they are."""
-    values = Program(calls, codec, folds=False).run(np.empty((0, 1), np.int64))
+def _constants(calls: Sequence[Call], codec: Codec, failures: dict[int, Exception]) -> list[Scalar]:
+    """The values of calls that depend on no row; those that fail as they are, with their errors in ``failures``."""
+    program, nothing = Program(calls, codec, folds=False), np.empty((0, 1), np.int64)
+    values = program.run(nothing)
     found: list[Scalar] = []
     for call, word, status in zip(calls, values.words, values.statuses, strict=True):
         if status[0] > k.NULL:
+            failures[id(call)] = program.error(int(status[0]), ())
             found.append(call)
         else:
             found.append(Constant(_constant(codec, word, call.type), call.type))

@@ -1,0 +1,124 @@
+"""Expressions over the words of rows: by a program where they have trees, by DuckDB where they have none.
+
+A program reads words and gives words (decision 27); for DuckDB rows become Arrow, and its values words again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.dataflow.batches import Rows
+from livejoin.query.expression import Written, evaluate
+from livejoin.query.scalar import Expression, moved
+from livejoin.schema import Column
+from livejoin.shown import shown_scalar
+from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.state.evaluate import Program
+from livejoin.state.evaluate.program import SHOWN_FIELDS
+from livejoin.words import Words
+
+
+class Evaluator:
+    """Some expressions over rows of some columns.
+
+    Args:
+        expressions: The expressions, at least one.
+        columns: The columns, as texts call them.
+        codec: The database's codec.
+        shown: What errors call the expressions; the part of one that fails if empty.
+        names: What errors call the columns; as texts do if None, and not at all if empty.
+
+    Raises:
+        ExpressionError: A constant in one fails, such as CAST('x' AS INT), and would for every row.
+    """
+
+    def __init__(
+        self,
+        expressions: Sequence[Expression],
+        columns: Sequence[Column],
+        codec: Codec,
+        shown: Sequence[str] = (),
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self._columns = tuple(columns)
+        self._codec = codec
+        self._count = len(expressions)
+        trees = [(place, one.scalar) for place, one in enumerate(expressions) if one.scalar is not None]
+        self._places = [place for place, _ in trees]
+        read = {field.position for one in expressions for field in one.fields()}
+        self._read = sorted(read)
+        new = {position: place for place, position in enumerate(self._read)}
+        self._program = Program([moved(tree, new.__getitem__) for _, tree in trees], codec) if trees else None
+        if self._program is not None:
+            self._program.raise_if_failing()
+        named = [column.name for column in columns] if names is None else list(names)
+        self._names = [named[position] for position in self._read] if named else []
+        self._shown = [shown[place] for place, _ in trees] if shown else []
+        others = [(place, one) for place, one in enumerate(expressions) if one.scalar is None]
+        self._others = [place for place, _ in others]
+        self._texts = [one.text for _, one in others]
+        self._written = None if names is None else Written(tuple(shown or self._texts), tuple(named))
+
+    def words(self, words: Words) -> Words:
+        """The words of the values, of shape (expressions, rows), `NULL_CODE` for NULL; all are of types of words.
+
+        Args:
+            words: Those of the rows, int64 of shape (columns, rows).
+
+        Raises:
+            ExpressionError: One has no value for some row; the message names both.
+        """
+        found = self._run(words if len(self._read) == words.shape[0] else words[self._read])
+        if not self._others:
+            return found
+        lines = np.empty((self._count, words.shape[1]), np.int64)
+        lines[self._places] = found
+        rows = Rows(self._codec, [column.type for column in self._columns], list(words), words.shape[1])
+        for place, values in zip(self._others, self._by_duckdb(rows), strict=True):
+            numbers = values.cast(pa.int64())
+            lines[place] = numbers.fill_null(NULL_CODE).to_numpy()
+        return lines
+
+    def values(self, rows: Rows) -> list[Words | pa.ChunkedArray]:
+        """The values of each expression, as words or as Arrow.
+
+        Args:
+            rows: The rows.
+
+        Raises:
+            ExpressionError: As for `words`.
+        """
+        found: list[Words | pa.ChunkedArray] = [np.empty(0, np.int64)] * self._count
+        if self._program is not None:
+            for place, line in zip(self._places, self._run(rows.matrix(self._read), rows), strict=True):
+                found[place] = line
+        if self._others:
+            for place, values in zip(self._others, self._by_duckdb(rows), strict=True):
+                found[place] = values
+        return found
+
+    def _run(self, words: Words, rows: Rows | None = None) -> Words:
+        """The words of what has trees; ``rows`` are shown as they are if columns have no names."""
+        if self._program is None:
+            return np.empty((0, words.shape[1]), np.int64)
+        values = self._program.run(words)
+        if values.failures:
+            row, line = values.failure()
+            if rows is None or self._names:
+                shown = self._program.shown(words[:, row], self._names)
+            else:
+                shown = _shown(rows.take(np.array([row])))
+            raise self._program.error(int(values.statuses[line, row]), shown, self._shown[line] if self._shown else "")
+        return values.words
+
+    def _by_duckdb(self, rows: Rows) -> list[pa.ChunkedArray]:
+        return evaluate(self._texts, rows.table([column.name for column in self._columns]), self._written)
+
+
+def _shown(row: Rows) -> list[str]:
+    """The values of a row, for messages."""
+    values = [shown_scalar(row.arrow(i)[0]) for i in range(min(len(row.types), SHOWN_FIELDS))]
+    return [*values, "..."] if len(row.types) > SHOWN_FIELDS else values

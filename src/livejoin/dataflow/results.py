@@ -1,0 +1,87 @@
+"""The results of a join as rows: the columns of its head, and what is computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.evaluator import Evaluator
+from livejoin.families.delta_chunk import DeltaChunk
+from livejoin.query import ConjunctiveQuery
+from livejoin.query.scalar import Expression
+from livejoin.schema import Column, SqlType
+from livejoin.state.codec import Codec
+from livejoin.words import Words
+
+
+class Results:
+    """What makes rows of the words that a join writes.
+
+    Args:
+        query: The join as it was asked for: a bag may have another type, and no name that a user knows.
+        types: The types of its outputs.
+        codec: The database's codec.
+    """
+
+    def __init__(self, query: ConjunctiveQuery, types: Sequence[SqlType], codec: Codec) -> None:
+        self.query = query
+        self._types = tuple(types)
+        self._codec = codec
+        self._sources = [output.source for output in query.outputs]
+        columns = [query.atoms[ref.atom].table.columns[ref.column] for ref in query.head]
+        self._head = tuple(column.type for column in columns)
+        computed = [(o.name, o.source) for o in query.outputs if isinstance(o.source, Expression)]
+        self._evaluator = None
+        if computed:
+            inside = [Column(f"c{i}", column.type, column.nullable) for i, column in enumerate(columns)]
+            names = [f"{query.atoms[r.atom].alias}.{c.name}" for r, c in zip(query.head, columns, strict=True)]
+            shown = [name for name, _ in computed]
+            self._evaluator = Evaluator([one for _, one in computed], inside, codec, shown, names)
+
+    @property
+    def copies(self) -> bool:
+        """Whether every output is a column of the head."""
+        return self._evaluator is None
+
+    def rows(self, words: Words) -> Rows:
+        """The rows of results.
+
+        Args:
+            words: int64 of shape (head columns or more, rows); not to be written to afterwards.
+
+        Raises:
+            ExpressionError: An output has no value for some row.
+
+        Cost: O(rows) a computed output; the others are not copied.
+        """
+        length = words.shape[1]
+        if self._evaluator is None:
+            columns: list[Words | pa.Array | pa.ChunkedArray] = [words[s] for s in self._sources if isinstance(s, int)]
+            return Rows(self._codec, self._types, columns, length)
+        head = Rows(self._codec, self._head, list(words[: len(self._head)]), length)
+        computed = iter(self._evaluator.values(head))
+        columns = [head.column(s) if isinstance(s, int) else next(computed) for s in self._sources]
+        return Rows(self._codec, self._types, columns, length)
+
+    def columns(self, words: Words) -> list[pa.Array]:
+        """The rows of results as Arrow; columns that are plain 64-bit values are not copied. As `rows`."""
+        return _arrow(self.rows(words))
+
+    def shown(self, chunk: DeltaChunk) -> DeltaChunk | None:
+        """A chunk whose words are those of the outputs alone; None if some are values of DuckDB's."""
+        words = self.rows(chunk.words).words()
+        if words is None:
+            return None
+        matrix = np.array(words, np.int64).reshape(len(words), chunk.rows)
+        return DeltaChunk(matrix, chunk.starts, chunk.versions, chunk.signs)
+
+    def columns_of_shown(self, words: Words) -> list[pa.Array]:
+        """The words of `shown` as Arrow."""
+        return _arrow(Rows(self._codec, self._types, list(words), words.shape[1]))
+
+
+def _arrow(rows: Rows) -> list[pa.Array]:
+    return [rows.arrow(i) for i in range(len(rows.types))]

@@ -1,0 +1,48 @@
+"""What means in DuckDB what it means in Spark: of this are the expressions made that DuckDB evaluates.
+
+These are lists and some functions of them, which no column has and which the evaluator over words does not read, and
+functions that it does not have. `tests/conformance/test_same_meaning.py` and `tests/spark/test_lists.py` compare all of
+them with a real Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from sqlglot import exp
+
+_NODES = (
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.DataType, exp.DataTypeParam),
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.And, exp.Or, exp.Not, exp.Coalesce, exp.In),
+    *(exp.Case, exp.If),
+    *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.MD5, exp.ConcatWs),
+    *(exp.Array, exp.ArrayFilter, exp.Lambda, exp.ArraySize, exp.ArrayContains, exp.ArrayMax, exp.ArrayMin),
+)
+_OWN = frozenset({"list_sort", "list_distinct"})  # written by livejoin itself, for ARRAY_AGG
+
+
+def other_meaning(node: exp.Expr, arrow: Callable[[exp.Column], pa.DataType]) -> str | None:
+    """The first part of an expression that may mean another thing in DuckDB; None if there is none.
+
+    Args:
+        node: The expression as Spark's dialect has it.
+        arrow: The type of a column.
+    """
+    for part in node.walk():
+        if isinstance(part, exp.ArrayToString) and _is_of_texts(part, arrow):
+            continue
+        if isinstance(part, exp.Anonymous):
+            if part.name.lower() not in _OWN:
+                return part.name.upper()
+        elif not isinstance(part, _NODES):
+            return (part.sql_name() if isinstance(part, exp.Func) else part.key).upper()
+    return None
+
+
+def _is_of_texts(joined: exp.ArrayToString, arrow: Callable[[exp.Column], pa.DataType]) -> bool:
+    """Whether it is a list of strings or whole numbers that is joined: other values have other texts in Spark."""
+    lists = [arrow(column) for column in joined.this.find_all(exp.Column)]
+    elements = [kind.value_type for kind in lists if pa.types.is_list(kind)]
+    plain = all(pa.types.is_string(kind) or pa.types.is_integer(kind) for kind in elements)
+    return bool(elements) and plain and not joined.args.get("null")
