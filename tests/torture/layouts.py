@@ -18,7 +18,10 @@ EDGES = {bits: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1, 0, 1, -1, 7) for bits i
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type: its values, the wider Arrow types that hold each of them, and an expression over x."""
+    """A column type: its values, the wider Arrow types that hold each of them, and an expression over x.
+
+    The expression means in DuckDB what it means in Spark; their texts of a DOUBLE differ.
+    """
 
     sql: str
     arrow: pa.DataType
@@ -48,7 +51,7 @@ KINDS = {
     "small": _integer("SMALLINT", 16, pa.int16()),
     "plain": _integer("INT", 32, pa.int32()),
     "big": _integer("BIGINT", 64, pa.int64()),
-    "real": Kind("DOUBLE", pa.float64(), (0.0, -0.0, 1.5, -1e300, float("inf"), float("nan"), 5e-324), ()),
+    "real": Kind("DOUBLE", pa.float64(), (0.0, -0.0, 1.5, -1e300, float("inf"), float("nan"), 5e-324), (), "x * 2"),
     "money": Kind("DECIMAL(10, 2)", pa.decimal128(10, 2), MONEY, (pa.decimal128(38, 2), pa.decimal256(60, 9))),
     "day": Kind("DATE", pa.date32(), DAY, (pa.date64(),)),
     "moment": Kind("TIMESTAMP", pa.timestamp("us"), MOMENT, (pa.timestamp("ns"), pa.timestamp("us", "Asia/Kolkata"))),
