@@ -132,7 +132,7 @@ def test_a_block_grows_and_shrinks_with_its_rows() -> None:
 
 @pytest.mark.nojit
 def test_growing_keeps_all_words() -> None:
-    arena = Arena(100, (60,), (70,))
+    arena = Arena(ARENA_HEADER + 20, (ARENA_HEADER,), (ARENA_HEADER + 10,))
     before = arena.words.copy()
     arena.grow()
     assert arena.words.shape[0] == 2 * before.shape[0] == int(arena.words[H_END])

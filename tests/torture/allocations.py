@@ -62,7 +62,7 @@ class Scarce:
             is_ours = name.startswith("livejoin.") and not name.startswith("livejoin.kernels.")
             if is_ours and getattr(module, "np", None) is np:
                 self._patch.setattr(module, "np", numpy)
-        self._patch.setattr(Arena, "grow", _grow)
+        self._patch.setattr(Arena, "double", _double)
         self._patch.setattr(reserved, "LEAST", 1)
         self._patch.setattr(reserved._Range, "open", self._failing(reserved._Range.open))
         return self
@@ -82,7 +82,7 @@ class Scarce:
         return call
 
 
-def _grow(arena: Arena) -> None:
+def _double(arena: Arena) -> None:
     size = arena.words.shape[0]
     arena.words = reserved.grown(arena.words, size + _LITTLE)
     arena.words[H_END] = size + _LITTLE

@@ -19,7 +19,7 @@ from livejoin.kernels import route
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.join import records
-from livejoin.kernels.memory import free
+from livejoin.kernels.memory import free, move_slots
 from livejoin.kernels.relation import range_window, rows, settling, stage_changes, stage_commit, window
 
 logger = logging.getLogger("livejoin")
@@ -32,8 +32,8 @@ _SHORT = types.Array(types.int32, 1, "C")
 _STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE)
 
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
-    (rows.rehash, (_LINE, _LINE)),
-    (settling.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX)),
+    (rows.rehash, (_LINE, _LINE, _INT, _INT)),
+    (settling.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX, _LINE)),
     (settling.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT, _LINE)),
     (window.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE)),
     (range_window.compact_range, (_LINE, _LINE, _INT, _LINE, _LINE)),
@@ -43,7 +43,8 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE, _INT)),
     (records.load_factors, (_LINE, _LINE, _INT, _LINE, _MATRIX)),
     (counting.count, (_LINE, _LINE)),
-    (free.free_words, (_LINE, _LINE, _LINE)),
+    (free.free_words, (_LINE, _LINE, _LINE, _LINE)),
+    (move_slots.move_slots, (_LINE, _INT)),
     (maintain.scan, (_LINE, _LINE, _LINE, _MATRIX)),
     (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)),
 )

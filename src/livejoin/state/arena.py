@@ -1,4 +1,4 @@
-"""The owner of an arena: allocates it, doubles it, measures it."""
+"""The owner of an arena: allocates it, doubles it and its directories, measures it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from livejoin.errors import CapacityError
+from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
+from livejoin.kernels.memory import free
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.memory.free import free_words
+from livejoin.kernels.memory.move_slots import move_slots
 from livejoin.state.budget import Budget
 from livejoin.state.reserved import bytes_to_grow, grown
 
@@ -55,6 +57,22 @@ class Arena:
         self.budget.register(self)
 
     def grow(self) -> None:
+        """Make the room that a kernel asked for: double a directory with many hash slots, or the whole buffer.
+
+        Raises:
+            CapacityError: The buffer has reached what a 32-bit reference can address.
+            MemoryLimitError: The database would take more than it may.
+            MemoryError: The system does not grant them.
+        """
+        if not self.words[k.H_MOVING]:
+            self.double()
+            return
+        with wrapping():
+            done = move_slots(self.words, 0)
+            while done:
+                done = move_slots(self.words, done)
+
+    def double(self) -> None:
         """Double the buffer, in place if it is large; references stay valid.
 
         Raises:
@@ -102,4 +120,7 @@ class Arena:
             entries: By directory, whose free entries are counted too, the words of an entry.
         """
         directories, sizes = np.array(list(entries), np.int64), np.array(list(entries.values()), np.int64)
-        return int(free_words(self.words, directories, sizes)) * _WORD
+        total, cursor, lists = 0, np.zeros(free.FREE_CURSOR, np.int64), k.SIZE_CLASSES + len(entries)
+        while cursor[free.F_LIST] < lists:
+            total += int(free.free_words(self.words, directories, sizes, cursor))
+        return total * _WORD

@@ -114,9 +114,11 @@ class DerivedRows:
 
     def finish(self) -> None:
         """End what was applied: ids of rows that are gone may be used again. May be called again."""
-        for named in self._named:
-            with wrapping():
-                derived_rows.finish(self._header, self.words, self.stride, self._slots, named)
+        with wrapping():
+            for named in self._named:
+                for begin in range(0, named.shape[0], k.AT_ONCE):
+                    piece = named[begin : begin + k.AT_ONCE]
+                    derived_rows.finish(self._header, self.words, self.stride, self._slots, piece)
         self._named = []
 
     def live_rows(self) -> tuple[Words, Words]:

@@ -22,6 +22,7 @@ _LEAST_LOG = 4
 _LEAST_ROWS = 16
 _SMALL = 256  # rows whose ids are not worth changing
 _SPARSE = 4
+_AT_ONCE = 1 << 16  # slots that one call of a kernel moves: some milliseconds, after which Python looks for signals
 
 
 def empty_slots(log: int) -> Words:
@@ -49,7 +50,8 @@ def roomy(slots: Words, rows: int, budget: Budget) -> Words:
     log = least
     other = empty_slots(log)
     with wrapping():
-        kernel.rehash(slots, other)
+        for begin in range(0, slots.shape[0] - 1, _AT_ONCE):
+            kernel.rehash(slots, other, begin, min(begin + _AT_ONCE, slots.shape[0] - 1))
     return other
 
 

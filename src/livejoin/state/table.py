@@ -18,7 +18,7 @@ from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.relation import find, range_window, settling, stage_changes, stage_commit, window
 from livejoin.kernels.relation import rows as kernel
-from livejoin.kernels.relation.staging import PROGRESS
+from livejoin.kernels.relation.staging import G_MADE, PROGRESS
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
 from livejoin.state.codec import is_coded
@@ -91,7 +91,7 @@ class BaseTable:
         if table.window_range is not None:
             self._queue = np.array([_LEAST_TIME, 0], np.int64)
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
-        self._phase = np.array([settling.IDLE])
+        self._phase = np.zeros(settling.PHASE_WORDS, np.int64)
         self._before = (0, 0)  # head and tail of the queue or begin of the range, as they were
         self._budget.register(self)
 
@@ -159,9 +159,10 @@ class BaseTable:
             if status != kernel.OK:
                 self.rollback()
                 raise Conflict(status, change)
-            events = np.empty((count, 3), np.int64)
-            made = settling.net_events(self.words, self.stride, self._touched, count, events)
-        return self._result(events[:made])
+            events, progress = np.empty((count, 3), np.int64), _no_progress()
+            while settling.net_events(self.words, self.stride, self._touched, count, events, progress) == kernel.MORE:
+                pass
+        return self._result(events[: progress[G_MADE]])
 
     def stage_changes(self, values: Words, weights: Words, ignore: bool) -> Staged:
         """Apply changes one after the other; otherwise as `stage_commit`, but with all events in order."""
@@ -179,30 +180,23 @@ class BaseTable:
 
     def commit(self) -> None:
         """End a staging for good, if there is one; ids of rows that are gone may be used again."""
-        if self._phase[0] == settling.IDLE:
+        if self._phase[settling.PHASE] == settling.IDLE:
             return
+        arguments = (self._header, self.words, self.stride, self._first, self._slots)
         staged = (self._touched, self._staged, self._phase)
         with wrapping():
-            settling.finish_commit(self._header, self.words, self.stride, self._first, self._slots, *staged)
+            while settling.finish_commit(*arguments, *staged) == kernel.MORE:
+                pass
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
 
     def rollback(self) -> None:
         """Undo a staging, if there is one."""
-        if self._phase[0] == settling.STAGED:
+        if self._phase[settling.PHASE] == settling.STAGED:
+            arguments = (self._header, self.words, self.stride, self._first, self._key_slots, self._key)
             staged = (self._touched, self._staged, self._phase)
             with wrapping():
-                settling.undo(
-                    self._header,
-                    self.words,
-                    self.stride,
-                    self._first,
-                    self._key_slots,
-                    self._key,
-                    self._queue,
-                    self._window,
-                    *staged,
-                    *self._before,
-                )
+                while settling.undo(*arguments, self._queue, self._window, *staged, *self._before) == kernel.MORE:
+                    pass
         self.commit()
 
     def live_rows(self) -> tuple[Words, Words]:
@@ -259,7 +253,7 @@ class BaseTable:
 
     def _begin(self, weights: Words) -> None:
         """Make room for the worst case, so that the kernels never allocate; give back what is not needed."""
-        if self._phase[0] != settling.IDLE:
+        if self._phase[settling.PHASE] != settling.IDLE:
             msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
             raise StateError(msg)
         inserts = int(np.count_nonzero(weights > 0))
@@ -284,7 +278,7 @@ class BaseTable:
             self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))
         else:
             self._before = (int(self._queue[range_window.W_BEGIN]), 0)
-        self._phase[0] = settling.STAGED
+        self._phase[settling.PHASE] = settling.STAGED
 
     @property
     def _staged(self) -> int:

@@ -109,7 +109,7 @@ class SetOperator:
         length = sides.shape[0]
         touched = np.empty((length, kernel.TOUCHED_FIELDS), np.int64)
         out = np.empty((2, length), np.int64)
-        arena.words[[kernel.M_CHANGE, kernel.M_TOUCHED, kernel.M_MADE]] = 0
+        arena.words[[kernel.M_CHANGE, kernel.M_TOUCHED, kernel.M_MADE, kernel.M_SETTLED]] = 0
         arguments = (self._offsets, self.kernel_kind, self.sides, values, weights, versions, sides, touched, out)
         with wrapping():
             status = k.MORE

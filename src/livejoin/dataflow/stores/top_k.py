@@ -88,7 +88,8 @@ class TopKOperator:
             values, weights = np.take(values, order, axis=1), weights[order]
         text = self.order.text(self.codec)
         touched = np.empty(weights.shape[0], np.int64)
-        self.arena.words[[kernel.K_CHANGE, kernel.K_TOUCHED, kernel.K_MOVED, kernel.K_CONCERNED]] = 0
+        self.arena.words[kernel.K_CHANGE : kernel.K_CONCERNED + 1] = 0
+        self.arena.words[kernel.K_STEP] = kernel.APPLYING
         parts = []
         capacity = _CHANGES
         status = k.NEED_SPACE

@@ -57,7 +57,7 @@ from livejoin.kernels.bag.layout import (
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.join.layout import H_PROBES, H_REGISTERED
 from livejoin.kernels.memory.blocks import reserve
-from livejoin.kernels.memory.directory import create, find, finish, hash_key, mix, seed, shrink_slots, take_out
+from livejoin.kernels.memory.directory import create_at_once, find, finish, hash_key, mix, seed, shrink_slots, take_out
 from livejoin.kernels.memory.layout import D_COUNT, D_LOG, H_BUMP, H_END, MAX_MULTIPLICITY, REF_MASK
 from livejoin.kernels.parameters import Arena, Plan
 
@@ -123,7 +123,7 @@ def _add(m: Arena, p: Plan, pair: int, first: int, second: int, amount: int) -> 
     entry = view_entry(m, p, pair, first, second)
     if entry == 0:
         h = finish(mix(mix(seed(), first), second))
-        entry = create(m, p, p[pair + PV_DIRECTORY], PAIR_ENTRY, PAIR_KEY, J_KEY, 2, p[pair + PV_OFFSETS], h)
+        entry = create_at_once(m, p, p[pair + PV_DIRECTORY], PAIR_ENTRY, PAIR_KEY, J_KEY, 2, p[pair + PV_OFFSETS], h)
     m[entry] += amount
     if m[entry] > MAX_MULTIPLICITY:
         m[J_OVERFLOW] = 1

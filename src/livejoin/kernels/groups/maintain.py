@@ -168,6 +168,9 @@ def maintain(
                 return NEED_SPACE
             if group == 0:
                 group = create(m, p, g.G_DIRECTORY, p[g.P_RECORD], p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
+                if group == 0:
+                    m[g.G_ROW] = row
+                    return NEED_SPACE
             if m[group + g.R_TOUCH] == 0:
                 _touch(m, p, group, emit)
             if weights[row] > 0 and m[group + g.R_ROWS] > _MOST_ROWS - weights[row]:

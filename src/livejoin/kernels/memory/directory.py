@@ -6,6 +6,10 @@ of the hash, so that resizing and the backward shift of a deletion never look at
 Slots are doubled when more than three quarters of them are taken, and halved when fewer than an eighth are: a walk over
 them costs O(entries), whatever was there before. Halving needs words for the smaller half; without them the slots stay
 as they are until the next removal.
+
+Many slots are doubled by the owner of the arena, in pieces (`livejoin.kernels.memory.move_slots`): `create` takes the
+words for them, notes that in the header, and returns 0, as where there is no space. Its caller does then what it does
+without space: it returns NEED_SPACE in front of the change.
 """
 
 from __future__ import annotations
@@ -16,7 +20,16 @@ import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate, allocate_raw, release
-from livejoin.kernels.memory.layout import D_COUNT, D_FREE, D_LOG, D_SLOTS, MASK32
+from livejoin.kernels.memory.layout import (
+    CLASS_SHIFT,
+    D_COUNT,
+    D_FREE,
+    D_LOG,
+    D_SLOTS,
+    H_MOVING,
+    H_TARGET,
+    MASK32,
+)
 from livejoin.kernels.parameters import Arena, Plan
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -24,6 +37,7 @@ _FOLD = np.uint64(32)
 _SEED = np.uint64(0x2545F4914F6CDD1D)
 
 LEAST_LOG = 3  # a directory never has fewer than eight hash slots
+MANY_LOG = 16  # so many slots are not doubled in one call
 
 
 @inlined
@@ -120,16 +134,45 @@ def shrink_slots(m: Arena, directory: int) -> None:
         resize(m, directory, log - 1)
 
 
+@inlined
+def _is_full(m: Arena, directory: int) -> bool:
+    """Whether another entry needs more slots."""
+    full: bool = (m[directory + D_COUNT] + 1) * 4 > 3 << m[directory + D_LOG]
+    return full
+
+
+@helper
+def _ask_for_slots(m: Arena, directory: int) -> None:
+    """Take words for twice the slots, so that the owner of the arena moves the directory; it doubles without them."""
+    if m[H_MOVING] == 0:
+        log = m[directory + D_LOG] + 1
+        slots = allocate(m, log)
+        if slots != 0:
+            m[H_TARGET] = slots | (log << CLASS_SHIFT)
+            m[H_MOVING] = directory
+
+
 @helper
 def create(
     m: Arena, p: Plan, directory: int, size: int, entry_key: int, row: int, width: int, offsets: int, h: int
 ) -> int:
-    """Insert an entry for a row's key, which must not be there; words before the key are 0. Returns 0 if no space."""
-    log = m[directory + D_LOG]
-    if (m[directory + D_COUNT] + 1) * 4 > 3 << log:
-        if not resize(m, directory, log + 1):
-            return 0
-        log += 1
+    """Insert an entry for a row's key, which must not be there; words before the key are 0.
+
+    Returns 0 if there is no space, or if many slots must be moved first.
+    """
+    if m[directory + D_LOG] >= MANY_LOG and _is_full(m, directory):
+        _ask_for_slots(m, directory)
+        return 0
+    return create_at_once(m, p, directory, size, entry_key, row, width, offsets, h)
+
+
+@helper
+def create_at_once(
+    m: Arena, p: Plan, directory: int, size: int, entry_key: int, row: int, width: int, offsets: int, h: int
+) -> int:
+    """As `create`, but however many slots must be moved, for a caller that has reckoned with the space for them."""
+    if _is_full(m, directory) and not resize(m, directory, m[directory + D_LOG] + 1):
+        return 0
     entry: int = m[directory + D_FREE]
     if entry != 0:
         m[directory + D_FREE] = m[entry]
@@ -141,7 +184,7 @@ def create(
         m[entry + i] = 0
     for i in range(width):
         m[entry + entry_key + i] = m[row + p[offsets + i]]
-    place(m, m[directory + D_SLOTS], log, (h << 32) | entry)
+    place(m, m[directory + D_SLOTS], m[directory + D_LOG], (h << 32) | entry)
     m[directory + D_COUNT] += 1
     return entry
 

@@ -17,7 +17,9 @@ H_END = 2
 H_CLASSES = 17  # bit set of the size classes whose free list is not empty
 H_FREE = 28  # one free list a size class
 SIZE_CLASSES = 33
-ARENA_HEADER = H_FREE + SIZE_CLASSES  # what an owner has of its own follows
+H_MOVING = H_FREE + SIZE_CLASSES  # the directory that waits for more hash slots, 0 if none does
+H_TARGET = H_MOVING + 1  # its new slots, with their size class
+ARENA_HEADER = H_TARGET + 1  # what an owner has of its own follows
 
 # Directory header
 D_SLOTS = 0

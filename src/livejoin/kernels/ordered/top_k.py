@@ -10,6 +10,9 @@ and HIGH, and only these entries can stand there more or less often than before:
 between the old and the new LOW, and those between the old and the new HIGH. The ranks between are not more than the
 version's weights, so that a version costs O(log n) a change and O(1) for each such rank.
 
+A version ends in steps, each of which can be left and taken up between two rows, so that a call does a piece of them:
+all entries that the version touched are settled, then those of both runs, then rows that are gone are taken out.
+
 Law: the changes written for a version are the window after it minus the window before it, as multisets.
 """
 
@@ -47,7 +50,20 @@ K_MOVED = T_END + 6  # sum of the version's weights, without signs
 K_CONCERNED = T_END + 7  # 1: the version changes something up to HIGH
 K_MADE = T_END + 8  # changes written by the current call
 K_NEEDED = T_END + 9  # OUTPUT_FULL: places that the version may need
-K_HEADER = T_END + 10
+K_STEP = T_END + 10  # the step in which the end of a version was left
+K_DONE = T_END + 11  # touched rows that are done in it
+K_LEAF = T_END + 12  # next place of the run that is settled, and its last entry
+K_PLACE = T_END + 13
+K_LAST = T_END + 14
+K_OLD_HIGH = T_END + 15  # HIGH before the version
+K_HEADER = T_END + 16
+
+# Steps of the end of a version
+APPLYING = 0  # it has not begun
+TOUCHED_ROWS = 1
+LOW_RUN = 2
+HIGH_RUN = 3
+TAKING_OUT = 4
 
 # Changes of the window: lines of the output, then the row's words
 C_WEIGHT = 0
@@ -106,8 +122,9 @@ def _settle(m: Arena, p: Plan, entry: int, version: int, text: Texts, out: Outpu
 
 
 @helper
-def _settle_between(m: Arena, p: Plan, one: int, other: int, version: int, text: Texts, out: Output) -> None:
-    """Settle two entries and all between them; 0 stands behind the last."""
+def _begin_run(m: Arena, p: Plan, one: int, other: int, text: Texts) -> None:
+    """Begin a run from one entry to another, whichever is first; 0 stands behind the last."""
+    m[K_LEAF] = 0
     if one == 0 and other == 0:
         return
     first = one
@@ -116,16 +133,29 @@ def _settle_between(m: Arena, p: Plan, one: int, other: int, version: int, text:
         first = other
         last = one
     descend(m, p, first, text)
-    leaf = m[T_LEAF]
-    place = m[T_PLACE] - 1
-    while leaf != 0:
-        for i in range(place, m[leaf + COUNT]):
-            entry = m[leaf + FIRST + LEAF + i]
+    m[K_LEAF] = m[T_LEAF]
+    m[K_PLACE] = m[T_PLACE] - 1
+    m[K_LAST] = last
+
+
+@helper
+def _settle_run(m: Arena, p: Plan, version: int, text: Texts, out: Output, left: int) -> int:
+    """Settle so many entries of a run; returns how many more could have been. K_LEAF is 0 behind the last."""
+    leaf = m[K_LEAF]
+    place = m[K_PLACE]
+    while leaf != 0 and left > 0:
+        if place == m[leaf + COUNT]:
+            leaf = m[leaf + NEXT]
+            place = 0
+        else:
+            entry = m[leaf + FIRST + LEAF + place]
             _settle(m, p, entry, version, text, out)
-            if entry == last:
-                return
-        leaf = m[leaf + NEXT]
-        place = 0
+            leaf = 0 if entry == m[K_LAST] else leaf
+            place += 1
+            left -= 1
+    m[K_LEAF] = leaf
+    m[K_PLACE] = place
+    return left
 
 
 @helper
@@ -154,24 +184,58 @@ def _apply(m: Arena, p: Plan, values: Matrix, change: int, weight: int, touched:
 
 
 @helper
-def _end_version(m: Arena, p: Plan, version: int, touched: Touched, text: Texts, out: Output) -> None:
-    """Write what a version did to the window, and take out rows that are gone."""
+def _begin_end(m: Arena, p: Plan, text: Texts) -> None:
+    """Begin the end of a version."""
+    m[K_DONE] = 0
+    m[K_STEP] = TAKING_OUT
     if m[K_CONCERNED] == 1:
         low = m[K_LOW]
-        high = m[K_HIGH]
+        m[K_OLD_HIGH] = m[K_HIGH]
         _find_window(m, p)
-        for i in range(m[K_TOUCHED]):
+        _begin_run(m, p, low, m[K_LOW], text)
+        m[K_STEP] = TOUCHED_ROWS
+
+
+@helper
+def _end_version(m: Arena, p: Plan, version: int, touched: Touched, text: Texts, out: Output, left: int) -> int:
+    """Write what a version did to the window, and take out rows that are gone, for so many rows.
+
+    Returns:
+        How many more could have been done. The version has ended where the step is APPLYING.
+    """
+    if m[K_STEP] == TOUCHED_ROWS:
+        end = min(m[K_DONE] + left, m[K_TOUCHED])
+        for i in range(m[K_DONE], end):
             _settle(m, p, touched[i], version, text, out)
-        _settle_between(m, p, low, m[K_LOW], version, text, out)
-        _settle_between(m, p, high, m[K_HIGH], version, text, out)
-    for i in range(m[K_TOUCHED]):
-        entry = touched[i]
-        m[entry + E_COUNT] ^= 1
-        if m[entry + E_COUNT] == 0:
-            remove(m, p, entry, text)
-    m[K_TOUCHED] = 0
-    m[K_MOVED] = 0
-    m[K_CONCERNED] = 0
+        left -= end - m[K_DONE]
+        m[K_DONE] = end
+        if end == m[K_TOUCHED]:
+            m[K_DONE] = 0
+            m[K_STEP] = LOW_RUN
+    if m[K_STEP] == LOW_RUN:
+        left = _settle_run(m, p, version, text, out, left)
+        if m[K_LEAF] == 0:
+            _begin_run(m, p, m[K_OLD_HIGH], m[K_HIGH], text)
+            m[K_STEP] = HIGH_RUN
+    if m[K_STEP] == HIGH_RUN:
+        left = _settle_run(m, p, version, text, out, left)
+        if m[K_LEAF] == 0:
+            m[K_STEP] = TAKING_OUT
+    if m[K_STEP] == TAKING_OUT:
+        end = min(m[K_DONE] + left, m[K_TOUCHED])
+        for i in range(m[K_DONE], end):
+            entry = touched[i]
+            m[entry + E_COUNT] ^= 1
+            if m[entry + E_COUNT] == 0:
+                remove(m, p, entry, text)
+        left -= end - m[K_DONE]
+        m[K_DONE] = end
+        if end == m[K_TOUCHED]:
+            m[K_STEP] = APPLYING
+            m[K_TOUCHED] = 0
+            m[K_MOVED] = 0
+            m[K_CONCERNED] = 0
+    return left
 
 
 @kernel
@@ -196,7 +260,7 @@ def maintain(
     """Apply changes of multiplicities and write what the window gains and loses, net within each version.
 
     Args:
-        arena: The state; changed. A caller starts with K_CHANGE, K_TOUCHED, K_MOVED and K_CONCERNED at 0.
+        arena: The state; changed. A caller starts with the words from K_CHANGE to K_CONCERNED and K_STEP at 0.
         plan: int64, see O_WIDTH and the constants beside it.
         values: int64 of shape (words of a row, n): the rows as order words.
         weights: int64, what each change adds to its row's multiplicity.
@@ -206,9 +270,9 @@ def maintain(
         out: int64 of shape (CHANGE_FIELDS + words of a row, capacity): the changes of the window, K_MADE of them.
 
     Returns:
-        DONE; MORE and NEED_SPACE in front of a change that has not begun: take the changes written, for NEED_SPACE
-        grow the arena, and call again; OUTPUT_FULL in front of the end of a version: take them and call again with at
-        least K_NEEDED places.
+        DONE; MORE, and NEED_SPACE in front of a change that has not begun: take the changes written, for NEED_SPACE
+        grow the arena, and call again with as many places; OUTPUT_FULL in front of the end of a version: take them and
+        call again with at least K_NEEDED places.
 
     Cost: O(log n) a change, and O(1) for each rank by which an end of the window moves.
     """
@@ -217,20 +281,22 @@ def maintain(
     text = (heap, starts, lengths)
     m[K_MADE] = 0
     change = m[K_CHANGE]
-    pause = change + AT_ONCE
+    left = AT_ONCE
     while True:
         ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
         if ended and m[K_TOUCHED] > 0:
-            # A row that changes its place in the window was touched, or stands at a rank that an end moved over.
-            needed = min(m[K_TOUCHED] + 2 * m[K_MOVED], 2 * p[O_LIMIT], m[T_ENTRIES])
-            if m[K_CONCERNED] == 1 and needed > out.shape[1] - m[K_MADE]:
-                m[K_NEEDED] = needed
-                m[K_CHANGE] = change
-                return OUTPUT_FULL
-            _end_version(m, p, versions[change - 1], touched, text, out)
-        if change == weights.shape[0]:
+            if m[K_STEP] == APPLYING:
+                # A row that changes its place in the window was touched, or stands at a rank that an end moved over.
+                needed = min(m[K_TOUCHED] + 2 * m[K_MOVED], 2 * p[O_LIMIT], m[T_ENTRIES])
+                if m[K_CONCERNED] == 1 and needed > out.shape[1] - m[K_MADE]:
+                    m[K_NEEDED] = needed
+                    m[K_CHANGE] = change
+                    return OUTPUT_FULL
+                _begin_end(m, p, text)
+            left = _end_version(m, p, versions[change - 1], touched, text, out, left)
+        if change == weights.shape[0] and m[K_STEP] == APPLYING:
             return DONE
-        if change == pause:
+        if left == 0:
             m[K_CHANGE] = change
             return MORE
         if not has_space(m, p):
@@ -238,6 +304,7 @@ def maintain(
             return NEED_SPACE
         _apply(m, p, values, change, weights[change], touched, text)
         change += 1
+        left -= 1
 
 
 @kernel

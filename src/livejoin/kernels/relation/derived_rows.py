@@ -10,7 +10,7 @@ from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MAX_MULTIPLICITY, MORE, TOO_LARGE
 from livejoin.kernels.parameters import Header, Line, Matrix, RowWords, Slots, Touched
 from livejoin.kernels.relation.rows import R_ROWS, R_TOTAL, find_or_create, give_back
-from livejoin.kernels.relation.staging import G_CHANGE, G_COUNT, G_MADE
+from livejoin.kernels.relation.staging import G_CHANGE, G_COUNT, G_MADE, G_PLACE
 
 # Events: (row id, net weight, version)
 E_ROW = 0
@@ -21,24 +21,43 @@ ROW_EVENT = 3
 
 @helper
 def _settle(
-    header: Header, words: RowWords, stride: int, touched: Touched, count: int, version: int, events: Matrix, made: int
+    header: Header,
+    words: RowWords,
+    stride: int,
+    touched: Touched,
+    version: int,
+    events: Matrix,
+    progress: Line,
+    left: int,
 ) -> int:
-    """End a version: write the net changes, deletions first; returns the number of events."""
-    for sign in (-1, 1):
-        for t in range(count):
-            row = touched[t, 0]
-            now = words[row * stride] >> 1
-            weight = now - touched[t, 1]
-            if weight * sign > 0:
-                events[E_ROW, made] = row
-                events[E_WEIGHT, made] = weight
-                events[E_VERSION, made] = version
-                made += 1
-                header[R_TOTAL] += weight
-                header[R_ROWS] += (1 if now > 0 else 0) - (1 if touched[t, 1] > 0 else 0)
-    for t in range(count):
+    """End a version, or so much of it: write the net changes, deletions first, then clear the marks.
+
+    Returns:
+        How much more could have been done. The version has ended where no row is touched any more.
+    """
+    count, made = progress[G_COUNT], progress[G_MADE]
+    begin = progress[G_PLACE]
+    end = min(begin + left, 3 * count)
+    for place in range(begin, min(end, 2 * count)):
+        t = place if place < count else place - count
+        row = touched[t, 0]
+        now = words[row * stride] >> 1
+        weight = now - touched[t, 1]
+        if (weight < 0 and place < count) or (weight > 0 and place >= count):
+            events[E_ROW, made] = row
+            events[E_WEIGHT, made] = weight
+            events[E_VERSION, made] = version
+            made += 1
+            header[R_TOTAL] += weight
+            header[R_ROWS] += (1 if now > 0 else 0) - (1 if touched[t, 1] > 0 else 0)
+    for t in range(max(begin - 2 * count, 0), end - 2 * count):
         words[touched[t, 0] * stride] &= -2
-    return made
+    progress[G_MADE] = made
+    progress[G_PLACE] = end
+    if end == 3 * count:
+        progress[G_COUNT] = 0
+        progress[G_PLACE] = 0
+    return left - (end - begin)
 
 
 @kernel
@@ -73,29 +92,32 @@ def apply(
     Returns:
         DONE; MORE: call again; TOO_LARGE: a multiplicity does not fit.
     """
-    count = progress[G_COUNT]
-    made = progress[G_MADE]
-    end = min(progress[G_CHANGE] + AT_ONCE, weights.shape[0])
-    for change in range(progress[G_CHANGE], end):
-        if count > 0 and versions[change] != versions[change - 1]:
-            made = _settle(header, words, stride, touched, count, versions[change - 1], events, made)
-            count = 0
+    left = AT_ONCE
+    change = progress[G_CHANGE]
+    while True:
+        ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
+        if ended and progress[G_COUNT] > 0:
+            left = _settle(header, words, stride, touched, versions[change - 1], events, progress, left)
+        if change == weights.shape[0] and progress[G_COUNT] == 0:
+            return DONE
+        if left == 0:
+            progress[G_CHANGE] = change
+            return MORE
         row = find_or_create(header, words, stride, 1, slots, values, change)
         at = row * stride
         named[change] = row
         if words[at] & 1 == 0:
+            count = progress[G_COUNT]
             touched[count, 0] = row
             touched[count, 1] = words[at] >> 1
-            count += 1
+            progress[G_COUNT] = count + 1
             words[at] |= 1
         weight = weights[change]
         if not -MAX_MULTIPLICITY <= weight <= MAX_MULTIPLICITY - (words[at] >> 1):
             return TOO_LARGE
         words[at] += weight << 1
-    if count > 0 and end == weights.shape[0]:
-        made = _settle(header, words, stride, touched, count, versions[end - 1], events, made)
-    progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = end, count, made
-    return DONE if end == weights.shape[0] else MORE
+        change += 1
+        left -= 1
 
 
 @kernel

@@ -44,7 +44,8 @@ M_LISTED = M_LIST + 1
 M_CHANGE = M_LISTED + 1  # cursor of an interrupted `apply`: change, rows touched in its version, changes written
 M_TOUCHED = M_CHANGE + 1
 M_MADE = M_CHANGE + 2
-M_ROW = M_CHANGE + 3  # the row that is looked up
+M_SETTLED = M_CHANGE + 3  # of the touched rows those that are settled
+M_ROW = M_CHANGE + 4  # the row that is looked up
 
 # Entry: the left count above the touched bit, the right count if there are two sides, behind the counts the place in
 # the list plus one or 0, the row's words
@@ -120,10 +121,16 @@ def _unlist(m: Arena, place: int, entry: int) -> None:
 
 
 @helper
-def _settle(m: Arena, kind: int, sides: int, width: int, touched: Touched, out: Output) -> None:
-    """End a version: write what changed and take out rows that stand on no side."""
+def _settle(m: Arena, kind: int, sides: int, width: int, touched: Touched, out: Output, left: int) -> int:
+    """End a version, or so many rows of it: write what changed and take out rows that stand on no side.
+
+    Returns:
+        How many more rows could have been settled. The version has ended where no row is touched any more.
+    """
     made = m[M_MADE]
-    for i in range(m[M_TOUCHED]):
+    begin = m[M_SETTLED]
+    end = min(begin + left, m[M_TOUCHED])
+    for i in range(begin, end):
         entry = touched[i, 0]
         m[entry + LEFT] ^= 1
         times = multiplicity(m, kind, entry)
@@ -141,7 +148,11 @@ def _settle(m: Arena, kind: int, sides: int, width: int, touched: Touched, out: 
             remove(m, M_DIRECTORY, entry, key_of(sides), width)
             shrink(m, M_LIST, m[M_LISTED], m[M_DIRECTORY + D_COUNT])
     m[M_MADE] = made
-    m[M_TOUCHED] = 0
+    m[M_SETTLED] = end
+    if end == m[M_TOUCHED]:
+        m[M_SETTLED] = 0
+        m[M_TOUCHED] = 0
+    return left - (end - begin)
 
 
 @kernel
@@ -160,7 +171,7 @@ def apply(
     """Apply changes of the sides' multiplicities and write the net change of the result in each version.
 
     Args:
-        arena: The state; changed. A caller starts with M_CHANGE, M_TOUCHED and M_MADE at 0.
+        arena: The state; changed. A caller starts with M_CHANGE, M_TOUCHED, M_MADE and M_SETTLED at 0.
         plan: The numbers from 0 to the width of a row.
         kind: The operation.
         sides: Counts of an entry, 1 or 2.
@@ -173,7 +184,7 @@ def apply(
             and what the row's multiplicity gains; M_MADE of them. It never needs more places than there are changes.
 
     Returns:
-        DONE, or MORE or NEED_SPACE in front of a change that has not begun: for NEED_SPACE grow the arena; call again.
+        DONE; MORE: call again; NEED_SPACE in front of a change that has not begun: grow the arena and call again.
 
     Cost: one probe a change, expected O(1).
     """
@@ -181,13 +192,17 @@ def apply(
     p = words(plan)
     width = values.shape[0]
     change = m[M_CHANGE]
-    pause = change + AT_ONCE
-    while change < weights.shape[0]:
-        if change == pause:
+    left = AT_ONCE
+    while True:
+        ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
+        if ended and m[M_TOUCHED] > 0:
+            left = _settle(m, kind, sides, width, touched, out, left)
+        if change == weights.shape[0] and m[M_TOUCHED] == 0:
+            m[M_CHANGE] = 0
+            return DONE
+        if left == 0:
             m[M_CHANGE] = change
             return MORE
-        if m[M_TOUCHED] > 0 and versions[change] != versions[change - 1]:
-            _settle(m, kind, sides, width, touched, out)
         entry = _entry_of(m, p, sides, width, values, change)
         if entry == 0:
             m[M_CHANGE] = change
@@ -204,9 +219,7 @@ def apply(
         else:
             m[entry + RIGHT] += weights[change]
         change += 1
-    _settle(m, kind, sides, width, touched, out)
-    m[M_CHANGE] = 0
-    return DONE
+        left -= 1
 
 
 @kernel

@@ -114,11 +114,11 @@ def remove_slot(slots: Slots, h: int, row: int) -> None:
 
 
 @kernel
-def rehash(slots: Slots, other: Slots) -> None:
-    """Move all slots into another, cleared table that has room for them; its first word is its log2 size."""
+def rehash(slots: Slots, other: Slots, begin: int, end: int) -> None:
+    """Bring the slots from ``begin`` to ``end`` into another table, which is cleared at first and has room for all."""
     log = other[0]
     mask = (1 << log) - 1
-    for k in range(1 << slots[0]):
+    for k in range(begin, end):
         word = slots[1 + k]
         if word != 0:
             i = ((word >> 32) & MASK32) >> (32 - log)

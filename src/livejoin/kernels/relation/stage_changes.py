@@ -61,7 +61,7 @@ def _release_key(words: RowWords, stride: int, key_slots: Slots, key: Offsets, r
 
 
 @helper
-def _expire_all(
+def _expire_some(
     header: Header,
     words: RowWords,
     stride: int,
@@ -73,14 +73,20 @@ def _expire_all(
     events: Matrix,
     made: int,
     change: int,
-) -> tuple[int, int]:
-    """Take the rows out that a window by range has left behind; the numbers of touched rows and of events."""
-    while has_expired(queue):
+    left: int,
+) -> tuple[int, int, int]:
+    """Take rows out that a window by range has left behind, so many at most.
+
+    Returns:
+        The numbers of touched rows and of events, and how many more rows could have been taken.
+    """
+    while left > 0 and has_expired(queue):
         out, gone, count = expire(header, words, stride, queue, touched, count)
         if gone > 0:
             made = _note(events, made, out, -gone, change)
             _release_key(words, stride, key_slots, key, out)
-    return count, made
+        left -= 1
+    return count, made, left
 
 
 @inlined
@@ -101,15 +107,19 @@ def _insert_one(
     events: Matrix,
     made: int,
     change: int,
-) -> tuple[int, int, int]:
-    """Bring a row in; a status and the numbers of touched rows and of events."""
+    left: int,
+) -> tuple[int, int, int, int]:
+    """Bring a row in; a status, the numbers of touched rows and of events, and how many rows may still leave a window.
+
+    MORE where the window has more to let go first: the change is to be made again, and nothing of it happens twice.
+    """
     by_range = window[RANGE_REACH] >= 0
     begin = queue[W_BEGIN]
     if by_range:
         time = values[window[RANGE_TIME] - first, change]
         if time < begin:
             header[R_IGNORED] += 1
-            return OK, count, made
+            return OK, count, made, left
         begin = begin_after(queue, window, time)
     row = find_or_create(header, words, stride, first, slots, values, change)
     at = row * stride
@@ -119,25 +129,29 @@ def _insert_one(
         leaving, count = oldest(header, words, stride, queue, touched, count)
     if _is_taken(words, stride, key_slots, key, window, row, leaving, begin):
         if not ignore:
-            return DUPLICATE, count, made
+            return DUPLICATE, count, made, left
         header[R_IGNORED] += 1
-        return OK, count, made
+        return OK, count, made, left
     if leaving >= 0:
         count = evict(header, words, stride, queue, touched, count)
     if by_range:
         queue[W_BEGIN] = begin
-        count, made = _expire_all(header, words, stride, key_slots, key, queue, touched, count, events, made, change)
+        count, made, left = _expire_some(
+            header, words, stride, key_slots, key, queue, touched, count, events, made, change, left
+        )
+        if has_expired(queue):
+            return MORE, count, made, left
     arrive(header, words, stride, queue, window, row)
     add(header, words, at)
     if leaving == row:
-        return OK, count, made
+        return OK, count, made, left
     if leaving >= 0:
         made = _note(events, made, leaving, -1, change)
         _release_key(words, stride, key_slots, key, leaving)
     made = _note(events, made, row, 1, change)
     if key.shape[0] > 0:
         insert_slot(key_slots, hash_key(words, at, key), row)
-    return OK, count, made
+    return OK, count, made, left
 
 
 @inlined
@@ -203,9 +217,10 @@ def stage_changes(
         header[R_IGNORED] = 0
     count, made = progress[G_COUNT], progress[G_MADE]
     end = min(progress[G_CHANGE] + AT_ONCE, weights.shape[0])
+    left = AT_ONCE
     for change in range(progress[G_CHANGE], end):
         if weights[change] > 0:
-            status, count, made = _insert_one(
+            status, count, made, left = _insert_one(
                 header,
                 words,
                 stride,
@@ -222,6 +237,7 @@ def stage_changes(
                 events,
                 made,
                 change,
+                left,
             )
         else:
             status, count, made = _delete_one(
@@ -242,6 +258,7 @@ def stage_changes(
                 change,
             )
         if status != OK:
+            progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = change, count, made
             return status, count, made, change
     progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = end, count, made
     return (MORE if end < weights.shape[0] else OK), count, made, -1

@@ -32,7 +32,7 @@ from livejoin.kernels.relation.rows import (
     insert_slot,
     remove_slot,
 )
-from livejoin.kernels.relation.staging import AT_ONCE, G_CHANGE, G_COUNT, G_MADE, arrive, is_absent, leave
+from livejoin.kernels.relation.staging import AT_ONCE, G_CHANGE, G_COUNT, G_MADE, G_PLACE, arrive, is_absent, leave
 from livejoin.kernels.relation.window import add, evict, subtract, touch
 
 
@@ -103,14 +103,19 @@ def _delete_some(
 
 @helper
 def _move_window(
-    header: Header, words: RowWords, stride: int, queue: Queue, window: Window, touched: Touched, count: int
-) -> int:
-    """Take the rows out that the window has left behind; returns the number of touched rows."""
-    while window[RANGE_ROWS] > 0 and header[R_TOTAL] > window[RANGE_ROWS]:
+    header: Header, words: RowWords, stride: int, queue: Queue, window: Window, touched: Touched, progress: Line
+) -> bool:
+    """Take rows out that the window has left behind; whether these were all."""
+    count = progress[G_COUNT]
+    taken = 0
+    while taken < AT_ONCE and window[RANGE_ROWS] > 0 and header[R_TOTAL] > window[RANGE_ROWS]:
         count = evict(header, words, stride, queue, touched, count)
-    while window[RANGE_REACH] >= 0 and has_expired(queue):
+        taken += 1
+    while taken < AT_ONCE and window[RANGE_REACH] >= 0 and has_expired(queue):
         _, _, count = expire(header, words, stride, queue, touched, count)
-    return count
+        taken += 1
+    progress[G_COUNT] = count
+    return taken < AT_ONCE
 
 
 @helper
@@ -138,14 +143,17 @@ def _settle_keys(
     key: Offsets,
     ignore: bool,
     touched: Touched,
-    count: int,
+    progress: Line,
 ) -> tuple[int, int, int]:
-    """Give keys back, then out, by the net effect of the changes; what `stage_commit` returns."""
-    for t in range(count):
+    """Give keys back, then out, by the net effect of the changes, some of them; what `stage_commit` returns."""
+    count = progress[G_COUNT]
+    begin = progress[G_PLACE]
+    end = min(begin + AT_ONCE, 2 * count)
+    for t in range(begin, min(end, count)):
         row = touched[t, 0]
         if touched[t, 1] > 0 and words[row * stride] >> 1 == 0:
             remove_slot(key_slots, hash_key(words, row * stride, key), row)
-    for t in range(count):
+    for t in range(max(begin - count, 0), end - count):
         row = touched[t, 0]
         surplus = _surplus(words, stride, key_slots, key, row, touched[t, 1])
         if surplus > 0:
@@ -154,7 +162,8 @@ def _settle_keys(
             header[R_IGNORED] += surplus
             for _ in range(surplus):
                 subtract(header, words, row * stride)
-    return OK, count, -1
+    progress[G_PLACE] = end
+    return MORE if end < 2 * count else OK, count, -1
 
 
 @kernel
@@ -215,8 +224,8 @@ def stage_commit(
             return status, count, change
         if changes > AT_ONCE:
             return MORE, count, -1
-    count = progress[G_COUNT]
-    count = _move_window(header, words, stride, queue, window, touched, count)
+    if not _move_window(header, words, stride, queue, window, touched, progress):
+        return MORE, progress[G_COUNT], -1
     if key.shape[0] == 0:
-        return OK, count, -1
-    return _settle_keys(header, words, stride, first, key_slots, key, ignore, touched, count)
+        return OK, progress[G_COUNT], -1
+    return _settle_keys(header, words, stride, first, key_slots, key, ignore, touched, progress)

@@ -17,7 +17,8 @@ from livejoin.kernels.relation.window import subtract, touch
 G_CHANGE = 0  # changes done; of an atomic set first those that insert, then, counted on, those that delete
 G_COUNT = 1  # rows touched
 G_MADE = 2  # events made; of an atomic set where the window began
-PROGRESS = 3
+G_PLACE = 3  # touched rows gone through where an atomic set, or a version, ends
+PROGRESS = 4
 
 AT_ONCE = 1 << 16
 """Changes that a kernel stages in one call: some ten milliseconds, after which Python looks for signals."""
