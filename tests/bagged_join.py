@@ -114,6 +114,10 @@ class BaggedJoin:
         """The result."""
         return self.outer.scan(capacity)
 
+    def combinations(self, capacity: int) -> Iterator[Words]:
+        """As `livejoin.families.join.Join.combinations`."""
+        return self.outer.combinations(capacity)
+
     def count(self) -> int:
         """Its size."""
         return self.outer.count()

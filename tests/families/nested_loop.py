@@ -198,6 +198,11 @@ class LoopJoin:
             part = lines[begin : begin + capacity]
             yield np.array(part, np.int64).reshape(len(part), self.plan.columns).T
 
+    def combinations(self, capacity: int) -> Iterator[Words]:
+        lines = [(*row, value[0]) for row, value in self._result.items()]
+        for begin in range(0, len(lines), capacity):
+            yield np.array(lines[begin : begin + capacity], np.int64).T
+
     def size(self) -> int | float:
         total = len(self._result) if self.plan.query.sums else sum(value[0] for value in self._result.values())
         return float(total) if total > MAX_COUNT else total

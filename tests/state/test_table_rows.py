@@ -28,8 +28,10 @@ def words(*items: int) -> Words:
 
 
 ROWS = TableRows(np.array([[5, 6], [1, 1]], np.int64), words(1, 2), words(0, 4))
+MANY = TableRows(np.tile(np.arange(1 << 16), (2, 1)), np.full(1 << 16, 1 << 46), np.arange(1 << 16))
 SOUND = [
     (PLAIN, ROWS),
+    (PLAIN, replace(ROWS, weights=words(1, 1 << 46))),
     (KEYED, replace(ROWS, weights=words(1, 1))),
     (LAST, replace(ROWS, arrivals=words(1, 0, 1))),
     (RECENT, replace(ROWS, begin=-3)),
@@ -54,7 +56,8 @@ def test_sound_rows_make_a_table(table: Table, rows: TableRows) -> None:
         (PLAIN, replace(ROWS, values=np.zeros((3, 2), np.int64)), "do not fit each other"),
         (PLAIN, replace(ROWS, weights=words(1)), "do not fit each other"),
         (PLAIN, replace(ROWS, weights=words(0, 1)), "multiplicities are not positive"),
-        (PLAIN, replace(ROWS, weights=words(1 << 61, 1 << 61)), "beyond 62 bits"),
+        (PLAIN, replace(ROWS, weights=words(1, (1 << 46) + 1)), "the most that joins count"),
+        (PLAIN, MANY, "beyond 62 bits"),
         (PLAIN, replace(ROWS, ids=words(4, 0)), "ids are not ascending"),
         (PLAIN, replace(ROWS, ids=words(-1, 0)), "ids are not ascending"),
         (PLAIN, replace(ROWS, values=np.full((2, 2), 7)), "a row is there twice"),

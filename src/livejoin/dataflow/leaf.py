@@ -48,6 +48,14 @@ class ScanLeaf:
         for words in self.join.scan(capacity):
             yield self.rows(words), self._multiplicities(words)
 
+    def combinations(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
+        """As `scan`, but each combination of the tables' rows once, however often these are there; in any order."""
+        if self._plan.physical.query.sums:
+            yield from self.scan(capacity)
+            return
+        for words in self.join.combinations(capacity):
+            yield self.rows(words[:-1]), words[-1]
+
     def size(self) -> int | float:
         """Number of rows, counted with their multiplicities; about, as a float, beyond 64 bits."""
         if not self._plan.physical.query.sums:
@@ -118,6 +126,10 @@ class AnnotatedLeaf:
             yield group_rows(self._plan, self._codec, words), np.ones(words.shape[1], np.int64)
         if nothing:
             yield empty_group(self._plan, self._codec), np.ones(1, np.int64)
+
+    def combinations(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
+        """As `ScanLeaf.combinations`; groups are there once."""
+        return self.scan(capacity)
 
     def access(self, tables: RowIndexes) -> AnnotatedAccess:
         """Access to the groups as they are now."""

@@ -300,6 +300,10 @@ class Node:
         """As `Relation.scan`."""
         return self.block.scan(capacity)
 
+    def combinations(self, capacity: int) -> Batches:
+        """As `Relation.combinations`."""
+        return self.block.combinations(capacity)
+
     def size(self) -> int | float:
         """As `Relation.size`.
 

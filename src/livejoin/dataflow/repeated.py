@@ -15,7 +15,14 @@ def repeated(table: pa.Table, weights: Words, max_rows: int) -> Iterator[pa.Tabl
     if weights.size == 0 or int(weights.max()) == 1:
         yield table
         return
-    ends = np.cumsum(weights)
-    for begin in range(0, int(ends[-1]), max_rows):
-        wanted = np.arange(begin, min(begin + max_rows, int(ends[-1])))
-        yield table.take(pa.array(np.searchsorted(ends, wanted, side="right")))
+    row, given = 0, 0  # the first row that was not given wholly, and how often it was
+    while row < weights.shape[0]:
+        left = weights[row : row + max_rows].copy()
+        left[0] -= given
+        ends = np.cumsum(np.minimum(left, max_rows))  # the multiplicities themselves may add up to more than 64 bits
+        places = np.searchsorted(ends, np.arange(min(int(ends[-1]), max_rows)), side="right")
+        yield table.take(pa.array(row + places))
+        last = int(places[-1])
+        times = int(np.count_nonzero(places == last)) + (given if last == 0 else 0)
+        whole = times == int(weights[row + last])
+        row, given = row + last + whole, 0 if whole else times

@@ -116,10 +116,18 @@ class BatchJoin(ArenaJoin[B]):
         Raises:
             CapacityError: An annotation or a multiplicity does not fit.
         """
+        return self._enumerated(self.plan.columns, capacity)
+
+    def combinations(self, capacity: int) -> Iterator[Words]:
+        """As `livejoin.families.join.Join.combinations`; errors as `scan`."""
+        return self._enumerated(self.plan.columns + 1, capacity)
+
+    def _enumerated(self, lines: int, capacity: int) -> Iterator[Words]:
+        """The result in buffers of so many lines."""
         cursor = np.zeros(self.plan.cursor_words, np.int64)
         done = False
         while not done:
-            output = np.empty((self.plan.columns, capacity), np.int64)
+            output = np.empty((lines, capacity), np.int64)
             with wrapping():
                 done, rows = self._kernels.scan(self.arena.words, self.plan.words, cursor, output)
             self.refuse_overflow()

@@ -64,6 +64,13 @@ class Join(Protocol):
     def scan(self, capacity: int) -> Iterator[Words]:
         """The result, in buffers of shape (the program's columns, up to ``capacity`` rows)."""
 
+    def combinations(self, capacity: int) -> Iterator[Words]:
+        """As `scan`, but with a line more, the multiplicities, and each combination of the tables' rows once.
+
+        Law: the rows, each as often as its multiplicity says, are the result, in no particular order. Cost: that of the
+        combinations, however often the rows are there that they are made of. Not for programs with annotations.
+        """
+
     def count(self) -> int:
         """Size of the result with multiplicities.
 

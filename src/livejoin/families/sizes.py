@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from livejoin.errors import CapacityError
+from livejoin.kernels.memory.layout import MASK32
 from livejoin.query import ConjunctiveQuery
+from livejoin.words import Words
 
 MAX_COUNT = 9.0e18
 """From here on a size is told about, as a float."""
+
+
+def whole_sum(words: Words) -> int:
+    """The sum of fewer than 2**31 words, which need not fit one."""
+    return (int(np.sum(words >> 32)) << 32) + int(np.sum(words & MASK32))
 
 
 def exactly(size: int | float) -> int:

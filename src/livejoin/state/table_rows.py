@@ -7,12 +7,12 @@ that build it in a commit: whatever the numbers are, a table comes out of which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from livejoin.errors import StateError
-from livejoin.kernels.memory.layout import MASK32
+from livejoin.kernels.memory.layout import MASK32, MAX_MULTIPLICITY
 from livejoin.kernels.relation import range_window
 from livejoin.kernels.relation import rows as kernel
 from livejoin.schema import Table
@@ -24,7 +24,7 @@ from livejoin.words import Words
 LEAST_TIME = -(1 << 63)
 """Where a window by range begins that has seen nothing."""
 
-_LARGEST = 1 << 62  # multiplicities and their sum stay below
+_LARGEST = 1 << 62  # the sum of multiplicities stays below
 _PIECE = 1 << 16  # rows that one kernel call brings in
 _LEAST_ROWS = 16
 _LEAST_QUEUE = 16
@@ -65,6 +65,11 @@ def rows_of(base: BaseTable) -> TableRows:
     elif base.table.window_range is not None:
         begin = int(base._queue[range_window.W_BEGIN])
     return TableRows(base.values_of(ids), weights, ids, arrivals, begin)
+
+
+def with_dense_ids(rows: TableRows) -> TableRows:
+    """The rows under new ids, for who keeps nothing that knows theirs: a table of them takes memory O(rows)."""
+    return replace(rows, ids=np.arange(rows.weights.shape[0]))
 
 
 def live_entries(queue: Words, dead: Words) -> Words:
@@ -124,8 +129,12 @@ def _check(table: Table, rows: TableRows) -> None:
     shapes = (rows.values.shape, rows.weights.shape, rows.ids.shape, rows.arrivals.ndim)
     if shapes != ((len(table.columns), number), (number,), (number,), 1):
         raise _damaged(table, "its arrays do not fit each other")
-    if number and (rows.weights.min() < 1 or float(rows.weights.sum(dtype=np.float64)) >= _LARGEST):
-        raise _damaged(table, "multiplicities are not positive, or their sum is beyond 62 bits")
+    if number and (rows.weights.min() < 1 or rows.weights.max() > MAX_MULTIPLICITY):
+        raise _damaged(
+            table, f"multiplicities are not positive, or above {MAX_MULTIPLICITY:,}, the most that joins count"
+        )
+    if float(rows.weights.sum(dtype=np.float64)) >= _LARGEST:
+        raise _damaged(table, "the sum of the multiplicities is beyond 62 bits")
     if number and (rows.ids[0] < 0 or rows.ids[-1] > MASK32 - 1 or (rows.ids[1:] <= rows.ids[:-1]).any()):
         raise _damaged(table, "ids are not ascending")
     if table.primary_key and (rows.weights != 1).any():

@@ -15,7 +15,7 @@ from livejoin.families.cells.workers import Workers
 from livejoin.state.codec import Codec
 from livejoin.state.known_words import check_words
 from livejoin.state.scratch import Scratch
-from livejoin.state.table_rows import rows_of, table_of
+from livejoin.state.table_rows import rows_of, table_of, with_dense_ids
 
 logger = logging.getLogger("livejoin")
 
@@ -48,7 +48,8 @@ def restored(
     """The contents of a snapshot.
 
     Blocks without a state in it are loaded from the relations below, and so are those that are planned or split into
-    cells in another way than when they were saved. Tables are built anew from their rows, which are checked.
+    cells in another way than when they were saved. Tables are built anew from their rows, which are checked. Where no
+    state comes with them, they get new ids: those of the snapshot may be as large as somebody made them up.
 
     Args:
         image: The snapshot.
@@ -65,9 +66,11 @@ def restored(
     contents.budget.begin()
     contents.codec = Codec.from_arrays(image.codec, contents.budget)
     contents.graph.codec = contents.codec
+    with_states = any(block.arrays is not None for block in image.blocks)
     try:
-        for table, rows in image.tables:
+        for table, kept_rows in image.tables:
             contents.catalog.add(table)
+            rows = kept_rows if with_states else with_dense_ids(kept_rows)
             contents.tables[table.name.lower()] = table_of(table, rows, contents.budget)
             check_words(contents.codec, table, rows.values)
         for kept in image.views:

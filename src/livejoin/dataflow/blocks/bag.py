@@ -82,6 +82,9 @@ class BagBlock:
             columns = list(self.rows.values_of(chosen))
             yield Rows(self._codec, self.plan.types, columns, chosen.shape[0]), weights[begin : begin + capacity]
 
+    def combinations(self, capacity: int) -> Batches:
+        return self.scan(capacity)
+
     def size(self) -> int | float:
         return self.rows.total
 

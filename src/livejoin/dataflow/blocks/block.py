@@ -41,6 +41,13 @@ class Relation(Protocol):
     def scan(self, capacity: int) -> Batches:
         """The rows with their multiplicities, in batches of at most ``capacity`` rows."""
 
+    def combinations(self, capacity: int) -> Batches:
+        """As `scan`, in any order, for who keeps multiplicities.
+
+        Cost: that of the combinations of rows, however often each of the rows is there, where `scan` may give a row of
+        a join as often as it stands there, for readers who want copies in their order.
+        """
+
     def size(self) -> int | float:
         """Rows with multiplicities; about, as a float, beyond 64 bits."""
 
@@ -116,6 +123,9 @@ class Block(Protocol):
 
     def scan(self, capacity: int) -> Batches:
         """As `Relation.scan`."""
+
+    def combinations(self, capacity: int) -> Batches:
+        """As `Relation.combinations`."""
 
     def size(self) -> int | float:
         """As `Relation.size`."""

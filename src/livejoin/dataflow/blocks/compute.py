@@ -11,6 +11,7 @@ from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.compute import Computation
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.compute_access import ComputeAccess
+from livejoin.families.sizes import MAX_COUNT, whole_sum
 from livejoin.plan.operators import Compute
 from livejoin.plan.replaced_by import replaced_by
 from livejoin.state.codec import Codec
@@ -42,14 +43,22 @@ class ComputeBlock(Stateless):
         return RowChange(Delta(rows, delta.weights[kept], delta.versions[kept], pairs, hidden))
 
     def scan(self, capacity: int) -> Batches:
-        for rows, weights in self._below.scan(capacity):
+        return self._computed(self._below.scan(capacity))
+
+    def combinations(self, capacity: int) -> Batches:
+        return self._computed(self._below.combinations(capacity))
+
+    def _computed(self, batches: Batches) -> Batches:
+        for rows, weights in batches:
             computed, kept = self._computation.rows(rows)
             yield computed, weights[kept]
 
     def size(self) -> int | float:
         if self._plan.predicate is None:
             return self._below.size()
-        return sum(int(weights[self._computation.kept(rows)].sum()) for rows, weights in self._below.scan(1 << 16))
+        below = self._below.combinations(1 << 16)
+        total = sum(whole_sum(weights[self._computation.kept(rows)]) for rows, weights in below)
+        return float(total) if total > MAX_COUNT else total
 
     def access(self) -> Access:
         return ComputeAccess(self._plan, self._computation, self._codec, self._below.access(), self._below.scan)

@@ -97,6 +97,9 @@ class JoinBlock:
     def scan(self, capacity: int) -> Batches:
         return self._leaf.scan(capacity)
 
+    def combinations(self, capacity: int) -> Batches:
+        return self._leaf.combinations(capacity)
+
     def size(self) -> int | float:
         return self._leaf.size()
 

@@ -12,6 +12,8 @@ from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.store_access import store_access
 from livejoin.dataflow.stores.store import make_store, used_words
+from livejoin.errors import CapacityError
+from livejoin.families.sizes import whole_sum
 from livejoin.plan.operators import Combine, First, Group
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
@@ -19,6 +21,7 @@ from livejoin.state.fullness import Fullness
 from livejoin.words import Words
 
 _BATCH = 1 << 16  # rows that are loaded at a time
+_MOST_COPIES = 1 << 60  # that a store is loaded with; what it counts has 62 bits
 
 
 class StoreBlock:
@@ -46,14 +49,25 @@ class StoreBlock:
         return change
 
     def fill(self) -> None:
+        total = 0
         for side, one in enumerate(self._inputs):
-            for rows, weights in one.scan(_BATCH):
+            for rows, weights in one.combinations(_BATCH):
+                total += whole_sum(weights)
+                if total > _MOST_COPIES:
+                    msg = (
+                        f"groups, DISTINCT, a set operation or an order would be loaded with {total:,} rows, more than "
+                        "they count; keep fewer equal rows, or let fewer copies of them match"
+                    )
+                    raise CapacityError(msg)
                 self._store.load(side, Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
                 self._held += weights.shape[0]
         self._fullness.note(self._held)
 
     def scan(self, capacity: int) -> Batches:
         return self._store.scan(capacity)
+
+    def combinations(self, capacity: int) -> Batches:
+        return self.scan(capacity)
 
     def size(self) -> int | float:
         return self._store.count()

@@ -45,12 +45,15 @@ class StoredBlock:
         return StoredChange(self._last)
 
     def fill(self) -> None:
-        for rows, weights in self._below.scan(_BATCH):
+        for rows, weights in self._below.combinations(_BATCH):
             self._apply(Delta(rows, weights, np.zeros(weights.shape[0], np.int64)))
             self.rows.finish()
 
     def scan(self, capacity: int) -> Batches:
         return self._below.scan(capacity)
+
+    def combinations(self, capacity: int) -> Batches:
+        return self._below.combinations(capacity)
 
     def size(self) -> int | float:
         return self.rows.total

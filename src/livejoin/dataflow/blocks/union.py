@@ -31,6 +31,10 @@ class UnionBlock(Stateless):
         for one in self._inputs:
             yield from one.scan(capacity)
 
+    def combinations(self, capacity: int) -> Batches:
+        for one in self._inputs:
+            yield from one.combinations(capacity)
+
     def size(self) -> int | float:
         return sum(one.size() for one in self._inputs)
 

@@ -103,6 +103,11 @@ class CellJoin:
         """Full enumeration with constant delay, in the order of `livejoin.families.cells.rounds`."""
         return in_rounds([cell.join.scan for cell in self.cells], capacity, partial(self._run, work=self.registered))
 
+    def combinations(self, capacity: int) -> Iterator[Words]:
+        """As `livejoin.families.join.Join.combinations`, in the same order."""
+        run = partial(self._run, work=self.registered)
+        return in_rounds([cell.join.combinations for cell in self.cells], capacity, run)
+
     def count(self) -> int:
         """As `size`, but exact.
 

@@ -100,12 +100,20 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
         Raises:
             CapacityError: An annotation or a multiplicity does not fit.
         """
+        return self._enumerated(self.plan.columns, capacity)
+
+    def combinations(self, capacity: int) -> Iterator[Words]:
+        """As `livejoin.families.join.Join.combinations`; errors as `scan`."""
+        return self._enumerated(self.plan.columns + 1, capacity)
+
+    def _enumerated(self, lines: int, capacity: int) -> Iterator[Words]:
+        """The result in buffers of so many lines."""
         cursor = np.zeros(self.plan.cursor_words, np.int64)
         ones = self.plan.components if self.plan.query.sums else np.zeros(1, np.int64)  # of no row, to multiply by
         cursor[u.CURSOR_HEADER + u.C_WEIGHT + ones] = 1
         done = False
         while not done:
-            output = np.empty((self.plan.columns, capacity), np.int64)
+            output = np.empty((lines, capacity), np.int64)
             with wrapping():
                 done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
             self.refuse_overflow()

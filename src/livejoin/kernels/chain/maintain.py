@@ -15,6 +15,10 @@ from livejoin.kernels.join.layout import (
     H_OVERFLOW,
     H_PHASE,
     H_VERSION,
+    P_HEAD,
+    P_MODE,
+    P_WORDS,
+    RING,
     V_VERSION,
     V_WEIGHT,
 )
@@ -105,11 +109,16 @@ def maintain(
 def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) -> tuple[bool, int]:
     """Write the result into a buffer of shape (columns, capacity) from a cursor on, which starts at zero.
 
-    Returns whether it is finished and the rows written. Where H_OVERFLOW is not 0, a row's multiplicity does not fit.
+    Without annotations the buffer may have one more line: each row is then written once, and there how often it stands
+    in the result. Returns whether it is finished and the rows written. Where H_OVERFLOW is not 0, a row's multiplicity
+    does not fit.
     """
     m = words(arena)
     m[H_OVERFLOW] = 0
-    return write_result(m, words(plan), words(cursor_words), words(output), output.shape[1])
+    p = words(plan)
+    columns = p[P_HEAD] + p[P_WORDS] if p[P_MODE] == RING else p[P_HEAD]
+    weights = columns * output.shape[1] if output.shape[0] > columns else -1
+    return write_result(m, p, words(cursor_words), weights, words(output), output.shape[1])
 
 
 @kernel

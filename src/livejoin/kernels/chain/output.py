@@ -101,8 +101,12 @@ def emit_changes(m: Arena, d: Delta, p: Plan, out: Output, capacity: int, runs: 
 
 
 @helper
-def write_result(m: Arena, p: Plan, cursor: Cursor, out: Output, capacity: int) -> tuple[bool, int]:
-    """Write the rows of the result from a cursor on; whether all are written, and how many."""
+def write_result(m: Arena, p: Plan, cursor: Cursor, weights: int, out: Output, capacity: int) -> tuple[bool, int]:
+    """Write the rows of the result from a cursor on; whether all are written, and how many.
+
+    ``weights`` is where the buffer has a line for multiplicities, then each row is written once; -1: as often as it
+    stands there.
+    """
     result = p[P_RESULT]
     directory = p[result + S_DIRECTORY]
     slots = m[directory + D_SLOTS]
@@ -113,6 +117,10 @@ def write_result(m: Arena, p: Plan, cursor: Cursor, out: Output, capacity: int) 
             copies = 1
             if p[P_MODE] == BAG:
                 copies = _one_word(m, p, m, row + p[result + S_VALUE]) - cursor[K_COPIES]
+            if weights >= 0:
+                if at < capacity:
+                    out[weights + at] = copies
+                copies = 1
             count = min(copies, capacity - at)
             if count < copies and count == 0:
                 return False, at

@@ -46,7 +46,9 @@ from livejoin.kernels.join.layout import (
     H_WEIGHED,
     P_FIRST_TABLE,
     P_FULL,
+    P_HEAD,
     P_MODE,
+    P_WORDS,
     PLAN_TABLE,
     PT_ATOM_LIST,
     PT_ATOMS,
@@ -225,8 +227,10 @@ def maintain(
 def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) -> tuple[bool, int]:
     """Full enumeration (CROWN, Algorithm 5) into a buffer of shape (head columns and words of an annotation, capacity).
 
-    The cursor starts at zero with a start row's weight of 1, in every component; returns whether it is finished and the
-    rows written. Where H_OVERFLOW is not 0, a row's annotation or multiplicity does not fit.
+    Without annotations the buffer may have one more line: each combination of rows is then written once, and there how
+    often it stands in the result. The cursor starts at zero with a start row's weight of 1, in every component; returns
+    whether it is finished and the rows written. Where H_OVERFLOW is not 0, a row's annotation or multiplicity does not
+    fit.
     """
     m = words(arena)
     p = words(plan)
@@ -234,4 +238,6 @@ def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) ->
     if p[P_MODE] == RING:
         return advance_annotated(m, p, p[P_FULL], words(cursor_words), words(output), output.shape[1], 0)
     plain = p[P_MODE] == SET or m[H_DUPLICATES] == 0
-    return advance(m, p, p[P_FULL], words(cursor_words), plain, words(output), output.shape[1], 0)
+    columns = p[P_HEAD] + p[P_WORDS]
+    weights = columns * output.shape[1] if output.shape[0] > columns else -1
+    return advance(m, p, p[P_FULL], words(cursor_words), plain, weights, words(output), output.shape[1], 0)

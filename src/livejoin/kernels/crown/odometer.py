@@ -130,6 +130,22 @@ def _write_copies(m: Arena, p: Plan, program: int, row: int, copies: int, out: O
 
 
 @helper
+def _write_weights(
+    m: Arena, cursor: Cursor, level: int, state: int, plain: bool, count: int, out: Output, to: int
+) -> None:
+    """Write how often the next results of the open innermost block stand there."""
+    block = cursor[level + C_BLOCK]
+    index = cursor[level + C_INDEX]
+    for i in range(count):
+        weight = 1 if plain else cursor[level - LEVEL + C_WEIGHT]
+        if block != 0 and not plain:
+            times = m[m[block + index + i] + state] >> COUNTER_BITS
+            m[H_OVERFLOW] |= product_wraps(weight, times)
+            weight *= times
+        out[to + i] = weight
+
+
+@helper
 def _innermost(
     m: Arena,
     p: Plan,
@@ -138,6 +154,7 @@ def _innermost(
     level: int,
     state: int,
     plain: bool,
+    weights: int,
     out: Output,
     capacity: int,
     at: int,
@@ -151,13 +168,15 @@ def _innermost(
     length = cursor[level + C_LEN]
     index = cursor[level + C_INDEX]
     count: int
-    if plain:
+    if plain or weights >= 0:
         count = min(length - index, capacity - at)
         _write_outer(m, p, program, cursor, LEVEL, count, out, capacity, at)
         if block != 0:
             _write_block(m, p, program, block + index, count, out, capacity, at)
         else:
             _write_copies(m, p, program, cursor[level + C_ROW], count, out, capacity, at)
+        if weights >= 0:
+            _write_weights(m, cursor, level, state, plain, count, out, weights + at)
         cursor[level + C_INDEX] = index + count
         return at + count
     weight = cursor[level - LEVEL + C_WEIGHT]
@@ -184,7 +203,7 @@ def _innermost(
 
 @helper
 def advance(
-    m: Arena, p: Plan, program: int, cursor: Cursor, plain: bool, out: Output, capacity: int, at: int
+    m: Arena, p: Plan, program: int, cursor: Cursor, plain: bool, weights: int, out: Output, capacity: int, at: int
 ) -> tuple[bool, int]:
     """Enumerate until the program is finished or the buffer full.
 
@@ -194,7 +213,9 @@ def advance(
         program: Offset of the program in the plan.
         cursor: The enumeration's state, set by `start`; changed.
         plain: Every multiplicity on the way is one.
-        out: Words of a buffer of shape (head columns, capacity).
+        weights: Where the buffer has a line for multiplicities, then each combination of rows is written once; -1: it
+            is written as often as it stands in the result.
+        out: Words of a buffer of shape (head columns, capacity), and perhaps that line.
         capacity: Rows that the buffer holds.
         at: First free row of the buffer.
 
@@ -205,8 +226,10 @@ def advance(
     steps = p[program + G_STEPS]
     depth = cursor[C_DEPTH]
     if last == 0:
-        copies = cursor[CURSOR_HEADER + C_WEIGHT] - cursor[C_REPEAT]
+        copies = 1 if weights >= 0 else cursor[CURSOR_HEADER + C_WEIGHT] - cursor[C_REPEAT]
         count = min(copies, capacity - at)
+        if weights >= 0 and count == 1:
+            out[weights + at] = cursor[CURSOR_HEADER + C_WEIGHT]
         _write_outer(m, p, program, cursor, LEVEL, count, out, capacity, at)
         cursor[C_REPEAT] += count
         return count == copies, at + count
@@ -222,7 +245,7 @@ def advance(
             if depth < last:
                 _weigh(m, p, cursor, step, level)
         level = CURSOR_HEADER + last * LEVEL
-        at = _innermost(m, p, program, cursor, level, state, plain, out, capacity, at)
+        at = _innermost(m, p, program, cursor, level, state, plain, weights, out, capacity, at)
         if cursor[level + C_INDEX] < cursor[level + C_LEN]:
             cursor[C_DEPTH] = last
             return False, at

@@ -31,6 +31,6 @@ def enumerate_witness(
         done, end = advance_annotated(m, p, p[node + N_PROGRAM], cursor, out, capacity, m[H_OUT])
     else:
         plain = p[P_MODE] != BAG or m[H_DUPLICATES] == 0
-        done, end = advance(m, p, p[node + N_PROGRAM], cursor, plain, out, capacity, m[H_OUT])
+        done, end = advance(m, p, p[node + N_PROGRAM], cursor, plain, -1, out, capacity, m[H_OUT])
     m[H_OUT] = end
     return bool(done)

@@ -49,9 +49,11 @@ from livejoin.kernels.join.layout import (
     H_VERSION,
     P_FIRST_NODE,
     P_FULL,
+    P_HEAD,
     P_MODE,
     P_NODES,
     P_POSTORDER,
+    P_WORDS,
     RING,
     SET,
     V_MASK,
@@ -135,7 +137,7 @@ def _enumerate(
     while True:
         if not open_segment(m, runs, d[D_PASS]):
             return False
-        done, end = advance(m, d, p, p[node + N_PROGRAM], cursor, plain, out, capacity, m[H_OUT])
+        done, end = advance(m, d, p, p[node + N_PROGRAM], cursor, plain, -1, out, capacity, m[H_OUT])
         m[H_OUT] = end
         if not done:
             return False
@@ -215,11 +217,14 @@ def maintain(
 def scan(arena: ArenaArray, plan: Plan, cursor_words: Cursor, output: Output) -> tuple[bool, int]:
     """Enumerate the result into a buffer of shape (columns, capacity) (DYN, Algorithm 3).
 
-    The cursor starts at zero; returns whether it is finished and the rows written. Where H_OVERFLOW is not 0, a row's
-    annotation or multiplicity does not fit.
+    Without annotations the buffer may have one more line: each combination of tuples is then written once, and there
+    how often it stands in the result. The cursor starts at zero; returns whether it is finished and the rows written.
+    Where H_OVERFLOW is not 0, a row's annotation or multiplicity does not fit.
     """
     m = words(arena)
     p = words(plan)
     m[H_OVERFLOW] = 0
     plain = p[P_MODE] == SET or (p[P_MODE] == BAG and m[H_DUPLICATES] == 0)
-    return advance(m, m, p, p[P_FULL], words(cursor_words), plain, words(output), output.shape[1], 0)
+    columns = p[P_HEAD] + p[P_WORDS] if p[P_MODE] == RING else p[P_HEAD]
+    weights = columns * output.shape[1] if output.shape[0] > columns else -1
+    return advance(m, m, p, p[P_FULL], words(cursor_words), plain, weights, words(output), output.shape[1], 0)

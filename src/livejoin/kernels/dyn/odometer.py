@@ -205,6 +205,7 @@ def _write_group(
     level: int,
     lowest: bool,
     plain: bool,
+    weights: int,
     out: Output,
     capacity: int,
     at: int,
@@ -219,14 +220,19 @@ def _write_group(
             block = cursor[level + K_BLOCK] + cursor[level + K_INDEX]
             write_outer(m, p, program, cursor, count, out, capacity, at)
             write_block(m, p, program, block, count, out, capacity, at)
+            if weights >= 0:
+                for i in range(count):
+                    out[weights + at + i] = 1
             cursor[level + K_INDEX] += count
             return cursor[level + K_INDEX] == cursor[level + K_LEN], at + count
         copies = 1
         if not plain:
             m[H_OVERFLOW] |= weigh(m, d, p, cursor, p[step + STEP_NODE], level, last, spare)
-            if p[P_MODE] == BAG:
+            if p[P_MODE] == BAG and weights < 0:
                 copies = cursor[level + K_WEIGHT] - cursor[K_COPIES]
         count = max(0, min(copies, capacity - at))  # of copies that wrapped, none
+        if weights >= 0 and count == 1:
+            out[weights + at] = 1 if plain else cursor[level + K_WEIGHT]
         write_outer(m, p, program, cursor, count, out, capacity, at)
         write_copies(m, p, program, cursor[level + K_ROW], count, out, capacity, at)
         if p[P_MODE] == RING and count == 1:
@@ -243,7 +249,16 @@ def _write_group(
 
 @helper
 def advance(
-    m: Arena, d: Delta, p: Plan, program: int, cursor: Cursor, plain: bool, out: Output, capacity: int, at: int
+    m: Arena,
+    d: Delta,
+    p: Plan,
+    program: int,
+    cursor: Cursor,
+    plain: bool,
+    weights: int,
+    out: Output,
+    capacity: int,
+    at: int,
 ) -> tuple[bool, int]:
     """Enumerate until the program is finished or the buffer full.
 
@@ -254,7 +269,9 @@ def advance(
         program: Offset of the program in the plan.
         cursor: The enumeration's state, set by `start`; changed.
         plain: Every result counts once and has no annotation.
-        out: Words of a buffer of shape (columns, capacity).
+        weights: Where the buffer has a line for multiplicities, then each combination of tuples is written once; -1:
+            it is written as often as it stands in the result.
+        out: Words of a buffer of shape (columns, capacity), and perhaps that line.
         capacity: Results that the buffer holds.
         at: First free place in the buffer.
 
@@ -279,7 +296,7 @@ def advance(
                 m[H_OVERFLOW] |= weigh(m, d, p, cursor, p[step + STEP_NODE], level, depth, spare)
         if opened:
             level = level_of(p, last)
-            done, at = _write_group(m, d, p, program, cursor, level, last == lowest, plain, out, capacity, at)
+            done, at = _write_group(m, d, p, program, cursor, level, last == lowest, plain, weights, out, capacity, at)
             if not done:
                 cursor[K_DEPTH] = last + 1
                 return False, at

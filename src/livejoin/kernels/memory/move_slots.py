@@ -42,7 +42,7 @@ def move_slots(arena: ArenaArray, done: int) -> int:
         if word != 0:
             place(m, slots, log, word)
     if end < fresh + (1 << before):
-        return end
+        return int(end)
     release(m, old, before)
     m[directory + D_SLOTS] = slots
     m[directory + D_LOG] = log

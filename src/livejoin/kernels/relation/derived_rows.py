@@ -57,7 +57,7 @@ def _settle(
     if end == 3 * count:
         progress[G_COUNT] = 0
         progress[G_PLACE] = 0
-    return left - (end - begin)
+    return int(left - (end - begin))
 
 
 @kernel

@@ -152,7 +152,7 @@ def _settle(m: Arena, kind: int, sides: int, width: int, touched: Touched, out: 
     if end == m[M_TOUCHED]:
         m[M_SETTLED] = 0
         m[M_TOUCHED] = 0
-    return left - (end - begin)
+    return int(left - (end - begin))
 
 
 @kernel

@@ -22,7 +22,6 @@ from livejoin.kernels.relation.rows import (
     insert_slot,
     remove_slot,
 )
-
 from livejoin.kernels.relation.staging import AT_ONCE, G_MADE, G_PLACE
 
 # The phase: how far a staging has come, and how far what ends it now.
@@ -144,9 +143,7 @@ def finish_commit(
 
 
 @kernel
-def net_events(
-    words: RowWords, stride: int, touched: Touched, count: int, events: Matrix, progress: Line
-) -> int:
+def net_events(words: RowWords, stride: int, touched: Touched, count: int, events: Matrix, progress: Line) -> int:
     """Net changes of multiplicity as (row id, weight, change), deletions first, G_MADE of them.
 
     ``progress`` is as for a staging that begins; changed. Returns OK, or MORE: call again.
