@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from livejoin.cli.main import FAILED, OK, WRONG_INPUT, main
+from livejoin.spark.spilled_delta import SpilledDelta
 
 PIPELINE = """
 [tables.G]
@@ -67,13 +69,14 @@ def test_a_wrong_file_is_one_short_error(pipeline: Path, capsys: pytest.CaptureF
     assert "Traceback" not in said.err
 
 
-def test_a_limit_that_is_none_is_one_short_error(pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["memory-limit", "spill-over"])
+def test_a_limit_that_is_none_is_one_short_error(name: str, pipeline: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for given in ("4 G", "0", "-1"):
         with pytest.raises(SystemExit) as ended:
-            main(["run", str(pipeline), f"--memory-limit={given}"])
+            main(["run", str(pipeline), f"--{name}={given}"])
         assert ended.value.code == WRONG_INPUT
         said = capsys.readouterr().err
-        assert "argument --memory-limit: memory_limit is" in said
+        assert f"argument --{name}: {name.replace('-', '_')} is" in said
         assert "allowed are numbers of bytes from 1 on, and texts as '4GB' and '4GiB'" in said
 
 
@@ -90,6 +93,34 @@ def test_a_limit_of_the_file_and_one_of_the_command(
     assert "Traceback" not in said
     assert main(["run", str(pipeline), "--memory-limit", "200MB"]) == OK
     assert "hop2: DuckDB 19,999 rows, livejoin 19,999 rows: identical" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+def test_deltas_are_spilled_where_the_file_or_the_command_says(
+    spark: SparkSession, pipeline: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spilled: list[str] = []
+    read = SpilledDelta.to_batches
+
+    def to_batches(delta: SpilledDelta, max_chunksize: int) -> Iterator[pa.RecordBatch]:
+        spilled.append(delta.view)
+        return read(delta, max_chunksize)
+
+    monkeypatch.setattr(SpilledDelta, "to_batches", to_batches)
+    many = "".join(f"{n},{n + 1},insert\n" for n in range(2000))
+    (pipeline.parent / "in" / "1.csv").write_text(many)
+    assert main(["run", str(pipeline)]) == OK
+    assert not spilled
+    arguments = ["--fresh", "--spill", str(pipeline.parent / "here"), "--spill-over", "1KB"]
+    assert main(["run", str(pipeline), *arguments]) == OK
+    pipeline.write_text(PIPELINE + 'spill = "there"\nspill_over = 1000\n')
+    assert main(["run", str(pipeline), "--fresh"]) == OK
+    assert spilled == ["hop2", "hop2"]
+    assert capsys.readouterr().out.count("hop2: DuckDB 1,999 rows, livejoin 1,999 rows: identical") == 3
+    assert [list((pipeline.parent / name).iterdir()) for name in ("here", "there")] == [[], []]
+    pipeline.write_text(PIPELINE + "spill_over = 1000\n")
+    assert main(["run", str(pipeline), "--fresh"]) == FAILED
+    assert "spill names no folder to write to" in capsys.readouterr().err
 
 
 @pytest.mark.spark

@@ -85,6 +85,15 @@ def test_a_memory_limit(folder: Path, said: str, limit: int | None) -> None:
     assert load(folder / "p.toml").memory_limit == limit
 
 
+@pytest.mark.parametrize(("said", "over"), [("", None), ('spill_over = "4MB"', 4_000_000), ("spill_over = 5000", 5000)])
+def test_a_folder_for_deltas(folder: Path, said: str, over: int | None) -> None:
+    (folder / "p.toml").write_text(f'{GOOD}spill = "large"\n{said}\n')
+    pipeline = load(folder / "p.toml")
+    assert (pipeline.spill, pipeline.spill_over) == (folder / "large", over)
+    (folder / "p.toml").write_text(GOOD)
+    assert load(folder / "p.toml").spill is None
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key", "line", "message"),
     [
@@ -110,6 +119,8 @@ def test_a_memory_limit(folder: Path, said: str, limit: int | None) -> None:
         ('check = true', 'check = true\ntrigger = "5 seconds"', "run.check", 18, "has no end to check at"),
         ("check = true", 'memory_limit = "4 G"', "run.memory_limit", 18, "memory_limit is '4 G'; allowed are"),
         ("check = true", "memory_limit = true", "run.memory_limit", 18, "memory_limit is True; allowed are"),
+        ("check = true", 'spill_over = "4 G"', "run.spill_over", 18, "spill_over is '4 G'; allowed are"),
+        ("check = true", "spill = 4", "run.spill", 18, "valid string"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_refused_with_key_and_line(

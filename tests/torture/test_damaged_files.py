@@ -103,8 +103,9 @@ def test_every_operation_of_a_load_fails_once(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list descriptors")
 @pytest.mark.timeout(0 if CASES else 600)
-def test_every_operation_of_a_spill_fails_once(tmp_path: Path) -> None:
-    db = livejoin.Database(spill=tmp_path, spill_over=1500)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_operation_of_a_spill_fails_once(threads: int, tmp_path: Path) -> None:
+    db = livejoin.Database(threads=threads, spill=tmp_path, spill_over=1500)
     db.create_table("G", "src BIGINT, dst BIGINT, tag STRING")
     db.create_view("tags", "SELECT A.tag AS s, B.tag AS t FROM G A JOIN G B ON A.dst = B.src")
     db.create_view("whole", "SELECT src, dst, tag FROM G")

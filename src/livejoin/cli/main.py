@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -46,7 +47,8 @@ def _run(given: argparse.Namespace, errors: Console) -> int:
         # Imported late: --help and --version need neither Spark nor DuckDB.
         from livejoin.cli.run import run_pipeline  # noqa: PLC0415
 
-        return OK if run_pipeline(given.pipeline, given.fresh, given.memory_limit, Console(highlight=False)) else FAILED
+        limits = (given.memory_limit, given.spill, given.spill_over)
+        return OK if run_pipeline(given.pipeline, given.fresh, *limits, Console(highlight=False)) else FAILED
     except (PipelineError, SqlError) as error:
         _show(errors, error)
         return WRONG_INPUT
@@ -95,9 +97,21 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--fresh", action="store_true", help="delete the output and the checkpoint of earlier runs first")
     run.add_argument(
         "--memory-limit",
-        type=_memory_limit,
+        type=partial(_bytes, "memory_limit"),
         metavar="SIZE",
         help="the most memory for tables and the states of views, as 4GB or 4GiB; over run.memory_limit of the file",
+    )
+    run.add_argument(
+        "--spill",
+        type=Path,
+        metavar="FOLDER",
+        help="where deltas are written that take too much memory; over run.spill of the file",
+    )
+    run.add_argument(
+        "--spill-over",
+        type=partial(_bytes, "spill_over"),
+        metavar="SIZE",
+        help="how much memory of a delta is too much, by default 256MB; over run.spill_over of the file",
     )
     _add_explain(
         commands.add_parser(
@@ -111,11 +125,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _memory_limit(text: str) -> int | None:
+def _bytes(name: str, text: str) -> int | None:
     from livejoin.database.arguments import check_bytes  # noqa: PLC0415
 
     try:
-        return check_bytes(int(text) if text.isdecimal() else text, "memory_limit")
+        return check_bytes(int(text) if text.isdecimal() else text, name)
     except SchemaError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -17,13 +17,17 @@ from livejoin.pipeline import Pipeline, ViewCheck, check, clear, expected_batche
 from livejoin.spark.sinks import ParquetSink
 
 
-def run_pipeline(file: Path, fresh: bool, memory_limit: int | None, console: Console) -> bool:
+def run_pipeline(
+    file: Path, fresh: bool, memory_limit: int | None, spill: Path | None, spill_over: int | None, console: Console
+) -> bool:
     """Run a pipeline and show it.
 
     Args:
         file: The pipeline file.
         fresh: Whether the output and the checkpoint of earlier runs are deleted first.
         memory_limit: The most bytes that the engine may take; None for what the file says.
+        spill: The folder for deltas that take too much memory; None for what the file says.
+        spill_over: How many bytes are too much; None for what the file says.
         console: Where to.
 
     Returns:
@@ -33,8 +37,12 @@ def run_pipeline(file: Path, fresh: bool, memory_limit: int | None, console: Con
         LivejoinError: The file is wrong, or a batch failed.
     """
     pipeline = load(file)
-    if memory_limit is not None:
-        pipeline = replace(pipeline, memory_limit=memory_limit)
+    pipeline = replace(
+        pipeline,
+        memory_limit=pipeline.memory_limit if memory_limit is None else memory_limit,
+        spill=spill or pipeline.spill,
+        spill_over=pipeline.spill_over if spill_over is None else spill_over,
+    )
     if fresh:
         clear(pipeline)
     ends = "availableNow" in pipeline.trigger

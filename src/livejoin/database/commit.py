@@ -57,6 +57,14 @@ class Commit:
         """Names of the views whose deltas took too much memory and are on the disk."""
         return tuple(name for name, delta in self._deltas.items() if delta.is_in_files)
 
+    def rows(self, view: str) -> int:
+        """How many rows the delta of a view has; O(1).
+
+        Raises:
+            ReadError: As for ``commit[view]``.
+        """
+        return self._delta(view).num_rows
+
     def __getitem__(self, view: str) -> pa.Table:
         """The delta of a view; one that was spilled is read whole, each time.
 

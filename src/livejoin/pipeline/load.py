@@ -36,6 +36,8 @@ class Pipeline:
         check: Whether the result is compared with DuckDB at the end.
         spark: Settings of the Spark session.
         memory_limit: The most bytes that the engine may take; None for no limit.
+        spill: The folder for deltas that take too much memory; None if all are to be in memory.
+        spill_over: How many bytes are too much; None for those that follow from the limit.
     """
 
     file: Path
@@ -47,6 +49,8 @@ class Pipeline:
     check: bool
     spark: Mapping[str, str]
     memory_limit: int | None = None
+    spill: Path | None = None
+    spill_over: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,8 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         check=parsed.run.check,
         spark=parsed.run.spark,
         memory_limit=parsed.run.memory_limit,
+        spill=None if parsed.run.spill is None else folder / parsed.run.spill,
+        spill_over=parsed.run.spill_over,
     )
 
 

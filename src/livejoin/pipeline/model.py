@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, model_validator
 
 from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
@@ -23,9 +23,9 @@ def _trigger(text: str) -> str:
     return text
 
 
-def _limit(value: object) -> int | None:
+def _bytes(value: object, info: ValidationInfo) -> int | None:
     try:
-        return check_bytes(value, "memory_limit")
+        return check_bytes(value, str(info.field_name))
     except SchemaError as error:
         raise ValueError(str(error)) from None
 
@@ -93,13 +93,17 @@ class RunSettings(_Strict):
         checkpoint: The folder of the state.
         trigger: ``available-now`` takes all files that are there and ends; an interval goes on until it is stopped.
         memory_limit: The most memory for the engine, as for ``livejoin.Database``: ``"4GB"``.
+        spill: A folder for deltas that take too much memory, as for ``livejoin.Database``, relative to the file.
+        spill_over: How much that is.
         check: At the end, compare with a recomputation in DuckDB.
         spark: Settings of the Spark session.
     """
 
     checkpoint: str
     trigger: Annotated[str, AfterValidator(_trigger)] = AVAILABLE_NOW
-    memory_limit: Annotated[Any, AfterValidator(_limit)] = None
+    memory_limit: Annotated[Any, AfterValidator(_bytes)] = None
+    spill: str | None = None
+    spill_over: Annotated[Any, AfterValidator(_bytes)] = None
     check: bool = False
     spark: dict[str, str] = {}
 

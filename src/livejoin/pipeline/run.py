@@ -63,6 +63,8 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
         pipeline.checkpoint,
         pipeline.trigger,
         pipeline.memory_limit,
+        pipeline.spill,
+        pipeline.spill_over,
         on_batch,
     )
     on_start()

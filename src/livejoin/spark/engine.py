@@ -69,21 +69,31 @@ class Engine:
     parts: WrittenParts = field(default_factory=WrittenParts)
 
     @staticmethod
-    def open(declaration: Declaration, folder: Path, memory_limit: int | None = None) -> Engine:
+    def open(
+        declaration: Declaration,
+        folder: Path,
+        memory_limit: int | None = None,
+        spill: str | Path | None = None,
+        spill_over: str | int | None = None,
+    ) -> Engine:
         """The engine saved in a folder, or a new one if there is none.
 
         Args:
             declaration: What it is made of.
             folder: Where it is saved.
             memory_limit: The most bytes that it may take; not part of what is saved.
+            spill: Where deltas are written that take too much memory, as for `Database`; not part of it either.
+            spill_over: How much is too much, as for `Database`.
 
         Raises:
             StateError: The saved engine is made of something else; the message says of what.
             MemoryLimitError: The saved engine takes more than the limit.
+            SchemaError: ``spill`` is no path, or ``spill_over`` no size.
+            StorageError: No file can be made in ``spill``.
             LivejoinError: A declaration of a new engine does not stand.
         """
         if is_there(folder):
-            database = Database.load(folder, memory_limit=memory_limit)
+            database = Database.load(folder, memory_limit=memory_limit, spill=spill, spill_over=spill_over)
             saved = database.extra
             _check_same(declaration, saved, folder)
             last = int(saved["batch_id"])
@@ -97,7 +107,7 @@ class Engine:
                     *(folder.parent, last),
                 )
             return Engine(database, declaration, folder, last, parts)
-        database = Database(memory_limit=memory_limit)
+        database = Database(memory_limit=memory_limit, spill=spill, spill_over=spill_over)
         for name, columns in declaration.tables.items():
             database.create_table(name, columns, window_rows=declaration.windows.get(name))
         for name, sql in declaration.views.items():

@@ -21,6 +21,7 @@ from livejoin.errors import LivejoinError, MemoryLimitError
 from livejoin.spark.engine import Engine
 from livejoin.spark.frames import TIMESTAMP, Batch, unpack
 from livejoin.spark.sinks import Sink
+from livejoin.spark.spilled_delta import TIMESTAMP_TYPE, BatchDelta, SpilledDelta
 
 _AGAIN = "start the query again with a larger memory_limit, and it continues with this batch"
 
@@ -117,15 +118,18 @@ class MicroBatches:
             )
             self._on_batch(report)
 
-    def _apply(self, batch: Batch) -> dict[str, pa.Table]:
+    def _apply(self, batch: Batch) -> dict[str, BatchDelta]:
         """The delta of each view, with the time of the batch as ``_commit_timestamp``."""
         if not batch.rows:
             return {}
-        commit = self._engine.database.apply(dict(batch.changes))
-        kind = pa.timestamp("us", "UTC")
-        deltas = {}
+        database = self._engine.database
+        commit = database.apply(dict(batch.changes))
+        deltas: dict[str, BatchDelta] = {}
         for view in commit.views:
+            if view in commit.spilled:
+                deltas[view] = SpilledDelta(commit, view, database.views[view].delta_schema, batch.time)
+                continue
             delta = commit[view]
-            times = pa.repeat(pa.scalar(batch.time, kind), delta.num_rows)
-            deltas[view] = delta.append_column(pa.field(TIMESTAMP, kind), times)
+            times = pa.repeat(pa.scalar(batch.time, TIMESTAMP_TYPE), delta.num_rows)
+            deltas[view] = delta.append_column(pa.field(TIMESTAMP, TIMESTAMP_TYPE), times)
         return deltas

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -19,9 +19,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.errors import StateError, StorageError
+from livejoin.spark.spilled_delta import BatchDelta
 from livejoin.spark.written_parts import WrittenParts
 
 _SHOWN = 5  # names in a message
+_ROWS = 1 << 20  # of a spilled delta that are read at a time, and at most in a row group
 
 SinkFunction = Callable[[str, DataFrame, int], object]
 
@@ -38,7 +40,7 @@ class Sink(Protocol):
             written: The parts that deliveries up to this batch have left.
         """
 
-    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> bool:
+    def deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
         """Take the delta of a view, which may be empty; whether a part of it must be there from now on."""
 
 
@@ -89,8 +91,10 @@ class ParquetSink:
                 )
                 raise StateError(msg)
 
-    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> bool:
-        """Write the file of a batch, or take it away where the delta is empty. Cost: linear in the delta.
+    def deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
+        """Write the file of a batch, or take it away where the delta is empty.
+
+        Cost: linear in the delta; memory for a piece of it, if it was spilled.
 
         Raises:
             StorageError: The disk refuses.
@@ -102,7 +106,7 @@ class ParquetSink:
                 target.unlink(missing_ok=True)
                 return False
             with draft.open("wb") as stream:
-                pq.write_table(delta, stream)
+                _write(delta, stream)
                 stream.flush()
                 os.fsync(stream.fileno())
             draft.replace(target)
@@ -139,11 +143,26 @@ class FunctionSink:
     def open(self, views: Iterable[str], last_batch: int | None, written: WrittenParts) -> None:
         """There is nothing to prepare."""
 
-    def deliver(self, view: str, delta: pa.Table, batch_id: int) -> bool:
-        """Call the function; what it makes of the delta is its own."""
+    def deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
+        """Call the function; what it makes of the delta is its own. It gets a spilled one whole."""
         if delta.num_rows:
-            self.function(view, self.spark.createDataFrame(delta), batch_id)
+            self.function(view, self.spark.createDataFrame(_whole(delta)), batch_id)
         return False
+
+
+def _whole(delta: BatchDelta) -> pa.Table:
+    """A delta in memory."""
+    return delta if isinstance(delta, pa.Table) else pa.Table.from_batches(delta.to_batches(_ROWS), delta.schema)
+
+
+def _write(delta: BatchDelta, stream: BinaryIO) -> None:
+    """Write a delta as Parquet, a spilled one piece by piece."""
+    if isinstance(delta, pa.Table):
+        pq.write_table(delta, stream)
+        return
+    with pq.ParquetWriter(stream, delta.schema) as writer:
+        for batch in delta.to_batches(_ROWS):
+            writer.write_batch(batch)
 
 
 def _part(batch_id: int) -> str:

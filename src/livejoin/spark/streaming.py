@@ -33,6 +33,8 @@ def maintain(
     checkpoint: str | Path | None = None,
     trigger: Mapping[str, Any] | None = None,
     memory_limit: str | int | None = None,
+    spill: str | Path | None = None,
+    spill_over: str | int | None = None,
     on_batch: Callable[[BatchReport], object] | None = None,
 ) -> StreamingQuery:
     """Keep views over changing tables up to date, and hand out what changed.
@@ -61,6 +63,10 @@ def maintain(
         memory_limit: The most memory for the engine, as for ``livejoin.Database``. A batch that would pass it ends the
             query with `MemoryLimitError`, and none of it is applied; the next query with the same checkpoint begins
             with it, under a limit of its own.
+        spill: A folder on a local disk, as for ``livejoin.Database``: a delta that takes more memory than
+            ``spill_over`` is written there before its batch is applied, and goes to the Parquet output piece by piece.
+            A function as a sink still gets it whole.
+        spill_over: So many bytes, as for ``livejoin.Database``.
         on_batch: Called with a ``BatchReport`` after each batch, when the engine is saved.
 
     Returns:
@@ -70,14 +76,15 @@ def maintain(
     Raises:
         SqlError: A view's SQL text does not bind.
         SchemaError: There is no table or no view, a window names an unknown table, a column has an unknown type,
-            ``memory_limit`` is no size.
+            ``memory_limit`` or ``spill_over`` is no size, ``spill`` is no path.
         MemoryLimitError: What the checkpoint holds takes more than the limit.
         PipelineError: ``path`` or ``checkpoint`` is missing or not local; the session is of Spark Connect.
         StateError: The checkpoint or the output belongs to another job, parts of the output that the checkpoint knows
             to be written are gone, or a query of this or another process that runs has the checkpoint.
-        StorageError: The disk refuses to read the checkpoint.
+        StorageError: The disk refuses to read the checkpoint, or to write into ``spill``.
     """
-    return start(spark, views, tables, windows or {}, sink, path, checkpoint, trigger, memory_limit, on_batch)[0]
+    limits = (memory_limit, spill, spill_over)
+    return start(spark, views, tables, windows or {}, sink, path, checkpoint, trigger, *limits, on_batch)[0]
 
 
 def start(
@@ -90,6 +97,8 @@ def start(
     checkpoint: str | Path | None,
     trigger: Mapping[str, Any] | None,
     memory_limit: str | int | None,
+    spill: str | Path | None,
+    spill_over: str | int | None,
     on_batch: Callable[[BatchReport], object] | None,
 ) -> tuple[StreamingQuery, MicroBatches]:
     """``maintain``, which also hands out the object that commits the batches and keeps the error that ended it."""
@@ -104,7 +113,7 @@ def start(
     target = _sink(spark, sink, path)
     lock = lock_checkpoint(state)
     try:
-        engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin", limit)
+        engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin", limit, spill, spill_over)
         target.open(views, engine.last_batch, engine.parts)
         frames = {
             name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))

@@ -1,0 +1,61 @@
+"""The delta of a view in a batch that the engine has written to a file, because it takes too much memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import pyarrow as pa
+
+from livejoin.database.commit import Commit
+from livejoin.spark.frames import TIMESTAMP
+
+TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
+
+
+class BatchDelta(Protocol):
+    """The delta of a view, with the time of the batch as ``_commit_timestamp``; a table is one."""
+
+    @property
+    def num_rows(self) -> int:
+        """Its rows."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+
+    def to_batches(self, max_chunksize: int) -> Iterator[pa.RecordBatch]:
+        """Its rows, so many at a time at most."""
+
+
+@dataclass(frozen=True)
+class SpilledDelta:
+    """A delta that is read piece by piece; as `BatchDelta`.
+
+    Args:
+        commit: The commit, which holds the file.
+        view: The view.
+        columns: The columns of its delta.
+        time: The time of the batch, if Spark tells it.
+    """
+
+    commit: Commit
+    view: str
+    columns: pa.Schema
+    time: datetime | None
+
+    @property
+    def num_rows(self) -> int:
+        return self.commit.rows(self.view)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.columns.append(pa.field(TIMESTAMP, TIMESTAMP_TYPE))
+
+    def to_batches(self, max_chunksize: int) -> Iterator[pa.RecordBatch]:
+        schema = self.schema
+        for batch in self.commit.batches(self.view, max_chunksize):
+            times = pa.repeat(pa.scalar(self.time, TIMESTAMP_TYPE), batch.num_rows)
+            yield pa.RecordBatch.from_arrays([*batch.columns, times], schema=schema)
