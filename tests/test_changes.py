@@ -188,7 +188,11 @@ class Nameless(int):
         ([{"src": 1}], -1, r"missing column 'dst'"),
         ([{"src": 1, "dst": 2, "z": 3}], -1, r"unknown column 'z'"),
         ([{"src": 1, 5: 2}], 0, r"keys of a dict are column names; found 'src', 5"),
-        ([{"src": 1, "dst": 2, "_change_type": "upsert"}], 0, r"_change_type is 'upsert'; allowed are insert, delete"),
+        (
+            [{"src": 1, "dst": 2, "_change_type": "upsert"}],
+            0,
+            r"is 'upsert', and the table has no PRIMARY KEY",
+        ),
         (pa.table({"src": [1, 2], "dst": [1, 2], "_change_type": ["insert", None]}), 1, r"_change_type is NULL"),
         (pa.table({"src": [1], "dst": [2], "_change_type": pa.nulls(1)}), 0, r"_change_type is NULL"),
         (pa.table({"src": [1], "dst": [2], "_change_type": ["INSERT"]}), 0, r"_change_type is 'INSERT'"),

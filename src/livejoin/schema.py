@@ -28,6 +28,9 @@ COMMIT_VERSION = "_commit_version"
 SEQUENCE = "_seq"
 CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", SEQUENCE)
 
+TOMBSTONES = 100_000
+"""Deleted keys that a table with ``sequence_by`` remembers unless it is said otherwise."""
+
 _INTEGER_SQL = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
 _INTEGER_ARROW = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
@@ -172,10 +175,14 @@ class Table:
         static: The table does not change any more once a view uses it.
         window_range: The table keeps the rows with a time ``> newest - width``, where *newest* is the newest time that
             was ever inserted; None keeps all. The column is never NULL.
+        sequence_by: Position of the column that orders the changes of each key; None for the order in which they come.
+            It is never NULL.
+        tombstones: With ``sequence_by`` how many deleted keys are remembered at most.
 
     Raises:
         SchemaError: A name is empty, doubled or reserved, a window is not positive, is one of two, is that of a static
-            table or has no column of times, or a foreign key does not fit the columns.
+            table or has no column of times, a foreign key does not fit the columns, or ``sequence_by`` stands beside a
+            window or without a primary key, or names a column of it or one that has no order of times or numbers.
 
     >>> Table("G", (Column("src", SqlType.integer(64)), Column("dst", SqlType.integer(64)))).position("DST")
     1
@@ -188,6 +195,8 @@ class Table:
     foreign_keys: tuple[ForeignKey, ...] = ()
     static: bool = False
     window_range: WindowRange | None = None
+    sequence_by: int | None = None
+    tombstones: int = TOMBSTONES
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -221,6 +230,8 @@ class Table:
             raise SchemaError(msg)
         if self.window_range is not None:
             self._check_range(self.window_range)
+        if self.sequence_by is not None:
+            self._check_sequence(self.columns[self.sequence_by])
         for key in self.foreign_keys:
             self._check_columns(key)
         object.__setattr__(self, "_positions", positions)
@@ -246,15 +257,50 @@ class Table:
             msg = f"table {self.name!r}: the range of window_range is {window.width}; allowed is a positive one"
             raise SchemaError(msg)
 
+    def _check_sequence(self, column: Column) -> None:
+        where = f"table {self.name!r}: sequence_by is {column.name!r}"
+        if not self.primary_key:
+            msg = f"{where}, and the table has no PRIMARY KEY: what is ordered are the changes of each key; declare one"
+            raise SchemaError(msg)
+        if self.sequence_by in self.primary_key:
+            msg = (
+                f"{where}, which is in the primary key, so that no two changes of a key differ in it; name another one"
+            )
+            raise SchemaError(msg)
+        if column.type.kind not in ("timestamp", "date", "integer"):
+            msg = f"{where}, which is {column.type}; allowed are TIMESTAMP, DATE and integers"
+            raise SchemaError(msg)
+        if self.has_window:
+            msg = (
+                f"{where}, and the table has a window: a row that a window took out leaves nothing that a later change "
+                "of its key could be compared with; leave one of the two out"
+            )
+            raise SchemaError(msg)
+        bound = self.tombstones
+        if not isinstance(bound, int) or isinstance(bound, bool) or not 0 <= bound < 1 << 31:
+            msg = f"table {self.name!r}: tombstones is {bound!r}; allowed is a whole number of keys from 0 on"
+            raise SchemaError(msg)
+
     @property
     def has_window(self) -> bool:
         """Whether rows leave the table by themselves."""
         return self.window_rows is not None or self.window_range is not None
 
     def requires(self, column: int) -> bool:
-        """Whether a column refuses NULL: it is NOT NULL, in the primary key, or the time of the window."""
+        """Whether a column refuses NULL: it is NOT NULL, says which row it is or when, or is the time of the window."""
         in_window = self.window_range is not None and self.window_range.column == column
-        return not self.columns[column].nullable or column in self.primary_key or in_window
+        return not self.columns[column].nullable or self.identifies(column) or in_window
+
+    def identifies(self, column: int) -> bool:
+        """Whether a change by key needs a column: it is in the primary key, or orders the changes."""
+        return column in self.primary_key or column == self.sequence_by
+
+    @cached_property
+    def of_tombstones(self) -> Table:
+        """With ``sequence_by`` the declaration of the table's tombstones: the key, and the sequence of its deletion."""
+        assert self.sequence_by is not None
+        columns = tuple(self.columns[c] for c in (*self.primary_key, self.sequence_by))
+        return Table(self.name, columns, tuple(range(len(self.primary_key))))
 
     def _check_columns(self, key: ForeignKey) -> None:
         distinct = len(set(key.columns)) == len(key.columns) > 0

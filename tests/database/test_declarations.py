@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import livejoin
-from livejoin.database.transactions.transaction import OnConflict
+from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import ChangeError, SchemaError
 from livejoin.schema import ForeignKey
 

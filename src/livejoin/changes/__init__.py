@@ -5,7 +5,7 @@ A change is a row with a weight: +1 inserts it (``insert``, ``update_postimage``
 value is taken exactly as it is or refused with its row and column, never rounded, truncated or guessed.
 """
 
-from livejoin.changes.batch import ChangeBatch, read_changes
+from livejoin.changes.batch import ByKey, ChangeBatch, read_changes
 from livejoin.changes.files import read_file
 
-__all__ = ["ChangeBatch", "read_changes", "read_file"]
+__all__ = ["ByKey", "ChangeBatch", "read_changes", "read_file"]

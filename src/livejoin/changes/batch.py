@@ -4,44 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.changes.convert import convert
+from livejoin.changes.convert import convert, refuse_null
 from livejoin.changes.source import Source, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
+from livejoin.words import Words
 
-_WEIGHTS = {"insert": 1, "delete": -1, "update_preimage": -1, "update_postimage": 1}
-_CHANGE_TYPES = pa.array(_WEIGHTS, pa.string())
+ByKey = Literal["never", "given", "always"]
+"""Whether changes go by key: never, where the data says so, or always, as far as the table has a primary key."""
+
+UPSERT = "upsert"
+_KINDS = ("insert", "delete", "update_preimage", "update_postimage", UPSERT)
+_WEIGHTS = (1, -1, -1, 1, 1)
+_PLACE = {kind: place for place, kind in enumerate(_KINDS)}
+_CHANGE_TYPES = pa.array(_KINDS, pa.string())
 _FEW = 16
-_WEIGHT_OF_TYPE = np.array([*_WEIGHTS.values()], np.int64)
+_WEIGHT_OF_KIND = np.array(_WEIGHTS, np.int64)
+_IMAGE, _UPSERT = _PLACE["update_postimage"], _PLACE[UPSERT]
 _CHANGE_TYPE_COLUMN = Column(CHANGE_TYPE, SqlType("string"))
 _SEQUENCE_COLUMN = Column(SEQUENCE, SqlType.integer(64), nullable=False)
 
 
 @dataclass(frozen=True)
 class ChangeBatch:
-    """Changes of one table, in the order given.
+    """Changes of one table, in the order given: a set of whole rows, or a list of changes by key.
+
+    By key, a deletion takes the row that has its key, whatever the other columns say, and the order counts.
 
     Args:
         table: The table.
-        rows: Exactly the table's columns, in order, with the table's Arrow types, each in one chunk.
+        rows: Exactly the table's columns, in order, with the table's Arrow types, each in one chunk. A deletion by key
+            may have NULL in columns that are NOT NULL and not in the key.
         weights: int64, one a row: +1 for an insertion, -1 for a deletion.
         sequence: int64, one a row, or None where the data has no ``_seq``.
+        replaces: By key, for each change whether it takes the place of the row with its key; None for whole rows.
     """
 
     table: Table
     rows: pa.Table
     weights: npt.NDArray[np.int64]
     sequence: npt.NDArray[np.int64] | None
+    replaces: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def by_key(self) -> bool:
+        """Whether the changes go by key."""
+        return self.replaces is not None
 
 
-def read_changes(table: Table, data: object, needs_sequence: bool = False) -> ChangeBatch:
+def read_changes(table: Table, data: object, needs_sequence: bool = False, by_key: ByKey = "given") -> ChangeBatch:
     """Read and validate a batch of changes.
+
+    The changes of a table with a primary key go by key if one of them is an ``upsert``, if a deletion leaves columns
+    out that are not in the key, if the table has ``sequence_by``, or if the caller says so. Then an ``upsert`` and an
+    ``update_postimage`` take the place of the row with their key, if there is one, and ``delete`` and
+    ``update_preimage`` look at the key alone.
 
     Args:
         table: The table that they are changes of.
@@ -50,6 +74,8 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False) -> Ch
             matched without regard to case and may stand in any order. ``_change_type`` is optional and without it
             every row is an insertion; ``_commit_version`` and ``_commit_timestamp`` are ignored.
         needs_sequence: Whether ``_seq`` must be there.
+        by_key: Whether the changes go by key; ``always`` lets insertions replace, too, ``never`` refuses what only
+            makes sense by key.
 
     Returns:
         The batch. What is converted, and what is refused, is written in ``livejoin.changes.convert``.
@@ -57,7 +83,7 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False) -> Ch
     Raises:
         ChangeFormatError: Data that carries no rows, or raises an error when it is read; columns that are missing,
             unknown or doubled; Arrow buffers that do not make an array; a row of another arity; a bad ``_change_type``
-            or ``_seq``.
+            or ``_seq``; an upsert of a table without a primary key.
         ChangeValueError: A value outside of its column's type; a string that is not UTF-8; NULL in a NOT NULL or key
             column.
         CapacityError: More than 2 GiB of strings in a column.
@@ -69,23 +95,68 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False) -> Ch
     >>> batch.rows.to_pylist(), batch.weights.tolist()
     ([{'src': 1, 'dst': 2}], [-1])
     """
-    source = read_source(table, data)
-    columns = _match_names(table, source.names, needs_sequence)
-    arrays = [
-        convert(source.values[columns[column.name.lower()]], column, table, table.requires(position), source.sound)
-        for position, column in enumerate(table.columns)
-    ]
+    keyed = bool(table.primary_key) and by_key != "never"
+    source = read_source(table, data, keyed)
+    columns = _match_names(table, source.names, needs_sequence, keyed)
+    kinds = None
+    if CHANGE_TYPE in columns:
+        kinds = _read_kinds(_convert_own(source, columns[CHANGE_TYPE], _CHANGE_TYPE_COLUMN, table), table, keyed)
+    weights = np.ones(source.rows, np.int64) if kinds is None else _WEIGHT_OF_KIND[kinds]
+    lacking = [column.name for column in table.columns if column.name.lower() not in columns]
+    _refuse_short_rows(table, source, weights, lacking)
+    replaces = None
+    if keyed and (
+        by_key == "always"
+        or lacking
+        or source.short
+        or table.sequence_by is not None
+        or (kinds is not None and bool((kinds == _UPSERT).any()))
+    ):
+        replaces = _replacing(kinds, weights, by_key == "always")
+    arrays = []
+    for position, column in enumerate(table.columns):
+        if column.name.lower() not in columns:
+            arrays.append(pa.nulls(source.rows, column.type.arrow))
+            continue
+        whole = replaces is None or table.identifies(position)
+        values = source.values[columns[column.name.lower()]]
+        array = convert(values, column, table, whole and table.requires(position), source.sound)
+        if not whole and table.requires(position):
+            refuse_null(array, column, table, weights > 0)
+        arrays.append(array)
     sequence = None
     if SEQUENCE in columns:
         sequence = _convert_own(source, columns[SEQUENCE], _SEQUENCE_COLUMN, table).to_numpy()
-    if CHANGE_TYPE in columns:
-        weights = _read_weights(_convert_own(source, columns[CHANGE_TYPE], _CHANGE_TYPE_COLUMN, table), table)
-    else:
-        weights = np.ones(source.rows, np.int64)
-    return ChangeBatch(table, pa.Table.from_arrays(arrays, schema=table.arrow), weights, sequence)
+    return ChangeBatch(table, pa.Table.from_arrays(arrays, schema=table.arrow), weights, sequence, replaces)
 
 
-def _match_names(table: Table, names: Sequence[str], needs_sequence: bool) -> dict[str, int]:
+def _replacing(kinds: npt.NDArray[np.int64] | None, weights: Words, always: bool) -> npt.NDArray[np.bool_]:
+    """Which changes take the place of the row with their key."""
+    if always or kinds is None:
+        return weights > 0 if always else np.zeros(weights.shape, np.bool_)
+    found: npt.NDArray[np.bool_] = (kinds == _UPSERT) | (kinds == _IMAGE)
+    return found
+
+
+def _refuse_short_rows(table: Table, source: Source, weights: Words, lacking: Sequence[str]) -> None:
+    """Refuse changes that bring a row and leave columns out."""
+    brought = weights > 0
+    if lacking and brought.any():
+        msg = (
+            f"missing {_listed(lacking)}: the change brings a row; found are {_listed(source.names)}; only a "
+            "deletion by key may leave columns out, NULL is given where there is no value"
+        )
+        raise ChangeFormatError(msg, table.name, int(np.argmax(brought)))
+    for row, names in source.short.items():
+        if brought[row]:
+            msg = (
+                f"the dict brings a row and has no {', '.join(map(repr, names))}; only the deletion by key may leave "
+                "columns out, give None for NULL"
+            )
+            raise ChangeFormatError(msg, table.name, row)
+
+
+def _match_names(table: Table, names: Sequence[str], needs_sequence: bool, keyed: bool) -> dict[str, int]:
     """The position of each column in the data, by its name in lower case."""
     positions: dict[str, int] = {}
     for position, name in enumerate(names):
@@ -95,7 +166,12 @@ def _match_names(table: Table, names: Sequence[str], needs_sequence: bool) -> di
     if needs_sequence and SEQUENCE not in positions:
         msg = f"missing column {SEQUENCE!r}: a replay needs it, distinct int64 values that order all changes"
         raise ChangeFormatError(msg, table.name)
-    missing = [column.name for column in table.columns if column.name.lower() not in positions]
+    may_lack = keyed and CHANGE_TYPE in positions
+    missing = [
+        column.name
+        for position, column in enumerate(table.columns)
+        if column.name.lower() not in positions and not (may_lack and not table.identifies(position))
+    ]
     if missing:
         msg = f"missing {_listed(missing)}; found are {_listed(names)}; give every column, NULL where it has no value"
         raise ChangeFormatError(msg, table.name)
@@ -121,17 +197,30 @@ def _convert_own(source: Source, place: int, column: Column, table: Table) -> pa
         raise ChangeFormatError(error.message, table.name, error.row) from error
 
 
-def _read_weights(types: pa.Array, table: Table) -> npt.NDArray[np.int64]:
+def _read_kinds(types: pa.Array, table: Table, keyed: bool) -> Words:
+    """The place of each change type among `_KINDS`."""
+    kinds = None
     if len(types) <= _FEW:  # a call of Arrow's costs more than they do
-        known = [_WEIGHTS.get(value, 0) for value in types.to_pylist()]
-        if 0 not in known:
-            return np.array(known, np.int64)
-    found = pc.index_in(types, _CHANGE_TYPES)
-    if found.null_count:
-        row = pc.index(found.is_null(), True).as_py()
-        value = types[row].as_py()
-        shown = "NULL" if value is None else repr(value)
-        msg = f"{CHANGE_TYPE} is {shown}; allowed are {', '.join(_WEIGHTS)}; without the column every row is an insert"
-        raise ChangeFormatError(msg, table.name, row)
-    weights: npt.NDArray[np.int64] = _WEIGHT_OF_TYPE[found.to_numpy()]
-    return weights
+        known = [_PLACE.get(value, -1) for value in types.to_pylist()]
+        if -1 not in known:
+            kinds = np.array(known, np.int64)
+    if kinds is None:
+        found = pc.index_in(types, _CHANGE_TYPES)
+        if found.null_count:
+            raise _unknown(types, pc.index(found.is_null(), True).as_py(), table, keyed)
+        kinds = found.to_numpy().astype(np.int64)
+    if not keyed and (kinds == _UPSERT).any():
+        raise _unknown(types, int(np.argmax(kinds == _UPSERT)), table, keyed)
+    return kinds
+
+
+def _unknown(types: pa.Array, row: int, table: Table, keyed: bool) -> ChangeFormatError:
+    value = types[row].as_py()
+    shown = "NULL" if value is None else repr(value)
+    allowed = ", ".join(_KINDS if keyed else _KINDS[:-1])
+    why = ""
+    if value == UPSERT:
+        why = "no change goes by key here" if table.primary_key else "the table has no PRIMARY KEY to upsert by"
+        why = f", and {why}"
+    msg = f"{CHANGE_TYPE} is {shown}{why}; allowed are {allowed}; without the column every row is an insert"
+    return ChangeFormatError(msg, table.name, row)

@@ -31,6 +31,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -93,14 +94,37 @@ def convert(values: Values, column: Column, table: Table, required: bool, sound:
         converted = values.chunk(0)
     else:
         converted = _from_arrow(values, column, table, sound)
-    if required and converted.null_count:
-        row = pc.index(converted.is_null(), True).as_py()
-        why = "NOT NULL or in the primary key"
-        if table.window_range is not None and table.columns[table.window_range.column].name == column.name:
-            why = "the time that window_range goes by"
-        msg = f"NULL in column {column.name!r}, which is {why}; give a {column.type} value"
-        raise ChangeValueError(msg, table.name, row)
+    if required:
+        refuse_null(converted, column, table)
     return _one_zero(converted) if column.type.kind == "double" else converted
+
+
+def refuse_null(values: pa.Array, column: Column, table: Table, among: npt.NDArray[np.bool_] | None = None) -> None:
+    """Refuse NULL in a column that requires a value.
+
+    Args:
+        values: The column.
+        column: Its declaration.
+        table: The table.
+        among: The rows in which it is required; None for all.
+
+    Raises:
+        ChangeValueError: There is NULL.
+    """
+    if not values.null_count:
+        return
+    null = values.is_null().to_numpy(zero_copy_only=False)
+    if among is not None:
+        null &= among
+        if not null.any():
+            return
+    why = "NOT NULL or in the primary key"
+    if table.window_range is not None and table.columns[table.window_range.column].name == column.name:
+        why = "the time that window_range goes by"
+    elif table.sequence_by is not None and table.columns[table.sequence_by].name == column.name:
+        why = "what sequence_by orders the changes by"
+    msg = f"NULL in column {column.name!r}, which is {why}; give a {column.type} value"
+    raise ChangeValueError(msg, table.name, int(np.argmax(null)))
 
 
 def _one_zero(values: pa.Array) -> pa.Array:

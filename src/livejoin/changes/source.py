@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -37,20 +37,23 @@ class Source:
         values: The values of each.
         rows: The number of rows.
         sound: Whether Arrow has validated all of the values in full.
+        short: By row the columns that it leaves out, which have None there; of dicts by key alone.
     """
 
     names: tuple[str, ...]
     values: tuple[Values, ...]
     rows: int
     sound: bool = False
+    short: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
-def read_source(table: Table, data: object) -> Source:
+def read_source(table: Table, data: object, may_lack: bool = False) -> Source:
     """The columns of data of any supported kind.
 
     Args:
         table: Names the columns of tuples, and the table in errors.
         data: See ``read_changes``.
+        may_lack: Whether a dict may leave columns out that another one has.
 
     Raises:
         ChangeFormatError: The data is of no supported kind, or raises an error when it is read; a row has too few or
@@ -59,7 +62,7 @@ def read_source(table: Table, data: object) -> Source:
     Cost: O(rows) for Python objects, else O(columns).
     """
     try:
-        return _read(table, data)
+        return _read(table, data, may_lack)
     except (LivejoinError, MemoryError):
         raise
     except Exception as error:  # the data may be of anybody's class, which may raise anything
@@ -67,7 +70,7 @@ def read_source(table: Table, data: object) -> Source:
         raise ChangeFormatError(msg, table.name) from error
 
 
-def _read(table: Table, data: Any) -> Source:
+def _read(table: Table, data: Any, may_lack: bool) -> Source:
     if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
         frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
         return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, _is_sound(frame))
@@ -79,7 +82,7 @@ def _read(table: Table, data: Any) -> Source:
         names = (*(column.name for column in table.columns), *CHANGE_COLUMNS)
         return Source(names, ((),) * len(names), 0)
     if isinstance(rows[0], Mapping):
-        return _from_dicts(table, rows)
+        return _from_dicts(table, rows, may_lack)
     return _from_tuples(table, rows)
 
 
@@ -126,17 +129,29 @@ def _from_tuples(table: Table, rows: list[Any]) -> Source:
     return Source(names, tuple(tuple(map(itemgetter(i), rows)) for i in range(len(names))), len(rows))
 
 
-def _from_dicts(table: Table, rows: list[Any]) -> Source:
+def _from_dicts(table: Table, rows: list[Any], may_lack: bool) -> Source:
     if not all(isinstance(row, Mapping) for row in rows):
         raise _mixed(table, rows, Mapping)
-    names = tuple(rows[0])
+    first = max(rows, key=len) if may_lack else rows[0]
+    names = tuple(first)
+    short: dict[int, tuple[str, ...]] = {}
     for position, row in enumerate(rows):
-        if row.keys() != rows[0].keys():
-            rows[position] = _respelled(table, position, row, names)
+        if row.keys() != first.keys():
+            absent = _absent(row, names) if may_lack else ()
+            if absent:
+                short[position] = absent
+            rows[position] = _respelled(table, position, {**row, **dict.fromkeys(absent)} if absent else row, names)
     if not all(isinstance(name, str) for name in names):
         msg = f"the keys of a dict are column names; found {', '.join(map(repr, names))}"
         raise ChangeFormatError(msg, table.name, 0)
-    return Source(names, tuple(tuple(map(itemgetter(name), rows)) for name in names), len(rows))
+    return Source(names, tuple(tuple(map(itemgetter(name), rows)) for name in names), len(rows), short=short)
+
+
+def _absent(row: Mapping[Any, Any], names: Sequence[Any]) -> tuple[Any, ...]:
+    """The names that a row leaves out, where it has no others than these."""
+    given = {str(key).lower() for key in row}
+    absent = tuple(name for name in names if str(name).lower() not in given)
+    return absent if len(given) + len(absent) == len(names) else ()
 
 
 def _respelled(table: Table, position: int, row: Mapping[Any, Any], names: Sequence[Any]) -> dict[Any, Any]:

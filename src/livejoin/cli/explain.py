@@ -112,8 +112,7 @@ def _logs(given: Sequence[str], query: Query) -> tuple[ChangeBatch, ...]:
             raise ChangeFormatError(msg)
         files[key] = Path(file)
     return tuple(
-        read_changes(tables[key], read_file(path, tables[key]), needs_sequence=len(files) > 1)
-        for key, path in files.items()
+        read_changes(tables[key], read_file(path, tables[key]), len(files) > 1, "never") for key, path in files.items()
     )
 
 

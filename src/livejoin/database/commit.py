@@ -28,6 +28,7 @@ class Commit:
         version: The database's version after it.
         changes: Changes applied.
         ignored: Changes skipped as conflicts, and insertions that came too late for a window by range.
+        late: Changes skipped because their key has a newer one, of tables with ``sequence_by``.
         sequence: The largest ``_seq`` of its changes, in a replay the last; None where they have none.
     """
 
@@ -39,11 +40,13 @@ class Commit:
         deltas: Mapping[str, ViewDelta],
         quiet: frozenset[str],
         sequence: int | None = None,
+        late: int = 0,
     ) -> None:
         self.version = version
         self.changes = changes
         self.ignored = ignored
         self.sequence = sequence
+        self.late = late
         self._deltas = ByName(deltas.items())
         self._quiet = ByName((name, name) for name in quiet)
 

@@ -112,6 +112,8 @@ class Contents:
     def _parts(self) -> list[tuple[str, int]]:
         """The tables, the dictionaries and the states of blocks, with the bytes that each has allocated."""
         parts = [(f"table {base.table.name!r}", base.nbytes) for base in self.tables.values()]
+        dead = [base.tombstones for base in self.tables.values() if base.tombstones is not None]
+        parts += [(f"tombstones of table {one.table.name!r}", one.nbytes) for one in dead]
         parts.append(("the dictionaries of strings and wide decimals", self.codec.nbytes))
         for number, node in enumerate(self.graph.nodes, 1):
             views = ", ".join(map(repr, node.views()))

@@ -32,8 +32,7 @@ from livejoin.database.transactions import transaction
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
-from livejoin.database.transactions.staging import Granularity
-from livejoin.database.transactions.transaction import OnConflict
+from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.view import View, ViewOptions
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.families.cells.workers import Workers
@@ -61,7 +60,7 @@ class Database:
 
     A commit is an atomic set of changes: every view shows the state after a whole commit, and a commit that fails
     changes nothing. The order of changes inside a commit does not matter, except that rows enter a window in the order
-    given. Calls may come from any thread; one runs at a time.
+    given, and that changes by key follow one another. Calls may come from any thread; one runs at a time.
 
     Args:
         threads: With more than one, every join is split into so many cells by the values of one variable, each
@@ -166,6 +165,8 @@ class Database:
         window_rows: int | None = None,
         window_range: tuple[str, dt.timedelta | int] | None = None,
         static: bool = False,
+        sequence_by: str | None = None,
+        tombstones: int | None = None,
     ) -> None:
         """Declare a table.
 
@@ -179,6 +180,13 @@ class Database:
                 time that was ever inserted, also if its row was deleted since; rows leave in the commit that brings a
                 newer one. Rows that come too late are skipped and counted in the commit's ``ignored``; NULL is refused.
             static: The table is filled before a view uses it, and does not change from then on.
+            sequence_by: With a PRIMARY KEY a column of numbers or times that orders the changes of each key, which all
+                go by key: one with a smaller value than that of the row that is there, or of the deletion that took it,
+                is late, which means skipped and counted in the commit's ``late``; of equal ones the later given counts.
+                NULL is refused. A deletion needs the key and this column, and no row.
+            tombstones: How many deleted keys are remembered for that, by default 100,000. Beyond it those that were
+                deleted first by ``sequence_by`` are forgotten, and a change of a key that is not there is late from
+                then on unless it is newer than all that are forgotten.
 
         Raises:
             SqlError: The columns do not parse.
@@ -187,7 +195,8 @@ class Database:
         """
         check_name(name, "table")
         check_text(columns, "columns", "src BIGINT, dst BIGINT")
-        self._contents.add_table(parse_columns(name, columns, window_rows, static, window_range))
+        table = parse_columns(name, columns, window_rows, static, window_range, sequence_by, tombstones)
+        self._contents.add_table(table)
 
     @alone
     def create_view(
@@ -240,8 +249,9 @@ class Database:
             ``version``; ``views``, their number; ``state_bytes``, which are in use, and ``capacity_bytes``, which are
             allocated, of all blocks; ``dictionary_state_bytes``, in use by strings and wide decimals;
             ``table_bytes`` and ``dictionary_bytes``, which are allocated; ``memory_bytes``, all that counts for
-            ``memory_limit``, which is None where there is none; ``tables`` with ``rows``,
-            ``distinct_rows``, ``state_bytes`` and ``capacity_bytes`` by name; ``blocks`` in the order in which a commit
+            ``memory_limit``, which is None where there is none; ``tables`` with ``rows``, ``distinct_rows``,
+            ``state_bytes``, ``capacity_bytes``, ``tombstones`` (deleted keys that are remembered) and ``late`` (changes
+            that were) by name; ``blocks`` in the order in which a commit
             goes through them, each with ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by``
             (blocks and views), ``rows``, ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent in applying changes.
         """
@@ -301,7 +311,7 @@ class Database:
         query = self._contents.bind(sql)
         known = self._contents.known(query.joins, statistics)
         changes = (
-            [read_changes(self._contents.catalog[name], data, len(log) > 1) for name, data in log.items()]
+            [read_changes(self._contents.catalog[name], data, len(log) > 1, "never") for name, data in log.items()]
             if log
             else None
         )
@@ -355,11 +365,18 @@ class Database:
             changes: A table's name, or a mapping from names to the data of each.
             data: The changes of the one table: anything with the Arrow stream interface (pyarrow, pandas, Polars,
                 DuckDB), or a list of tuples or dicts. A column ``_change_type`` (``insert``, ``delete``,
-                ``update_preimage``, ``update_postimage``) is optional; without it every row is inserted.
-                A column ``_seq`` orders them, which only a window looks at.
-            on_conflict: What happens to a deletion of an absent row and to a second row with the same key: ``error``,
-                or ``ignore``, which skips and counts it in the commit's ``ignored`` (a second row with a key stays an
-                error in a table with a window, where only `replay` can tell which of the two counts).
+                ``update_preimage``, ``update_postimage``, ``upsert``) is optional; without it every row is inserted.
+                A column ``_seq`` orders them, which only a window and changes by key look at. A table with a PRIMARY
+                KEY takes its changes *by key* where one of them is an ``upsert``, where a ``delete`` leaves out columns
+                that are not in the key, or with ``on_conflict="update"``. Then they apply in their order, ``upsert``
+                and ``update_postimage`` take the place of the row with their key, and ``delete`` and
+                ``update_preimage`` take that row whatever else they say of it. An upsert of a row as it is there
+                changes nothing. In a window a row that is replaced leaves and the one that comes is the newest.
+            on_conflict: What happens to a deletion of an absent row or key and to a second row with the same key:
+                ``error``, or ``ignore``, which skips and counts it in the commit's ``ignored`` (of whole rows a second
+                one with a key stays an error in a table with a window, where only `replay` can tell which of the two
+                counts). ``update`` lets an insertion replace the row with its key and is else as ``ignore``; it is for
+                the tables with a PRIMARY KEY, of which there must be one, and leaves others as ``error`` does.
 
         Returns:
             The commit with the net delta of every view.
@@ -379,7 +396,7 @@ class Database:
             msg = "apply takes a table's name and its data, or a mapping from names to data; found both"
             raise ChangeFormatError(msg)
         named = check_changes({changes: data} if isinstance(changes, str) else changes, _APPLY)
-        batches = transaction.read(self._contents, named, needs_sequence=False)
+        batches = transaction.read(self._contents, named, False, on_conflict)
         same = [(batch, np.full(batch.weights.shape, self.version + 1, np.int64)) for batch in batches]
         return transaction.run(self._contents, same, 1, "commit", on_conflict)
 
@@ -442,7 +459,7 @@ class Database:
         named = check_changes(logs, "replay({'G': rows})")
         if max_rows is not None:
             check_piece(max_rows)
-        batches = transaction.read(self._contents, named, needs_sequence=True)
+        batches = transaction.read(self._contents, named, True, on_conflict)
         manner = Manner(granularity, on_conflict)
         if max_rows is None:
             return replay_whole(self._contents, batches, manner)

@@ -46,6 +46,8 @@ def figures(contents: Contents) -> dict[str, Any]:
             "distinct_rows": base.rows,
             "state_bytes": base.sizes()[0],
             "capacity_bytes": base.sizes()[1],
+            "tombstones": 0 if base.tombstones is None else base.tombstones.rows,
+            "late": base.late,
         }
         for base in contents.tables.values()
     }

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.relation import find, range_window, settling, stage_changes, stage_commit, window
+from livejoin.kernels.relation import find, range_window, settling, stage_changes, stage_commit, staging, window
 from livejoin.kernels.relation import rows as kernel
 from livejoin.kernels.relation.staging import G_MADE, PROGRESS
 from livejoin.schema import Table
@@ -54,14 +54,17 @@ class Staged:
     Args:
         rows: Row id of each event.
         weights: Change of its multiplicity.
-        changes: Position of the change in the given data that names the row; -1 if only the window took it out.
+        changes: Position of the change in the given data that names the row; -1 if only the window took it out, or a
+            change that named its key.
         ignored: Conflicts that were skipped.
+        late: Changes that were skipped because their key has a newer one.
     """
 
     rows: Words
     weights: Words
     changes: Words
     ignored: int
+    late: int = 0
 
 
 class BaseTable:
@@ -73,6 +76,10 @@ class BaseTable:
 
     Attributes:
         coded: Columns whose words may be codes of the dictionaries.
+        tombstones: With ``sequence_by`` the keys that were deleted, each with the sequence of its deletion; the rest is
+            in `livejoin.state.tombstones`.
+        watermark: The largest sequence of a tombstone that was dropped; None if there was none.
+        late: Changes that were late since the table was made.
     """
 
     def __init__(self, table: Table, budget: Budget | None = None) -> None:
@@ -93,6 +100,11 @@ class BaseTable:
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
         self._phase = np.zeros(settling.PHASE_WORDS, np.int64)
         self._before = (0, 0)  # head and tail of the queue or begin of the range, as they were
+        self.tombstones = None if table.sequence_by is None else BaseTable(table.of_tombstones, self._budget)
+        self.watermark: int | None = None
+        self.late = 0
+        self._watermark_before: int | None = None
+        self._late_after = 0
         self._budget.register(self)
 
     @property
@@ -107,14 +119,15 @@ class BaseTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes allocated."""
+        """Bytes allocated, but for tombstones, which count by themselves."""
         return sum(array.nbytes for array in (self.words, self._slots, self._key_slots, self._queue))
 
     def sizes(self) -> tuple[int, int]:
         """Bytes of the rows that are there, each with its places in the indexes, and bytes allocated; O(1)."""
         places = self.stride + 1 + bool(self.table.primary_key)
         used = self.rows * places + (self._entries if self.table.has_window else 0)
-        return used * self.words.itemsize, self.nbytes
+        beside = (0, 0) if self.tombstones is None else self.tombstones.sizes()
+        return used * self.words.itemsize + beside[0], self.nbytes + beside[1]
 
     @property
     def is_sparse(self) -> bool:
@@ -129,6 +142,8 @@ class BaseTable:
         if self._key.shape[0]:
             self._key_slots = roomy(self._key_slots, self.rows, self._budget)
         self._make_room_in_window(self._entries if self.table.has_window else 0)
+        if self.tombstones is not None:
+            self.tombstones.trim()
 
     def value_offset(self, column: int) -> int:
         """Offset of a column's word in a row."""
@@ -159,13 +174,31 @@ class BaseTable:
             if status != kernel.OK:
                 self.rollback()
                 raise Conflict(status, change)
-            events, progress = np.empty((count, 3), np.int64), _no_progress()
-            while settling.net_events(self.words, self.stride, self._touched, count, events, progress) == kernel.MORE:
-                pass
-        return self._result(events[: progress[G_MADE]])
+        return self._result(self._net_events())
 
     def stage_changes(self, values: Words, weights: Words, ignore: bool) -> Staged:
-        """Apply changes one after the other; otherwise as `stage_commit`, but with all events in order."""
+        """Apply changes one after the other; otherwise as `stage_commit`, but with all events in order.
+
+        ``weights`` may also be kinds of changes by key, as `livejoin.kernels.relation.staging` names them.
+        """
+        return self._result(self._stage_each(values, weights, ignore))
+
+    def stage_in_order(self, values: Words, kinds: Words, ignore: bool) -> Staged:
+        """As `stage_changes`, but with the net events, deletions first: what is left of all changes together.
+
+        A row that a change by key took out names no change, and one that comes names the one that brings it.
+        """
+        events = self._stage_each(values, kinds, ignore)
+        net = self._net_events()
+        lost = np.flatnonzero((net[:, 1] > 0) & (net[:, 2] < 0))  # a window dropped a dead entry of theirs before
+        if lost.shape[0]:
+            brought = events[events[:, 1] > 0]
+            order = np.argsort(brought[:, 0], kind="stable")
+            net[lost, 2] = brought[order[np.searchsorted(brought[order, 0], net[lost, 0])], 2]
+        return self._result(net)
+
+    def _stage_each(self, values: Words, weights: Words, ignore: bool) -> Words:
+        """Apply changes one after the other; the events in order."""
         self._begin(weights)
         events = np.empty((self._touched.shape[0] + weights.shape[0], 3), np.int64)
         with wrapping():
@@ -176,10 +209,22 @@ class BaseTable:
         if status != kernel.OK:
             self.rollback()
             raise Conflict(status, change)
-        return self._result(events[:made])
+        return events[:made]
+
+    def _net_events(self) -> Words:
+        """What is left of the changes that are staged, deletions first."""
+        events, progress = np.empty((self._staged, 3), np.int64), _no_progress()
+        with wrapping():
+            arguments = (self.words, self.stride, self._touched, self._staged, events, progress)
+            while settling.net_events(*arguments) == kernel.MORE:
+                pass
+        return events[: progress[G_MADE]]
 
     def commit(self) -> None:
         """End a staging for good, if there is one; ids of rows that are gone may be used again."""
+        if self.tombstones is not None:
+            self.tombstones.commit()
+        self.late, self._watermark_before = self._late_after, self.watermark
         if self._phase[settling.PHASE] == settling.IDLE:
             return
         arguments = (self._header, self.words, self.stride, self._first, self._slots)
@@ -191,6 +236,9 @@ class BaseTable:
 
     def rollback(self) -> None:
         """Undo a staging, if there is one."""
+        self._late_after, self.watermark = self.late, self._watermark_before
+        if self.tombstones is not None:
+            self.tombstones.rollback()
         if self._phase[settling.PHASE] == settling.STAGED:
             arguments = (self._header, self.words, self.stride, self._first, self._key_slots, self._key)
             staged = (self._touched, self._staged, self._phase)
@@ -198,6 +246,15 @@ class BaseTable:
                 while settling.undo(*arguments, self._queue, self._window, *staged, *self._before) == kernel.MORE:
                     pass
         self.commit()
+
+    def note_late(self, count: int) -> None:
+        """Let a staging have met so many late changes."""
+        self._late_after = self.late + count
+
+    def remember(self, watermark: int | None, late: int) -> None:
+        """Take over what another table with these rows has forgotten and counted; not while anything is staged."""
+        self.watermark = self._watermark_before = watermark
+        self.late = self._late_after = late
 
     def live_rows(self) -> tuple[Words, Words]:
         """Ids and multiplicities of all rows, ids ascending; O(rows log rows), whatever was there before."""
@@ -234,9 +291,14 @@ class BaseTable:
         return self._there(found)
 
     def used_words(self, column: int) -> Words:
-        """Words of one column over all rows that have an id, also those that only a window's queue still names."""
+        """Words of one column over all rows that have an id, also those that only a window's queue still names.
+
+        Those of tombstones are among them.
+        """
         named: Words = self.words[ids_of(self._slots) * self.stride + self._first + column]
-        return named
+        if self.tombstones is None or column not in self.table.primary_key:
+            return named
+        return np.concatenate([named, self.tombstones.used_words(self.table.primary_key.index(column))])
 
     def _state(self) -> tuple[Any, ...]:
         return (
@@ -271,8 +333,9 @@ class BaseTable:
         if self._key.shape[0]:
             self._key_slots = roomy(self._key_slots, self.rows + inserts, self._budget)
         self._make_room_in_window(entries)
-        self._budget.take(8 * kernel.TOUCHED * (weights.shape[0] + entries), "staging")
-        self._touched = np.empty((weights.shape[0] + entries, kernel.TOUCHED), np.int64)
+        places = weights.shape[0] + int(np.count_nonzero(weights >= staging.UPSERT)) + entries
+        self._budget.take(8 * kernel.TOUCHED * places, "staging")
+        self._touched = np.empty((places, kernel.TOUCHED), np.int64)
         self._touched.fill(_UNTOUCHED)
         if self.table.window_range is None:
             self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))

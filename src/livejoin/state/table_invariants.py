@@ -50,6 +50,15 @@ def check_table(base: BaseTable) -> None:
         assert sorted(holders - 1) == np.flatnonzero(used & (mult > 0)).tolist(), "the key index names every row"
         keys = [tuple(r) for r in matrix[used & (mult > 0)][:, base._key].tolist()]
         assert len(set(keys)) == len(keys), "keys are unique"
+    if base.tombstones is not None:
+        _check_tombstones(base, base.tombstones)
+
+
+def _check_tombstones(base: BaseTable, dead: BaseTable) -> None:
+    dead._check()
+    graves = dead.values_of(dead.live_rows()[0])
+    assert graves.shape[1] <= base.table.tombstones, "the bound holds"
+    assert (base.find_key(np.ascontiguousarray(graves[:-1])) < 0).all(), "a key has a row or a tombstone"
 
 
 def _check_queue(base: BaseTable, matrix: Words, mult: Words, used: npt.NDArray[np.bool_]) -> None:

@@ -34,6 +34,10 @@ def _nothing() -> Words:
     return np.empty(0, np.int64)
 
 
+def _no_lines() -> Words:
+    return np.empty((0, 0), np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class TableRows:
     """The rows of a table.
@@ -44,6 +48,10 @@ class TableRows:
         ids: The id of each, ascending.
         arrivals: With a window by rows: for each occurrence the position of its row, the oldest first; else empty.
         begin: With a window by range: the least time that is in it.
+        tombstones: With ``sequence_by``: words of shape (columns of the key and one, n), the keys that were deleted and
+            the sequences of their deletions; else of shape (0, 0).
+        watermark: The largest sequence of a tombstone that was dropped; None if there was none.
+        late: Changes that were late.
     """
 
     values: Words
@@ -51,6 +59,9 @@ class TableRows:
     ids: Words
     arrivals: Words = field(default_factory=_nothing)
     begin: int = LEAST_TIME
+    tombstones: Words = field(default_factory=_no_lines)
+    watermark: int | None = None
+    late: int = 0
 
 
 def rows_of(base: BaseTable) -> TableRows:
@@ -64,7 +75,10 @@ def rows_of(base: BaseTable) -> TableRows:
         arrivals = np.searchsorted(ids, live_entries(queue, dead))
     elif base.table.window_range is not None:
         begin = int(base._queue[range_window.W_BEGIN])
-    return TableRows(base.values_of(ids), weights, ids, arrivals, begin)
+    tombstones = _no_lines()
+    if base.tombstones is not None:
+        tombstones = base.tombstones.values_of(base.tombstones.live_rows()[0])
+    return TableRows(base.values_of(ids), weights, ids, arrivals, begin, tombstones, base.watermark, base.late)
 
 
 def with_dense_ids(rows: TableRows) -> TableRows:
@@ -120,7 +134,18 @@ def table_of(table: Table, rows: TableRows, budget: Budget | None = None) -> Bas
         base._queue = np.zeros(1 << (max(_LEAST_QUEUE, rows.arrivals.shape[0]) - 1).bit_length(), np.int64)
         base._queue[: rows.arrivals.shape[0]] = rows.ids[rows.arrivals]
         base._header[kernel.R_HEAD], base._header[kernel.R_TAIL] = 0, rows.arrivals.shape[0]
+    if table.sequence_by is not None:
+        base.tombstones = table_of(table.of_tombstones, _as_rows(rows.tombstones), budget)
+        base.remember(rows.watermark, rows.late)
+        if (base.find_key(np.ascontiguousarray(rows.tombstones[:-1])) >= 0).any():
+            raise _damaged(table, "a key has a row and a tombstone")
     return base
+
+
+def _as_rows(tombstones: Words) -> TableRows:
+    """Tombstones as the rows of a table."""
+    number = tombstones.shape[1]
+    return TableRows(np.ascontiguousarray(tombstones), np.ones(number, np.int64), np.arange(number))
 
 
 def _check(table: Table, rows: TableRows) -> None:
@@ -139,6 +164,12 @@ def _check(table: Table, rows: TableRows) -> None:
         raise _damaged(table, "ids are not ascending")
     if table.primary_key and (rows.weights != 1).any():
         raise _damaged(table, "a row with a primary key is there twice")
+    if table.sequence_by is None:
+        sound = not rows.tombstones.size and rows.watermark is None
+    else:
+        sound = rows.tombstones.shape[0] == len(table.primary_key) + 1 and rows.tombstones.shape[1] <= table.tombstones
+    if not sound:
+        raise _damaged(table, "its tombstones are not those of its declaration")
     if table.window_rows is not None:
         occurrences = rows.arrivals
         if occurrences.shape[0] > table.window_rows or not _are_positions(occurrences, number):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar, get_args
 
-from livejoin.schema import Column, ForeignKey, Kind, SqlType, Table, WindowRange
+from livejoin.schema import TOMBSTONES, Column, ForeignKey, Kind, SqlType, Table, WindowRange
 from livejoin.search.statistics import Statistics
 
 Value = TypeVar("Value")
@@ -53,6 +53,8 @@ def plain_table(table: Table) -> dict[str, Any]:
         "foreign_keys": [asdict(key) for key in table.foreign_keys],
         "static": table.static,
         "window_range": None if table.window_range is None else asdict(table.window_range),
+        "sequence_by": table.sequence_by,
+        "tombstones": table.tombstones,
     }
 
 
@@ -75,6 +77,9 @@ def read_table(entry: object) -> Table:
     if range is not None:
         _positions([number(range, "column")], columns)
         window = WindowRange(number(range, "column"), value(range, "width", int))
+    sequence = None
+    if isinstance(entry, dict) and entry.get("sequence_by") is not None:  # formats before 5 know of none
+        (sequence,) = _positions([number(entry, "sequence_by")], columns)
     return Table(
         value(entry, "name", str),
         columns,
@@ -83,6 +88,8 @@ def read_table(entry: object) -> Table:
         foreign,
         value(entry, "static", bool),
         window,
+        sequence,
+        TOMBSTONES if sequence is None else number(entry, "tombstones"),
     )
 
 

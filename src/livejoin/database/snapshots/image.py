@@ -73,6 +73,8 @@ def restored(
             rows = kept_rows if with_states else with_dense_ids(kept_rows)
             contents.tables[table.name.lower()] = table_of(table, rows, contents.budget)
             check_words(contents.codec, table, rows.values)
+            if table.sequence_by is not None:
+                check_words(contents.codec, table.of_tombstones, rows.tombstones)
         for kept in image.views:
             contents.refuse_taken(kept.name)
             query = contents.bind(kept.sql)

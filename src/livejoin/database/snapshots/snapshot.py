@@ -20,7 +20,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +41,14 @@ from livejoin.words import Words
 
 logger = logging.getLogger("livejoin")
 
-FORMAT = 4
+FORMAT = 5
 _LAST_VERSION = 1 << 62
 _CURRENT = "CURRENT"
 _MANIFEST = "manifest.json"
 _SNAPSHOT = re.compile(r"v\d{12,}-[0-9a-f]{8}")  # nothing else in the folder is ours to read or to remove
 _POINTER = re.compile(rb"(v\d{12,20}-[0-9a-f]{8}) (\d{1,10})\n?")
 _ROWS = ("values", "weights", "ids", "arrivals")
+_PARTS = (*_ROWS, "tombstones")
 _CODEC: dict[str, type[np.generic]] = {"heap": np.uint8, "starts": np.int64, "lengths": np.int32}
 
 _UNSOUND = (  # what a snapshot that is not one leads to
@@ -163,7 +164,9 @@ def _write(folder: Folder, name: str, image: Image) -> None:
                 {
                     "declaration": plain_table(table),
                     "begin": rows.begin,
-                    "arrays": _write_arrays(target, f"table{i}", {part: getattr(rows, part) for part in _ROWS}),
+                    "watermark": rows.watermark,
+                    "late": rows.late,
+                    "arrays": _write_arrays(target, f"table{i}", {part: getattr(rows, part) for part in _PARTS}),
                 }
                 for i, (table, rows) in enumerate(image.tables)
             ],
@@ -341,6 +344,18 @@ def _view(entry: object, tables: Mapping[str, Table]) -> ViewImage:
 
 def _rows(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
     arrays = value(entry, "arrays", dict)
+    watermark = None if value(entry, "watermark", object) is None else number(entry, "watermark", least=LEAST_TIME)
+    return replace(
+        _rows_of_format_4(source, place, table, entry),
+        tombstones=_read_array(source, f"table{place}.tombstones", arrays["tombstones"], np.int64, 2),
+        watermark=watermark,
+        late=number(entry, "late"),
+    )
+
+
+def _rows_of_format_4(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> TableRows:
+    """Rows without tombstones: no table had ``sequence_by``."""
+    arrays = value(entry, "arrays", dict)
     values, weights, ids, arrivals = (
         _read_array(source, f"table{place}.{part}", arrays[part], np.int64, 2 if part == "values" else 1)
         for part in _ROWS
@@ -356,7 +371,11 @@ def _rows_of_format_3(source: Folder, place: int, table: Table, entry: dict[str,
     )
 
 
-_TABLES: Mapping[int, Callable[[Folder, int, Table, dict[str, Any]], TableRows]] = {3: _rows_of_format_3, FORMAT: _rows}
+_TABLES: Mapping[int, Callable[[Folder, int, Table, dict[str, Any]], TableRows]] = {
+    3: _rows_of_format_3,
+    4: _rows_of_format_4,
+    FORMAT: _rows,
+}
 """The formats that are read, and how each keeps the rows of a table."""
 
 

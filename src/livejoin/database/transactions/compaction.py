@@ -134,6 +134,8 @@ def compact(contents: Contents) -> None:
 def _compact(contents: Contents) -> None:
     for base in contents.tables.values():
         base.trim()
+        if base.tombstones is not None and base.tombstones.is_sparse:
+            base.tombstones = _dense(base.tombstones)
     sparse = {name for name, base in contents.tables.items() if base.is_sparse and _pays(contents, name)}
     if sparse:
         _replace(contents, {name: _dense(contents.tables[name]) for name in sparse}, None)
@@ -183,7 +185,13 @@ def _recoded(base: BaseTable, recoding: Recoding) -> BaseTable:
     rows = rows_of(base)
     types = [column.type for column in base.table.columns]
     lines = [recoding.words(type_, line) for type_, line in zip(types, rows.values, strict=True)]
-    return table_of(base.table, replace(rows, values=np.array(lines).reshape(rows.values.shape)), base._budget)
+    values = np.array(lines).reshape(rows.values.shape)
+    tombstones = rows.tombstones
+    if base.tombstones is not None:
+        types = [column.type for column in base.tombstones.table.columns]
+        lines = [recoding.words(type_, line) for type_, line in zip(types, tombstones, strict=True)]
+        tombstones = np.array(lines).reshape(tombstones.shape)
+    return table_of(base.table, replace(rows, values=values, tombstones=tombstones), base._budget)
 
 
 def _may_have_garbage(contents: Contents) -> bool:

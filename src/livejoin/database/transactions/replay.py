@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
 from livejoin.changes import ChangeBatch
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.guard import Guard, alone
-from livejoin.database.transactions.staging import Granularity, ranks_by_sequence
-from livejoin.database.transactions.transaction import OnConflict
+from livejoin.database.transactions.staging import Granularity, OnConflict, ranks_by_sequence
 from livejoin.errors import ChangeError, LivejoinError, SchemaError, StorageError
 from livejoin.words import Words
 
@@ -176,14 +176,17 @@ class _Log:
     def piece(self, begin: int, end: int) -> tuple[ChangeBatch, Words]:
         """The changes with ranks from ``begin`` up to ``end``, and their ranks."""
         low, high = np.searchsorted(self.ranks, (begin, end)).tolist()
-        batch, taken = self.batch, slice(low, high)
-        assert batch.sequence is not None
         if self.order is None:
-            rows = batch.rows.slice(low, high - low)
-            return ChangeBatch(batch.table, rows, batch.weights[taken], batch.sequence[taken]), self.ranks[taken]
-        at = self.order[taken]
-        rows = batch.rows.take(at)
-        return ChangeBatch(batch.table, rows, batch.weights[at], batch.sequence[at]), self.ranks[taken]
+            return self._taken(self.batch.rows.slice(low, high - low), slice(low, high)), self.ranks[low:high]
+        at = self.order[low:high]
+        return self._taken(self.batch.rows.take(at), at), self.ranks[low:high]
+
+    def _taken(self, rows: pa.Table, at: slice | Words) -> ChangeBatch:
+        """Some of the changes, with their rows."""
+        batch = self.batch
+        assert batch.sequence is not None
+        replaces = None if batch.replaces is None else batch.replaces[at]
+        return ChangeBatch(batch.table, rows, batch.weights[at], batch.sequence[at], replaces)
 
     def position(self, begin: int, row: int) -> int:
         """Where the change stands in what was given that is number ``row`` of the piece from ``begin`` on."""

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from livejoin.changes import ChangeBatch
+from livejoin.dataflow.graph import Graph
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError
+from livejoin.kernels.relation.staging import DELETE_BY_KEY, FORGET_BY_KEY, INSERT, UPSERT
 from livejoin.schema import Table
 from livejoin.shown import shown_row
 from livejoin.state.table import BaseTable, Conflict, Staged
+from livejoin.state.tombstones import stage_in_sequence
 from livejoin.words import Words
 
 Granularity = Literal["commit", "change"]
+OnConflict = Literal["error", "ignore", "update"]
 
 _SHOWN_COLUMNS = 8
 
@@ -30,7 +36,8 @@ class TableInput:
         batch: The changes as they were given.
         words: Their words.
         versions: The version of each.
-        selections: What each join that reads the table has to know of them.
+        selections: What each join that reads the table has to know of them; of changes by key it is found out once it
+            is known which of them bring a row.
     """
 
     base: BaseTable
@@ -62,41 +69,105 @@ def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
         raise ChangeError(msg, batch.table.name)
 
 
-def stage(given: TableInput, granularity: Granularity, ignore: bool) -> Staged:
+def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) -> Staged:
     """Stage a table's changes in the order of ``_seq`` where they have one."""
-    apply = given.base.stage_commit if granularity == "commit" else given.base.stage_changes
-    order = _order(given.batch.sequence)
+    batch, base = given.batch, given.base
+    ignore = on_conflict == "ignore" or (on_conflict == "update" and batch.by_key)
+    if batch.by_key:
+        method = base.stage_in_order if granularity == "commit" else base.stage_changes
+    else:
+        method = base.stage_commit if granularity == "commit" else base.stage_changes
+    kinds = _kinds(batch)
+    apply = partial(method, ignore=ignore)
+    if batch.table.sequence_by is not None:
+        apply = partial(stage_in_sequence, base, apply=apply)
+    order = _order(given, granularity)
     try:
         if order is None:
-            return apply(given.words, given.batch.weights, ignore)
-        staged = apply(given.words.take(order, axis=1), given.batch.weights[order], ignore)
+            return apply(given.words, kinds)
+        staged = apply(given.words.take(order, axis=1), kinds[order])
     except Conflict as conflict:
         row = conflict.change if order is None else int(order[conflict.change])
-        raise _refusal(given.batch, conflict, row) from None
-    changes = np.where(staged.changes >= 0, order[staged.changes], -1)
-    return Staged(staged.rows, staged.weights, changes, staged.ignored)
+        raise _refusal(batch, conflict, row) from None
+    return replace(staged, changes=np.where(staged.changes >= 0, order[staged.changes], -1))
 
 
-def _order(sequence: Words | None) -> Words | None:
-    """The order of ``_seq``; None where the changes are in it as they were given."""
-    if sequence is None or (sequence[1:] > sequence[:-1]).all():
+def _kinds(batch: ChangeBatch) -> Words:
+    """What each change is, as the kernels name it."""
+    if batch.replaces is None:
+        return batch.weights
+    delete = DELETE_BY_KEY if batch.table.sequence_by is None else FORGET_BY_KEY
+    return np.where(batch.weights < 0, delete, np.where(batch.replaces, UPSERT, INSERT))
+
+
+def select_brought(graph: Graph, given: TableInput, staged: Staged) -> Mapping[Selector, Selection]:
+    """What each join has to know of changes by key: of those that bring a row, and of no others.
+
+    A deletion by key has no whole row, and a change that a later one replaces none that is ever there.
+
+    Raises:
+        ExpressionError: A predicate or a factor has no value for some row.
+    """
+    name = given.table.name.lower()
+    brought = np.zeros(given.batch.weights.shape, np.bool_)
+    brought[staged.changes[staged.weights > 0]] = True
+    if brought.all():
+        return graph.select(name, given.words)
+    found = graph.select(name, given.words.compress(brought, axis=1))
+    return {selector: _spread(selection, brought) for selector, selection in found.items()}
+
+
+def _spread(selection: Selection, brought: npt.NDArray[np.bool_]) -> Selection:
+    """What is known of some changes, at the places that these have among all."""
+    masks = np.zeros(brought.shape, np.int64)
+    masks[brought] = selection.masks
+    factors = np.zeros((selection.factors.shape[0], *brought.shape), np.int64)
+    factors[:, brought] = selection.factors
+    return Selection(masks, factors)
+
+
+def _order(given: TableInput, granularity: Granularity) -> Words | None:
+    """The order in which changes apply; None where they are in it as they were given.
+
+    That is the order of ``_seq``. In a commit of a table with ``sequence_by`` it is that of this column, and only of
+    equal values that of ``_seq``, so that no change of it makes another one late.
+    """
+    order = _ascending(given.batch.sequence)
+    column = given.table.sequence_by
+    if column is None or granularity == "change":
+        return order
+    line = given.words[column]
+    if order is None:
+        return _ascending(line)
+    return order[np.argsort(line[order], kind="stable")]
+
+
+def _ascending(line: Words | None) -> Words | None:
+    """The places of a line in its order, equal values as they stand; None where it ascends."""
+    if line is None or (line[1:] >= line[:-1]).all():
         return None
-    return np.argsort(sequence, kind="stable")
+    return np.argsort(line, kind="stable")
 
 
 def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
     """The error for a change that breaks a rule of its table."""
     table = batch.table
     values = batch.rows.slice(row, 1)
+    key = shown_row(values.select(list(table.primary_key)), len(table.primary_key))
+    if conflict.absent and batch.by_key:
+        msg = (
+            f"the change deletes the primary key ({key}), which is not in the table; delete only keys that are there, "
+            "or apply with on_conflict='ignore' or 'update'"
+        )
+        return AbsentRowError(msg, table.name, row)
     if conflict.absent:
         msg = (
             f"the change deletes the row ({shown_row(values, _SHOWN_COLUMNS)}), which is not in the table; "
             "delete only rows that are there, or apply with on_conflict='ignore'"
         )
         return AbsentRowError(msg, table.name, row)
-    key = shown_row(values.select(list(table.primary_key)), len(table.primary_key))
-    remedy = "or apply with on_conflict='ignore'"
-    if table.has_window:
+    remedy = "or apply with on_conflict='ignore', or with 'update' to replace it"
+    if table.has_window and not batch.by_key:
         remedy = "or replay the changes one by one (granularity='change') with on_conflict='ignore'"
     msg = (
         f"the change inserts a second row with the primary key ({key}); delete the old row in the same commit, {remedy}"

@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
 
-from livejoin.changes import ChangeBatch, read_changes
+from livejoin.changes import ByKey, ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
 from livejoin.database.transactions.compaction import compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
-from livejoin.database.transactions.staging import Granularity, TableInput, refuse_static, stage
+from livejoin.database.transactions.staging import (
+    Granularity,
+    OnConflict,
+    TableInput,
+    refuse_static,
+    select_brought,
+    stage,
+)
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ChangeFormatError, MemoryLimitError
 from livejoin.words import Words
 
-OnConflict = Literal["error", "ignore"]
-
 _STAGING_BYTES = 64  # of a change beside its words: what it touched, and its events
 
 
-def read(contents: Contents, named: Mapping[str, object], needs_sequence: bool) -> list[ChangeBatch]:
+def read(
+    contents: Contents, named: Mapping[str, object], needs_sequence: bool, on_conflict: OnConflict
+) -> list[ChangeBatch]:
     """Validated changes, one batch a table, in the order of ``_seq`` where that counts."""
+    refuse_unknown(on_conflict)
     batches: list[ChangeBatch] = []
+    by_key: ByKey = "always" if on_conflict == "update" else "given"
     for name, data in named.items():
         table = contents.catalog[name]
         if any(batch.table.name == table.name for batch in batches):
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
-        batch = read_changes(table, data, needs_sequence)
+        batch = read_changes(table, data, needs_sequence, by_key)
         refuse_changes_of_static(contents, batch)
         batches.append(batch)
+    if by_key == "always" and batches and not any(batch.by_key for batch in batches):
+        names = ", ".join(repr(batch.table.name) for batch in batches)
+        msg = (
+            f"on_conflict is 'update', and no row of {names} has a key: a table needs a PRIMARY KEY for a row to take "
+            "the place of another one; declare one, or leave on_conflict out"
+        )
+        raise ChangeFormatError(msg)
     return batches
 
 
@@ -53,8 +68,8 @@ def refuse_unknown(on_conflict: OnConflict) -> None:
     Raises:
         ChangeFormatError: It is none.
     """
-    if on_conflict not in ("error", "ignore"):
-        msg = f"on_conflict is {on_conflict!r}; allowed are 'error' and 'ignore'"
+    if not isinstance(on_conflict, str) or on_conflict not in ("error", "ignore", "update"):
+        msg = f"on_conflict is {on_conflict!r}; allowed are 'error', 'ignore' and 'update'"
         raise ChangeFormatError(msg)
 
 
@@ -83,7 +98,6 @@ def run(
         ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
             applied.
     """
-    refuse_unknown(on_conflict)
     refuse_in_subscriber(contents)
     compact_in_turn(contents)
     graph = contents.graph
@@ -95,8 +109,9 @@ def run(
     try:
         staged: dict[str, TableChange] = {}
         for given in inputs:
-            done = stage(given, granularity, on_conflict == "ignore")
-            staged[given.table.name.lower()] = TableChange(done, given.versions, given.selections)
+            done = stage(given, granularity, on_conflict)
+            selections = select_brought(graph, given, done) if given.batch.by_key else given.selections
+            staged[given.table.name.lower()] = TableChange(done, given.versions, selections)
         told = {view.name for view in contents.views.values() if view._subscribers.now()}
         changed = graph.apply({name: change for name, change in staged.items() if change.staged.rows.size}, told)
         deltas: dict[str, ViewDelta] = {}
@@ -108,9 +123,10 @@ def run(
         journal.passed = passed(contents, staged)
         journal.events = {name: change.staged.rows.shape[0] for name, change in staged.items()}
         ignored = sum(change.staged.ignored for change in staged.values())
-        applied = sum(given.batch.weights.shape[0] for given in inputs) - ignored
+        late = sum(change.staged.late for change in staged.values())
+        applied = sum(given.batch.weights.shape[0] for given in inputs) - ignored - late
         quiet = frozenset(view.name for view in contents.views.values() if not view.deltas)
-        commit = Commit(journal.version, applied, ignored, deltas, quiet, _last_sequence(changes))
+        commit = Commit(journal.version, applied, ignored, deltas, quiet, _last_sequence(changes), late)
         contents.version = journal.version  # the point of no return
     finally:
         settle(contents)
@@ -133,4 +149,5 @@ def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInp
     except MemoryLimitError:
         contents.seen.is_due = True  # so that the next commit forgets what only this one brought
         raise
-    return TableInput(contents.tables[name], batch, words, versions, contents.graph.select(name, words))
+    selections = {} if batch.by_key else contents.graph.select(name, words)
+    return TableInput(contents.tables[name], batch, words, versions, selections)

@@ -173,6 +173,38 @@ def holder(words: RowWords, stride: int, slots: Slots, key: Offsets, row: int, h
         i = (i + 1) & mask
 
 
+@inlined
+def hash_key_of_change(values: Matrix, change: int, first: int, key: Offsets) -> int:
+    h = seed()
+    for i in range(key.shape[0]):
+        h = mix(h, values[key[i] - first, change])
+    return finish(h)
+
+
+@helper
+def holder_of_change(
+    words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, values: Matrix, change: int, h: int
+) -> int:
+    """Id of the row that holds the unique key of a change, -1 if none does."""
+    log = slots[0]
+    mask = (1 << log) - 1
+    i = h >> (32 - log)
+    while True:
+        word = slots[1 + i]
+        if word == 0:
+            return -1
+        if (word >> 32) & MASK32 == h:
+            other: int = (word & MASK32) - 1
+            same = True
+            for k in range(key.shape[0]):
+                if words[other * stride + key[k]] != values[key[k] - first, change]:
+                    same = False
+                    break
+            if same:
+                return other
+        i = (i + 1) & mask
+
+
 @helper
 def give_back(header: Header, words: RowWords, stride: int, first: int, slots: Slots, row: int) -> None:
     """Free the id of a row that is gone."""

@@ -1,4 +1,8 @@
-"""Changes of a base table one after the other, each with the window that it moves and the key that it takes."""
+"""Changes of a base table one after the other, each with the window that it moves and the key that it takes.
+
+A change may go by its key alone: then it takes the row out that has the key, whatever stands in the other columns. One
+that brings a row equal to the one that is there changes nothing, not even the place of the row in a window.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,25 @@ from livejoin.kernels.relation.rows import (
     find_row,
     hash_change,
     hash_key,
+    hash_key_of_change,
     holder,
+    holder_of_change,
     insert_slot,
     remove_slot,
 )
-from livejoin.kernels.relation.staging import AT_ONCE, G_CHANGE, G_COUNT, G_MADE, arrive, is_absent, leave
+from livejoin.kernels.relation.staging import (
+    AT_ONCE,
+    DELETE,
+    DELETE_BY_KEY,
+    FORGET_BY_KEY,
+    G_CHANGE,
+    G_COUNT,
+    G_MADE,
+    UPSERT,
+    arrive,
+    is_absent,
+    leave,
+)
 from livejoin.kernels.relation.window import add, evict, oldest, touch
 
 
@@ -187,6 +205,48 @@ def _delete_one(
     return OK, count, made
 
 
+@helper
+def _holder(
+    words: RowWords, stride: int, first: int, key_slots: Slots, key: Offsets, values: Matrix, change: int
+) -> int:
+    """Id of the row that has the key of a change, -1 if none has."""
+    h = hash_key_of_change(values, change, first, key)
+    row: int = holder_of_change(words, stride, first, key_slots, key, values, change, h)
+    return row
+
+
+@helper
+def _is_row(words: RowWords, stride: int, first: int, row: int, values: Matrix, change: int) -> bool:
+    """Whether a change brings a row as it is there."""
+    for k in range(stride - first):
+        if words[row * stride + first + k] != values[k, change]:
+            return False
+    return True
+
+
+@helper
+def _take_out(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    key_slots: Slots,
+    key: Offsets,
+    window: Window,
+    row: int,
+    touched: Touched,
+    count: int,
+    events: Matrix,
+    made: int,
+    change: int,
+) -> tuple[int, int]:
+    """Take a row out that a change names by its key; the numbers of touched rows and of events."""
+    count = leave(header, words, stride, first, window, row, touched, count, -1)
+    made = _note(events, made, row, -1, change)
+    _release_key(words, stride, key_slots, key, row)
+    return count, made
+
+
 @kernel
 def stage_changes(
     header: Header,
@@ -208,7 +268,9 @@ def stage_changes(
     """Apply changes one after the other; arguments as for `livejoin.kernels.relation.stage_commit.stage_commit`.
 
     ``events``, int64 of shape (2n and the entries of a heap, 3), is filled with (row id, weight, change). A row that
-    the window evicts leaves before the one that comes; where both are the same row nothing happens to it.
+    the window evicts, or that an upsert replaces, leaves before the one that comes; where both are the same row nothing
+    happens to it. ``weights`` may also say what goes by key, as `livejoin.kernels.relation.staging` names it; then
+    ``touched`` has two places a change.
 
     Returns:
         OK, ABSENT, DUPLICATE or MORE; the numbers of touched rows and of events; the change that broke a rule or -1.
@@ -219,7 +281,22 @@ def stage_changes(
     end = min(progress[G_CHANGE] + AT_ONCE, weights.shape[0])
     left = AT_ONCE
     for change in range(progress[G_CHANGE], end):
-        if weights[change] > 0:
+        kind = weights[change]
+        status = OK
+        row = -1
+        if kind >= UPSERT or kind <= DELETE_BY_KEY:
+            row = _holder(words, stride, first, key_slots, key, values, change)
+        if kind == UPSERT and row >= 0:
+            if _is_row(words, stride, first, row, values, change):
+                continue
+            is_late = window[RANGE_REACH] >= 0 and values[window[RANGE_TIME] - first, change] < queue[W_BEGIN]
+            if is_late:
+                row = -1
+        if row >= 0:
+            count, made = _take_out(
+                header, words, stride, first, key_slots, key, window, row, touched, count, events, made, change
+            )
+        if kind > 0:
             status, count, made, left = _insert_one(
                 header,
                 words,
@@ -239,7 +316,7 @@ def stage_changes(
                 change,
                 left,
             )
-        else:
+        elif kind == DELETE:
             status, count, made = _delete_one(
                 header,
                 words,
@@ -257,6 +334,11 @@ def stage_changes(
                 made,
                 change,
             )
+        elif row < 0 and kind != FORGET_BY_KEY:
+            if not ignore:
+                status = ABSENT
+            else:
+                header[R_IGNORED] += 1
         if status != OK:
             progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = change, count, made
             return status, count, made, change

@@ -20,6 +20,13 @@ G_MADE = 2  # events made; of an atomic set where the window began
 G_PLACE = 3  # touched rows gone through where an atomic set, or a version, ends
 PROGRESS = 4
 
+# What a change is: its weight, and how it finds the row that it takes out.
+INSERT = 1
+DELETE = -1  # of the row as it is given
+UPSERT = 2  # of a row in the place of the one with its key, if there is one
+DELETE_BY_KEY = -2  # of the row with the key
+FORGET_BY_KEY = -3  # the same, and it is no conflict if there is none
+
 AT_ONCE = 1 << 16
 """Changes that a kernel stages in one call: some ten milliseconds, after which Python looks for signals."""
 

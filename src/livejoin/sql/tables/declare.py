@@ -6,10 +6,12 @@ refused, because a constraint or a length that is read but not kept would be a p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import TokenType, exp
 
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.schema import Column, SqlType, Table
+from livejoin.schema import TOMBSTONES, Column, SqlType, Table
 from livejoin.sql.parse.column_types import ALLOWED_TYPES, TYPES, has_zone, written_type
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
@@ -51,6 +53,8 @@ def parse_columns(
     window_rows: int | None = None,
     static: bool = False,
     window_range: tuple[str, Span] | None = None,
+    sequence_by: str | None = None,
+    tombstones: int | None = None,
 ) -> Table:
     """The table with a name and a list of columns, for example ``"src BIGINT, dst BIGINT"``.
 
@@ -60,7 +64,8 @@ def parse_columns(
     (0,)
     """
     try:
-        return declare(*_create_table(f"CREATE TABLE t (\n{columns}\n)"), name, window_rows, static, window_range)
+        parsed = _create_table(f"CREATE TABLE t (\n{columns}\n)")
+        return declare(*parsed, name, window_rows, static, window_range, sequence_by, tombstones)
     except UnsupportedQueryError as error:
         raise UnsupportedQueryError(
             error.message, columns, max(error.line - 1, 0), error.column, error.clause
@@ -76,6 +81,8 @@ def declare(
     window_rows: int | None = None,
     static: bool = False,
     window_range: tuple[str, Span] | None = None,
+    sequence_by: str | None = None,
+    tombstones: int | None = None,
 ) -> Table:
     """The table that a parsed CREATE TABLE declares, under another name if one is given.
 
@@ -93,7 +100,13 @@ def declare(
     table = name or table_name(schema.this, source)
     written = properties.window_range if window_range is None else window_range
     window = None if written is None else find_range(table, columns, written)
-    required = {*keys.primary, *(() if window is None else (window.column,))}
+    sequence_by = properties.sequence_by if sequence_by is None else sequence_by
+    tombstones = properties.tombstones if tombstones is None else tombstones
+    sequence = None if sequence_by is None else _sequence(table, columns, sequence_by)
+    if tombstones is not None and sequence is None:
+        msg = f"table {table!r} has tombstones = {tombstones!r} and no sequence_by, without which there are none"
+        raise SchemaError(msg)
+    required = {*keys.primary, *(() if window is None else (window.column,)), sequence}
     nullable = [column.nullable and i not in required for i, column in enumerate(columns)]
     return Table(
         table,
@@ -103,7 +116,20 @@ def declare(
         keys.foreign,
         properties.static or static,
         window,
+        sequence,
+        TOMBSTONES if tombstones is None else tombstones,
     )
+
+
+def _sequence(table: str, columns: Sequence[Column], name: object) -> int:
+    """The position of the column that orders the changes of each key."""
+    wanted = name.lower() if isinstance(name, str) else None
+    named = [place for place, column in enumerate(columns) if column.name.lower() == wanted]
+    if not named:
+        known = ", ".join(column.name for column in columns)
+        msg = f"table {table!r}: sequence_by is {name!r}; allowed is one of its columns: {known}"
+        raise SchemaError(msg)
+    return named[0]
 
 
 def table_name(table: exp.Expr, source: Source) -> str:

@@ -17,17 +17,21 @@ from livejoin.sql.tables.window_range import Span, parse_range
 STATIC = "livejoin.static"
 WINDOW_ROWS = "livejoin.window_rows"
 WINDOW_RANGE = "livejoin.window_range"
-_KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE)
-_ALLOWED = f"allowed are '{STATIC}', '{WINDOW_ROWS}' and '{WINDOW_RANGE}'"
+SEQUENCE_BY = "livejoin.sequence_by"
+TOMBSTONES = "livejoin.tombstones"
+_KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE, SEQUENCE_BY, TOMBSTONES)
+_ALLOWED = f"allowed are {', '.join(map(repr, _KNOWN[:-1]))} and {_KNOWN[-1]!r}"
 
 
 @dataclass(frozen=True)
 class TableProperties:
-    """The properties of a table, as in `schema.Table`; the range of a window by column name, as it is written."""
+    """The properties of a table, as in `schema.Table`; columns by their names, as they are written."""
 
     static: bool = False
     window_rows: int | None = None
     window_range: tuple[str, Span] | None = None
+    sequence_by: str | None = None
+    tombstones: int | None = None
 
 
 def table_properties(create: exp.Create, source: Source) -> TableProperties:
@@ -46,11 +50,13 @@ def table_properties(create: exp.Create, source: Source) -> TableProperties:
             found = f"the property '{name}' is given twice" if name in given else f"the property '{name}' is not known"
             raise source.unsupported(name, f"{found}; {_ALLOWED}, each once", _offset(part, source))
         given[name] = part
-    static, window, span = (given.get(name) for name in _KNOWN)
+    static, window, span, sequence, bound = (given.get(name) for name in _KNOWN)
     return TableProperties(
         static is not None and _switch(static, source),
-        None if window is None else _number(window, source),
+        None if window is None else _number(window, "a positive whole number of rows", source, least=1),
         None if span is None else _range(span, source),
+        None if sequence is None else _column(sequence, source),
+        None if bound is None else _number(bound, "a whole number of deleted keys", source),
     )
 
 
@@ -72,16 +78,23 @@ def _switch(part: exp.Property, source: Source) -> bool:
     return value.lower() == "true"
 
 
-def _number(part: exp.Property, source: Source) -> int:
+def _number(part: exp.Property, allowed: str, source: Source, least: int = 0) -> int:
     value = part.args["value"]
     if (
         not isinstance(value, exp.Literal)
         or not value.name.isascii()
         or not value.name.isdigit()
-        or not int(value.name)
+        or int(value.name) < least
     ):
-        raise _wrong(part, "a positive whole number of rows", source)
+        raise _wrong(part, allowed, source)
     return int(value.name)
+
+
+def _column(part: exp.Property, source: Source) -> str:
+    value = part.args["value"]
+    if not isinstance(value, exp.Literal) or not value.is_string or not value.name.strip():
+        raise _wrong(part, "the name of a column, as 'ts'", source)
+    return value.name.strip()
 
 
 def _range(part: exp.Property, source: Source) -> tuple[str, Span]:
