@@ -11,6 +11,7 @@
 from importlib import metadata
 
 from livejoin import errors
+from livejoin.changes import from_debezium, from_delta
 from livejoin.database import Commit, Database, Replay, View
 from livejoin.errors import (
     AbsentRowError,
@@ -67,4 +68,6 @@ __all__ = [
     "WeakGuaranteeError",
     "__version__",
     "errors",
+    "from_debezium",
+    "from_delta",
 ]

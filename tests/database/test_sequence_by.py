@@ -244,15 +244,19 @@ def test_declarations() -> None:
 
 
 def test_keys_of_tombstones_stay_in_the_dictionary() -> None:
-    """Strings that only a tombstone has are kept when the dictionary is collected, and shrink with everything else."""
-    db = database()
-    for number in range(40):
-        ids = [f"a key of some length {number}-{i}" for i in range(400)]
-        db.apply("P", [upsert(one, f"name of {one}", number) for one in ids])
-        db.apply("P", [delete(one, number + 1) for one in ids])
-    db._check()
-    assert db.stats()["tables"]["P"]["tombstones"] == 16_000
-    late = [upsert(f"a key of some length {number}-7", "late", number) for number in range(40)]
-    assert db.apply("P", late).late == 40
-    assert db.apply("P", [upsert("a key of some length 3-7", "again", 4)]).late == 0
-    assert names(db) == {"a key of some length 3-7": "again"}
+    """Strings that only a tombstone has are kept when the dictionary is collected, and when its codes become others."""
+    for bound, kept in ((None, 16_000), (300, 225)):
+        db = database(bound)
+        for number in range(40):
+            ids = [f"a key of some length {number}-{i}" for i in range(400)]
+            db.apply("P", [upsert(one, f"name of {one}", number) for one in ids])
+            db.apply("P", [delete(one, number + 1) for one in ids])
+        for _ in range(40):  # the codes are scattered now, and become dense between two commits
+            db.apply("P", [upsert("a", "Ada", 50)])
+        db._check()
+        assert db.stats()["tables"]["P"]["tombstones"] == kept
+        assert bound is None or db.stats()["dictionary_state_bytes"] < 100_000
+        late = [upsert(f"a key of some length 39-{399 - number}", "late", 39) for number in range(40)]
+        assert db.apply("P", late).late == 40
+        assert db.apply("P", [upsert("a key of some length 39-399", "again", 40)]).late == 0
+        assert names(db) == {"a": "Ada", "a key of some length 39-399": "again"}

@@ -335,9 +335,10 @@ def test_names_of_arrays_are_no_paths(tmp_path: Path) -> None:
         livejoin.Database.load(tmp_path / "inside", trusted=True)
 
 
-def test_a_snapshot_of_format_3_loads_for_ever(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", STORED, ids=lambda file: file.stem)
+def test_a_snapshot_of_an_older_format_loads_for_ever(tmp_path: Path, file: Path) -> None:
     """Its views are loaded from its tables, and it goes on as the database that it was made of."""
-    with zipfile.ZipFile(STORED) as stored:
+    with zipfile.ZipFile(file) as stored:
         stored.extractall(tmp_path)
     for trusted in (False, True):
         expected, found = kept_database(), livejoin.Database.load(tmp_path, trusted=trusted)

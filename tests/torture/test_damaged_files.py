@@ -30,9 +30,10 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Saved:
     db = kept_database()
     folder = tmp_path_factory.mktemp("saved")
     db.save(folder / "now", EXTRA)
-    with zipfile.ZipFile(STORED) as stored:
-        stored.extractall(folder / "format 3")
-    return file_faults.results(db), [files.packed(folder / name) for name in ("now", "format 3")]
+    for file in STORED:
+        with zipfile.ZipFile(file) as stored:
+            stored.extractall(folder / file.stem)
+    return file_faults.results(db), [files.packed(folder / name) for name in ("now", *(file.stem for file in STORED))]
 
 
 @pytest.mark.timeout(0 if CASES else 600)
