@@ -23,7 +23,10 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 # Files that a how-to makes; table properties and keys of metadata.
 TO_BE_MADE = {"src/livejoin/dataflow/blocks/frequent.py", "src/livejoin/families/NAME/"}
-NO_MODULES = {"livejoin.window_range", "livejoin.static", "livejoin.window_rows", "livejoin.keys"}
+NO_MODULES = {
+    *("livejoin.window_range", "livejoin.static", "livejoin.window_rows", "livejoin.keys"),
+    *("livejoin.sequence_by", "livejoin.tombstones"),
+}
 
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)+(?:[\w-]+\.(?:py|md|svg|toml))?(?![\w/*{<])|(?<![\w/.-])[a-z_]+\.py\b")
 _MODULE = re.compile(r"(?<![\w./])livejoin(?:\.[A-Za-z_]\w*)+")
@@ -147,7 +150,9 @@ def snippets(language: str) -> list[str]:
     return [code for written, code in fenced if written == language]
 
 
-@pytest.mark.parametrize("code", [code for code in snippets("python") if "spark" not in code], ids=["first", "over"])
+@pytest.mark.parametrize(
+    "code", [code for code in snippets("python") if "spark" not in code], ids=["first", "over", "by key"]
+)
 def test_the_code_in_the_readme_prints_what_it_says(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out

@@ -174,7 +174,7 @@ class BaseTable:
             if status != kernel.OK:
                 self.rollback()
                 raise Conflict(status, change)
-        return self._result(self._net_events())
+        return self._result(self._net_events(count))
 
     def stage_changes(self, values: Words, weights: Words, ignore: bool) -> Staged:
         """Apply changes one after the other; otherwise as `stage_commit`, but with all events in order.
@@ -189,7 +189,7 @@ class BaseTable:
         A row that a change by key took out names no change, and one that comes names the one that brings it.
         """
         events = self._stage_each(values, kinds, ignore)
-        net = self._net_events()
+        net = self._net_events(self._staged)
         lost = np.flatnonzero((net[:, 1] > 0) & (net[:, 2] < 0))  # a window dropped a dead entry of theirs before
         if lost.shape[0]:
             brought = events[events[:, 1] > 0]
@@ -211,11 +211,11 @@ class BaseTable:
             raise Conflict(status, change)
         return events[:made]
 
-    def _net_events(self) -> Words:
-        """What is left of the changes that are staged, deletions first."""
-        events, progress = np.empty((self._staged, 3), np.int64), _no_progress()
+    def _net_events(self, count: int) -> Words:
+        """What is left of the changes that are staged, deletions first; they have touched so many rows."""
+        events, progress = np.empty((count, 3), np.int64), _no_progress()
         with wrapping():
-            arguments = (self.words, self.stride, self._touched, self._staged, events, progress)
+            arguments = (self.words, self.stride, self._touched, count, events, progress)
             while settling.net_events(*arguments) == kernel.MORE:
                 pass
         return events[: progress[G_MADE]]
