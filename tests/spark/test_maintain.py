@@ -439,3 +439,61 @@ def test_a_row_that_differs_in_an_unread_column_is_absent(spark: SparkSession, t
     )
     with pytest.raises(StreamingQueryException, match=r"AbsentRowError.*sent = 99"):
         query.awaitTermination(60)
+
+
+def test_changes_go_by_key(spark: SparkSession, tmp_path: Path) -> None:
+    """What comes takes the place of the row with its key, a deletion looks at the key alone; also after a restart."""
+    out, reports = tmp_path / "out", list[BatchReport]()
+    schema = "id INT, name STRING, unused STRING, at INT, _change_type STRING, _seq BIGINT"
+
+    def run(**more: Any) -> None:
+        query = maintain(
+            spark,
+            {"inbox": "SELECT u.name, m.text FROM users u JOIN messages m ON u.id = m.author"},
+            {
+                "users": stream(spark, tmp_path / "users", schema),
+                "messages": stream(spark, tmp_path / "messages", "author INT, text STRING"),
+            },
+            **{"keys": {"users": "ID"}, "sequence_by": {"users": "at"}, **more},
+            path=out,
+            checkpoint=tmp_path / "checkpoint",
+            trigger={"availableNow": True},
+            on_batch=reports.append,
+        )
+        assert query.awaitTermination(60)
+
+    feed(
+        tmp_path / "users",
+        "1.csv",
+        "1,bob,x,2,upsert,20\n1,ann,x,1,insert,10\n2,cyd,x,1,insert,30\n3,dan,x,1,insert,5\n",
+    )
+    feed(tmp_path / "messages", "1.csv", "1,hello\n2,hi\n3,lost\n")
+    run()
+    assert sum_of(out / "inbox") == Counter({("bob", "hello"): 1, ("cyd", "hi"): 1, ("dan", "lost"): 1})
+    feed(
+        tmp_path / "users", "2.csv", "1,ann,y,3,insert,7\n2,,,2,delete,8\n9,,,2,delete,9\n3,old,,0,update_postimage,4\n"
+    )
+    run()
+    assert sum_of(out / "inbox") == Counter({("ann", "hello"): 1, ("dan", "lost"): 1})
+    database = Database.load(tmp_path / "checkpoint" / "livejoin")
+    table = database.tables["users"]
+    assert [column.name for column in table.columns] == ["id", "name", "at"], "the key, what orders it, what is used"
+    assert (table.primary_key, table.sequence_by) == ((0,), 2)
+    assert database.stats()["tables"]["users"]["late"] == 1
+    assert database.stats()["tables"]["users"]["tombstones"] == 2
+    with pytest.raises(StateError, match="'users' was 'at' and is now absent"):
+        run(sequence_by={})
+    for wrong, message in (({"keys": {"user": "id"}}, "keys= names"), ({"keys": {"users": "nr"}}, "no column 'nr'")):
+        with pytest.raises(SchemaError, match=message):
+            run(**wrong)
+
+
+def test_a_deletion_by_key_alone_in_a_batch_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """Without upsert nor sequence: a table with a key takes all of its changes by it."""
+    out, places = tmp_path / "out", {"checkpoint": tmp_path / "checkpoint", "trigger": {"availableNow": True}}
+    for number, text in enumerate(("1,a,insert\n2,b,insert\n", "1,,delete\n", "2,c,insert\n")):
+        feed(tmp_path / "in", f"{number}.csv", text)
+        frame = stream(spark, tmp_path / "in", "id INT, name STRING, _change_type STRING")
+        query = maintain(spark, {"v": "SELECT * FROM T"}, {"T": frame}, keys={"T": ["id"]}, path=out, **places)
+        assert query.awaitTermination(60)
+    assert sum_of(out / "v") == Counter({(2, "c"): 1})

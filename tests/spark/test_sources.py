@@ -116,3 +116,43 @@ def test_duckdb_sums_a_change_feed(tmp_path: Path) -> None:
     columns = (*ROW_COLUMNS, ("_change_type", "STRING"))
     options = {"header": "true", "sep": "|"}
     assert in_duckdb(source(tmp_path, columns=columns, feed="change-feed", options=options)) == Counter({(2, None): 1})
+
+
+BY_KEY = [
+    {"_seq": 10, "op": "r", "before": None, "after": {"id": 1, "name": "a"}},
+    {"_seq": 20, "op": "c", "before": None, "after": {"id": 2, "name": "b"}},
+    {"_seq": 30, "op": "u", "before": None, "after": {"id": 1, "name": "A"}},
+    {"_seq": 15, "op": "d", "before": {"id": 4, "name": None}, "after": None},
+    {"_seq": 50, "op": "d", "before": {"id": 2, "name": None}, "after": None},
+    {"_seq": 60, "op": "u", "before": {"id": 3, "name": "d"}, "after": {"id": 5, "name": "e"}},
+    {"_seq": 40, "op": "c", "before": None, "after": {"id": 3, "name": "d"}},
+    {"_seq": 12, "op": "c", "before": None, "after": {"id": 4, "name": "x"}},
+    {"_seq": 70, "op": "r", "before": None, "after": {"id": 1, "name": "A"}},
+]
+
+
+@pytest.mark.spark
+def test_debezium_envelopes_by_key(spark: SparkSession, tmp_path: Path) -> None:
+    """Updates without the row before, deletions with the key alone, messages twice, an update of a key."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_text("\n".join(json.dumps(envelope) for envelope in BY_KEY))
+    table = parse_columns("T", f"{ROW}, PRIMARY KEY (id)", None)
+    given = FileSource(table, (("_seq", "BIGINT"), *ROW_COLUMNS), "json", tmp_path / "in", {}, feed="debezium")
+    frame = read_changes(spark, given, tmp_path / "scratch")
+    places: dict[str, Any] = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
+    query = maintain(
+        spark, {"v": "SELECT * FROM T"}, {"T": frame}, keys={"T": "id"}, trigger={"availableNow": True}, **places
+    )
+    assert query.awaitTermination(60)
+    assert sum_of(tmp_path / "out" / "v") == Counter({(1, "A"): 1, (5, "e"): 1})
+    assert in_duckdb(given) == Counter({(1, "A"): 1, (5, "e"): 1})
+
+
+def test_duckdb_takes_the_last_change_of_each_key(tmp_path: Path) -> None:
+    columns = (("id", "BIGINT"), ("at", "INT"), ("_change_type", "STRING"))
+    (tmp_path / "1.csv").write_text("1,5,upsert\n2,5,insert\n1,4,delete\n3,1,insert\n")
+    (tmp_path / "2.csv").write_text("2,5,delete\n3,2,update_preimage\n3,2,update_postimage\n4,1,insert\n")
+    for sequence, expected in ((None, {(3, 2), (4, 1)}), ("at", {(1, 5), (3, 2), (4, 1)})):
+        table = parse_columns("T", "id BIGINT PRIMARY KEY, at INT", sequence_by=sequence)
+        given = FileSource(table, columns, "csv", tmp_path, {}, feed="change-feed", by_name=True)
+        assert in_duckdb(given) == Counter(expected)

@@ -117,6 +117,8 @@ def table_now(source: FileSource) -> str:
     """
     row = ", ".join(_quoted(column.name) for column in source.table.columns)
     rows = _reader(source)
+    if source.table.primary_key:
+        return _last_of_keys(source, row, rows)
     if source.feed == "debezium":
         images = [("after", "op IN ('c', 'r', 'u')", "1"), ("before", "op IN ('u', 'd')", "-1")]
         fields = [", ".join(f"{side}.{_quoted(c.name)}" for c in source.table.columns) for side, _, _ in images]
@@ -134,6 +136,28 @@ def table_now(source: FileSource) -> str:
     return f"SELECT {row} FROM ({numbered}) ORDER BY _position DESC LIMIT {source.table.window_rows}"
 
 
+def _last_of_keys(source: FileSource, row: str, rows: str) -> str:
+    """The rows that the last change of each key brings."""
+    table = source.table
+    carried = SEQUENCE if (SEQUENCE, "BIGINT") in source.columns else "row_number() OVER ()"
+    if source.feed == "debezium":
+        fields = [", ".join(f"{side}.{_quoted(c.name)}" for c in table.columns) for side in ("before", "after")]
+        numbered = f"(SELECT *, {carried} AS _position FROM {rows})"
+        changes = (
+            f"SELECT {fields[0]}, 0 AS _comes, _position FROM {numbered} WHERE op IN ('u', 'd') AND before IS NOT NULL "
+            f"UNION ALL SELECT {fields[1]}, 1, _position FROM {numbered} WHERE op IN ('c', 'r', 'u')"
+        )
+    else:
+        sign = f"CASE WHEN {CHANGE_TYPE} IN ('delete', 'update_preimage') THEN 0 ELSE 1 END"
+        comes = sign if source.feed == "change-feed" else "1"
+        changes = f"SELECT {row}, {comes} AS _comes, {carried} AS _position FROM {rows}"
+    key = ", ".join(_quoted(table.columns[column].name) for column in table.primary_key)
+    newest = "" if table.sequence_by is None else f"{_quoted(table.columns[table.sequence_by].name)} DESC, "
+    order = f"{newest}_position DESC, _comes DESC"
+    last = f"SELECT *, row_number() OVER (PARTITION BY {key} ORDER BY {order}) AS _age FROM ({changes})"
+    return f"SELECT {row} FROM ({last}) WHERE _age = 1 AND _comes = 1"
+
+
 def _reader(source: FileSource) -> str:
     """The table function that reads a source's files as they are."""
     files = _listed([str(file) for file in source.files()])
@@ -144,7 +168,8 @@ def _reader(source: FileSource) -> str:
     if source.format == "json":
         if source.feed == "debezium":
             row = ", ".join(f"{_quoted(name)} {kind}" for name, kind in source.columns if name != SEQUENCE)
-            types = {"op": "STRING", "before": f"STRUCT({row})", "after": f"STRUCT({row})"}
+            beside = {name: kind for name, kind in source.columns if name == SEQUENCE}
+            types = {**beside, "op": "STRING", "before": f"STRUCT({row})", "after": f"STRUCT({row})"}
         return f"read_json({files}, columns = {_struct(types)}, format = 'newline_delimited')"
     options = {key.lower(): value for key, value in source.options.items()}
     delimiter = options.get("sep", options.get("delimiter", ","))

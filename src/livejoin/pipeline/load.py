@@ -19,6 +19,7 @@ from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_view, names_read, parse_columns
 
+_KEY = re.compile(r"PRIMARY\s+KEY\b", re.IGNORECASE)
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
 
 
@@ -148,19 +149,19 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
             msg = f"{column} has the type {_CARRIED[column]}, found {text!r}"
             raise _Refused("schema", msg)
     _check_feed(table, CHANGE_TYPE in carried.values())
-    declared = parse_columns(name, ", ".join(text for text in definitions if text not in carried), table.window_rows)
-    if declared.primary_key:
-        msg = "a primary key is not checked on streams of changes yet; leave PRIMARY KEY out"
-        raise _Refused("schema", msg)
+    own = ", ".join(text for text in definitions if text not in carried)
+    declared = parse_columns(name, own, table.window_rows, sequence_by=table.sequence_by)
     if declared.foreign_keys:
-        msg = "a foreign key references a primary key, which streams of changes do not have yet; leave it out"
+        msg = (
+            "a foreign key references a primary key of another table, which pipelines do not look at yet; leave it out"
+        )
         raise _Refused("schema", msg)
     of_rows = iter(declared.columns)
     columns = []
     for text in definitions:
         if text in carried:
             columns.append((carried[text], _CARRIED[carried[text]]))
-        else:
+        elif not _KEY.match(text):
             column = next(of_rows)
             columns.append((column.name, str(column.type)))
     source = FileSource(
@@ -208,6 +209,9 @@ def _check_run(source: FileSource, parsed: PipelineFile) -> None:
         raise _Refused("format", msg)
     if source.table.window_rows and source.feed != "append":
         msg = f"run.check recomputes a window over append feeds only, and this one is {source.feed!r}; leave one out"
+        raise _Refused("window_rows", msg)
+    if source.table.window_rows and source.table.primary_key:
+        msg = "run.check recomputes no window of a table with a PRIMARY KEY; leave one of the two out"
         raise _Refused("window_rows", msg)
 
 

@@ -38,13 +38,15 @@ class TableSource(_Strict):
     """One table: files of changes that Spark reads as a stream.
 
     Args:
-        columns: Key ``schema``: the columns of the files in their order, ``_seq`` and ``_change_type`` among them.
+        columns: Key ``schema``: the columns of the files in their order, ``_seq`` and ``_change_type`` among them; with
+            a PRIMARY KEY changes go by it, so that what comes takes the place of the row with its key.
         format: The files' format.
         path: A file, a folder or a pattern, relative to the pipeline file.
         options: Spark's options for reading this format, for example ``maxFilesPerTrigger``.
         feed: ``append``: every row is an insertion. ``change-feed``: ``_change_type`` says what it is. ``debezium``:
             JSON envelopes with ``op``, ``before`` and ``after``; ``schema`` is that of the rows inside.
         window_rows: The table keeps this many rows.
+        sequence_by: The column that orders the changes of each key: older ones than what is there are skipped.
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
             the order of their names; for that they are copied below the checkpoint first.
     """
@@ -55,6 +57,7 @@ class TableSource(_Strict):
     options: dict[str, str | bool | int | float] = {}
     feed: Feed = "append"
     window_rows: PositiveInt | None = None
+    sequence_by: str | None = None
     arrival: Literal["by-time", "by-name"] = "by-time"
 
     @model_validator(mode="after")

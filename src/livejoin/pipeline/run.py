@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from livejoin.errors import LivejoinError
 from livejoin.pipeline.load import Pipeline
+from livejoin.schema import Table
 from livejoin.spark import BatchReport, local_session
+from livejoin.spark.frames import Declared
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import read_changes
 from livejoin.spark.streaming import end_of, start
@@ -52,12 +54,12 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
     tables = {
         name: read_changes(spark, source, pipeline.checkpoint / "arrivals") for name, source in pipeline.sources.items()
     }
-    windows = {name: source.table.window_rows for name, source in pipeline.sources.items() if source.table.window_rows}
+    declared = {name: declared_of(source.table) for name, source in pipeline.sources.items()}
     query, batches = start(
         spark,
         pipeline.views,
         tables,
-        windows,
+        declared,
         "parquet",
         pipeline.output,
         pipeline.checkpoint,
@@ -76,6 +78,13 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
     failed = query.exception()
     if failed is not None:
         raise batches.failure or _spark_failure(failed, pipeline) from None
+
+
+def declared_of(table: Table) -> Declared:
+    """What is declared of a table beside its columns."""
+    names = [column.name for column in table.columns]
+    sequence = None if table.sequence_by is None else names[table.sequence_by]
+    return Declared(tuple(names[column] for column in table.primary_key), sequence, table.window_rows)
 
 
 def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:

@@ -31,11 +31,13 @@ class Declaration:
         tables: The columns of each table, as in CREATE TABLE.
         windows: The rows that each windowed table keeps.
         views: The SQL text of each view, which may read those before it.
+        sequences: The column that orders the changes of each key, of the tables that have one.
     """
 
     tables: Mapping[str, str]
     windows: Mapping[str, int]
     views: Mapping[str, str]
+    sequences: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -43,11 +45,21 @@ class Declaration:
     ) -> Declaration:
         """The declaration of tables of which only some columns are kept."""
         kept = {
-            name: ", ".join(f"`{column}` {table.columns[table.position(column)].type}" for column in columns[name])
+            name: ", ".join(
+                [
+                    *(f"`{column}` {table.columns[table.position(column)].type}" for column in columns[name]),
+                    *([f"PRIMARY KEY ({_named(table, table.primary_key)})"] if table.primary_key else []),
+                ]
+            )
             for name, table in tables.items()
         }
         windows = {name: table.window_rows for name, table in tables.items() if table.window_rows is not None}
-        return Declaration(kept, windows, dict(views))
+        sequences = {
+            name: table.columns[table.sequence_by].name
+            for name, table in tables.items()
+            if table.sequence_by is not None
+        }
+        return Declaration(kept, windows, dict(views), sequences)
 
 
 @dataclass
@@ -109,7 +121,8 @@ class Engine:
             return Engine(database, declaration, folder, last, parts)
         database = Database(memory_limit=memory_limit, spill=spill, spill_over=spill_over)
         for name, columns in declaration.tables.items():
-            database.create_table(name, columns, window_rows=declaration.windows.get(name))
+            window, sequence = declaration.windows.get(name), declaration.sequences.get(name)
+            database.create_table(name, columns, window_rows=window, sequence_by=sequence)
         for name, sql in declaration.views.items():
             database.create_view(name, sql)
         return Engine(database, declaration, folder, None)
@@ -156,7 +169,8 @@ def sent_columns(
     """The columns of each table that the engine gets.
 
     A deletion and a window must find *the* row, which only all of its columns tell; so only tables whose rows stay for
-    ever are cut to the columns that some view uses (the first one if none does).
+    ever, or are found by their key, are cut to the columns that some view uses (the first one if none does), and those
+    of the key and ``sequence_by``.
 
     Args:
         tables: The declarations.
@@ -175,12 +189,19 @@ def sent_columns(
         for name, columns in query.used_columns().items():
             used[name] |= columns
     for name, table in tables.items():
-        if name not in append_only:
-            used[table.name].update(range(len(table.columns)))
+        every = range(len(table.columns))
+        if table.primary_key and not table.has_window:
+            used[table.name].update(column for column in every if table.identifies(column))
+        elif name not in append_only:
+            used[table.name].update(every)
     return {
         name: tuple(table.columns[position].name for position in sorted(used[table.name] or {0}))
         for name, table in tables.items()
     }
+
+
+def _named(table: Table, columns: Iterable[int]) -> str:
+    return ", ".join(f"`{table.columns[column].name}`" for column in columns)
 
 
 def _check_same(declaration: Declaration, saved: Mapping[str, Any], folder: Path) -> None:

@@ -59,11 +59,27 @@ class Batch:
         return sum(rows.num_rows for rows in self.changes.values())
 
 
-def table_of(name: str, frame: DataFrame, window_rows: int | None = None) -> Table:
+@dataclass(frozen=True)
+class Declared:
+    """What is declared of a table beside the columns of its frame.
+
+    Args:
+        key: The columns of its primary key; empty for a multiset.
+        sequence_by: The column that orders the changes of each key; None for the order in which they come.
+        window_rows: How many rows it keeps; None for all.
+    """
+
+    key: tuple[str, ...] = ()
+    sequence_by: str | None = None
+    window_rows: int | None = None
+
+
+def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> Table:
     """The table of which a frame carries the changes: its columns without those of the change stream.
 
     Raises:
-        SchemaError: A column has a type that livejoin does not keep, or ``_change_type`` or ``_seq`` has a wrong one.
+        SchemaError: A column has a type that livejoin does not keep, or ``_change_type`` or ``_seq`` has a wrong one;
+            there is no column of a name that is declared.
     """
     columns = []
     for field in frame.schema.fields:
@@ -72,7 +88,11 @@ def table_of(name: str, frame: DataFrame, window_rows: int | None = None) -> Tab
             _check_change_column(name, field)
         else:
             columns.append(Column(field.name, _sql_type(name, field)))
-    return Table(name, tuple(columns), window_rows=window_rows)
+    plain = Table(name, tuple(columns))
+    declared = declared or Declared()
+    sequence = None if declared.sequence_by is None else plain.position(declared.sequence_by)
+    key = tuple(dict.fromkeys(plain.position(column) for column in declared.key))
+    return Table(name, plain.columns, key, declared.window_rows, sequence_by=sequence)
 
 
 def pack(frames: Mapping[str, DataFrame], columns: Mapping[str, Sequence[str]]) -> DataFrame:

@@ -123,7 +123,8 @@ class MicroBatches:
         if not batch.rows:
             return {}
         database = self._engine.database
-        commit = database.apply(dict(batch.changes))
+        by_key = any(database.tables[name].primary_key for name in batch.changes)
+        commit = database.apply(dict(batch.changes), on_conflict="update" if by_key else "error")
         deltas: dict[str, BatchDelta] = {}
         for view in commit.views:
             if view in commit.spilled:

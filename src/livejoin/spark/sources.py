@@ -105,12 +105,20 @@ def arrange(files: list[Path], folder: Path) -> None:
 
 
 def _from_envelopes(frame: DataFrame, table: Table) -> DataFrame:
-    """Rows with ``_change_type`` from Debezium's envelopes: ``c`` and ``r`` insert, ``u`` updates, ``d`` deletes."""
+    """Rows with ``_change_type`` from Debezium's envelopes.
+
+    ``c`` and ``r`` insert, ``u`` updates, ``d`` deletes; of a table with a key what comes is an upsert, and an update
+    that has the row before takes that out first, whose key may be another one.
+    """
     carried = [name for name in frame.columns if name == SEQUENCE]
-    images = F.when(F.col("op").isin("c", "r"), F.array(_image("insert", "after")))
-    images = images.when(
-        F.col("op") == "u", F.array(_image("update_preimage", "before"), _image("update_postimage", "after"))
-    )
+    if table.primary_key:
+        upsert = F.array(_image("upsert", "after"))
+        images = F.when(F.col("op").isin("c", "r") | ((F.col("op") == "u") & F.col("before").isNull()), upsert)
+        pair = (_image("delete", "before"), _image("upsert", "after"))
+    else:
+        images = F.when(F.col("op").isin("c", "r"), F.array(_image("insert", "after")))
+        pair = (_image("update_preimage", "before"), _image("update_postimage", "after"))
+    images = images.when(F.col("op") == "u", F.array(*pair))
     images = images.when(F.col("op") == "d", F.array(_image("delete", "before")))
     allowed = f"table {table.name!r}: op of a Debezium envelope is c, r, u or d, found "
     unknown = F.concat(F.lit(allowed), F.coalesce("op", F.lit("none")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -17,7 +17,7 @@ from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.engine import Declaration, Engine, sent_columns
-from livejoin.spark.frames import pack, table_of
+from livejoin.spark.frames import Declared, pack, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction
 
@@ -28,6 +28,8 @@ def maintain(
     tables: Mapping[str, DataFrame],
     windows: Mapping[str, int] | None = None,
     *,
+    keys: Mapping[str, str | Sequence[str]] | None = None,
+    sequence_by: Mapping[str, str] | None = None,
     sink: Literal["parquet"] | SinkFunction = "parquet",
     path: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -48,11 +50,15 @@ def maintain(
         spark: A session of classic Spark (not Spark Connect).
         views: The SQL text of each view, which may read those before it.
         tables: The changes of each table, as streaming or batch frames. ``_change_type`` (``insert``, ``delete``,
-            ``update_preimage``, ``update_postimage``) is optional, its absence means insert. ``_seq``, an integer, is
-            optional: it orders the rows of a micro-batch, which matters for windows; without it they come in the order
-            in which Spark reads them. TIMESTAMP columns are taken in UTC. Batch frames are written once to
-            ``<checkpoint>/static`` and read as a stream from there.
+            ``update_preimage``, ``update_postimage``, ``upsert``) is optional, its absence means insert. ``_seq``, an
+            integer, is optional: it orders the rows of a micro-batch, which matters for windows and for tables with
+            keys; without it they come in the order in which Spark reads them. TIMESTAMP columns are taken in UTC. Batch
+            frames are written once to ``<checkpoint>/static`` and read as a stream from there.
         windows: For a table, how many rows it keeps: the oldest leave as new ones come.
+        keys: For a table, the columns of its primary key. Its changes go by key: what comes, also as ``insert``, takes
+            the place of the row with its key, a ``delete`` looks at the key alone, and that of an absent key is none.
+        sequence_by: For a table with a key, the column that orders the changes of each key, as for
+            `livejoin.Database.create_table`: those that are older than what is there, or was, are skipped.
         sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's
             columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name,
             the delta as a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
@@ -75,23 +81,25 @@ def maintain(
 
     Raises:
         SqlError: A view's SQL text does not bind.
-        SchemaError: There is no table or no view, a window names an unknown table, a column has an unknown type,
-            ``memory_limit`` or ``spill_over`` is no size, ``spill`` is no path.
+        SchemaError: There is no table or no view, a window or a key names an unknown table, a column has an unknown
+            type, a key or ``sequence_by`` cannot stand, ``memory_limit`` or ``spill_over`` is no size, ``spill`` is no
+            path.
         MemoryLimitError: What the checkpoint holds takes more than the limit.
         PipelineError: ``path`` or ``checkpoint`` is missing or not local; the session is of Spark Connect.
         StateError: The checkpoint or the output belongs to another job, parts of the output that the checkpoint knows
             to be written are gone, or a query of this or another process that runs has the checkpoint.
         StorageError: The disk refuses to read the checkpoint, or to write into ``spill``.
     """
+    declared = _declared(windows or {}, keys or {}, sequence_by or {}, tables)
     limits = (memory_limit, spill, spill_over)
-    return start(spark, views, tables, windows or {}, sink, path, checkpoint, trigger, *limits, on_batch)[0]
+    return start(spark, views, tables, declared, sink, path, checkpoint, trigger, *limits, on_batch)[0]
 
 
 def start(
     spark: SparkSession,
     views: Mapping[str, str],
     tables: Mapping[str, DataFrame],
-    windows: Mapping[str, int],
+    declared: Mapping[str, Declared],
     sink: Literal["parquet"] | SinkFunction,
     path: str | Path | None,
     checkpoint: str | Path | None,
@@ -106,14 +114,15 @@ def start(
         msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
         raise PipelineError(msg)
     limit = check_bytes(memory_limit, "memory_limit")
-    _check_names(views, tables, windows)
-    declared = {name: table_of(name, frame, windows.get(name)) for name, frame in tables.items()}
-    columns = sent_columns(declared, views, {n for n, f in tables.items() if _is_append_only(f) and n not in windows})
+    _check_names(views, tables)
+    found = {name: table_of(name, frame, declared.get(name)) for name, frame in tables.items()}
+    append_only = {name for name, frame in tables.items() if _is_append_only(frame) and not found[name].has_window}
+    columns = sent_columns(found, views, append_only)
     state = local_folder(checkpoint, "checkpoint")
     target = _sink(spark, sink, path)
     lock = lock_checkpoint(state)
     try:
-        engine = Engine.open(Declaration.of(declared, columns, views), state / "livejoin", limit, spill, spill_over)
+        engine = Engine.open(Declaration.of(found, columns, views), state / "livejoin", limit, spill, spill_over)
         target.open(views, engine.last_batch, engine.parts)
         frames = {
             name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
@@ -168,18 +177,34 @@ def local_folder(folder: str | Path | None, argument: str) -> Path:
     return Path(text).absolute()
 
 
-def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame], windows: Mapping[str, int]) -> None:
+def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame]) -> None:
     if not tables:
         msg = 'no tables are given; tables= needs at least one frame of changes, for example {"G": changes}'
         raise SchemaError(msg)
     if not views:
         msg = 'no views are given; views= needs at least one SQL text, for example {"hop3": "SELECT ..."}'
         raise SchemaError(msg)
-    for name in windows:
-        if name not in tables:
-            known = ", ".join(map(repr, tables))
-            msg = f"windows= names the table {name!r}, which is not in tables=; it has {known}"
-            raise SchemaError(msg)
+
+
+def _declared(
+    windows: Mapping[str, int],
+    keys: Mapping[str, str | Sequence[str]],
+    sequences: Mapping[str, str],
+    tables: Mapping[str, DataFrame],
+) -> dict[str, Declared]:
+    """What is declared of each table.
+
+    Raises:
+        SchemaError: One is named that is not there.
+    """
+    for argument, given in (("windows", windows), ("keys", keys), ("sequence_by", sequences)):
+        for name in given:
+            if name not in tables:
+                known = ", ".join(map(repr, tables))
+                msg = f"{argument}= names the table {name!r}, which is not in tables=; it has {known or 'none'}"
+                raise SchemaError(msg)
+    listed = {name: (key,) if isinstance(key, str) else tuple(key) for name, key in keys.items()}
+    return {name: Declared(listed.get(name, ()), sequences.get(name), windows.get(name)) for name in tables}
 
 
 def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction, path: str | Path | None) -> Sink:
