@@ -33,8 +33,10 @@ TABLES = {
     "G": "src BIGINT, dst BIGINT",
     "P": "id BIGINT PRIMARY KEY, name STRING, age INT",
     "W": "id BIGINT, amount DECIMAL(20, 2)",
+    "S": "id STRING PRIMARY KEY, amount INT, at BIGINT",
 }
 WINDOW = 12
+_TOMBSTONES = 3
 _SPILL_OVER = 60
 NEVER = 1 << 60
 VIEWS = {
@@ -50,6 +52,7 @@ VIEWS = {
     "AND C.dst = A.src",
     "above": "SELECT c.a AS a, c.n AS n, P.name AS p FROM counted c JOIN P ON c.a = P.id",
     "windowed": "SELECT W.id AS i, SUM(W.amount) AS s FROM W JOIN P ON W.id = P.id GROUP BY W.id",
+    "newest": "SELECT S.id AS i, S.amount AS a, P.age AS g FROM S JOIN P ON S.amount = P.id",
     "quiet": "SELECT DISTINCT A.src AS a, B.dst AS d FROM G A JOIN G B ON A.dst = B.src",
 }
 WITHOUT_DELTAS = {"quiet", "either"}
@@ -129,9 +132,13 @@ class Life:
         self.random = random.Random(seed)
         self.db = livejoin.Database(threads=threads, spill=spill, spill_over=spill and _SPILL_OVER)
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+        self.now = 0
         self.told: list[tuple[str, Counter[Row]]] = []
         for name, columns in TABLES.items():
-            self.db.create_table(name, columns, window_rows=WINDOW if name == "W" else None)
+            options: dict[str, Any] = {"window_rows": WINDOW} if name == "W" else {}
+            if name == "S":
+                options = {"sequence_by": "at", "tombstones": _TOMBSTONES}
+            self.db.create_table(name, columns, **options)
         for name, sql in VIEWS.items():
             chosen = algorithm if name in ("hop3", "counted", "named") else "auto"
             self.db.create_view(name, sql, deltas=name not in WITHOUT_DELTAS, algorithm=chosen)
@@ -145,6 +152,9 @@ class Life:
         given, after = {}, {}
         for name in self.random.sample(list(TABLES), self.random.randint(1, 3)):
             rows = list(self.rows[name])
+            if name == "S" or (name == "P" and self.random.random() < 0.5):
+                given[name], after[name] = self._by_key(name, most)
+                continue
             gone = self.random.sample(range(len(rows)), min(len(rows), self.random.randint(0, most - 1)))
             out = [rows[i] for i in gone]
             kept = [row for i, row in enumerate(rows) if i not in set(gone)]
@@ -157,13 +167,48 @@ class Life:
             after[name] = _windowed([*rows, *came], out, name)
         return given, after
 
+    def _by_key(self, name: str, most: int) -> tuple[pa.Table, list[tuple[Any, ...]]]:
+        """Changes by key, of which the last of each key counts; in S some are older than the row that is there."""
+        there = {row[0]: row for row in self.rows[name]}
+        changes: list[tuple[Any, ...]] = []
+        kinds = []
+        for _ in range(self.random.randint(1, 2 * most)):
+            row = self._row(name, [])
+            kind = self.random.choice(["upsert", "upsert", "delete"])
+            if name == "S" and row[0] in there and self.random.random() < 0.2:
+                row = (*row[:2], there[row[0]][2] - 1)  # it is late
+            elif kind == "delete" and (name == "S" or row[0] in there):
+                there.pop(row[0], None)
+                row = (row[0], None, row[2] if name == "S" else None)
+            else:
+                kind = "upsert"
+                there[row[0]] = row
+            changes.append(row)
+            kinds.append(kind)
+        if "upsert" not in kinds:  # else it would be a set of whole rows
+            changes.append(self._row(name, []))
+            kinds.append("upsert")
+            there[changes[-1][0]] = changes[-1]
+        given = arrow(changes, self.db.tables[name].arrow)
+        return given.append_column("_change_type", pa.array(kinds, pa.string())), list(there.values())
+
     def _row(self, name: str, kept: list[tuple[Any, ...]]) -> tuple[Any, ...]:
         pick = self.random.randint
         if name == "G":
             return (pick(0, 6), None if pick(0, 20) == 0 else pick(0, 6))
         if name == "P":
             return (pick(0, 9), self.random.choice(["ann", "bob", "Zoë", None]) or f"new {pick(0, 10**6)}", pick(0, 9))
+        if name == "S":
+            self.now += 1
+            return (f"key {pick(0, 9)}", pick(0, 9), self.now)
         return (pick(0, 6), Decimal(pick(0, 10**6)) / 100)
+
+    def remembered(self) -> tuple[object, ...]:
+        """What the table S knows of keys that are gone, and how many changes were late."""
+        base = self.db._contents.tables["s"]
+        assert base.tombstones is not None
+        graves = base.tombstones.values_of(base.tombstones.live_rows()[0])
+        return sorted(map(tuple, graves.T.tolist())), base.watermark, base.late
 
     def commit(self) -> bool:
         """A commit that is not cut off; its deltas are the differences. Whether some of them were spilled."""
@@ -186,6 +231,7 @@ class Life:
         """
         given, after = self.changes()
         version = self.db.version
+        remembered = self.remembered()
         kept = transaction.settle
         try:
             if again:
@@ -197,6 +243,9 @@ class Life:
         assert self.db.version in (version, version + 1)
         if stands:
             self.rows |= after
+        else:
+            self.db.stats()  # any call brings to its end what was cut off
+            assert self.remembered() == remembered, f"tombstones are as they were; cut in {cut.where}"
         return stands, cut
 
     def check(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -102,40 +102,50 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
     if CHANGE_TYPE in columns:
         kinds = _read_kinds(_convert_own(source, columns[CHANGE_TYPE], _CHANGE_TYPE_COLUMN, table), table, keyed)
     weights = np.ones(source.rows, np.int64) if kinds is None else _WEIGHT_OF_KIND[kinds]
-    lacking = [column.name for column in table.columns if column.name.lower() not in columns]
-    _refuse_short_rows(table, source, weights, lacking)
-    replaces = None
-    if keyed and (
-        by_key == "always"
-        or lacking
-        or source.short
-        or table.sequence_by is not None
-        or (kinds is not None and bool((kinds == _UPSERT).any()))
-    ):
-        replaces = _replacing(kinds, weights, by_key == "always")
-    arrays = []
-    for position, column in enumerate(table.columns):
-        if column.name.lower() not in columns:
-            arrays.append(pa.nulls(source.rows, column.type.arrow))
-            continue
-        whole = replaces is None or table.identifies(position)
-        values = source.values[columns[column.name.lower()]]
-        array = convert(values, column, table, whole and table.requires(position), source.sound)
-        if not whole and table.requires(position):
-            refuse_null(array, column, table, weights > 0)
-        arrays.append(array)
+    replaces = _replacing(table, source, columns, kinds, weights, by_key) if keyed else None
+    if replaces is None:
+        arrays = [
+            convert(source.values[columns[column.name.lower()]], column, table, table.requires(position), source.sound)
+            for position, column in enumerate(table.columns)
+        ]
+    else:
+        arrays = [_column_by_key(table, position, source, columns, weights) for position in range(len(table.columns))]
     sequence = None
     if SEQUENCE in columns:
         sequence = _convert_own(source, columns[SEQUENCE], _SEQUENCE_COLUMN, table).to_numpy()
     return ChangeBatch(table, pa.Table.from_arrays(arrays, schema=table.arrow), weights, sequence, replaces)
 
 
-def _replacing(kinds: npt.NDArray[np.int64] | None, weights: Words, always: bool) -> npt.NDArray[np.bool_]:
-    """Which changes take the place of the row with their key."""
-    if always or kinds is None:
-        return weights > 0 if always else np.zeros(weights.shape, np.bool_)
-    found: npt.NDArray[np.bool_] = (kinds == _UPSERT) | (kinds == _IMAGE)
-    return found
+def _replacing(
+    table: Table,
+    source: Source,
+    columns: Mapping[str, int],
+    kinds: Words | None,
+    weights: Words,
+    by_key: ByKey,
+) -> npt.NDArray[np.bool_] | None:
+    """Which changes take the place of the row with their key; None where the changes do not go by key."""
+    lacking = [column.name for column in table.columns if column.name.lower() not in columns]
+    if lacking or source.short:
+        _refuse_short_rows(table, source, weights, lacking)
+    if by_key == "always":
+        return weights > 0
+    upserts = None if kinds is None else kinds == _UPSERT
+    if lacking or source.short or table.sequence_by is not None or (upserts is not None and bool(upserts.any())):
+        return np.zeros(weights.shape, np.bool_) if upserts is None else upserts | (kinds == _IMAGE)
+    return None
+
+
+def _column_by_key(table: Table, position: int, source: Source, columns: Mapping[str, int], weights: Words) -> pa.Array:
+    """A column of changes by key, in which deletions need a value only where it says which row they take."""
+    column = table.columns[position]
+    if column.name.lower() not in columns:
+        return pa.nulls(source.rows, column.type.arrow)
+    values, identifies = source.values[columns[column.name.lower()]], table.identifies(position)
+    array = convert(values, column, table, identifies, source.sound)
+    if not identifies and table.requires(position):
+        refuse_null(array, column, table, weights > 0)
+    return array
 
 
 def _refuse_short_rows(table: Table, source: Source, weights: Words, lacking: Sequence[str]) -> None:
@@ -147,7 +157,7 @@ def _refuse_short_rows(table: Table, source: Source, weights: Words, lacking: Se
             "deletion by key may leave columns out, NULL is given where there is no value"
         )
         raise ChangeFormatError(msg, table.name, int(np.argmax(brought)))
-    for row, names in source.short.items():
+    for row, names in (source.short or {}).items():
         if brought[row]:
             msg = (
                 f"the dict brings a row and has no {', '.join(map(repr, names))}; only the deletion by key may leave "

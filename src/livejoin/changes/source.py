@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -37,14 +37,14 @@ class Source:
         values: The values of each.
         rows: The number of rows.
         sound: Whether Arrow has validated all of the values in full.
-        short: By row the columns that it leaves out, which have None there; of dicts by key alone.
+        short: By row the columns that it leaves out, which have None there; None if no row does.
     """
 
     names: tuple[str, ...]
     values: tuple[Values, ...]
     rows: int
     sound: bool = False
-    short: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    short: Mapping[int, tuple[str, ...]] | None = None
 
 
 def read_source(table: Table, data: object, may_lack: bool = False) -> Source:
@@ -144,7 +144,7 @@ def _from_dicts(table: Table, rows: list[Any], may_lack: bool) -> Source:
     if not all(isinstance(name, str) for name in names):
         msg = f"the keys of a dict are column names; found {', '.join(map(repr, names))}"
         raise ChangeFormatError(msg, table.name, 0)
-    return Source(names, tuple(tuple(map(itemgetter(name), rows)) for name in names), len(rows), short=short)
+    return Source(names, tuple(tuple(map(itemgetter(name), rows)) for name in names), len(rows), short=short or None)
 
 
 def _absent(row: Mapping[Any, Any], names: Sequence[Any]) -> tuple[Any, ...]:
