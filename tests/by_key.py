@@ -6,7 +6,6 @@ the difference of each view before it and behind it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from harness import Harness, add
-from oracle import assert_same_rows, difference, multiset, signed_multiset
+from oracle import assert_same_rows, difference, signed_multiset
 from scenario import Change, Row, TableSpec, canonical_row
 from strategies import rows
 
@@ -50,7 +49,7 @@ class ByKey:
         return not conflict
 
 
-def given_as(table: TableSpec, changes: Sequence[Change], form: str, first: int = 0) -> object:
+def given_as(table: TableSpec, changes: Sequence[Change], form: str) -> object:
     """Changes as `Database.apply` and `Database.replay` take them.
 
     The columns of a deletion that are not in the key hold whatever was drawn ("arrow"), None ("dicts"), or are not
@@ -67,7 +66,7 @@ def given_as(table: TableSpec, changes: Sequence[Change], form: str, first: int 
                     row[column.name] = None
         row["_change_type"] = change.kind
         if form == "log":
-            row["_seq"] = first + number
+            row["_seq"] = number
         found.append(row)
     if form in ("dicts", "short"):
         return found
@@ -144,9 +143,6 @@ class KeyedHarness(Harness):
                 whole = whole.set_column(whole.num_columns - 1, "_seq", pa.array(at, pa.int64()))
                 logs[name] = whole.take(list(reversed(range(len(at)))))
         return logs
-
-    def content(self, name: str) -> Counter[Row]:
-        return multiset(self.models[name].rows.values())
 
 
 def draw_changes(draw: st.DrawFn, harness: KeyedHarness, most: int, on_conflict: OnConflict = "error") -> list[Change]:

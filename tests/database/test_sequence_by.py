@@ -260,3 +260,26 @@ def test_keys_of_tombstones_stay_in_the_dictionary() -> None:
         assert db.apply("P", late).late == 40
         assert db.apply("P", [upsert("a key of some length 39-399", "again", 40)]).late == 0
         assert names(db) == {"a": "Ada", "a key of some length 39-399": "again"}
+
+
+def test_tombstones_meet_the_memory_limit() -> None:
+    """They count, a commit that brings too many of them is refused, and nothing of it is left."""
+    db = livejoin.Database(memory_limit="3MB")
+    db.create_table("T", "id BIGINT PRIMARY KEY, ts BIGINT", sequence_by="ts", tombstones=10**6)
+    view = db.create_view("v", "SELECT id FROM T")
+    db.apply("T", [(i, 1) for i in range(100)])
+    before = db.stats()
+
+    def gone(first: int, count: int) -> pa.Table:
+        ids = pa.array(range(first, first + count), pa.int64())
+        return pa.table({"id": ids, "ts": pa.repeat(2, count), "_change_type": pa.repeat("delete", count)})
+
+    with pytest.raises(errors.MemoryLimitError):
+        for number in range(100):
+            db.apply("T", gone(1_000 + 2_000 * number, 2_000))
+    assert db.stats()["memory_bytes"] > before["memory_bytes"]
+    db._check()
+    kept = db.stats()["tables"]["T"]["tombstones"]
+    assert kept == 2_000 * (db.version - 1)
+    assert db.apply("T", gone(0, 40)).late == 0
+    assert (view.count(), db.stats()["tables"]["T"]["tombstones"]) == (60, kept + 40)

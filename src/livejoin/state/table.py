@@ -22,14 +22,12 @@ from livejoin.kernels.relation.staging import G_MADE, PROGRESS
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
 from livejoin.state.codec import is_coded
-from livejoin.state.reserved import bytes_to_grow, grown
 from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
 from livejoin.state.table_invariants import check_table
+from livejoin.state.window_room import empty_queue, roomy_queue, window_of
 from livejoin.words import Words
 
 _UNTOUCHED = -1
-_LEAST_TIME = -(1 << 63)
-_LEAST_QUEUE = 16
 _DEAD_ENTRIES = 1024  # a window's queue may hold as many more entries than twice its rows
 
 
@@ -93,10 +91,8 @@ class BaseTable:
         self._slots = empty_slots(4)
         self._key = np.array([self._first + c for c in table.primary_key], np.int64)
         self._key_slots = empty_slots(4 if table.primary_key else 0)
-        self._window = _window_of(table, self._first)
-        self._queue = np.zeros(_LEAST_QUEUE if table.window_rows else 1, np.int64)
-        if table.window_range is not None:
-            self._queue = np.array([_LEAST_TIME, 0], np.int64)
+        self._window = window_of(table, self._first)
+        self._queue = empty_queue(table)
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
         self._phase = np.zeros(settling.PHASE_WORDS, np.int64)
         self._before = (0, 0)  # head and tail of the queue or begin of the range, as they were
@@ -366,32 +362,8 @@ class BaseTable:
 
     def _make_room_in_window(self, entries: int) -> None:
         """Make room for so many entries; a window of which less than a sixteenth is needed shrinks."""
-        if not self.table.has_window:
-            return
-        by_range = self.table.window_range is not None
-        needed = range_window.W_HEAP + 2 * entries if by_range else max(entries, _LEAST_QUEUE)
-        places = self._queue.shape[0]
-        if needed <= places and (16 * needed >= places or places <= _LEAST_QUEUE):
-            return
-        if by_range:
-            wanted, used = max(needed, min(2 * places, 2 * needed)), range_window.W_HEAP + 2 * self._entries
-            if wanted > places:
-                self._take_for_queue(bytes_to_grow(self._queue, wanted))
-                other = grown(self._queue, wanted)
-            else:
-                other = np.zeros(wanted, np.int64)
-                other[:used] = self._queue[:used]
-        else:
-            head, tail = int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL])
-            wanted, positions = 1 << max(entries, _LEAST_QUEUE - 1).bit_length(), np.arange(head, tail)
-            if wanted > places:
-                self._take_for_queue(8 * wanted)
-            other = np.zeros(wanted, np.int64)
-            other[positions & (other.shape[0] - 1)] = self._queue[positions & (places - 1)]
-        self._queue = other
-
-    def _take_for_queue(self, size: int) -> None:
-        self._budget.take(size, f"the window of table {self.table.name!r}")
+        if self.table.has_window:
+            self._queue = roomy_queue(self.table, self._header, self._queue, entries, self._budget)
 
     def _result(self, events: Words) -> Staged:
         ignored = int(self._header[kernel.R_IGNORED])
@@ -416,12 +388,3 @@ class BaseTable:
 
 def _no_progress() -> Words:
     return np.zeros(PROGRESS, np.int64)
-
-
-def _window_of(table: Table, first: int) -> Words:
-    """What the kernels know of a table's window."""
-    found = np.array([table.window_rows or 0, -1, 0], np.int64)
-    if table.window_range is not None:
-        found[range_window.RANGE_REACH] = table.window_range.width - 1
-        found[range_window.RANGE_TIME] = first + table.window_range.column
-    return found

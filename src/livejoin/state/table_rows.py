@@ -19,6 +19,7 @@ from livejoin.schema import Table
 from livejoin.state.budget import Budget
 from livejoin.state.reserved import zeros
 from livejoin.state.table import BaseTable, Conflict
+from livejoin.state.window_room import LEAST_QUEUE
 from livejoin.words import Words
 
 LEAST_TIME = -(1 << 63)
@@ -27,7 +28,6 @@ LEAST_TIME = -(1 << 63)
 _LARGEST = 1 << 62  # the sum of multiplicities stays below
 _PIECE = 1 << 16  # rows that one kernel call brings in
 _LEAST_ROWS = 16
-_LEAST_QUEUE = 16
 
 
 def _nothing() -> Words:
@@ -131,7 +131,7 @@ def table_of(table: Table, rows: TableRows, budget: Budget | None = None) -> Bas
     base.words[rows.ids * base.stride] = rows.weights << 1
     base._header[kernel.R_TOTAL] = rows.weights.sum()
     if table.window_rows is not None:
-        base._queue = np.zeros(1 << (max(_LEAST_QUEUE, rows.arrivals.shape[0]) - 1).bit_length(), np.int64)
+        base._queue = np.zeros(1 << (max(LEAST_QUEUE, rows.arrivals.shape[0]) - 1).bit_length(), np.int64)
         base._queue[: rows.arrivals.shape[0]] = rows.ids[rows.arrivals]
         base._header[kernel.R_HEAD], base._header[kernel.R_TAIL] = 0, rows.arrivals.shape[0]
     if table.sequence_by is not None:
