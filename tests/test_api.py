@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import subprocess
+import sys
 from functools import partial
 from typing import Any
 
@@ -240,6 +242,23 @@ def test_every_error_is_at_the_top_and_the_package_is_typed() -> None:
         assert issubclass(error, livejoin.LivejoinError)
         assert name in livejoin.__all__
     assert importlib.resources.files(livejoin).joinpath("py.typed").is_file()
+
+
+def test_importing_the_package_imports_no_engine() -> None:
+    """Whoever only names it pays for it; all names are there, and the engine comes with the first that needs it."""
+    program = """
+import sys, livejoin
+heavy = ("numba", "pyarrow", "numpy", "duckdb", "sqlglot", "pandas")
+assert not [name for name in heavy if name in sys.modules], sys.modules
+assert {"Database", "View", "from_delta", "SqlError", *livejoin.__all__} <= set(dir(livejoin))
+from livejoin import Commit, Database
+assert livejoin.Database is Database and "numba" in sys.modules
+try:
+    livejoin.Nothing
+except AttributeError as error:
+    assert "'livejoin' has no attribute 'Nothing'" in str(error)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_subscriber_that_fails_does_not_keep_the_delta_from_others() -> None:

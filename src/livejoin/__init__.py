@@ -8,11 +8,10 @@
 [{'src': 1, 'dst': 3, '_change_type': 'insert', '_commit_version': 1}]
 """
 
-from importlib import metadata
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
 
 from livejoin import errors
-from livejoin.changes import from_debezium, from_delta
-from livejoin.database import Commit, Database, Replay, View
 from livejoin.errors import (
     AbsentRowError,
     CapacityError,
@@ -35,6 +34,15 @@ from livejoin.errors import (
     UnsupportedQueryError,
     WeakGuaranteeError,
 )
+
+if TYPE_CHECKING:
+    from livejoin.changes import from_debezium, from_delta
+    from livejoin.database import Commit, Database, Replay, View
+
+_HOMES = {
+    **dict.fromkeys(("Commit", "Database", "Replay", "View"), "livejoin.database"),
+    **dict.fromkeys(("from_debezium", "from_delta"), "livejoin.changes"),
+}
 
 try:
     __version__ = metadata.version("livejoin")
@@ -71,3 +79,17 @@ __all__ = [
     "from_debezium",
     "from_delta",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The engine is imported when it is first asked for: the compiler and Arrow take a second and 150 MB."""
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
