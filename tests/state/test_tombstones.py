@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from livejoin.errors import StateError
-from livejoin.kernels.relation.staging import FORGET_BY_KEY, INSERT, UPSERT
+from livejoin.kernels.relation.staging import AT_ONCE, FORGET_BY_KEY, INSERT, UPSERT
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.table import BaseTable, Conflict
 from livejoin.state.table_rows import rows_of, table_of
@@ -186,3 +186,24 @@ def test_rows_that_are_not_those_of_such_a_table() -> None:
     plain = Table("T", base.table.columns, KEY)
     with pytest.raises(StateError, match="tombstones"):
         table_of(plain, rows)
+
+
+def test_many_changes_are_judged_in_pieces() -> None:
+    """More changes than a kernel judges in a call: keys that come again in another piece, late ones among them."""
+    many = AT_ONCE + 11
+    base = BaseTable(declare(2 * many))
+    ids = np.arange(many)
+    values = np.array([np.tile(ids, 2), np.repeat([5, 4], many), np.zeros(2 * many, np.int64), np.tile(ids, 2)])
+    kinds = np.repeat([UPSERT, FORGET_BY_KEY], many)
+    staged = stage_in_sequence(base, values, kinds, partial(base.stage_changes, ignore=False))
+    base.commit()
+    assert (staged.late, base.rows, tombstones(base)) == (many, many, {})
+    values[1] += 2
+    stages = partial(base.stage_in_order, ignore=False)
+    assert stage_in_sequence(base, values[:, ::-1].copy(), kinds[::-1].copy(), stages).late == 0
+    base.commit()
+    assert (base.rows, len(tombstones(base))) == (many, 0)
+    assert stage_in_sequence(base, values[:, many:] + np.array([[0], [1], [0], [0]]), kinds[many:], stages).late == 0
+    base.commit()
+    base._check()
+    assert (base.rows, len(tombstones(base))) == (0, many)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.relation.sequences import judge
+from livejoin.kernels.relation.staging import AT_ONCE
 from livejoin.state.slots import empty_slots
 from livejoin.state.table import BaseTable, Conflict, Staged
 from livejoin.words import Words
@@ -75,8 +76,10 @@ def _judged(base: BaseTable, keys: Words, sequence: Words) -> tuple[Words, npt.N
     floors, shut = _known(base, keys)
     last, late = np.empty(count, np.int64), np.empty(count, np.int64)
     slots = empty_slots(max(2 * count, 16).bit_length())
+    begin = 0
     with wrapping():
-        judge(keys, sequence, floors, shut, slots, last, late)
+        while begin < count:
+            begin = judge(keys, sequence, floors, shut, slots, last, late, begin)
     return last, late == 1
 
 
@@ -84,7 +87,8 @@ def _known(base: BaseTable, keys: Words) -> tuple[Words, Words]:
     """The sequence of what is known of each key, and whether a change with just this sequence is late too."""
     dead = base.tombstones
     assert dead is not None and base.table.sequence_by is not None
-    rows, graves = base.find_key(keys), dead.find_key(keys)
+    pieces = [np.ascontiguousarray(keys[:, at : at + AT_ONCE]) for at in range(0, max(keys.shape[1], 1), AT_ONCE)]
+    rows, graves = (np.concatenate([table.find_key(piece) for piece in pieces]) for table in (base, dead))
     floors = np.full(rows.shape, _LEAST if base.watermark is None else base.watermark)
     shut = np.full(rows.shape, base.watermark is not None, np.int64)
     for found, table, column in ((graves, dead, keys.shape[0]), (rows, base, base.table.sequence_by)):
@@ -104,7 +108,7 @@ def _bury(base: BaseTable, keys: Words, graves: Words) -> None:
     """
     dead = base.tombstones
     assert dead is not None
-    found = dead.find_key(np.ascontiguousarray(keys))
+    found = dead.find_key(np.ascontiguousarray(keys)) if dead.rows else np.empty(0, np.int64)
     found = found[found >= 0]
     bound = base.table.tombstones
     excess = dead.rows - found.shape[0] + graves.shape[1] - bound

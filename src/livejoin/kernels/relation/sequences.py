@@ -10,6 +10,7 @@ from livejoin.kernels.jit import kernel
 from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.parameters import Line, Matrix, Slots
 from livejoin.kernels.relation.rows import hash_change
+from livejoin.kernels.relation.staging import AT_ONCE
 
 # What `last` says of a change that is not the first one of its key.
 FOLLOWS = -2
@@ -17,8 +18,10 @@ ALL_LATE = -1
 
 
 @kernel
-def judge(keys: Matrix, sequence: Line, floors: Line, shut: Line, slots: Slots, last: Line, late: Line) -> None:
-    """Judge changes one after the other.
+def judge(
+    keys: Matrix, sequence: Line, floors: Line, shut: Line, slots: Slots, last: Line, late: Line, begin: int
+) -> int:
+    """Judge changes one after the other, some of them a call; returns where the next call begins.
 
     Args:
         keys: int64 of shape (columns of the key, n).
@@ -29,12 +32,14 @@ def judge(keys: Matrix, sequence: Line, floors: Line, shut: Line, slots: Slots, 
         last: int64 of n places, written: at the first change of each key the position of the last one that is not late,
             or ALL_LATE; at the others FOLLOWS.
         late: int64 of n places, written: 1 where a change is late, else 0.
+        begin: The first change of this call; those before it were judged with the same arguments.
 
     Cost: expected O(1) a change.
     """
     log = slots[0]
     mask = (1 << log) - 1
-    for i in range(keys.shape[1]):
+    end: int = min(begin + AT_ONCE, keys.shape[1])
+    for i in range(begin, end):
         h = hash_change(keys, i, keys.shape[0])
         at = h >> (32 - log)
         first = -1
@@ -63,3 +68,4 @@ def judge(keys: Matrix, sequence: Line, floors: Line, shut: Line, slots: Slots, 
             floors[first] = sequence[i]
             shut[first] = 0
             last[first] = i
+    return end
