@@ -47,7 +47,7 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
         UnsupportedQueryError: A query outside, one that DuckDB has no way to write, or no catalog where it is needed.
 
     >>> to_duckdb("SELECT date_add(d, 1) AS next, `a b` DIV 2 FROM H")
-    'SELECT CAST(CAST("d" AS DATE) + INTERVAL 1 DAY AS DATE) AS "next", "a b" // 2 FROM "H"'
+    'SELECT CAST(CAST("d" AS DATE) + INTERVAL 1 DAY AS DATE) AS "next", CAST("a b" // 2 AS BIGINT) FROM "H"'
     """
     tree, text = parse(sql)
     query = query_tree(tree, text)
