@@ -75,7 +75,8 @@ class Selector:
         Raises:
             ExpressionError: A predicate or a factor has no value for some row.
         """
-        masks = np.full(words.shape[1], self._all)
+        masks = np.empty(words.shape[1], np.int64)
+        masks.fill(self._all)
         if self._joined:
             is_null = words == NULL_CODE  # of all columns at once, as most commits have no NULL
             if is_null.any():

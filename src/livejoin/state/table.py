@@ -95,6 +95,7 @@ class BaseTable:
         self._queue = empty_queue(table)
         self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
         self._phase = np.zeros(settling.PHASE_WORDS, np.int64)
+        self._counted = -1  # rows that the staging has touched, once that is known
         self._before = (0, 0)  # head and tail of the queue or begin of the range, as they were
         self.tombstones = None if table.sequence_by is None else BaseTable(table.of_tombstones, self._budget)
         self.watermark: int | None = None
@@ -209,6 +210,7 @@ class BaseTable:
 
     def _net_events(self, count: int) -> Words:
         """What is left of the changes that are staged, deletions first; they have touched so many rows."""
+        self._counted = count  # from here on nothing more is touched
         events, progress = np.empty((count, 3), np.int64), _no_progress()
         with wrapping():
             arguments = (self.words, self.stride, self._touched, count, events, progress)
@@ -329,7 +331,9 @@ class BaseTable:
         if self._key.shape[0]:
             self._key_slots = roomy(self._key_slots, self.rows + inserts, self._budget)
         self._make_room_in_window(entries)
-        places = weights.shape[0] + int(np.count_nonzero(weights >= staging.UPSERT)) + entries
+        places = weights.shape[0] + entries
+        if self._key.shape[0]:
+            places += int(np.count_nonzero(weights >= staging.UPSERT))
         self._budget.take(8 * kernel.TOUCHED * places, "staging")
         self._touched = np.empty((places, kernel.TOUCHED), np.int64)
         self._touched.fill(_UNTOUCHED)
@@ -337,11 +341,14 @@ class BaseTable:
             self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))
         else:
             self._before = (int(self._queue[range_window.W_BEGIN]), 0)
+        self._counted = -1
         self._phase[settling.PHASE] = settling.STAGED
 
     @property
     def _staged(self) -> int:
         """Rows that the staging has touched; the kernels write them one behind the other."""
+        if self._counted >= 0:
+            return self._counted
         return int(np.count_nonzero(self._touched[:, 0] != _UNTOUCHED))
 
     @property

@@ -14,7 +14,7 @@ the end. The law: between two changes, the rows emitted with sign +1 minus those
 
 from __future__ import annotations
 
-from livejoin.kernels.crown.annotation import annotation, multiplicity
+from livejoin.kernels.crown.annotation import annotation, multiplicity, multiply_annotation
 from livejoin.kernels.crown.layout import (
     COUNTER_BITS,
     COUNTER_MASK,
@@ -52,7 +52,7 @@ from livejoin.kernels.crown.live_views import slot_is_live
 from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
 from livejoin.kernels.jit import helper
 from livejoin.kernels.join import ring
-from livejoin.kernels.join.layout import H_OVERFLOW, H_TOUCHED
+from livejoin.kernels.join.layout import H_OVERFLOW, H_TOUCHED, P_WORDS
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
@@ -102,7 +102,9 @@ def touch(m: Arena, p: Plan, node: int, row: int) -> bool:
 def walk(m: Arena, p: Plan, emit: bool) -> bool:
     """Carry differences upwards until a row is touched whose old results are due, or nothing is left (False)."""
     emit = emit and p[P_LIVE] == 1
-    while m[H_SP] > 0:
+    wraps, touched = 0, 0
+    is_due = False
+    while m[H_SP] > 0 and not is_due:
         frame = H_STACK + (m[H_SP] - 1) * p[P_FRAME]
         node = m[frame + F_NODE]
         slot = m[frame + F_ROW]
@@ -114,33 +116,36 @@ def walk(m: Arena, p: Plan, emit: bool) -> bool:
             block = m[slot + E_PARENT_BLOCK] & REF_MASK
             count = m[slot + E_PARENTS] >> 32
         if p[parent + N_CONNEX] == 1:
-            while emit and index < count:
+            while emit and index < count and not is_due:
                 above = m[block + index] if block != 0 else slot - SLOT * p[node + N_INDEX]
                 index += 1
-                if touch(m, p, parent, above):
-                    m[frame + F_INDEX] = index
-                    return True
-            m[H_OVERFLOW] |= ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
-            m[H_SP] -= 1
+                is_due = touch(m, p, parent, above)
+            if is_due:
+                m[frame + F_INDEX] = index
+            else:
+                wraps |= ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
+                m[H_SP] -= 1
             continue
         if index == 0:
-            m[H_OVERFLOW] |= ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
+            wraps |= ring.add(m, p, slot + p[node + N_WEIGHT], m, frame + F_WEIGHT)
         following = frame + p[P_FRAME]
         pushed = False
         while index < count and not pushed:
             above = m[block + index] if block != 0 else slot - SLOT * p[node + N_INDEX]
             index += 1
-            m[H_TOUCHED] += 1
+            touched += 1
             times = multiplicity(m, p, parent, above)
-            wraps = annotation(m, p, parent, above, times, p[node + N_INDEX], m, following + F_WEIGHT)
-            m[H_OVERFLOW] |= wraps | ring.multiply(m, p, following + F_WEIGHT, m, frame + F_WEIGHT)
+            ring.copy(m, following + F_WEIGHT, m, frame + F_WEIGHT, p[P_WORDS])
+            wraps |= multiply_annotation(m, p, parent, above, times, p[node + N_INDEX], m, following + F_WEIGHT)
             if not ring.is_zero(m, p, following + F_WEIGHT):
                 _push(m, p, parent, above)
                 pushed = True
         m[frame + F_INDEX] = index
         if not pushed:
             m[H_SP] -= 1
-    return False
+    m[H_OVERFLOW] |= wraps
+    m[H_TOUCHED] += touched
+    return is_due
 
 
 @helper

@@ -34,8 +34,15 @@ def annotation(m: Arena, p: Plan, node: int, row: int, times: int, without: int,
         at: Index of the first word there.
     """
     ring.set_one(out, p, at)
+    return int(multiply_annotation(m, p, node, row, times, without, out, at))
+
+
+@helper
+def multiply_annotation(m: Arena, p: Plan, node: int, row: int, times: int, without: int, out: Output, at: int) -> int:
+    """Multiply what stands at ``out[at]`` on by what `annotation` would write there; -1 if it does not fit, else 0."""
     wraps = ring.scale(out, p, at, times)
-    wraps |= ring.multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, out, at)
+    if p[node + N_FACTORS] > 0:
+        wraps |= ring.multiply_factors(m, p, p[node + N_FACTOR_LIST], p[node + N_FACTORS], row, out, at)
     children = p[node + N_CHILD_LIST]
     for c in range(p[node + N_CHILDREN]):
         child = p[children + c]

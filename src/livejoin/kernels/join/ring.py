@@ -23,6 +23,22 @@ def copy(m: Arena, at: int, source: Words, origin: int, words: int) -> None:
         m[at + i] = source[origin + i]
 
 
+@inlined
+def _add_one(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
+    """Add a vector of one component, as a count is."""
+    if p[P_WORDS] == 1:
+        return add_word(m, at, source[origin])
+    return add_wide(m, at, source[origin], source[origin + 1])
+
+
+@inlined
+def _multiply_one(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
+    """Multiply a vector of one component by another one."""
+    if p[P_WORDS] == 1:
+        return multiply_word(m, at, source[origin])
+    return multiply_wide(m, at, source[origin], source[origin + 1])
+
+
 @helper
 def set_one(m: Arena, p: Plan, at: int) -> None:
     """Set a vector to one in every component."""
@@ -36,8 +52,8 @@ def set_one(m: Arena, p: Plan, at: int) -> None:
 @helper
 def add(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
     """Add a vector to another one; -1 if a component does not fit."""
-    if p[P_WORDS] == 1:
-        return add_word(m, at, source[origin])
+    if p[P_COMPONENTS] == 1:
+        return _add_one(m, p, at, source, origin)
     wraps = 0
     for i in range(p[P_COMPONENTS]):
         width = p[p[P_WIDTHS] + i]
@@ -68,8 +84,8 @@ def subtract(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
 @helper
 def multiply(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
     """Multiply a vector by another one, component by component; -1 if one does not fit."""
-    if p[P_WORDS] == 1:
-        return multiply_word(m, at, source[origin])
+    if p[P_COMPONENTS] == 1:
+        return _multiply_one(m, p, at, source, origin)
     wraps = 0
     for i in range(p[P_COMPONENTS]):
         width = p[p[P_WIDTHS] + i]
