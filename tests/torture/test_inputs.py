@@ -12,5 +12,6 @@ SEED = int(os.environ.get("LIVEJOIN_SEED", "1"))
 
 def test_data_is_taken_as_it_is_or_refused() -> None:
     kinds = run(CASES, SEED)
+    print(f"inputs: {dict(kinds)}")
     assert kinds.total() == CASES
     assert CASES < 300 or set(kinds) == {"well-formed", "broken", "hostile", "odd, taken", "odd, refused"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -52,10 +53,10 @@ READS: dict[str, Callable[[livejoin.View], object]] = {
 def test_a_commit_that_is_cut_off_stands_or_does_not(error: type[BaseException], threads: int, algorithm: str) -> None:
     life = Life(SEED, threads, algorithm)
     total = points(life)
-    outcomes = set()
+    outcomes: Counter[str] = Counter()
     for at in places(total, CUTS, SEED):
         stands, cut = life.cut(error, at, again=at % 3 == 0)
-        outcomes.add(stands)
+        outcomes["stands" if stands else "does not"] += 1
         try:
             life.check()
         except BaseException as wrong:
@@ -63,7 +64,8 @@ def test_a_commit_that_is_cut_off_stands_or_does_not(error: type[BaseException],
             raise
         if at % 2:
             life.commit()
-    assert outcomes == {True, False}
+    print(f"commits by {algorithm}, {threads} threads, {error.__name__}: {dict(outcomes)} of {total} points")
+    assert outcomes.keys() == {"stands", "does not"}
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list descriptors")
@@ -82,19 +84,22 @@ def test_a_commit_that_spills_and_is_cut_off_leaves_no_file(tmp_path: Path) -> N
             wrong.add_note(f"cut at point {at} of about {total}, in {cut.where}; the commit stands: {stands}")
             raise
         spilled += life.commit()
+    print(f"commits that spill: {CUTS // 4} cuts of {total} points")
     assert spilled
 
 
 def test_a_read_that_is_cut_off_changes_nothing() -> None:
-    life = Life(SEED)
+    life, cuts = Life(SEED), 0
     for name, read in READS.items():
         for view in life.db.views.values():
             total = cut_off(lambda read=read, view=view: read(view), KeyboardInterrupt, NEVER).points
             for at in places(total, max(1, CUTS // 20), SEED):
                 cut_off(lambda read=read, view=view: read(view), KeyboardInterrupt, at)
+                cuts += 1
         life.check()
         assert name
         life.commit()
+    print(f"reads: {cuts} cuts")
 
 
 def test_a_view_whose_making_is_cut_off_is_there_or_is_not() -> None:
@@ -121,6 +126,7 @@ def test_a_view_whose_making_is_cut_off_is_there_or_is_not() -> None:
             if "two" in life.db.views:
                 life.db.drop_view("two", cascade=True)
         life.check()
+    print(f"views that are made: {CUTS // 2 + 1} cuts of {total} points")
     assert there == {0, 1, 2}
 
 
@@ -137,6 +143,7 @@ def test_a_save_that_is_cut_off_leaves_the_snapshot_of_before_or_behind_it(tmp_p
         assert found.version in (saved, life.db.version)
         saved = found.version
         life.check()
+    print(f"saves: {CUTS // 4} cuts of {total} points")
 
 
 def test_a_move_to_another_plan_that_is_cut_off_is_made_or_is_not() -> None:
@@ -156,3 +163,4 @@ def test_a_move_to_another_plan_that_is_cut_off_is_made_or_is_not() -> None:
             cut_off(move, MemoryError, at)
         life.commit()
     life.check()
+    print(f"moves: {max(1, CUTS // 20)} cuts in each of {len(joins)} joins")
