@@ -40,7 +40,9 @@ Function = Literal[
     # Rounding: a number and a constant number of digits behind the point.
     "round", "bround", "floor", "ceil",
     # Of doubles.
-    "sign", "square_root", "exponential", "logarithm", "logarithm_10", "power",
+    "sign", "square_root", "exponential", "logarithm", "logarithm_10", "power", "cube_root", "nearest_whole",
+    "sine", "cosine", "tangent", "arc_sine", "arc_cosine", "arc_tangent", "arc_tangent_2",
+    "hyperbolic_sine", "hyperbolic_cosine", "hyperbolic_tangent", "degrees", "radians",
     # Parts of a DATE (of a TIMESTAMP, where they are of a day's time), as INT. Sunday is day 1 of `day_of_week` and
     # Monday is 0 of `weekday`; weeks are those of ISO 8601.
     "year", "quarter", "month", "day", "day_of_week", "weekday", "day_of_year", "week", "year_of_week",

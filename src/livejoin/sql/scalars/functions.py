@@ -5,6 +5,7 @@ A function that is not in the tables here is one that the tree has no way to say
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -84,6 +85,20 @@ _SIGNATURES: Final[dict[str, Signature]] = {
     "exp": Signature("exponential", (DOUBLE,), DOUBLE),
     "ln": Signature("logarithm", (DOUBLE,), DOUBLE),
     "log10": Signature("logarithm_10", (DOUBLE,), DOUBLE),
+    "cbrt": Signature("cube_root", (DOUBLE,), DOUBLE),
+    "rint": Signature("nearest_whole", (DOUBLE,), DOUBLE),
+    "sin": Signature("sine", (DOUBLE,), DOUBLE),
+    "cos": Signature("cosine", (DOUBLE,), DOUBLE),
+    "tan": Signature("tangent", (DOUBLE,), DOUBLE),
+    "asin": Signature("arc_sine", (DOUBLE,), DOUBLE),
+    "acos": Signature("arc_cosine", (DOUBLE,), DOUBLE),
+    "atan": Signature("arc_tangent", (DOUBLE,), DOUBLE),
+    "atan2": Signature("arc_tangent_2", (DOUBLE, DOUBLE), DOUBLE),
+    "sinh": Signature("hyperbolic_sine", (DOUBLE,), DOUBLE),
+    "cosh": Signature("hyperbolic_cosine", (DOUBLE,), DOUBLE),
+    "tanh": Signature("hyperbolic_tangent", (DOUBLE,), DOUBLE),
+    "degrees": Signature("degrees", (DOUBLE,), DOUBLE),
+    "radians": Signature("radians", (DOUBLE,), DOUBLE),
     **dict.fromkeys(("power", "pow"), Signature("power", (DOUBLE, DOUBLE), DOUBLE)),
     "isnan": Signature("is_nan", (DOUBLE,), BOOLEAN),
     **dict.fromkeys(("datediff", "date_diff"), Signature("date_difference", (DATE, DATE), INT)),
@@ -326,6 +341,8 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "bround": _Handler(_rounded("bround"), 1, 2),
     "floor": _Handler(_rounded("floor"), 1, 2),
     **dict.fromkeys(("ceil", "ceiling"), _Handler(_rounded("ceil"), 1, 2)),
+    "pi": _Handler(lambda: Constant(math.pi, DOUBLE), 0, 0),
+    "e": _Handler(lambda: Constant(math.e, DOUBLE), 0, 0),
     "log2": _Handler(_logarithm_of_two, 1, 1),
     "log": _Handler(_logarithm, 1, 2),
     "concat": _Handler(_concatenated, 0, _MANY),

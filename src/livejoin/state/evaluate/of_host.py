@@ -19,6 +19,7 @@ from livejoin.query.scalar import Call, Constant, Scalar
 from livejoin.state.evaluate.constants import constant_word
 from livejoin.state.evaluate.conversions import conversion, rounding
 from livejoin.state.evaluate.failures import FailedCall
+from livejoin.state.evaluate.mathematics import NUMBER_FUNCTIONS
 from livejoin.state.evaluate.text import TEXT_FUNCTIONS, text_function
 
 Compute = Callable[[Sequence[Any]], tuple[Any, int]]
@@ -54,7 +55,7 @@ class _Failed(Exception):
 
 def is_of_host(call: Call) -> bool:
     """Whether a call is computed by the host."""
-    if call.function in TEXT_FUNCTIONS:
+    if call.function in TEXT_FUNCTIONS or call.function in NUMBER_FUNCTIONS:
         return True
     if call.function in ("cast", "try_cast"):
         kinds = (call.arguments[0].type.kind, call.type.kind)
@@ -143,6 +144,8 @@ class _Maker:
 def _function(call: Call) -> Callable[..., Any]:
     if call.function in TEXT_FUNCTIONS:
         return text_function(call)
+    if call.function in NUMBER_FUNCTIONS:
+        return NUMBER_FUNCTIONS[call.function]
     if call.function in ("cast", "try_cast"):
         return conversion(call)
     return rounding(call)
