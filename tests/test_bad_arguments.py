@@ -207,3 +207,29 @@ def test_names_of_any_printable_text(tmp_path: Path, name: str) -> None:
         kept.drop_view(name + " 2")
         kept.drop_table(name)
         assert not kept.tables
+
+
+class Full(UserDict[str, Any]):
+    """A mapping for whose values there is no memory."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise MemoryError
+
+
+def test_a_lack_of_memory_is_not_called_a_wrong_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = livejoin.Database()
+    db.create_table("T", "s STRING, n BIGINT")
+    view = db.create_view("v", "SELECT s, n FROM T")
+    with pytest.raises(MemoryError):
+        db.apply(Full({"T": [("a", 1)]}))
+
+    def fails(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("livejoin.changes.convert._build", fails)
+        with pytest.raises(MemoryError):
+            db.apply("T", [("a", 1)])
+    assert view.count() == db.version == 0
+    db.apply("T", [("a", 1)])
+    assert view.count() == 1

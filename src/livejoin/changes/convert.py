@@ -187,6 +187,8 @@ def _from_python(values: tuple[Any, ...], column: Column, table: Table) -> pa.Ar
         raise _misfit(table, column, row, f"{shown(values[row])} ({type(values[row]).__name__})")
     try:
         built = _build(values, column.type)
+    except MemoryError:
+        raise
     except Exception as error:  # an object may be of a sub-class whose methods fail in any way
         row = first_failure(len(values), lambda low, high: _build(values[low:high], column.type))
         raise _misfit(table, column, row, shown(values[row])) from error

@@ -78,6 +78,8 @@ def first_failure(size: int, attempt: Callable[[int, int], object]) -> int:
         middle = (low + high) // 2
         try:
             attempt(low, middle)
+        except MemoryError:
+            raise
         except Exception:  # what is tried may call a user's objects
             high = middle
         else:

@@ -63,6 +63,8 @@ def check_changes(named: object, example: str) -> dict[str, object]:
     """
     try:
         given = dict(named) if isinstance(named, Mapping) else None
+    except MemoryError:
+        raise
     except Exception as error:  # a mapping of anybody's class may raise anything
         msg = f"the changes, of type {type_name(named)}, cannot be read: {type(error).__name__}: {error}"
         raise ChangeFormatError(msg) from error

@@ -122,6 +122,8 @@ def _array(value: Any, field: pa.Field) -> pa.Array:
         kept = array[0].as_py()
         is_nan = isinstance(value, float) and math.isnan(value)
         same = is_nan or bool(kept == value) or pa.types.is_nested(field.type)
+    except MemoryError:
+        raise
     except Exception as error:  # an object of anybody's class may raise anything
         msg = f"{what}: {error}"
         raise ReadError(msg) from None
