@@ -94,25 +94,12 @@ def delta_table(results: Results, pieces: Sequence[tuple[DeltaChunk, pa.Table]],
     if not pieces:
         return delta_schema(results.query.schema).empty_table()
     chunks = [chunk for chunk, _ in pieces]
-    consolidate = consolidate and may_cancel(chunks)
-    if consolidate and (net := _net(results, chunks)) is not None:
+    if consolidate and may_cancel(chunks):
+        net = net_chunks([results.shown(chunk) for chunk in chunks], range(len(results.query.outputs)))
         if sum(chunk.rows for chunk in net) < sum(chunk.rows for chunk in chunks):
             tables = [_marked(results, results.columns_of_shown(chunk.words), chunk) for chunk in net]
             return pa.concat_tables(tables) if tables else delta_schema(results.query.schema).empty_table()
-        consolidate = False
-    table = pa.concat_tables([table for _, table in pieces])
-    return cancel(table) if consolidate else table
-
-
-def _net(results: Results, chunks: Sequence[DeltaChunk]) -> list[DeltaChunk] | None:
-    """Chunks of the outputs' words without what cancels; None if words do not tell."""
-    shown = []
-    for chunk in chunks:
-        found = results.shown(chunk)
-        if found is None:
-            return None
-        shown.append(found)
-    return net_chunks(shown, range(len(results.query.outputs)))
+    return pa.concat_tables([table for _, table in pieces])
 
 
 def _versions(chunk: DeltaChunk) -> pa.Array:

@@ -41,11 +41,6 @@ class Results:
             shown = [name for name, _ in computed]
             self._evaluator = Evaluator([one for _, one in computed], inside, codec, shown, names)
 
-    @property
-    def copies(self) -> bool:
-        """Whether every output is a column of the head."""
-        return self._evaluator is None
-
     def rows(self, words: Words) -> Rows:
         """The rows of results.
 
@@ -70,11 +65,12 @@ class Results:
         """The rows of results as Arrow; columns that are plain 64-bit values are not copied. As `rows`."""
         return _arrow(self.rows(words))
 
-    def shown(self, chunk: DeltaChunk) -> DeltaChunk | None:
-        """A chunk whose words are those of the outputs alone; None if some are values of DuckDB's."""
+    def shown(self, chunk: DeltaChunk) -> DeltaChunk:
+        """A chunk whose words are those of the outputs alone; nothing is copied if these are the head."""
+        if self._sources == list(range(len(self._head))):
+            return DeltaChunk(chunk.words[: len(self._head)], chunk.starts, chunk.versions, chunk.signs)
         words = self.rows(chunk.words).words()
-        if words is None:
-            return None
+        assert words is not None, "a join shows no lists"
         matrix = np.array(words, np.int64).reshape(len(words), chunk.rows)
         return DeltaChunk(matrix, chunk.starts, chunk.versions, chunk.signs)
 

@@ -244,9 +244,8 @@ class Query:
                     continue
                 found = used[atom.table.name]
                 found.update(atom.columns, (ref.column for ref in join.query.head if ref.atom == number))
-                factors = (f.expression for product in join.query.sums for f in product.factors if f.atom == number)
-                for expression in (*factors, *([] if atom.predicate is None else [atom.predicate])):
-                    found.update(_read(expression, atom.table))
+                if atom.predicate is not None:
+                    found.update(_read(atom.predicate, atom.table))
         return used
 
     def _joins(self) -> list[Join]:

@@ -21,8 +21,8 @@ from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.scalars.bind import Unsaid, bind_scalar
-from livejoin.sql.scalars.expression import RowType, bind_expression
+from livejoin.sql.scalars.bind import Unsaid
+from livejoin.sql.scalars.expression import RowType, bind_tree
 from livejoin.sql.to_duckdb.scalar_text import refs_of
 
 NARROW_DIGITS = 18  # a word holds the unscaled value of every decimal of so many digits
@@ -186,10 +186,8 @@ def _factors(
 
 def _is_wide(atom: int, node: exp.Expr, joined: Joined) -> bool:
     """Whether an expression of an atom is a decimal of more digits than a word holds."""
-    relation = joined.scope.relations[atom]
-    row = RowType.of_table(relation.table.columns, relation.table.arrow)
-    found = bind_scalar(node, row.field, joined.source)
-    return not isinstance(found, Unsaid) and found.type.precision > NARROW_DIGITS
+    found = _bound(node, atom, joined, 0)
+    return not isinstance(found, Unsaid) and found[1].precision > NARROW_DIGITS
 
 
 def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> Expression | None:
@@ -198,17 +196,21 @@ def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> Expressio
     Returns:
         None if a word does not hold its values, or the tree of scalars cannot say it.
     """
-    relation = joined.scope.relations[atom]
-    row = RowType.of_table(relation.table.columns, relation.table.arrow)
-    if isinstance(bind_scalar(node, row.field, joined.source, offset), Unsaid):
+    found = _bound(node, atom, joined, offset)
+    if isinstance(found, Unsaid):
         return None
-    found, _ = bind_expression(node, row, joined.source, offset)
-    kind = None if found.scalar is None else found.scalar.type
-    if kind is None or kind.kind not in ("integer", "decimal") or kind.precision > NARROW_DIGITS:
+    value, kind = found
+    if kind.kind not in ("integer", "decimal") or kind.precision > NARROW_DIGITS:
         return None
-    if relation.nested is not None or isinstance(node, (exp.Column, exp.Literal)):
-        return found  # an input has the rows that its predicates keep
-    return _kept(found, conjunction(joined.conditions.predicates.get(atom, ())))
+    if joined.scope.relations[atom].nested is not None or isinstance(node, (exp.Column, exp.Literal)):
+        return value  # an input has the rows that its predicates keep
+    return _kept(value, conjunction(joined.conditions.predicates.get(atom, ())))
+
+
+def _bound(node: exp.Expr, atom: int, joined: Joined, offset: int) -> tuple[Expression, SqlType] | Unsaid:
+    """An expression over the table of an atom, with its type."""
+    table = joined.scope.relations[atom].table
+    return bind_tree(node, RowType.of_table(table.columns, table.arrow), joined.source, offset)
 
 
 def _kept(value: Expression, predicate: Expression | None) -> Expression | None:

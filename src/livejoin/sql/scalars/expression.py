@@ -107,17 +107,24 @@ def bind_expression(
         UnsupportedQueryError: It is no function of its row, or the tree cannot say it and DuckDB may mean another
             thing by it.
     """
-    found = bind_scalar(node, row.field, source, offset, INT)
+    found = bind_tree(node, row, source, offset)
     if not isinstance(found, Unsaid):
-        return Expression(_text(node, row), found), found.type.arrow
+        tree, kind = found
+        return tree, kind.arrow
     text = expression_text(node, row.name, source, offset)
-    kind = check_scalar(written or node, text, row.schema, source, offset)
+    given = check_scalar(written or node, text, row.schema, source, offset)
     other = other_meaning(node, row.arrow_type)
     if other is not None:
         what = found.what if found.what != "ARRAY" else other
         msg = f"{what} is not supported: {found.why}; store what it gives in a column, or leave it out"
         raise source.unsupported(what, msg, found.offset)
-    return Expression(text, None), kind
+    return Expression(text, None), given
+
+
+def bind_tree(node: exp.Expr, row: RowType, source: Source, offset: int) -> tuple[Expression, SqlType] | Unsaid:
+    """An expression with a tree, and its type; or what in it the tree has no way to say. As `bind_expression`."""
+    found = bind_scalar(node, row.field, source, offset, INT)
+    return found if isinstance(found, Unsaid) else (Expression(_text(node, row), found), found.type)
 
 
 def _text(node: exp.Expr, row: RowType) -> str:
