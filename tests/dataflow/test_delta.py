@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -17,8 +18,17 @@ from hypothesis import strategies as st
 import livejoin
 from conjunctive import bind
 from livejoin.dataflow import arrow_delta as module
-from livejoin.dataflow.arrow_delta import cancel, change_table, chunk_table, delta_schema, delta_table
+from livejoin.dataflow.arrow_delta import (
+    ChunkRows,
+    cancel,
+    cancelled,
+    chunk_rows,
+    delta_schema,
+    net_pieces,
+    shown_rows,
+)
 from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.deltas.view_delta import MemoryDelta
 from livejoin.dataflow.results import Results
 from livejoin.errors import CapacityError, ExpressionError
 from livejoin.families import delta_chunk
@@ -169,18 +179,19 @@ def test_an_output_that_fails_names_the_row() -> None:
     results = Results(query, [SqlType.integer(32)], codec)
     with pytest.raises(ExpressionError, match="x2"):
         results.rows(words)
-    assert results.columns(words[:, :1])[0].to_pylist() == [1]
+    assert results.rows(words[:, :1]).arrow(0).to_pylist() == [1]
 
 
 def table_of(chunks: list[DeltaChunk], consolidate: bool) -> pa.Table:
-    pieces = [(chunk, chunk_table(ONE_RESULT, chunk)) for chunk in chunks]
-    return delta_table(ONE_RESULT, pieces, consolidate)
+    pieces: Sequence[ChunkRows] = [chunk_rows(ONE_RESULT, chunk) for chunk in chunks]
+    pieces = net_pieces(ONE_RESULT, pieces) if consolidate else pieces
+    return MemoryDelta(pieces, delta_schema(ONE_COLUMN.schema)).table()
 
 
 @pytest.mark.nojit
 def test_zero_rows() -> None:
     """No chunk, or a view that nothing reaches: an empty table of the right schema."""
-    empty = delta_table(ONE_RESULT, [], consolidate=True)
+    empty = table_of([], consolidate=True)
     assert empty.num_rows == 0
     assert empty.schema == delta_schema(ONE_COLUMN.schema)
     db = livejoin.Database()
@@ -382,7 +393,10 @@ def test_changes_of_rows_are_net(changes: list[tuple[float | None, str | None, i
         rows = Rows(codec, types, list(rows.matrix([0, 1])), len(changes))
     weights, versions = (np.array([change[i] for change in changes], np.int64) for i in (2, 3))
     schema = delta_schema(pa.schema([("a", pa.float64()), ("b", pa.string())]))
-    found = [tuple(row.values()) for row in change_table(Delta(rows, weights, versions), schema).to_pylist()]
+    delta = Delta(rows, weights, versions)
+    shown = shown_rows(delta) if as_words else None
+    table = cancelled(delta, schema) if shown is None else shown.table(schema)
+    found = [tuple(row.values()) for row in table.to_pylist()]
 
     expected = Counter[tuple[str, int]]()
     for a, b, weight, version in changes:

@@ -8,6 +8,7 @@ times. The type is ``insert`` or ``delete``, and of a row that replaces another 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
@@ -41,8 +42,55 @@ def delta_schema(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(COMMIT_VERSION, pa.int64(), nullable=False))
 
 
-def chunk_table(results: Results, chunk: DeltaChunk) -> pa.Table:
-    """A piece of a delta as a table; may run in any thread.
+@dataclass(frozen=True, eq=False)
+class ChunkRows:
+    """Changed rows as a join writes them.
+
+    Args:
+        chunk: The chunk.
+        rows: Its rows as the outputs of the view.
+    """
+
+    chunk: DeltaChunk
+    rows: Rows
+
+    @property
+    def length(self) -> int:
+        """The number of rows."""
+        return self.chunk.rows
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """The rows as Arrow, with the schema of a delta."""
+        columns = [self.rows.arrow(i) for i in range(len(self.rows.types))]
+        return pa.table([*columns, _kinds(self.chunk), _versions(self.chunk)], schema=schema)
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedRows:
+    """Changed rows, each with its kind and its version.
+
+    Args:
+        rows: The rows.
+        kinds: Their kinds.
+        versions: Their versions.
+    """
+
+    rows: Rows
+    kinds: Kinds
+    versions: Words
+
+    @property
+    def length(self) -> int:
+        """The number of rows."""
+        return self.rows.length
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """The rows as Arrow, with the schema of a delta."""
+        return _table(self.rows, self.kinds, self.versions, schema)
+
+
+def chunk_rows(results: Results, chunk: DeltaChunk) -> ChunkRows:
+    """A piece of a delta as rows of a view; what is computed is computed here. May run in any thread.
 
     Args:
         results: What makes rows of its words.
@@ -51,55 +99,45 @@ def chunk_table(results: Results, chunk: DeltaChunk) -> pa.Table:
     Raises:
         ExpressionError: An output has no value for some row.
     """
-    return _marked(results, results.columns(chunk.words), chunk)
-
-
-def _marked(results: Results, columns: Sequence[pa.Array], chunk: DeltaChunk) -> pa.Table:
-    return pa.table([*columns, _kinds(chunk), _versions(chunk)], schema=delta_schema(results.query.schema))
+    return ChunkRows(chunk, results.rows(chunk.words))
 
 
 def copied_columns(query: ConjunctiveQuery) -> tuple[int, ...]:
-    """Positions of the columns of a delta that are not the words of its chunks, as `chunk_table` makes them."""
+    """Positions of the columns of a delta that are not the words of its chunks."""
     words = [isinstance(o.source, int) and _is_word(f.type) for o, f in zip(query.outputs, query.schema, strict=True)]
     return tuple(i for i, is_word in enumerate(words) if not is_word)
 
 
-def copied_bytes(chunk: DeltaChunk, table: pa.Table, copied: Sequence[int]) -> int:
-    """Bytes of a chunk's table beside the chunk's words; O(columns).
+def copied_bytes(piece: ChunkRows, copied: Sequence[int]) -> int:
+    """Bytes that a piece takes beside the chunk's words, once it has been read; O(columns).
 
     Args:
-        chunk: The chunk.
-        table: What `chunk_table` made of it.
+        piece: The piece.
         copied: The `copied_columns` of its query.
     """
-    size: int = sum(table.column(i).get_total_buffer_size() for i in copied)
-    return size if chunk.versions[0] == chunk.versions[-1] else size + _MARKED * chunk.rows
+    size = sum(piece.rows.nbytes(i) for i in copied)
+    versions = piece.chunk.versions
+    return size if versions[0] == versions[-1] else size + _MARKED * piece.length
 
 
 def _is_word(type: pa.DataType) -> bool:
     return bool(pa.types.is_int64(type) or pa.types.is_float64(type) or pa.types.is_timestamp(type))
 
 
-def delta_table(results: Results, pieces: Sequence[tuple[DeltaChunk, pa.Table]], consolidate: bool) -> pa.Table:
-    """One table from the pieces of a delta.
+def net_pieces(results: Results, pieces: Sequence[ChunkRows]) -> Sequence[ChunkRows]:
+    """The pieces of a delta without rows that one version both deletes and inserts.
 
     Args:
-        results: What makes rows of the chunks' words.
-        pieces: The chunks in order, each with its table.
-        consolidate: Cancel rows that one version both deletes and inserts.
-
-    Raises:
-        ExpressionError: An output has no value for some row.
+        results: What made the rows of the pieces.
+        pieces: The pieces in order.
     """
-    if not pieces:
-        return delta_schema(results.query.schema).empty_table()
-    chunks = [chunk for chunk, _ in pieces]
-    if consolidate and may_cancel(chunks):
-        net = net_chunks([results.shown(chunk) for chunk in chunks], range(len(results.query.outputs)))
-        if sum(chunk.rows for chunk in net) < sum(chunk.rows for chunk in chunks):
-            tables = [_marked(results, results.columns_of_shown(chunk.words), chunk) for chunk in net]
-            return pa.concat_tables(tables) if tables else delta_schema(results.query.schema).empty_table()
-    return pa.concat_tables([table for _, table in pieces])
+    if not may_cancel([piece.chunk for piece in pieces]):
+        return pieces
+    shown = [results.shown(piece.chunk, piece.rows) for piece in pieces]
+    net = net_chunks(shown, range(len(results.query.outputs)))
+    if sum(chunk.rows for chunk in net) == sum(chunk.rows for chunk in shown):
+        return pieces
+    return [ChunkRows(chunk, results.rows_shown(chunk.words)) for chunk in net]
 
 
 def _versions(chunk: DeltaChunk) -> pa.Array:
@@ -161,25 +199,38 @@ def cancel(delta: pa.Table) -> pa.Table:
     return pa.table([*(taken[v] for v in values), kinds, taken[version]], names=delta.schema.names).cast(delta.schema)
 
 
-def change_table(delta: Delta, schema: pa.Schema) -> pa.Table:
-    """A delta as a table, net within each version.
+def shown_rows(delta: Delta) -> MarkedRows | None:
+    """A delta as rows of a view, net within each version; None if words cannot tell what cancels (`cancelled`)."""
+    if (replaced := replacements(delta)) is not None:
+        return MarkedRows(*replaced)
+    rows, signs, versions = _copies(delta)
+    kinds = (signs > 0).astype(np.int8)
+    if not has_both_signs(versions, signs):
+        return MarkedRows(rows, kinds, versions)
+    if (words := rows.words()) is None:
+        return None
+    kept = np.flatnonzero(net_rows(words, signs, versions))
+    kept = kept[np.lexsort((signs[kept], versions[kept]))]
+    return MarkedRows(rows.take(kept), kinds[kept], versions[kept])
+
+
+def cancelled(delta: Delta, schema: pa.Schema) -> pa.Table:
+    """A delta as a table, net within each version, where words cannot tell what cancels.
 
     Args:
         delta: The delta.
         schema: The table's, as from `delta_schema`.
     """
-    if (replaced := replacements(delta)) is not None:
-        return _table(*replaced, schema)
+    rows, signs, versions = _copies(delta)
+    return cancel(_table(rows, (signs > 0).astype(np.int8), versions, schema))
+
+
+def _copies(delta: Delta) -> tuple[Rows, Words, Words]:
+    """The rows of a delta as often as they change, with the sign and the version of each."""
+    if (np.abs(delta.weights) == 1).all():
+        return delta.rows, delta.weights, delta.versions
     copies = np.repeat(np.arange(delta.weights.shape[0]), np.abs(delta.weights))
-    rows, signs, versions = delta.rows.take(copies), np.sign(delta.weights)[copies], delta.versions[copies]
-    kinds = (signs > 0).astype(np.int8)
-    if not has_both_signs(versions, signs):
-        return _table(rows, kinds, versions, schema)
-    if (words := rows.words()) is None:
-        return cancel(_table(rows, kinds, versions, schema))
-    kept = np.flatnonzero(net_rows(words, signs, versions))
-    kept = kept[np.lexsort((signs[kept], versions[kept]))]
-    return _table(rows.take(kept), kinds[kept], versions[kept], schema)
+    return delta.rows.take(copies), np.sign(delta.weights)[copies], delta.versions[copies]
 
 
 def replacements(delta: Delta) -> tuple[Rows, Kinds, Words] | None:

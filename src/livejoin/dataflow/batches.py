@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.schema import Column, SqlType
-from livejoin.state.codec import Codec
+from livejoin.state.codec import Codec, is_coded
 from livejoin.words import Words
+
+_WORD = 8
 
 
 class Rows:
@@ -58,6 +60,18 @@ class Rows:
             values = _whole(self.codec.decode(words, self.types[column]))
             self._arrow[column] = values
         return values
+
+    def keep_values(self) -> None:
+        """Turn codes of dictionaries into values, which stay what they are whatever becomes of the dictionaries."""
+        for column, type in enumerate(self.types):
+            if is_coded(type):
+                self.arrow(column)
+
+    def nbytes(self, column: int) -> int:
+        """Bytes of a column as Arrow, about if it is not there yet."""
+        values = self._arrow[column]
+        size: int = 2 * _WORD * self.length if values is None else values.get_total_buffer_size()
+        return size if values is not None or self.types[column].kind == "decimal" else size // 2
 
     def column(self, column: int) -> Words | pa.Array:
         """A column as it is held."""

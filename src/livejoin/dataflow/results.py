@@ -61,23 +61,20 @@ class Results:
         columns = [head.column(s) if isinstance(s, int) else next(computed) for s in self._sources]
         return Rows(self._codec, self._types, columns, length)
 
-    def columns(self, words: Words) -> list[pa.Array]:
-        """The rows of results as Arrow; columns that are plain 64-bit values are not copied. As `rows`."""
-        return _arrow(self.rows(words))
+    def shown(self, chunk: DeltaChunk, rows: Rows) -> DeltaChunk:
+        """A chunk whose words are those of the outputs alone; nothing is copied if these are the head.
 
-    def shown(self, chunk: DeltaChunk) -> DeltaChunk:
-        """A chunk whose words are those of the outputs alone; nothing is copied if these are the head."""
+        Args:
+            chunk: The chunk.
+            rows: Its `rows`.
+        """
         if self._sources == list(range(len(self._head))):
             return DeltaChunk(chunk.words[: len(self._head)], chunk.starts, chunk.versions, chunk.signs)
-        words = self.rows(chunk.words).words()
+        words = rows.words()
         assert words is not None, "a join shows no lists"
         matrix = np.array(words, np.int64).reshape(len(words), chunk.rows)
         return DeltaChunk(matrix, chunk.starts, chunk.versions, chunk.signs)
 
-    def columns_of_shown(self, words: Words) -> list[pa.Array]:
-        """The words of `shown` as Arrow."""
-        return _arrow(Rows(self._codec, self._types, list(words), words.shape[1]))
-
-
-def _arrow(rows: Rows) -> list[pa.Array]:
-    return [rows.arrow(i) for i in range(len(rows.types))]
+    def rows_shown(self, words: Words) -> Rows:
+        """The rows of the words of a chunk that `shown` gave."""
+        return Rows(self._codec, self._types, list(words), words.shape[1])

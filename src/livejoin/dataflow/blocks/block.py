@@ -15,12 +15,12 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import change_table
+from livejoin.dataflow.arrow_delta import cancelled, shown_rows
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.extents import Extent
 from livejoin.dataflow.deltas.spilled import bytes_about, spilled
-from livejoin.dataflow.deltas.view_delta import FileDelta, TableDelta, ViewDelta
+from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, TableDelta, ViewDelta
 from livejoin.dataflow.reading.access import Access
 from livejoin.schema import Kind, SqlType
 from livejoin.state.derived_rows import DerivedEvents, DerivedRows
@@ -186,15 +186,26 @@ class RowChange:
 
     def shown(self, schema: pa.Schema, scratch: Scratch | None) -> ViewDelta:
         if scratch is None or bytes_about(self._delta) <= scratch.over:
-            table = change_table(self._delta, schema)
-            self._delta.rows.codec.budget.hold(table.get_total_buffer_size(), "deltas")
-            return TableDelta(table)
+            return self._in_memory(schema)
         if self._written is None:
             self._written = spilled(self._delta, schema.types[:-2], scratch)
         return FileDelta(self._written, schema, self._delta.rows.codec.budget)
 
     def events(self) -> DerivedEvents:
         raise not_stored()
+
+    def _in_memory(self, schema: pa.Schema) -> ViewDelta:
+        """The delta, whose strings and decimals are values now, and the rest when it is read."""
+        budget = self._delta.rows.codec.budget
+        shown = shown_rows(self._delta)
+        if shown is None:
+            table = cancelled(self._delta, schema)
+            budget.hold(table.get_total_buffer_size(), "deltas")
+            return TableDelta(table)
+        shown.rows.keep_values()
+        if budget.refuses:
+            budget.hold(sum(shown.rows.nbytes(i) for i in range(len(shown.rows.types))), "deltas")
+        return MemoryDelta([shown], schema)
 
 
 def not_stored() -> AssertionError:

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import chunk_table, copied_bytes, copied_columns, delta_table, is_injective
+from livejoin.dataflow.arrow_delta import ChunkRows, chunk_rows, copied_bytes, copied_columns, is_injective, net_pieces
 from livejoin.dataflow.batches import Delta, concatenate
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted, not_stored
 from livejoin.dataflow.blocks.row_source import LOADED, RowSource
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.extents import DeltaWriter, Extent, stored_schema
 from livejoin.dataflow.deltas.netting import net
-from livejoin.dataflow.deltas.spilled import Gathering, piece_bytes
-from livejoin.dataflow.deltas.view_delta import FileDelta, TableDelta, ViewDelta
+from livejoin.dataflow.deltas.spilled import Gathering, Piece, chunk_of, piece_bytes
+from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, ViewDelta
 from livejoin.dataflow.leaf import ScanLeaf, make_leaf
 from livejoin.dataflow.reading.access import Access
 from livejoin.families.cells.join import CellJoin
@@ -134,20 +134,22 @@ class JoinBlock:
         self.join._check()
 
     def _results(self, leaf: ScanLeaf, events: Words, wanted: Wanted) -> Change:
-        """Apply events; each piece of the delta is made a table while its words are in the cache, if one is wanted.
+        """Apply events; what is computed of each piece of the delta is so while its words are in the cache.
 
         What nobody but a view wants goes to a file, piece by piece, where it takes too much memory.
         """
         results, weighed, budget = leaf.results, self.join.weighed, self._codec.budget
         counted = bool(self.plan.physical.query.sums)
 
-        def finish(chunk: DeltaChunk) -> pa.Table | None:
+        def finish(chunk: DeltaChunk) -> Piece:
             if counted or not wanted.tables:
-                return None
-            table = chunk_table(results, chunk)
+                return chunk
+            piece = chunk_rows(results, chunk)
+            if self._injective:
+                piece.rows.keep_values()
             if budget.refuses:
-                budget.hold(copied_bytes(chunk, table, self._copied), "deltas")
-            return table
+                budget.hold(copied_bytes(piece, self._copied), "deltas")
+            return piece
 
         scratch = None if wanted.rows or wanted.told else self._scratch
         gathering = Gathering(scratch, results.query.schema.types, budget, leaf.delta_of, finish, self._copied)
@@ -158,10 +160,10 @@ class JoinBlock:
         consolidate = counted or not self._injective or self.join.weighed > weighed
         if (extents := gathering.extents(pieces)) is not None:
             return FileChange(extents, consolidate, budget)
-        chunks = [piece for piece in pieces if isinstance(piece, tuple)]
+        found = [piece for piece in pieces if not isinstance(piece, list)]
         if not counted:
-            return ResultChange(leaf, self._codec, chunks, consolidate)
-        parts = [leaf.delta_of(chunk) for chunk, _ in chunks]
+            return ResultChange(leaf, self._codec, found, consolidate)
+        parts = [leaf.delta_of(chunk_of(piece)) for piece in found]
         return RowChange(concatenate(parts) if parts else leaf.nothing())
 
 
@@ -171,36 +173,42 @@ class ResultChange:
     Args:
         leaf: The join.
         codec: The database's codec.
-        pieces: The chunks in order, each with its table if a view wants it.
+        pieces: The pieces in order, with their rows if a view wants them.
         consolidate: Whether one version may delete and insert equal rows.
     """
 
-    def __init__(
-        self, leaf: ScanLeaf, codec: Codec, pieces: Sequence[tuple[DeltaChunk, pa.Table | None]], consolidate: bool
-    ) -> None:
+    def __init__(self, leaf: ScanLeaf, codec: Codec, pieces: Sequence[Piece], consolidate: bool) -> None:
         self._leaf = leaf
         self._codec = codec
         self._pieces = pieces
         self._consolidate = consolidate
         self._written: list[Extent] | None = None
 
+    @property
+    def _chunks(self) -> list[DeltaChunk]:
+        return [chunk_of(piece) for piece in self._pieces]
+
     def growth(self) -> int:
-        return sum(int(chunk.signs @ chunk.lengths()) for chunk, _ in self._pieces)
+        return sum(int(chunk.signs @ chunk.lengths()) for chunk in self._chunks)
 
     def is_empty(self) -> bool:
-        return not any(chunk.rows for chunk, _ in self._pieces)
+        return not any(chunk.rows for chunk in self._chunks)
 
     def delta(self) -> Delta:
-        parts = [self._leaf.delta_of(chunk) for chunk, _ in self._pieces]
+        parts = [self._leaf.delta_of(chunk) for chunk in self._chunks]
         return concatenate(parts) if parts else self._leaf.nothing()
 
     def shown(self, schema: pa.Schema, scratch: Scratch | None) -> ViewDelta:
-        copied = copied_columns(self._leaf.results.query)
-        if scratch is not None and sum(piece_bytes(piece, copied) for piece in self._pieces) > scratch.over:
-            return self._in_files(schema, scratch)
-        pieces = [(chunk, table) for chunk, table in self._pieces if table is not None]
-        found = delta_table(self._leaf.results, pieces, self._consolidate)
-        return TableDelta(pa.table(found.columns, schema=schema))
+        if scratch is not None:
+            copied = copied_columns(self._leaf.results.query)
+            if sum(piece_bytes(piece, copied) for piece in self._pieces) > scratch.over:
+                return self._in_files(schema, scratch)
+        pieces: Sequence[ChunkRows] = [piece for piece in self._pieces if isinstance(piece, ChunkRows)]
+        if self._consolidate:
+            pieces = net_pieces(self._leaf.results, pieces)
+        for piece in pieces:
+            piece.rows.keep_values()
+        return MemoryDelta(pieces, schema)
 
     def events(self) -> DerivedEvents:
         raise not_stored()
@@ -209,7 +217,7 @@ class ResultChange:
         """The delta, of which a block above reads the rows too."""
         if self._written is None:
             writer = DeltaWriter(scratch, stored_schema(schema.types[:-2]))
-            written = [one for chunk, _ in self._pieces for one in writer.changes(self._leaf.delta_of(chunk))]
+            written = [one for chunk in self._chunks for one in writer.changes(self._leaf.delta_of(chunk))]
             self._written = net(written, scratch) if self._consolidate else written
         return FileDelta(self._written, schema, self._codec.budget)
 

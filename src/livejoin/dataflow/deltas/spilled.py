@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import copied_bytes, replacements
+from livejoin.dataflow.arrow_delta import ChunkRows, copied_bytes, replacements
 from livejoin.dataflow.batches import Delta
 from livejoin.dataflow.deltas.extents import DeltaWriter, Extent, stored_schema
 from livejoin.dataflow.deltas.netting import net
@@ -20,8 +20,8 @@ from livejoin.state.scratch import Scratch
 _FIXED_BYTES = 18  # of a row of a delta in memory, for its change type and its version
 _SAMPLE = 1024  # rows
 
-Piece: TypeAlias = tuple[DeltaChunk, pa.Table | None]
-"""A chunk, and its table if a view wants one."""
+Piece: TypeAlias = DeltaChunk | ChunkRows
+"""A chunk, with its rows if a view wants them."""
 
 
 def bytes_about(delta: Delta) -> float:
@@ -62,8 +62,8 @@ class Gathering:
         types: The types of the view's columns.
         budget: The memory of the database, which has counted the words of each chunk.
         changes: Gives the changed rows of a chunk.
-        finish: Makes a chunk that stays in memory a table, if a view wants one.
-        copied: The columns of such a table that are not the words of its chunk.
+        finish: Makes rows of a chunk that stays in memory, if a view wants them.
+        copied: The columns of such rows that are not the words of the chunk.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Gathering:
         types: Sequence[pa.DataType],
         budget: Budget,
         changes: Callable[[DeltaChunk], Delta],
-        finish: Callable[[DeltaChunk], pa.Table | None],
+        finish: Callable[[DeltaChunk], Piece],
         copied: Sequence[int],
     ) -> None:
         self._scratch = scratch
@@ -92,14 +92,14 @@ class Gathering:
             StorageError, ExpressionError, CapacityError: As for `DeltaWriter.changes`.
         """
         if self._writer is not None:
-            return self._written(self._writer, (chunk, None))
-        table = self._finish(chunk)
+            return self._written(self._writer, chunk)
+        piece = self._finish(chunk)
         if self._scratch is not None:
             with self._lock:
-                self._bytes += piece_bytes((chunk, table), self._copied)
+                self._bytes += piece_bytes(piece, self._copied)
                 if self._bytes > self._scratch.over and self._writer is None:
                     self._writer = DeltaWriter(self._scratch, stored_schema(self._types))
-        return chunk, table
+        return piece
 
     def extents(self, pieces: list[Piece | list[Extent]]) -> list[Extent] | None:
         """Where the pieces are written; None if all are in memory.
@@ -116,14 +116,18 @@ class Gathering:
         pieces.reverse()
         while pieces:
             piece = pieces.pop()
-            found += self._written(self._writer, piece) if isinstance(piece, tuple) else piece
+            found += piece if isinstance(piece, list) else self._written(self._writer, piece)
         return found
 
     def _written(self, writer: DeltaWriter, piece: Piece) -> list[Extent]:
-        chunk, _ = piece
-        found = writer.changes(self._changes(chunk))
+        found = writer.changes(self._changes(chunk_of(piece)))
         self._budget.release(piece_bytes(piece, self._copied), "deltas")
         return found
+
+
+def chunk_of(piece: Piece) -> DeltaChunk:
+    """The chunk of a piece."""
+    return piece.chunk if isinstance(piece, ChunkRows) else piece
 
 
 def piece_bytes(piece: Piece, copied: Sequence[int]) -> int:
@@ -131,7 +135,8 @@ def piece_bytes(piece: Piece, copied: Sequence[int]) -> int:
 
     Args:
         piece: The piece.
-        copied: The columns of its table that are not the words of its chunk.
+        copied: The columns of its rows that are not the words of its chunk.
     """
-    chunk, table = piece
-    return chunk.words.nbytes + (0 if table is None else copied_bytes(chunk, table, copied))
+    if isinstance(piece, ChunkRows):
+        return piece.chunk.words.nbytes + copied_bytes(piece, copied)
+    return piece.words.nbytes

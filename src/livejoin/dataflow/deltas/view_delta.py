@@ -43,8 +43,55 @@ class ViewDelta(Protocol):
         """
 
 
+class Part(Protocol):
+    """A piece of a delta in memory."""
+
+    @property
+    def length(self) -> int:
+        """Its rows."""
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """The rows as Arrow, with the schema of a delta."""
+
+
+class MemoryDelta:
+    """A delta in memory, which becomes Arrow when it is read.
+
+    Law: the parts hold words that nobody writes to, and no codes of dictionaries, which may come to mean something
+    else. May be read by several threads at a time.
+
+    Args:
+        parts: Its pieces in order.
+        schema: That of the delta, as from `livejoin.dataflow.arrow_delta.delta_schema`.
+    """
+
+    def __init__(self, parts: Sequence[Part], schema: pa.Schema) -> None:
+        self.num_rows = sum(part.length for part in parts)
+        self._parts: Sequence[Part] = parts
+        self._schema = schema
+        self._table: pa.Table | None = None
+
+    @property
+    def is_in_files(self) -> bool:
+        return False
+
+    def table(self) -> pa.Table:
+        parts, table = self._parts, self._table  # in this order: the parts go when the table is there
+        if table is None:
+            tables = [part.table(self._schema) for part in parts]
+            self._table = table = pa.concat_tables(tables) if tables else self._schema.empty_table()
+            self._parts = ()
+        return table
+
+    def batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
+        parts, table = self._parts, self._table
+        tables = (part.table(self._schema) for part in parts) if table is None else iter((table,))
+        for one in tables:
+            yield from (batch for batch in one.to_batches(max_chunksize=max_rows) if batch.num_rows)
+
+
 class TableDelta:
-    """A delta in memory.
+    """A delta that is a table.
 
     Args:
         table: The delta.
