@@ -11,7 +11,7 @@ referenced rows out of a query anyway (AJU, section 2.3).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -280,6 +280,16 @@ class Table:
         if not isinstance(bound, int) or isinstance(bound, bool) or not 0 <= bound < 1 << 31:
             msg = f"table {self.name!r}: tombstones is {bound!r}; allowed is a whole number of keys from 0 on"
             raise SchemaError(msg)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """The position of each column by its name in lower case."""
+        return self._positions
 
     @property
     def has_window(self) -> bool:

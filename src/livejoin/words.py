@@ -13,3 +13,9 @@ import numpy.typing as npt
 
 Words: TypeAlias = npt.NDArray[np.int64]
 """An array of words, of any shape."""
+
+NULL_CODE = 0x7FF94E554C4C0001
+"""The word of NULL: a pattern of NaN that no double has here."""
+
+CANONICAL_NAN = 0x7FF8000000000000
+"""The word of every NaN."""

@@ -25,7 +25,8 @@ from livejoin.kernels.groups.layout import P_RESERVE
 from livejoin.kernels.memory.layout import H_BUMP, H_END
 from livejoin.query.relational import Call
 from livejoin.schema import SqlType
-from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.state.codec import Codec
+from livejoin.words import NULL_CODE
 from naive_aggregates import Overflow, aggregate, canonical
 from oracle import connect
 from strategies import FUZZ

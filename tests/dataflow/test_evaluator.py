@@ -16,7 +16,8 @@ from livejoin.dataflow.evaluator import Evaluator
 from livejoin.errors import ExpressionError
 from livejoin.query.scalar import Call, Constant, Expression, Field
 from livejoin.schema import Column, SqlType, Table
-from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.state.codec import Codec
+from livejoin.words import NULL_CODE
 from oracle import connect, multiset, signed_multiset
 
 BIGINT, STRING, BOOLEAN = SqlType.integer(64), SqlType("string"), SqlType("boolean")

@@ -19,7 +19,8 @@ from livejoin.families.arena_checks import block_span
 from livejoin.kernels.memory.layout import D_LOG
 from livejoin.kernels.relation.multiset import M_DIRECTORY, M_LIST
 from livejoin.schema import SqlType
-from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.state.codec import Codec
+from livejoin.words import NULL_CODE
 from oracle import connect, difference, multiset
 from scenario import Row, canonical_row
 from strategies import FUZZ, type_named

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from livejoin.errors import ChangeValueError, StateError
 from livejoin.schema import Column, SqlType, Table
-from livejoin.state.codec import CANONICAL_NAN, NULL_CODE, WIDE_BASE, Codec
+from livejoin.state.codec import WIDE_BASE, Codec
+from livejoin.words import CANONICAL_NAN, NULL_CODE
 
 pytestmark = pytest.mark.nojit
 

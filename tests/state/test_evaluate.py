@@ -20,10 +20,10 @@ from livejoin.kernels.evaluate import layout as k
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.budget import Budget
-from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.state.codec import Codec
 from livejoin.state.evaluate import Program, memo
 from livejoin.state.recoding import recoded
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 from strategies import FUZZ
 
 BOOLEAN, INT, BIGINT, DOUBLE, STRING = model.BOOLEAN, model.INT, model.BIGINT, model.DOUBLE, model.STRING

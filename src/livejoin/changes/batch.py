@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert, refuse_null
+from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column
 from livejoin.changes.source import Source, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
@@ -40,15 +42,15 @@ class ChangeBatch:
 
     Args:
         table: The table.
-        rows: Exactly the table's columns, in order, with the table's Arrow types, each in one chunk. A deletion by key
-            may have NULL in columns that are NOT NULL and not in the key.
+        columns: Exactly the table's columns, in order and of their types. A deletion by key may have NULL in columns
+            that are NOT NULL and not in the key.
         weights: int64, one a row: +1 for an insertion, -1 for a deletion.
         sequence: int64, one a row, or None where the data has no ``_seq``.
         replaces: By key, for each change whether it takes the place of the row with its key; None for whole rows.
     """
 
     table: Table
-    rows: pa.Table
+    columns: tuple[ReadColumn, ...]
     weights: npt.NDArray[np.int64]
     sequence: npt.NDArray[np.int64] | None
     replaces: npt.NDArray[np.bool_] | None = None
@@ -57,6 +59,20 @@ class ChangeBatch:
     def by_key(self) -> bool:
         """Whether the changes go by key."""
         return self.replaces is not None
+
+    @property
+    def length(self) -> int:
+        """The number of changes."""
+        return len(self.weights)
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """The columns as Arrow."""
+        arrays = [
+            pa.array(column.values, declared.type.arrow) if isinstance(column, PlainColumn) else column
+            for column, declared in zip(self.columns, self.table.columns, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=self.table.arrow)
 
 
 def read_changes(table: Table, data: object, needs_sequence: bool = False, by_key: ByKey = "given") -> ChangeBatch:
@@ -104,16 +120,26 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
     weights = np.ones(source.rows, np.int64) if kinds is None else _WEIGHT_OF_KIND[kinds]
     replaces = _replacing(table, source, columns, kinds, weights, by_key) if keyed else None
     if replaces is None:
-        arrays = [
-            convert(source.values[columns[column.name.lower()]], column, table, table.requires(position), source.sound)
+        read = tuple(
+            _read(source, columns[column.name.lower()], column, table, table.requires(position))
             for position, column in enumerate(table.columns)
-        ]
+        )
     else:
-        arrays = [_column_by_key(table, position, source, columns, weights) for position in range(len(table.columns))]
+        read = tuple(_column_by_key(table, place, source, columns, weights) for place in range(len(table.columns)))
     sequence = None
     if SEQUENCE in columns:
         sequence = _convert_own(source, columns[SEQUENCE], _SEQUENCE_COLUMN, table).to_numpy()
-    return ChangeBatch(table, pa.Table.from_arrays(arrays, schema=table.arrow), weights, sequence, replaces)
+    return ChangeBatch(table, read, weights, sequence, replaces)
+
+
+def _read(source: Source, place: int, column: Column, table: Table, required: bool) -> ReadColumn:
+    """A column of the data, of the type of its column."""
+    values = source.values[place]
+    if isinstance(values, tuple) and values:
+        plain = plain_column(values, column.type)
+        if plain is not None and not (required and plain.has_null):
+            return plain
+    return convert(values, column, table, required, source.sound)
 
 
 def _replacing(
@@ -136,16 +162,19 @@ def _replacing(
     return None
 
 
-def _column_by_key(table: Table, position: int, source: Source, columns: Mapping[str, int], weights: Words) -> pa.Array:
+def _column_by_key(
+    table: Table, position: int, source: Source, columns: Mapping[str, int], weights: Words
+) -> ReadColumn:
     """A column of changes by key, in which deletions need a value only where it says which row they take."""
     column = table.columns[position]
     if column.name.lower() not in columns:
         return pa.nulls(source.rows, column.type.arrow)
-    values, identifies = source.values[columns[column.name.lower()]], table.identifies(position)
-    array = convert(values, column, table, identifies, source.sound)
+    identifies = table.identifies(position)
+    read = _read(source, columns[column.name.lower()], column, table, identifies)
     if not identifies and table.requires(position):
+        array = pa.array(read.values, column.type.arrow) if isinstance(read, PlainColumn) else read
         refuse_null(array, column, table, weights > 0)
-    return array
+    return read
 
 
 def _refuse_short_rows(table: Table, source: Source, weights: Words, lacking: Sequence[str]) -> None:
@@ -166,8 +195,10 @@ def _refuse_short_rows(table: Table, source: Source, weights: Words, lacking: Se
             raise ChangeFormatError(msg, table.name, row)
 
 
-def _match_names(table: Table, names: Sequence[str], needs_sequence: bool, keyed: bool) -> dict[str, int]:
+def _match_names(table: Table, names: Sequence[str], needs_sequence: bool, keyed: bool) -> Mapping[str, int]:
     """The position of each column in the data, by its name in lower case."""
+    if names is table.names and not needs_sequence:
+        return table.places
     positions: dict[str, int] = {}
     for position, name in enumerate(names):
         if positions.setdefault(name.lower(), position) != position:

@@ -23,6 +23,7 @@ _ALLOWED = (
     "allowed are Arrow data (pyarrow, pandas, Polars, DuckDB: anything with __arrow_c_stream__) "
     "and lists of tuples or of dicts"
 )
+_TUPLES = {tuple, list}
 _STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 # What Arrow raises when data does not make a table; some of pyarrow's errors are plain Python ones.
 ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
@@ -71,6 +72,8 @@ def read_source(table: Table, data: object, may_lack: bool = False) -> Source:
 
 
 def _read(table: Table, data: Any, may_lack: bool) -> Source:
+    if type(data) is list and data and set(map(type, data)) <= _TUPLES:  # what is asked most often, asked first
+        return _from_tuples(table, data)
     if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
         frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
         return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, _is_sound(frame))
@@ -119,14 +122,14 @@ def _without_guesses(frame: pa.Table) -> pa.Table:
 
 
 def _from_tuples(table: Table, rows: list[Any]) -> Source:
-    names = tuple(column.name for column in table.columns)
-    if not all(isinstance(row, tuple | list) for row in rows):
+    names = table.names
+    if not set(map(type, rows)) <= _TUPLES and not all(isinstance(row, tuple | list) for row in rows):
         raise _mixed(table, rows, tuple | list)
     if set(map(len, rows)) != {len(names)}:
         position, row = next((i, row) for i, row in enumerate(rows) if len(row) != len(names))
         msg = f"the tuple has {len(row)} values; the table has {len(names)} columns: {', '.join(names)}"
         raise ChangeFormatError(msg, table.name, position)
-    return Source(names, tuple(tuple(map(itemgetter(i), rows)) for i in range(len(names))), len(rows))
+    return Source(names, tuple(zip(*rows, strict=True)), len(rows))
 
 
 def _from_dicts(table: Table, rows: list[Any], may_lack: bool) -> Source:

@@ -15,10 +15,10 @@ from livejoin.query.expression import Written, evaluate
 from livejoin.query.scalar import Expression, moved
 from livejoin.schema import Column
 from livejoin.shown import shown_scalar
-from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.state.codec import Codec
 from livejoin.state.evaluate import Program
 from livejoin.state.evaluate.program import SHOWN_FIELDS
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 
 class Evaluator:

@@ -15,8 +15,8 @@ from livejoin.dataflow.evaluator import Evaluator
 from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
-from livejoin.state.codec import NULL_CODE, Codec
-from livejoin.words import Words
+from livejoin.state.codec import Codec
+from livejoin.words import NULL_CODE, Words
 
 
 @dataclass(frozen=True, eq=False)

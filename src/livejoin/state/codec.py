@@ -26,21 +26,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from livejoin.changes.plain import PlainColumn, ReadColumn, Texts
 from livejoin.errors import CapacityError, ChangeValueError, StateError
 from livejoin.kernels.values.strings import FREE, Bytes, Ints, Longs
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.budget import Budget
 from livejoin.state.dictionary import ByteDictionary, KnownStrings
-from livejoin.words import Words
+from livejoin.words import CANONICAL_NAN, NULL_CODE, Words
 
-NULL_CODE = 0x7FF94E554C4C0001
-CANONICAL_NAN = 0x7FF8000000000000
 WIDE_BASE = 1 << 62
 NARROW_LIMIT = 10**18
 """Unscaled decimals below are words, those from here on are in the dictionary."""
 
 _INTEGERS: dict[int, type[np.signedinteger[Any]]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 _DECIMAL_BYTES = 16
+_WORD_BITS = 64
 _ARROW_STRING_BYTES = 2**31 - 1  # Arrow's string type has 32-bit offsets
 
 
@@ -107,24 +107,37 @@ class Codec:
 
         Cost: O(values + bytes of strings).
         """
-        words = np.empty((batch.num_columns, batch.num_rows), np.int64)
-        columns = batch.columns
+        return self.encode_columns(batch.columns, batch.num_rows, table)
+
+    def encode_columns(self, columns: Sequence[ReadColumn], length: int, table: Table) -> Words:
+        """As `encode`, of columns as they were read, which have so many rows."""
+        words = np.empty((len(columns), length), np.int64)
         for column, line, declared in zip(columns, words, table.columns, strict=True):
-            self._write(column, declared.type, line)
-        _refuse_reserved(words, columns, table.columns, table.name)
+            if isinstance(column, PlainColumn):
+                line[:] = column.words if isinstance(column.words, np.ndarray) else self._encode_texts(column.words)
+            else:
+                self._write(column, declared, table.name, line)
         return words
+
+    def _encode_texts(self, texts: Texts) -> Words:
+        """The codes of strings, NULL where one is not there."""
+        data = np.frombuffer(texts.data, np.uint8)
+        if texts.valid is None:
+            return self._strings.encode(data, texts.bounds)
+        codes = self._strings.encode(data, texts.bounds, texts.valid)
+        codes[~texts.valid] = NULL_CODE
+        return codes
 
     def encode_column(self, column: pa.ChunkedArray, declared: Column) -> Words:
         """The words of one column that is not of a table; otherwise as ``encode``."""
         words = np.empty(len(column), np.int64)
-        self._write(column, declared.type, words)
-        _refuse_reserved(words[np.newaxis], [column], [declared], "")
+        self._write(column, declared, "", words)
         return words
 
-    def _write(self, column: pa.ChunkedArray, type: SqlType, out: Words) -> None:
-        """Write the words of a column, with `NULL_CODE` where a value is NULL, and where it is the reserved one."""
-        begin = 0
-        for chunk in column.chunks if column.num_chunks != 1 else (column.chunk(0),):
+    def _write(self, column: pa.Array | pa.ChunkedArray, declared: Column, table: str, out: Words) -> None:
+        """Write the words of a column, with `NULL_CODE` where a value is NULL; one of no table has no name for it."""
+        type, begin = declared.type, 0
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
             if len(chunk) == 0:
                 continue
             words = out[begin : begin + len(chunk)]
@@ -134,6 +147,8 @@ class Codec:
                     words[:] = _fixed(chunk.cast(pa.uint8()), np.uint8)
                 case "integer":
                     words[:] = _fixed(chunk, _INTEGERS[type.bits])
+                    if type.bits == _WORD_BITS:
+                        _refuse_reserved(words, valid, declared, table, begin)
                 case "double":
                     doubles = _fixed(chunk, np.float64)
                     np.add(doubles, 0.0, out=words.view(np.float64))  # -0.0 + 0.0 is 0.0
@@ -142,6 +157,7 @@ class Codec:
                     words[:] = _fixed(chunk, np.int32)
                 case "timestamp":
                     words[:] = _fixed(chunk, np.int64)
+                    _refuse_reserved(words, valid, declared, table, begin)
                 case "decimal":
                     self._encode_decimals(chunk, valid, words)
                 case "string":
@@ -356,13 +372,16 @@ def _is_wide(low: Words, high: Words) -> npt.NDArray[np.bool_]:
     return wide
 
 
-def _refuse_reserved(words: Words, given: Sequence[pa.ChunkedArray], declared: Sequence[Column], table: str) -> None:
-    """Refuse a value whose word is that of NULL: there is one if there are more such words than NULLs."""
-    if np.count_nonzero(words == NULL_CODE) == sum(values.null_count for values in given):
+def _refuse_reserved(
+    words: Words, valid: npt.NDArray[np.bool_] | None, declared: Column, table: str, begin: int
+) -> None:
+    """Refuse a value whose word is that of NULL; the first one stands at a row of its column."""
+    reserved = words == NULL_CODE
+    if not reserved.any():
         return
-    for line, values, column in zip(words, given, declared, strict=True):
-        reserved = (line == NULL_CODE) & values.is_valid().to_numpy()
-        if reserved.any():
-            what = f"value {NULL_CODE} of column {column.name!r}" if table else f"the computed value {NULL_CODE}"
-            msg = f"{what} ({column.type}) is the one value that livejoin reserves, for NULL; use any other"
-            raise ChangeValueError(msg, table, int(np.argmax(reserved)) if table else -1)
+    if valid is not None:
+        reserved &= valid
+    if reserved.any():
+        what = f"value {NULL_CODE} of column {declared.name!r}" if table else f"the computed value {NULL_CODE}"
+        msg = f"{what} ({declared.type}) is the one value that livejoin reserves, for NULL; use any other"
+        raise ChangeValueError(msg, table, begin + int(np.argmax(reserved)) if table else -1)

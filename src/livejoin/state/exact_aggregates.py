@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from livejoin.errors import CapacityError
 from livejoin.schema import SqlType
-from livejoin.state.codec import NULL_CODE
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 Integers = npt.NDArray[Any]  # Python integers
 

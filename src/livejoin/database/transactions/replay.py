@@ -186,7 +186,7 @@ class _Log:
         batch = self.batch
         assert batch.sequence is not None
         replaces = None if batch.replaces is None else batch.replaces[at]
-        return ChangeBatch(batch.table, rows, batch.weights[at], batch.sequence[at], replaces)
+        return ChangeBatch(batch.table, tuple(rows.columns), batch.weights[at], batch.sequence[at], replaces)
 
     def position(self, begin: int, row: int) -> int:
         """Where the change stands in what was given that is number ``row`` of the piece from ``begin`` on."""

@@ -142,10 +142,10 @@ def _last_sequence(changes: Sequence[tuple[ChangeBatch, Words]]) -> int | None:
 def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInput:
     """Words and masks of a batch; nothing but the dictionaries changes."""
     name = batch.table.name.lower()
-    each = 8 * batch.rows.num_columns + _STAGING_BYTES
-    contents.budget.hold(each * batch.rows.num_rows, "staged changes")
+    each = 8 * len(batch.columns) + _STAGING_BYTES
+    contents.budget.hold(each * batch.length, "staged changes")
     try:
-        words = contents.codec.encode(batch.rows, batch.table)
+        words = contents.codec.encode_columns(batch.columns, batch.length, batch.table)
     except MemoryLimitError:
         contents.seen.is_due = True  # so that the next commit forgets what only this one brought
         raise

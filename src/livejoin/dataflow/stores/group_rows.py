@@ -10,9 +10,9 @@ from livejoin.dataflow.stores.group_plan import GroupPlan
 from livejoin.errors import CapacityError
 from livejoin.kernels.groups.layout import OVERFLOW
 from livejoin.query.relational import Call
-from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigint_column, decimals
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 
 def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Rows:

@@ -27,8 +27,8 @@ from livejoin.kernels.memory.layout import D_COUNT, DONE, H_BUMP, H_END, NEED_SP
 from livejoin.query.relational import ignores_copies
 from livejoin.schema import Kind
 from livejoin.state.arena import Arena
-from livejoin.state.codec import NULL_CODE, Codec
-from livejoin.words import Words
+from livejoin.state.codec import Codec
+from livejoin.words import NULL_CODE, Words
 
 OUTPUT_GROUPS = 1 << 15  # touched groups a call of the kernel, and words of their lists
 _WEIGHT, _VERSION, _PAIR = -3, -2, -1  # lines of the kernel's output

@@ -25,8 +25,8 @@ from livejoin.dataflow.batches import Rows
 from livejoin.kernels.values.row_order import ASCENDING, DESCENDING, PREFIX_WORDS, VALUE, string_prefixes
 from livejoin.query.relational import SortKey
 from livejoin.schema import SqlType
-from livejoin.state.codec import NULL_CODE, Codec
-from livejoin.words import Words
+from livejoin.state.codec import Codec
+from livejoin.words import NULL_CODE, Words
 
 Text = tuple[npt.NDArray[np.uint8], Words, npt.NDArray[np.int32]]
 

@@ -7,7 +7,7 @@ import struct
 from decimal import Context, Decimal
 
 from livejoin.query.scalar import Constant
-from livejoin.state.codec import CANONICAL_NAN
+from livejoin.words import CANONICAL_NAN
 
 _EXACT = Context(prec=100)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from livejoin.kernels.evaluate import layout as k
 from livejoin.query.growth import MOST_COPIES
 from livejoin.query.scalar import Call
-from livejoin.state.codec import NULL_CODE
+from livejoin.words import NULL_CODE
 
 
 class FailedCall(Exception):

@@ -21,12 +21,12 @@ from livejoin.kernels.evaluate.machine import run
 from livejoin.query.scalar import Call, Constant, Field, Scalar, Value
 from livejoin.schema import SqlType
 from livejoin.shown import shown_scalar
-from livejoin.state.codec import NULL_CODE, Codec
+from livejoin.state.codec import Codec
 from livejoin.state.evaluate.compile import compiled
 from livejoin.state.evaluate.failures import reason
 from livejoin.state.evaluate.fold import failing, folded
 from livejoin.state.evaluate.memo import Memos
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 _NO_WORDS = np.empty(0, np.int64)
 _NO_TEXTS = (np.empty(0, np.uint8), _NO_WORDS, np.empty(0, np.int32), np.empty(0, np.uint8), _NO_WORDS)

@@ -1,0 +1,88 @@
+"""Python objects that are read the quick way have the words that the other way gives, or are left to it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livejoin.changes import read_changes
+from livejoin.changes.convert import convert
+from livejoin.changes.plain import PlainColumn, plain_column
+from livejoin.errors import ChangeValueError
+from livejoin.schema import Column, SqlType, Table
+from livejoin.state.codec import Codec
+from livejoin.words import NULL_CODE
+from strategies import FUZZ
+
+
+class Half(int):
+    """An integer to Python, and of another class."""
+
+
+TYPES = [
+    *(SqlType.integer(bits) for bits in (8, 16, 32, 64)),
+    *(SqlType(kind) for kind in ("boolean", "double", "date", "timestamp", "string")),
+    SqlType.decimal(10, 2),
+]
+INTEGERS = st.sampled_from([0, 1, -1, 127, 128, -129, 2**15, 2**31, -(2**31), 2**53 + 1, 2**63 - 1, 2**63, NULL_CODE])
+DOUBLES = st.sampled_from([0.0, -0.0, 1.5, math.nan, -math.nan, math.inf, -math.inf, 5e-324, 1e308])
+TIMES = st.sampled_from(
+    [dt.datetime(1, 1, 1), dt.datetime(2026, 2, 28, 1, 2, 3, 4), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)]
+)
+OTHERS: list[st.SearchStrategy[Any]] = [
+    st.booleans(),
+    st.sampled_from([dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 12, 31)]),
+    st.just(dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),
+    st.sampled_from(["", "x", "ä€😀", "\ud800", "a\0b"]),
+    st.sampled_from([Decimal("1.25"), Decimal("1.255"), Half(7), np.int64(7), np.float64(1.5), object()]),
+]
+VALUES = [INTEGERS, DOUBLES, TIMES, *OTHERS]
+
+
+@FUZZ
+@given(st.sampled_from(TYPES), st.data())
+def test_the_quick_way_reads_what_the_other_one_reads(type_: SqlType, data: st.DataObject) -> None:
+    """Columns of one class mostly, with NULL, with a stranger now and then."""
+    kind = data.draw(st.sampled_from(VALUES))
+    values = data.draw(st.lists(st.one_of(kind, st.none()), min_size=1, max_size=4))
+    values += data.draw(st.lists(st.one_of(VALUES), max_size=1))
+    column = Column("c", type_)
+    table = Table("T", (column,))
+    plain = plain_column(tuple(values), type_)
+    if plain is None:
+        return
+    assert plain.has_null == (None in values)
+    codec = Codec()
+    words = codec.encode_columns([convert(tuple(values), column, table, required=False)], len(values), table)
+    assert np.array_equal(codec.encode_columns([plain], len(values), table), words)
+
+
+def test_each_type_but_decimals_has_a_quick_way() -> None:
+    sample = {"boolean": True, "integer": 1, "double": 1.5, "date": dt.date(2026, 1, 1), "string": "x"}
+    sample["timestamp"] = dt.datetime(2026, 1, 1)
+    read = [plain_column((sample.get(type_.kind, Decimal(1)), None), type_) for type_ in TYPES]
+    assert [column is not None for column in read] == [True] * (len(TYPES) - 1) + [False]
+
+
+def test_null_where_it_is_refused() -> None:
+    table = Table("T", (Column("a", SqlType.integer(64), nullable=False), Column("s", SqlType("string"))))
+    with pytest.raises(ChangeValueError, match="NULL in column 'a'") as refused:
+        read_changes(table, [(1, None), (None, "x")])
+    assert refused.value.row == 1
+
+
+def test_the_rows_of_a_batch_are_what_was_given() -> None:
+    table = Table("T", (Column("a", SqlType.integer(32)), Column("s", SqlType("string"))))
+    batch = read_changes(table, [(1, None), (2, "x")])
+    assert all(isinstance(column, PlainColumn) for column in batch.columns)
+    assert batch.rows.to_pylist() == [{"a": 1, "s": None}, {"a": 2, "s": "x"}]
+    assert batch.rows.schema == pa.schema([("a", pa.int32()), ("s", pa.string())])
+    assert batch.length == 2
