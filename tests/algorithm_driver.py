@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from livejoin.families.events import TableEvents, view_events
+from livejoin.families.events import TableEvents, table_events, view_events
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
 from livejoin.schema import Column, SqlType, Table
 
@@ -151,7 +151,7 @@ class AlgorithmDriver:
             self.join.load(position, number, words.ravel(), words.shape[1], 0, self._factors(position, row))
             mask = mask if weight > 0 else 0  # rows that leave a window come without
             one = (np.array([weight]), np.array([mask]), np.array([version]))
-            parts.append((position, TableEvents(f"R{table}", number, *one)))
+            parts.append((position, table_events(f"R{table}", number, *one)))
         deltas: dict[int, Counter[Row]] = {}
         for chunk in self.join.maintain(view_events(parts), emit, self.capacity):
             assert emit, "a delta that was not asked for"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from livejoin.families.crown.checks import State
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.join import MultiwayJoin
-from livejoin.families.events import TableEvents, view_events
+from livejoin.families.events import table_events, view_events
 from livejoin.kernels.crown import layout as u
 from livejoin.kernels.memory import layout as k
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
@@ -78,7 +78,7 @@ class JoinDriver:
         position = self.position[base.table.name]
         factors = self.factors(atom, base.values_of(staged.rows))
         self.join.load(position, staged.rows, base.words, base.stride, base.value_offset(0), factors)
-        part = TableEvents(base.table.name, staged.rows, staged.weights, masks, np.zeros_like(masks))
+        part = table_events(base.table.name, staged.rows, staged.weights, masks, np.zeros_like(masks))
         delta: Counter[Row] = Counter()
         for chunk in self.join.maintain(
             view_events([(position, part)]), emit=self.join.plan.live, capacity=self.capacity

@@ -286,6 +286,11 @@ class Table:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
+    @cached_property
+    def described(self) -> Mapping[str, tuple[Column, bool]]:
+        """The columns, and whether each refuses NULL, by name in lower case."""
+        return {name: (self.columns[place], self.requires(place)) for name, place in self._positions.items()}
+
     @property
     def places(self) -> Mapping[str, int]:
         """The position of each column by its name in lower case."""

@@ -138,7 +138,7 @@ FAILURES = [
     (row_source, "view_events", MemoryError),
     (join_block, "net_pieces", MemoryError),
     (join_block, "net_pieces", ExpressionError),
-    (join_block, "chunk_rows", ExpressionError),
+    (join_block, "ChunkRows", ExpressionError),
     (table_module.BaseTable, "_result", MemoryError),
     (table_module, "roomy", MemoryError),
 ]
@@ -178,7 +178,7 @@ def test_memory_that_stays_short_leaves_a_view_that_loads_when_there_is_some(mon
 
     with monkeypatch.context() as patched:
         patched.setattr(Arena, "grow", no_memory)
-        patched.setattr(join_block, "chunk_rows", Fuse(join_block.chunk_rows, 1, MemoryError()))
+        patched.setattr(join_block, "ChunkRows", Fuse(join_block.ChunkRows, 1, MemoryError()))
         for _ in range(2):
             with pytest.raises(MemoryError):
                 db.apply(changes())

@@ -22,7 +22,6 @@ from livejoin.dataflow.arrow_delta import (
     ChunkRows,
     cancel,
     cancelled,
-    chunk_rows,
     delta_schema,
     net_pieces,
     shown_rows,
@@ -183,7 +182,7 @@ def test_an_output_that_fails_names_the_row() -> None:
 
 
 def table_of(chunks: list[DeltaChunk], consolidate: bool) -> pa.Table:
-    pieces: Sequence[ChunkRows] = [chunk_rows(ONE_RESULT, chunk) for chunk in chunks]
+    pieces: Sequence[ChunkRows] = [ChunkRows(chunk, ONE_RESULT) for chunk in chunks]
     pieces = net_pieces(ONE_RESULT, pieces) if consolidate else pieces
     return MemoryDelta(pieces, delta_schema(ONE_COLUMN.schema)).table()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from livejoin.families.events import TableEvents, view_events
+from livejoin.families.events import TableEvents, table_events, view_events
 from livejoin.kernels.join import layout as q
 
 pytestmark = pytest.mark.nojit
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.nojit
 
 def events(table: str, *given: tuple[int, int, int, int]) -> TableEvents:
     """Events (row, weight, mask, version) of a table."""
-    return TableEvents(table, *(np.array([event[i] for event in given], np.int64) for i in range(4)))
+    return table_events(table, *(np.array([event[i] for event in given], np.int64) for i in range(4)))
 
 
 def columns(matrix: np.ndarray) -> list[tuple[int, ...]]:

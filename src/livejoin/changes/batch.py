@@ -117,13 +117,10 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
     kinds = None
     if CHANGE_TYPE in columns:
         kinds = _read_kinds(_convert_own(source, columns[CHANGE_TYPE], _CHANGE_TYPE_COLUMN, table), table, keyed)
-    weights = np.ones(source.rows, np.int64) if kinds is None else _WEIGHT_OF_KIND[kinds]
+    weights = _insertions(source.rows) if kinds is None else _WEIGHT_OF_KIND[kinds]
     replaces = _replacing(table, source, columns, kinds, weights, by_key) if keyed else None
     if replaces is None:
-        read = tuple(
-            _read(source, columns[column.name.lower()], column, table, table.requires(position))
-            for position, column in enumerate(table.columns)
-        )
+        read = tuple([_read(source, columns[name], *table.described[name], table) for name in table.places])
     else:
         read = tuple(_column_by_key(table, place, source, columns, weights) for place in range(len(table.columns)))
     sequence = None
@@ -132,7 +129,13 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
     return ChangeBatch(table, read, weights, sequence, replaces)
 
 
-def _read(source: Source, place: int, column: Column, table: Table, required: bool) -> ReadColumn:
+def _insertions(rows: int) -> Words:
+    weights = np.empty(rows, np.int64)
+    weights.fill(1)
+    return weights
+
+
+def _read(source: Source, place: int, column: Column, required: bool, table: Table) -> ReadColumn:
     """A column of the data, of the type of its column."""
     values = source.values[place]
     if isinstance(values, tuple) and values:
@@ -170,7 +173,7 @@ def _column_by_key(
     if column.name.lower() not in columns:
         return pa.nulls(source.rows, column.type.arrow)
     identifies = table.identifies(position)
-    read = _read(source, columns[column.name.lower()], column, table, identifies)
+    read = _read(source, columns[column.name.lower()], column, identifies, table)
     if not identifies and table.requires(position):
         array = pa.array(read.values, column.type.arrow) if isinstance(read, PlainColumn) else read
         refuse_null(array, column, table, weights > 0)

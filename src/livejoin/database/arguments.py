@@ -62,7 +62,7 @@ def check_changes(named: object, example: str) -> dict[str, object]:
         ChangeFormatError: It is something else.
     """
     try:
-        given = dict(named) if isinstance(named, Mapping) else None
+        given = dict(named) if type(named) is dict or isinstance(named, Mapping) else None
     except MemoryError:
         raise
     except Exception as error:  # a mapping of anybody's class may raise anything

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator
 
 import pyarrow as pa
 
@@ -37,8 +37,8 @@ class Commit:
         version: int,
         changes: int,
         ignored: int,
-        deltas: Mapping[str, ViewDelta],
-        quiet: frozenset[str],
+        deltas: ByName[ViewDelta],
+        quiet: Container[str],
         sequence: int | None = None,
         late: int = 0,
     ) -> None:
@@ -47,8 +47,8 @@ class Commit:
         self.ignored = ignored
         self.sequence = sequence
         self.late = late
-        self._deltas = ByName(deltas.items())
-        self._quiet = ByName((name, name) for name in quiet)
+        self._deltas = deltas
+        self._quiet = quiet
 
     @property
     def views(self) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from livejoin.database.shown_views import ShownViews
+from livejoin.database.tally import Tally
 from livejoin.database.transactions.compaction import Replacement, Seen, install
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import Journal, Letter, deliver, settle
@@ -64,6 +66,7 @@ class Contents:
         graph: The blocks that maintain the views.
         journal: The commit that is under way, or that was cut off.
         letters: Deltas that subscribers have yet to be called with.
+        tally: What all commits have done so far.
         is_telling: Whether subscribers are being called.
         seen: What has happened since the dictionaries were last looked through for garbage.
         pause: Values that may pass before tables and blocks are looked at again for what can be given back.
@@ -86,6 +89,8 @@ class Contents:
         self.graph = Graph(self.tables, self.codec, self.workers, self.scratch)
         self.journal: Journal | None = None
         self.letters: deque[Letter] = deque()
+        self.tally = Tally()
+        self._shown = ShownViews(self.views, self.graph)
         self.is_telling = False
         self.is_compacting = False
         self.seen = Seen()
@@ -94,6 +99,13 @@ class Contents:
         self._is_tidy = True
         self.guard = Guard(self._settle, self._is_busy)
 
+    @property
+    def shown(self) -> ShownViews:
+        """The views that there are, for commits."""
+        if self._shown.views is not self.views:
+            self._shown = ShownViews(self.views, self.graph)
+        return self._shown
+
     def _is_busy(self) -> bool:
         """Whether there is something that a call was cut off in."""
         return self.is_compacting or not (self.journal is None and self.replacement is None and self._is_tidy)
@@ -101,6 +113,9 @@ class Contents:
     def _settle(self) -> None:
         """Bring to its end what a call was cut off in."""
         self.is_telling = self.is_compacting = False
+        is_whole = self.journal is None and self.replacement is None and self._is_tidy
+        if is_whole and not self.letters and not self.budget.refuses:
+            return
         self.budget.end()
         if self.journal is not None:
             settle(self)
@@ -189,7 +204,7 @@ class Contents:
             self.budget.begin()
             node = self.graph.add(plan, Choices(options.algorithm, options.adaptive, options.statistics, name))
             self.graph.show(node, name, options.deltas)
-            view = View(name, query, options, node, self.graph, self.guard)
+            view = View(name, query, options, node, self.graph, self.guard, self.tally)
             if load:
                 _ = node.block
             self.views = {**self.views, name.lower(): view}

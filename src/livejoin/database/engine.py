@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-
 from livejoin.changes import read_changes
 from livejoin.database.arguments import (
     check_bytes,
@@ -395,10 +393,9 @@ class Database:
         if not isinstance(changes, str) and data is not None:
             msg = "apply takes a table's name and its data, or a mapping from names to data; found both"
             raise ChangeFormatError(msg)
-        named = check_changes({changes: data} if isinstance(changes, str) else changes, _APPLY)
+        named = {changes: data} if isinstance(changes, str) else check_changes(changes, _APPLY)
         batches = transaction.read(self._contents, named, False, on_conflict)
-        same = [(batch, np.full(batch.weights.shape, self.version + 1, np.int64)) for batch in batches]
-        return transaction.run(self._contents, same, 1, "commit", on_conflict)
+        return transaction.commit(self._contents, batches, on_conflict)
 
     @overload
     def replay(

@@ -11,23 +11,37 @@ Value = TypeVar("Value")
 class ByName(Mapping[str, Value]):
     """A mapping whose keys keep their spelling and are found in any.
 
+    Args:
+        items: The keys with their values.
+        others: All keys, with the values of those that are not among the items; None if there are none.
+
     >>> ByName([("Hop3", 1)])["hop3"]
     1
+    >>> dict(ByName([("b", 2)], ByName([("A", 0), ("B", 0)])))
+    {'A': 0, 'B': 2}
     """
 
-    def __init__(self, items: Iterable[tuple[str, Value]]) -> None:
+    def __init__(self, items: Iterable[tuple[str, Value]], others: ByName[Value] | None = None) -> None:
         self._items = {name.lower(): (name, value) for name, value in items}
+        self._others = others
 
     def __getitem__(self, name: str) -> Value:
         if not isinstance(name, str):
             raise KeyError(name)
-        return self._items[name.lower()][1]
+        found = self._items.get(name.lower())
+        if found is None:
+            if self._others is None:
+                raise KeyError(name)
+            return self._others[name]
+        return found[1]
 
     def __iter__(self) -> Iterator[str]:
+        if self._others is not None:
+            return iter(self._others)
         return (name for name, _ in self._items.values())
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._items if self._others is None else self._others)
 
     def __repr__(self) -> str:
-        return repr(dict(self._items.values()))
+        return repr(dict(self.items()))

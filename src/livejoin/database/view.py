@@ -13,6 +13,7 @@ import pyarrow as pa
 from livejoin.database import reading
 from livejoin.database.arguments import check_number
 from livejoin.database.reading import Row
+from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, Subscribers
 from livejoin.dataflow.arrow_delta import delta_schema
@@ -67,9 +68,12 @@ class View:
         node: What maintains it.
         graph: The database's blocks.
         guard: Lets one call of the database run at a time.
+        tally: What all commits have done so far.
     """
 
-    def __init__(self, name: str, query: Query, options: ViewOptions, node: Node, graph: Graph, guard: Guard) -> None:
+    def __init__(
+        self, name: str, query: Query, options: ViewOptions, node: Node, graph: Graph, guard: Guard, tally: Tally
+    ) -> None:
         self.name = name
         self._query = query
         self._options = options
@@ -77,8 +81,10 @@ class View:
         self._graph = graph
         self._guard = guard
         self._tables = {name for one in graph.below(node) for name in one.reads}
-        self._work = {"commits": 0, "changes": 0, "delta_rows": 0}
-        self._subscribers = Subscribers(name)
+        self._tally = tally
+        self._before = (tally.versions, tally.of(self._tables))
+        self._delta_rows = 0
+        self._subscribers = Subscribers(name, tally.listened)
 
     @property
     def sql(self) -> str:
@@ -321,6 +327,7 @@ class View:
                 counters[name] = counters.get(name, 0) + value
         blocks = [node.join for node in self._below if node.join is not None]
         sizes = [node.block.sizes() for node in self._below]
+        changes = self._tally.of(self._tables) - self._before[1]
         return {
             "state_bytes": sum(used for used, _ in sizes),
             "capacity_bytes": sum(capacity for _, capacity in sizes),
@@ -328,9 +335,11 @@ class View:
             "atom_rows": sum(node.registered for node in self._below),
             "height": max(block.plan.physical.height for block in blocks),
             "cells": max(node.cells for node in self._below),
-            **self._work,
+            "commits": self._tally.versions - self._before[0],
+            "changes": changes,
+            "delta_rows": self._delta_rows,
             **counters,
-            "lambda_observed": counters["touched"] / max(1, self._work["changes"]),
+            "lambda_observed": counters["touched"] / max(1, changes),
             "seconds": sum(node.seconds for node in self._below),
             "moves": sum(node.adaptive.moves for node in self._below if node.adaptive is not None),
         }
@@ -401,17 +410,9 @@ class View:
             return self._no_delta
         return change.shown(self._delta_schema, scratch)
 
-    def _note(self, versions: int, events: Mapping[str, int], delta: ViewDelta | None) -> None:
-        """Count a commit.
-
-        Args:
-            versions: How many versions it had.
-            events: The events of base tables, by name in lower case.
-            delta: What it did to the view; None without deltas.
-        """
-        self._work["commits"] += versions
-        self._work["changes"] += sum(number for table, number in events.items() if table in self._tables)
-        self._work["delta_rows"] += 0 if delta is None else delta.num_rows
+    def _note(self, delta: ViewDelta) -> None:
+        """Count what a commit did to the view."""
+        self._delta_rows += delta.num_rows
 
 
 def _running(plan: Operator, node: Node) -> Iterator[tuple[Scan | Annotated, tuple[Statistics, bool]]]:

@@ -42,22 +42,40 @@ def delta_schema(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(COMMIT_VERSION, pa.int64(), nullable=False))
 
 
-@dataclass(frozen=True, eq=False)
 class ChunkRows:
     """Changed rows as a join writes them.
 
     Args:
         chunk: The chunk.
-        rows: Its rows as the outputs of the view.
+        results: What makes rows of its words; what is computed is computed here.
+
+    Raises:
+        ExpressionError: An output has no value for some row.
     """
 
-    chunk: DeltaChunk
-    rows: Rows
+    __slots__ = ("_results", "_rows", "chunk")
+
+    def __init__(self, chunk: DeltaChunk, results: Results) -> None:
+        self.chunk = chunk
+        self._results = results
+        self._rows = results.rows(chunk.words) if results.computes else None
+
+    @property
+    def rows(self) -> Rows:
+        """The rows as the outputs of the view."""
+        if self._rows is None:
+            self._rows = self._results.rows(self.chunk.words)
+        return self._rows
 
     @property
     def length(self) -> int:
         """The number of rows."""
         return self.chunk.rows
+
+    def keep_values(self) -> None:
+        """As `Rows.keep_values`."""
+        if self._results.has_codes:
+            self.rows.keep_values()
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """The rows as Arrow, with the schema of a delta."""
@@ -87,19 +105,6 @@ class MarkedRows:
     def table(self, schema: pa.Schema) -> pa.Table:
         """The rows as Arrow, with the schema of a delta."""
         return _table(self.rows, self.kinds, self.versions, schema)
-
-
-def chunk_rows(results: Results, chunk: DeltaChunk) -> ChunkRows:
-    """A piece of a delta as rows of a view; what is computed is computed here. May run in any thread.
-
-    Args:
-        results: What makes rows of its words.
-        chunk: The piece.
-
-    Raises:
-        ExpressionError: An output has no value for some row.
-    """
-    return ChunkRows(chunk, results.rows(chunk.words))
 
 
 def copied_columns(query: ConjunctiveQuery) -> tuple[int, ...]:
@@ -137,7 +142,7 @@ def net_pieces(results: Results, pieces: Sequence[ChunkRows]) -> Sequence[ChunkR
     net = net_chunks(shown, range(len(results.query.outputs)))
     if sum(chunk.rows for chunk in net) == sum(chunk.rows for chunk in shown):
         return pieces
-    return [ChunkRows(chunk, results.rows_shown(chunk.words)) for chunk in net]
+    return [ChunkRows(chunk, results.of_shown) for chunk in net]
 
 
 def _versions(chunk: DeltaChunk) -> pa.Array:

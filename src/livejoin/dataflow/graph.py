@@ -28,7 +28,6 @@ from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
 from livejoin.dataflow.node import Node
-from livejoin.dataflow.of_view import OfView
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.identity import identity
@@ -40,6 +39,8 @@ from livejoin.state.codec import Codec
 from livejoin.state.scratch import Scratch
 from livejoin.state.table import BaseTable
 from livejoin.words import Words
+
+_WAYS = 1024  # sets of tables of which it is remembered what they reach
 
 ROW_BYTES = 8
 """Of what has become sparse, that pay for loading one row anew of a block that knows its ids: less is not worth it."""
@@ -86,6 +87,8 @@ class Graph:
         self.scratch = scratch
         self._workers = workers
         self._known: dict[Hashable, Node] = {}
+        self._ways: dict[tuple[str, ...], tuple[Node, ...]] = {}  # that `reached` has found
+        self._applying: tuple[Node, ...] = ()
 
     @property
     def threads(self) -> int:
@@ -115,6 +118,7 @@ class Graph:
             node.adaptive = Adaptive(choices.view, surroundings(node, self._tables, replan), choices.statistics)
         self._known[key] = node
         self.nodes.append(node)
+        self._ways = {}
         return node
 
     def show(self, node: Node, view: str, deltas: bool) -> None:
@@ -139,7 +143,7 @@ class Graph:
             for one in node.inputs:
                 one.readers.append(node)
         self._known = {key: node for key, node in self._known.items() if node in needed}
-        self.nodes = nodes
+        self.nodes, self._ways = nodes, {}
 
     def below(self, node: Node) -> list[Node]:
         """A node and all that it reads, at any depth, in topological order."""
@@ -183,12 +187,36 @@ class Graph:
         if sparse:
             self.let_go(sparse)
 
-    def prepare(self) -> None:
+    def reached(self, tables: Iterable[str]) -> tuple[Node, ...]:
+        """The nodes that a change of some base tables may reach, in topological order.
+
+        Args:
+            tables: Their names in lower case.
+
+        Cost: O(tables), but for the first time.
+        """
+        names = tuple(tables)
+        found = self._ways.get(names)
+        if found is None:
+            reached: set[Node] = set()
+            for node in self.nodes:
+                if not reached.isdisjoint(node.inputs) or any(name in node.reads for name in names):
+                    reached.add(node)
+            found = tuple(node for node in self.nodes if node in reached)
+            if len(self._ways) >= _WAYS:
+                self._ways = {}
+            self._ways[names] = found
+        return found
+
+    def prepare(self, reached: Iterable[Node]) -> None:
         """Before the tables of a commit are staged: load what has no state, move what moves.
 
         For the time of a move both states are there; a join for which there is no room stays as it is.
+
+        Args:
+            reached: The nodes that the commit may reach.
         """
-        for node in self.nodes:
+        for node in reached:
             if not node.is_loaded:
                 node.load()
             if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
@@ -206,26 +234,27 @@ class Graph:
             ExpressionError: A predicate or a factor has no value for some row.
         """
         found: dict[Selector, Selection] = {}
-        for node in self.nodes:
+        for node in self.reached((table,)):
             if table in node.reads:
-                with OfView(node.views):
+                with node.naming:
                     for selector in node.selectors[table]:
                         found[selector] = selector.select(words)
         return found
 
-    def apply(self, tables: Mapping[str, TableChange], told: Container[str] = ()) -> dict[Node, Change]:
+    def apply(self, tables: Mapping[str, TableChange], told: Collection[str] = ()) -> dict[Node, Change]:
         """Bring staged changes of base tables into all blocks; what changed, of those that were asked.
 
         Args:
             tables: The changes by the tables' names in lower case.
-            told: Names of views that have subscribers.
+            told: The names of views that have subscribers, in lower case.
         """
         changes: dict[Node, Change] = {}
         disturbed: dict[Node, bool] = {}  # whether it is told what changed
-        for node in self.nodes:
+        self._applying = self.reached(tables)
+        for node in self._applying:
             inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
             if inputs or not tables.keys().isdisjoint(node.reads):
-                node.told = any(view in told for view in node.shown_by)
+                node.told = bool(told) and any(view.lower() in told for view in node.shown_by)
                 change = node.apply(tables, inputs)
                 disturbed[node] = change is not None
                 if change is not None and not change.is_empty():
@@ -237,8 +266,9 @@ class Graph:
 
     def finish(self) -> None:
         """End a commit for good; the tables are still as it staged them."""
-        for node in self.nodes:
+        for node in self._applying:
             node.finish()
+        self._applying = ()
 
     def undo(self) -> None:
         """Take back the last `apply`, whole or begun; the tables are still as it staged them."""

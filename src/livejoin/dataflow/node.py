@@ -62,6 +62,7 @@ class Node:
         told: Whether one of these views has subscribers in the commit that runs.
         version: Of the state: another one where the rows, or the order in which they are read, may have changed.
         seconds: Spent in applying changes.
+        naming: Puts the names of its views before its errors.
         adaptive: What moves its join to other plans, if it may.
         reads: The base tables that it reads itself, by name in lower case.
     """
@@ -88,6 +89,7 @@ class Node:
         self.version = 0
         self.seconds = 0.0
         self.adaptive: Adaptive | None = None
+        self.naming = OfView(self.views)
         self._make = make
         self._replan = replan
         self._block: Block | None = None
@@ -181,7 +183,7 @@ class Node:
 
     def _filled(self) -> Block:
         """A new block for its plan, loaded from the relations below."""
-        with OfView(self.views):
+        with self.naming:
             block = self._make(self)
             if self._held is self.plan and isinstance(block, JoinBlock):
                 block.fill_again()
@@ -221,7 +223,7 @@ class Node:
         self._access = None
         self.version += 1
         self._applied = Applied.PART
-        with OfView(self.views):
+        with self.naming:
             change = block.changes(tables, inputs, self)
         self._applied = Applied.WHOLE
         if before is not None and change is not None:

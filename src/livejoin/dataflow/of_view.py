@@ -23,6 +23,8 @@ class OfView:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
         if isinstance(error, ExpressionError):
             msg = f"{_named(self._names())}: {error}"
             raise ExpressionError(msg) from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.scalar import Expression
 from livejoin.schema import Column, SqlType
-from livejoin.state.codec import Codec
+from livejoin.state.codec import Codec, is_coded
 from livejoin.words import Words
 
 
@@ -24,12 +26,16 @@ class Results:
         query: The join as it was asked for: a bag may have another type, and no name that a user knows.
         types: The types of its outputs.
         codec: The database's codec.
+
+    Attributes:
+        has_codes: Whether words of the outputs may be codes of dictionaries.
     """
 
     def __init__(self, query: ConjunctiveQuery, types: Sequence[SqlType], codec: Codec) -> None:
         self.query = query
         self._types = tuple(types)
         self._codec = codec
+        self.has_codes = any(is_coded(type) for type in types)
         self._sources = [output.source for output in query.outputs]
         columns = [query.atoms[ref.atom].table.columns[ref.column] for ref in query.head]
         self._head = tuple(column.type for column in columns)
@@ -40,6 +46,18 @@ class Results:
             names = [f"{query.atoms[r.atom].alias}.{c.name}" for r, c in zip(query.head, columns, strict=True)]
             shown = [name for name, _ in computed]
             self._evaluator = Evaluator([one for _, one in computed], inside, codec, shown, names)
+
+    @property
+    def computes(self) -> bool:
+        """Whether some output is computed."""
+        return self._evaluator is not None
+
+    @cached_property
+    def of_shown(self) -> Results:
+        """What makes rows of the words of a chunk that `shown` gave: each output is there as it is."""
+        results = copy(self)
+        results._sources, results._evaluator = list(range(len(self._types))), None
+        return results
 
     def rows(self, words: Words) -> Rows:
         """The rows of results.
@@ -74,7 +92,3 @@ class Results:
         assert words is not None, "a join shows no lists"
         matrix = np.array(words, np.int64).reshape(len(words), chunk.rows)
         return DeltaChunk(matrix, chunk.starts, chunk.versions, chunk.signs)
-
-    def rows_shown(self, words: Words) -> Rows:
-        """The rows of the words of a chunk that `shown` gave."""
-        return Rows(self._codec, self._types, list(words), words.shape[1])

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 
 import numpy as np
 
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.families.layout.table_use import TableUse
+from livejoin.kernels.join.masks import mask_nulls
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
 from livejoin.state.codec import Codec
@@ -52,7 +54,9 @@ class Selector:
             columns = tuple(sorted(column for column in found if table.columns[column].nullable))
             joined[columns] = joined.get(columns, 0) | (1 << i)
         self._all = reduce(int.__or__, joined.values(), 0)
-        self._joined = [(columns, ~bits) for columns, bits in joined.items() if columns]
+        groups = [(columns, ~bits) for columns, bits in joined.items() if columns]
+        lines = ([0, *accumulate(len(c) for c, _ in groups)], [i for c, _ in groups for i in c], [b for _, b in groups])
+        self._groups = tuple(np.array(line, np.int64) for line in lines)
         predicates: dict[str, int] = {}
         expressions = []
         for i, atom in atoms:
@@ -76,18 +80,13 @@ class Selector:
             ExpressionError: A predicate or a factor has no value for some row.
         """
         masks = np.empty(words.shape[1], np.int64)
-        masks.fill(self._all)
-        if self._joined:
-            is_null = words == NULL_CODE  # of all columns at once, as most commits have no NULL
-            if is_null.any():
-                for columns, others in self._joined:
-                    for column in columns:
-                        masks[is_null[column]] &= others
+        begins, columns, others = self._groups
+        mask_nulls(words, begins, columns, others, self._all, masks)
         if self._evaluator is None:
             return Selection(masks, np.empty((0, words.shape[1]), np.int64))
         values = self._evaluator.words(words)
-        for line, others in zip(values, self._filtered, strict=False):
-            masks &= np.where(line == 1, -1, others)
+        for line, unfit in zip(values, self._filtered, strict=False):
+            masks &= np.where(line == 1, -1, unfit)
         factors = values[len(self._filtered) :]
         if factors.size:
             factors[factors == NULL_CODE] = 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from livejoin.kernels.join import events as kernel
 from livejoin.kernels.join import layout as q
 from livejoin.words import Words
 
@@ -19,19 +20,50 @@ class TableEvents:
 
     Args:
         table: The table's name.
-        rows: Row ids.
-        weights: Changes of the rows' multiplicities.
-        masks: The atoms that each row takes part in.
-        versions: The version that each event belongs to.
+        matrix: int64 of shape (EVENT_FIELDS, n), where the position of the table says nothing yet.
         factors: int64 of shape (factors, events): what annotates the rows; None without annotation.
     """
 
     table: str
-    rows: Words
-    weights: Words
-    masks: Words
-    versions: Words
+    matrix: Words
     factors: Words | None = None
+
+    @property
+    def rows(self) -> Words:
+        """Row ids."""
+        line: Words = self.matrix[q.V_ROW]
+        return line
+
+    @property
+    def weights(self) -> Words:
+        """Changes of the rows' multiplicities."""
+        line: Words = self.matrix[q.V_WEIGHT]
+        return line
+
+    @property
+    def masks(self) -> Words:
+        """The atoms that each row takes part in."""
+        line: Words = self.matrix[q.V_MASK]
+        return line
+
+    @property
+    def versions(self) -> Words:
+        """The version that each event belongs to."""
+        line: Words = self.matrix[q.V_VERSION]
+        return line
+
+
+def table_events(
+    table: str, rows: Words, weights: Words, masks: Words, versions: Words, factors: Words | None = None
+) -> TableEvents:
+    """The events of a table, column by column; as for `TableEvents`."""
+    matrix = np.empty((q.EVENT_FIELDS, rows.shape[0]), np.int64)
+    matrix[q.V_TABLE] = 0
+    matrix[q.V_ROW] = rows
+    matrix[q.V_WEIGHT] = weights
+    matrix[q.V_MASK] = masks
+    matrix[q.V_VERSION] = versions
+    return TableEvents(table, matrix, factors)
 
 
 def view_events(parts: Sequence[tuple[int, TableEvents]]) -> Words:
@@ -41,22 +73,18 @@ def view_events(parts: Sequence[tuple[int, TableEvents]]) -> Words:
     multiplicities and projections.
 
     Args:
-        parts: Position of the table in the view's plan, and its events in order.
+        parts: Position of the table in the view's plan, and its events in order. They know their position from here on,
+            and where one part is in order, its matrix is what is returned.
 
     Returns:
         int64 of shape (EVENT_FIELDS, n).
     """
-    matrix = np.zeros((q.EVENT_FIELDS, sum(part.rows.shape[0] for _, part in parts)), np.int64)
-    begin = 0
     for position, part in parts:
-        block = matrix[:, begin : begin + part.rows.shape[0]]
-        block[q.V_TABLE] = position
-        block[q.V_ROW] = part.rows
-        block[q.V_WEIGHT] = part.weights
-        block[q.V_MASK] = part.masks
-        block[q.V_VERSION] = part.versions
-        begin += part.rows.shape[0]
-    return in_order(matrix)
+        part.matrix[q.V_TABLE] = position
+    if len(parts) == 1:
+        return in_order(parts[0][1].matrix)
+    nothing = np.empty((q.EVENT_FIELDS, 0), np.int64)
+    return in_order(np.concatenate([nothing, *(part.matrix for _, part in parts)], axis=1))
 
 
 def inverse(events: Words) -> Words:
@@ -71,18 +99,21 @@ def inverse(events: Words) -> Words:
     return back
 
 
-def slices(events: Words) -> Iterator[Words]:
+def slices(events: Words) -> Iterable[Words]:
     """The events in pieces, each of which a kernel applies in some ten milliseconds.
 
     Python looks for signals when a kernel has returned, so that a long commit or load can be ended by Ctrl-C.
     """
-    for begin in range(0, max(events.shape[1], 1), _AT_ONCE):
-        whole = events.shape[1] <= _AT_ONCE
-        yield events if whole else np.ascontiguousarray(events[:, begin : begin + _AT_ONCE])
+    if events.shape[1] <= _AT_ONCE:
+        return (events,)
+    pieces = range(0, events.shape[1], _AT_ONCE)
+    return (np.ascontiguousarray(events[:, begin : begin + _AT_ONCE]) for begin in pieces)
 
 
 def in_order(events: Words) -> Words:
     """Events by version, deletions before insertions within a version, otherwise in the order given."""
+    if kernel.ascend(events):
+        return events
     key: Words = 2 * events[q.V_VERSION] + (events[q.V_WEIGHT] > 0)
     order = key.argsort(kind="stable")
     return events.take(order, axis=1)

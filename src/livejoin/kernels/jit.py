@@ -2,7 +2,7 @@
 
 A kernel is a plain function over NumPy arrays and integers. Compiled code is cached on disk in a folder named by a
 hash of all kernel sources, of their places and of the compiler's version, because Numba notices an edited function but
-not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` the decorators return the function as it is. With
+not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` kernels are the functions as they are written. With
 ``NUMBA_BOUNDSCHECK=1`` every access of a kernel to an array or an arena is checked, and the code is cached apart.
 """
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,7 +55,12 @@ def _temporary() -> Path:
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function that Python calls; cached on disk. It runs without the GIL, so that cells run side by side."""
+    """Compile a function that Python calls; cached on disk. It runs without the GIL, so that cells run side by side.
+
+    Kernels compute modulo 2**64; run uncompiled, NumPy's scalars would warn about every wrap, so they may not.
+    """
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return np.errstate(over="ignore")(function)
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
     try:

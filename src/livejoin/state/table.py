@@ -16,7 +16,16 @@ import numpy.typing as npt
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.relation import find, range_window, settling, stage_changes, stage_commit, staging, window
+from livejoin.kernels.relation import (
+    find,
+    range_window,
+    settling,
+    stage_changes,
+    stage_commit,
+    stage_few,
+    staging,
+    window,
+)
 from livejoin.kernels.relation import rows as kernel
 from livejoin.kernels.relation.staging import G_MADE, PROGRESS
 from livejoin.schema import Table
@@ -27,7 +36,8 @@ from livejoin.state.table_invariants import check_table
 from livejoin.state.window_room import empty_queue, roomy_queue, window_of
 from livejoin.words import Words
 
-_UNTOUCHED = -1
+_FEW = 64  # changes that are staged in one call
+_NOTHING_TOUCHED = np.zeros((0, kernel.TOUCHED), np.int64)
 _DEAD_ENTRIES = 1024  # a window's queue may hold as many more entries than twice its rows
 
 
@@ -93,8 +103,9 @@ class BaseTable:
         self._key_slots = empty_slots(4 if table.primary_key else 0)
         self._window = window_of(table, self._first)
         self._queue = empty_queue(table)
-        self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
+        self._touched = _NOTHING_TOUCHED
         self._phase = np.zeros(settling.PHASE_WORDS, np.int64)
+        self._few = None if table.has_window else _Few()
         self._counted = -1  # rows that the staging has touched, once that is known
         self._before = (0, 0)  # head and tail of the queue or begin of the range, as they were
         self.tombstones = None if table.sequence_by is None else BaseTable(table.of_tombstones, self._budget)
@@ -162,6 +173,10 @@ class BaseTable:
                 as before.
             MemoryLimitError: The database would take more than it may; the table is as before.
         """
+        if self._few is not None and weights.shape[0] <= _FEW:
+            staged = self._stage_few(self._few, values, weights, ignore)
+            if staged is not None:
+                return staged
         self._begin(weights)
         with wrapping():
             arguments = (*self._state(), values, weights, ignore, self._touched, _no_progress())
@@ -172,6 +187,24 @@ class BaseTable:
                 self.rollback()
                 raise Conflict(status, change)
         return self._result(self._net_events(count))
+
+    def _stage_few(self, few: _Few, values: Words, weights: Words, ignore: bool) -> Staged | None:
+        """As `stage_commit`, in one call of a kernel; None if room has to be made first, and nothing was done."""
+        self._refuse_staged()
+        self._counted = -1
+        self._touched = few.touched
+        events = np.empty((3, weights.shape[0]), np.int64)
+        buffers = (few.touched, few.progress, self._phase, few.scratch, events)
+        arguments = (*self._state(), values, weights, ignore, *buffers)
+        status, count, made, change = stage_few.stage_few(*arguments)
+        if status == kernel.NO_ROOM:
+            return None
+        self._counted = count
+        if status != kernel.OK:
+            self.rollback()
+            raise Conflict(status, change)
+        ignored = int(self._header[kernel.R_IGNORED]) if ignore else 0
+        return Staged(events[0, :made], events[1, :made], events[2, :made], ignored)
 
     def stage_changes(self, values: Words, weights: Words, ignore: bool) -> Staged:
         """Apply changes one after the other; otherwise as `stage_commit`, but with all events in order.
@@ -227,10 +260,9 @@ class BaseTable:
             return
         arguments = (self._header, self.words, self.stride, self._first, self._slots)
         staged = (self._touched, self._staged, self._phase)
-        with wrapping():
-            while settling.finish_commit(*arguments, *staged) == kernel.MORE:
-                pass
-        self._touched = np.zeros((0, kernel.TOUCHED), np.int64)
+        while settling.finish_commit(*arguments, *staged) == kernel.MORE:
+            pass
+        self._touched = _NOTHING_TOUCHED
 
     def rollback(self) -> None:
         """Undo a staging, if there is one."""
@@ -313,9 +345,7 @@ class BaseTable:
 
     def _begin(self, weights: Words) -> None:
         """Make room for the worst case, so that the kernels never allocate; give back what is not needed."""
-        if self._phase[settling.PHASE] != settling.IDLE:
-            msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
-            raise StateError(msg)
+        self._refuse_staged()
         inserts = int(np.count_nonzero(weights > 0))
         entries = 0
         if self.table.has_window:
@@ -336,7 +366,7 @@ class BaseTable:
             places += int(np.count_nonzero(weights >= staging.UPSERT))
         self._budget.take(8 * kernel.TOUCHED * places, "staging")
         self._touched = np.empty((places, kernel.TOUCHED), np.int64)
-        self._touched.fill(_UNTOUCHED)
+        self._touched.fill(staging.UNTOUCHED)
         if self.table.window_range is None:
             self._before = (int(self._header[kernel.R_HEAD]), int(self._header[kernel.R_TAIL]))
         else:
@@ -344,12 +374,22 @@ class BaseTable:
         self._counted = -1
         self._phase[settling.PHASE] = settling.STAGED
 
+    def _refuse_staged(self) -> None:
+        """Refuse a staging where there is one.
+
+        Raises:
+            StateError: There is one.
+        """
+        if self._phase[settling.PHASE] != settling.IDLE:
+            msg = f"table {self.table.name!r} has a staging that was neither committed nor rolled back"
+            raise StateError(msg)
+
     @property
     def _staged(self) -> int:
         """Rows that the staging has touched; the kernels write them one behind the other."""
         if self._counted >= 0:
             return self._counted
-        return int(np.count_nonzero(self._touched[:, 0] != _UNTOUCHED))
+        return int(np.count_nonzero(self._touched[:, 0] != staging.UNTOUCHED))
 
     @property
     def _entries(self) -> int:
@@ -391,6 +431,15 @@ class BaseTable:
     def _check(self) -> None:
         """Assert all invariants; for tests."""
         check_table(self)
+
+
+class _Few:
+    """What the staging of a few changes writes to."""
+
+    def __init__(self) -> None:
+        self.touched = np.zeros((_FEW, kernel.TOUCHED), np.int64)
+        self.progress = _no_progress()
+        self.scratch = np.zeros((_FEW, 3), np.int64)
 
 
 def _no_progress() -> Words:

@@ -38,6 +38,7 @@ _PRICE = 4  # values that are looked through for each that came or left
 _ENTRY_BYTES = 8  # of new entries, that pay for one value
 _BLOCK_BYTES = 256  # of a block's state, that are looked through as one value
 _PAUSE = 256  # values that pass between two looks at the tables and blocks
+_FEW = 16  # rows, of which a call of NumPy's costs more than they do
 _COMMIT = 16  # values that a commit counts as at least
 
 
@@ -99,9 +100,13 @@ def passed(contents: Contents, staged: Mapping[str, TableChange]) -> Passed:
     """What staged changes move. A value that is computed may be a string though none of the row's is: so it counts."""
     left = moved = 0
     for name, change in staged.items():
-        values = 1 + contents.tables[name].coded
-        left += values * int(np.count_nonzero(change.staged.weights < 0))
-        moved += values * change.staged.weights.shape[0]
+        values, weights = 1 + contents.tables[name].coded, change.staged.weights
+        rows = weights.shape[0]
+        moved += values * rows
+        if rows <= _FEW:
+            left += values * sum([weight < 0 for weight in weights.tolist()])
+        else:
+            left += values * int(np.count_nonzero(weights < 0))
     return Passed(left, moved)
 
 

@@ -8,7 +8,7 @@ did, but for the blocks that it was cut off in (`livejoin.dataflow.graph`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -35,7 +35,7 @@ class Journal:
         tables: The tables that it may have staged.
         version: That of the database when it stands.
         events: The events of base tables, by name in lower case; of a commit that stands.
-        deltas: What it does to each view that says so, by the view's name.
+        deltas: What it does to the views that it may reach and that say so, by the view's name.
         versions: How many versions it is.
         then: Called once it stands, by whatever call ends it; may be called again.
         passed: What it brings and takes that the dictionaries may know; of a commit that stands.
@@ -81,13 +81,20 @@ def _finish(contents: Contents, journal: Journal) -> None:
     if not journal.is_noted:
         journal.is_noted = True
         note(contents, journal.passed)
-        for view in contents.views.values():
-            view._note(journal.versions, journal.events, journal.deltas.get(view.name))
-    views = contents.views
-    told = [(one, delta) for name, delta in journal.deltas.items() for one in views[name.lower()]._subscribers.now()]
-    letters = [(one, delta.table()) for one, delta in told]
-    waiting = deque([*contents.letters, *letters])
-    contents.letters, contents.journal = waiting, None
+        contents.tally.note(journal.versions, journal.events)
+        for name, delta in journal.deltas.items():
+            contents.views[name.lower()]._note(delta)
+    if contents.tally.listened:
+        contents.letters, contents.journal = deque([*contents.letters, *_letters(contents, journal)]), None
+    else:
+        contents.journal = None
+
+
+def _letters(contents: Contents, journal: Journal) -> Iterator[Letter]:
+    """What the subscribers are to be called with."""
+    for view in contents.views.values():
+        for one in view._subscribers.now():
+            yield one, journal.deltas.get(view.name, view._no_delta).table()
 
 
 def deliver(contents: Contents) -> None:

@@ -32,10 +32,12 @@ class Subscribers:
 
     Args:
         view: The view's name.
+        listened: The names in lower case of the views that have subscribers; that of this one comes and goes.
     """
 
-    def __init__(self, view: str) -> None:
+    def __init__(self, view: str, listened: set[str]) -> None:
         self._view = view
+        self._listened = listened
         self._subscriptions: list[Subscription] = []
 
     def add(self, callback: Callback) -> Callable[[], None]:
@@ -54,12 +56,15 @@ class Subscribers:
             )
             raise ReadError(msg)
         subscription = Subscription(callback)
+        self._listened.add(self._view.lower())
         self._subscriptions.append(subscription)
 
         def end() -> None:
             subscription.has_ended = True
             with suppress(ValueError):
                 self._subscriptions.remove(subscription)
+            if not self._subscriptions:
+                self._listened.discard(self._view.lower())
 
         return end
 
@@ -72,6 +77,7 @@ class Subscribers:
         for one in self._subscriptions:
             one.has_ended = True
         self._subscriptions.clear()
+        self._listened.discard(self._view.lower())
 
 
 def _is_async(callback: Callable[..., object]) -> bool:

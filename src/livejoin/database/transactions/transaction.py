@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from livejoin.changes import ByKey, ChangeBatch, read_changes
 from livejoin.database.commit import Commit
 from livejoin.database.contents import Contents
+from livejoin.database.names import ByName
 from livejoin.database.transactions.compaction import compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.staging import (
@@ -35,7 +38,7 @@ def read(
     by_key: ByKey = "always" if on_conflict == "update" else "given"
     for name, data in named.items():
         table = contents.catalog[name]
-        if any(batch.table.name == table.name for batch in batches):
+        if batches and any(batch.table.name == table.name for batch in batches):
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         batch = read_changes(table, data, needs_sequence, by_key)
@@ -73,6 +76,16 @@ def refuse_unknown(on_conflict: OnConflict) -> None:
         raise ChangeFormatError(msg)
 
 
+def commit(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: OnConflict) -> Commit:
+    """Apply batches as one version; errors as `run`."""
+    changes = []
+    for batch in batches:
+        versions = np.empty(batch.weights.shape, np.int64)
+        versions.fill(contents.version + 1)
+        changes.append((batch, versions))
+    return run(contents, changes, 1, "commit", on_conflict)
+
+
 def run(
     contents: Contents,
     changes: Sequence[tuple[ChangeBatch, Words]],
@@ -100,33 +113,37 @@ def run(
     """
     refuse_in_subscriber(contents)
     compact_in_turn(contents)
-    graph = contents.graph
-    graph.prepare()
+    graph, shown = contents.graph, contents.shown
+    names = tuple([batch.table.name.lower() for batch, _ in changes])
+    graph.prepare(graph.reached(names))
     contents.budget.begin()
     inputs = [_encode(contents, batch, versions) for batch, versions in changes]
     journal = Journal([given.base for given in inputs], contents.version + count, count, then=then)
     contents.journal = journal
     try:
         staged: dict[str, TableChange] = {}
-        for given in inputs:
+        changed: dict[str, TableChange] = {}
+        ignored = late = applied = 0
+        for name, given in zip(names, inputs, strict=True):
             done = stage(given, granularity, on_conflict)
             selections = select_brought(graph, given, done) if given.batch.by_key else given.selections
-            staged[given.table.name.lower()] = TableChange(done, given.versions, selections)
-        told = {view.name for view in contents.views.values() if view._subscribers.now()}
-        changed = graph.apply({name: change for name, change in staged.items() if change.staged.rows.size}, told)
+            staged[name] = change = TableChange(done, given.versions, selections)
+            journal.events[name] = events = done.rows.shape[0]
+            if events:
+                changed[name] = change
+            ignored, late = ignored + done.ignored, late + done.late
+            applied += given.batch.length - done.ignored - done.late
+        told = contents.tally.listened
+        blocks = graph.apply(changed, told)
         deltas: dict[str, ViewDelta] = {}
-        for view in contents.views.values():
+        for view in shown.reached(names):
             if view.deltas:
                 with of_view(view.name):
-                    deltas[view.name] = view._delta(changed, None if view.name in told else contents.scratch)
+                    deltas[view.name] = view._delta(blocks, None if view.name.lower() in told else contents.scratch)
         journal.deltas = deltas
         journal.passed = passed(contents, staged)
-        journal.events = {name: change.staged.rows.shape[0] for name, change in staged.items()}
-        ignored = sum(change.staged.ignored for change in staged.values())
-        late = sum(change.staged.late for change in staged.values())
-        applied = sum(given.batch.weights.shape[0] for given in inputs) - ignored - late
-        quiet = frozenset(view.name for view in contents.views.values() if not view.deltas)
-        commit = Commit(journal.version, applied, ignored, deltas, quiet, _last_sequence(changes), late)
+        by_name = ByName(deltas.items(), shown.unchanged)
+        commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, _last_sequence(changes), late)
         contents.version = journal.version  # the point of no return
     finally:
         settle(contents)
@@ -135,8 +152,12 @@ def run(
 
 
 def _last_sequence(changes: Sequence[tuple[ChangeBatch, Words]]) -> int | None:
-    given = [batch.sequence for batch, _ in changes if batch.sequence is not None and batch.sequence.shape[0]]
-    return max((int(sequence.max()) for sequence in given), default=None)
+    last: int | None = None
+    for batch, _ in changes:
+        if batch.sequence is not None and batch.length:
+            most = int(batch.sequence.max())
+            last = most if last is None else max(last, most)
+    return last
 
 
 def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInput:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import ChunkRows, chunk_rows, copied_bytes, copied_columns, is_injective, net_pieces
+from livejoin.dataflow.arrow_delta import ChunkRows, copied_bytes, copied_columns, is_injective, net_pieces
 from livejoin.dataflow.batches import Delta, concatenate
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted, not_stored
 from livejoin.dataflow.blocks.row_source import LOADED, RowSource
@@ -74,12 +74,13 @@ class JoinBlock:
             matrix: int64 of shape (EVENT_FIELDS, n), as `livejoin.families.events.view_events` orders them.
             wanted: What readers want.
         """
-        if not (wanted.rows or wanted.tables):
+        rows, tables = wanted.rows, wanted.tables
+        if not (rows or tables):
             for _ in self.join.maintain(matrix, emit=False):
                 pass
             return None
         if isinstance(self._leaf, ScanLeaf):
-            return self._results(self._leaf, matrix, wanted)
+            return self._results(self._leaf, matrix, tables, None if rows or wanted.told else self._scratch)
         return RowChange(self._leaf.changes(matrix))
 
     def fill(self) -> None:
@@ -133,7 +134,7 @@ class JoinBlock:
     def _check(self) -> None:
         self.join._check()
 
-    def _results(self, leaf: ScanLeaf, events: Words, wanted: Wanted) -> Change:
+    def _results(self, leaf: ScanLeaf, events: Words, tables: bool, scratch: Scratch | None) -> Change:
         """Apply events; what is computed of each piece of the delta is so while its words are in the cache.
 
         What nobody but a view wants goes to a file, piece by piece, where it takes too much memory.
@@ -142,23 +143,26 @@ class JoinBlock:
         counted = bool(self.plan.physical.query.sums)
 
         def finish(chunk: DeltaChunk) -> Piece:
-            if counted or not wanted.tables:
+            if counted or not tables:
                 return chunk
-            piece = chunk_rows(results, chunk)
+            piece = ChunkRows(chunk, results)
             if self._injective:
-                piece.rows.keep_values()
+                piece.keep_values()
             if budget.refuses:
                 budget.hold(copied_bytes(piece, self._copied), "deltas")
             return piece
 
-        scratch = None if wanted.rows or wanted.told else self._scratch
-        gathering = Gathering(scratch, results.query.schema.types, budget, leaf.delta_of, finish, self._copied)
+        gathering = None
+        if scratch is not None:
+            types = results.query.schema.types
+            gathering = Gathering(scratch, types, budget, leaf.delta_of, finish, self._copied)
+        take = finish if gathering is None else gathering.take
         if isinstance(self.join, CellJoin) and not counted:
-            pieces = self.join.changes(events, gathering.take)
+            pieces = self.join.changes(events, take)
         else:
-            pieces = [gathering.take(chunk) for chunk in self.join.maintain(events, emit=True)]
+            pieces = [take(chunk) for chunk in self.join.maintain(events, emit=True)]
         consolidate = counted or not self._injective or self.join.weighed > weighed
-        if (extents := gathering.extents(pieces)) is not None:
+        if gathering is not None and (extents := gathering.extents(pieces)) is not None:
             return FileChange(extents, consolidate, budget)
         found = [piece for piece in pieces if not isinstance(piece, list)]
         if not counted:
@@ -192,7 +196,7 @@ class ResultChange:
         return sum(int(chunk.signs @ chunk.lengths()) for chunk in self._chunks)
 
     def is_empty(self) -> bool:
-        return not any(chunk.rows for chunk in self._chunks)
+        return not any(chunk_of(piece).words.shape[1] for piece in self._pieces)
 
     def delta(self) -> Delta:
         parts = [self._leaf.delta_of(chunk) for chunk in self._chunks]
@@ -207,7 +211,7 @@ class ResultChange:
         if self._consolidate:
             pieces = net_pieces(self._leaf.results, pieces)
         for piece in pieces:
-            piece.rows.keep_values()
+            piece.keep_values()
         return MemoryDelta(pieces, schema)
 
     def events(self) -> DerivedEvents:

@@ -11,9 +11,9 @@ import numpy as np
 from livejoin.dataflow.blocks.block import Change, Relation
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.selection import Selection, Selector
-from livejoin.families.events import TableEvents, inverse, view_events
+from livejoin.families.events import TableEvents, inverse, table_events, view_events
 from livejoin.families.layout.table_use import TableUse
-from livejoin.kernels.join.layout import EVENT_FIELDS
+from livejoin.kernels.join.layout import EVENT_FIELDS, V_MASK
 from livejoin.plan.operators import JoinInput
 from livejoin.query import ConjunctiveQuery
 from livejoin.state.codec import Codec
@@ -107,7 +107,7 @@ class RowSource:
                 events = self._derived(use, inputs[use.place].events())
             else:
                 continue
-            self._load(position, use, events, join)
+            self._load(position, use, events.rows, events.weights, events.factors, join)
             parts.append((position, events))
         self._last = parts
         matrix = view_events(parts)
@@ -125,7 +125,7 @@ class RowSource:
         """
         parts = [(position, self._known(self._uses[position], events)) for position, events in self._last]
         for position, events in parts:
-            self._load(position, self._uses[position], replace(events, weights=-events.weights), join)
+            self._load(position, self._uses[position], events.rows, -events.weights, events.factors, join)
         return inverse(view_events(parts))
 
     def finish(self) -> None:
@@ -142,7 +142,7 @@ class RowSource:
                 rows, weights = table.live_rows()
                 selection = use.selector.select(table.values_of(rows))
                 events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
-                self._load(position, use, events, join)
+                self._load(position, use, events.rows, events.weights, events.factors, join)
                 parts.append((position, events))
             return view_events(parts)
 
@@ -151,24 +151,26 @@ class RowSource:
             return self._tables[use.selector.table.lower()]
         return self._inputs[use.place].stored()
 
-    def _load(self, position: int, use: _Use, events: TableEvents, join: Loads) -> None:
+    def _load(
+        self, position: int, use: _Use, rows: Words, weights: Words, factors: Words | None, join: Loads
+    ) -> None:
         """Put the values of rows that come into the records; the others have theirs, and may be gone from the table."""
-        added = events.weights > 0
-        factors = None if events.factors is None else events.factors.compress(added, axis=1)
+        added = weights > 0
+        factors = None if factors is None else factors.compress(added, axis=1)
         table = self._rows(use)
-        join.load(position, events.rows[added], table.words, table.stride, table.value_offset(0), factors)
+        join.load(position, rows[added], table.words, table.stride, table.value_offset(0), factors)
 
     def _known(self, use: _Use, events: TableEvents) -> TableEvents:
         """The events with what the join has to know of rows that come back; who leaves a window has another's mask."""
         unknown = np.flatnonzero(events.weights < 0)
         selection = use.selector.select(self._rows(use).values_of(events.rows[unknown]))
-        masks = events.masks.copy()
-        masks[unknown] = selection.masks
+        matrix = events.matrix.copy()
+        matrix[V_MASK, unknown] = selection.masks
         if events.factors is None:
-            return replace(events, masks=masks)
+            return replace(events, matrix=matrix)
         factors = events.factors.copy()
         factors[:, unknown] = selection.factors
-        return replace(events, masks=masks, factors=factors)
+        return replace(events, matrix=matrix, factors=factors)
 
     def _derived(self, use: _Use, changed: DerivedEvents) -> TableEvents:
         """The events of a stored relation as the join sees them."""
@@ -192,4 +194,4 @@ class _Use:
 
 def _events(name: str, rows: Words, weights: Words, versions: Words, selection: Selection) -> TableEvents:
     factors = selection.factors if selection.factors.shape[0] else None
-    return TableEvents(name, rows, weights, selection.masks, versions, factors)
+    return table_events(name, rows, weights, selection.masks, versions, factors)

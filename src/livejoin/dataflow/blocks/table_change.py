@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from livejoin.dataflow.selection import Selection, Selector
-from livejoin.families.events import TableEvents
+from livejoin.families.events import TableEvents, table_events
+from livejoin.kernels.join.events import gather
+from livejoin.kernels.join.layout import EVENT_FIELDS
 from livejoin.state.table import Staged
 from livejoin.words import Words
 
@@ -33,11 +37,9 @@ class TableChange:
         """
         staged, name = self.staged, selector.table
         if self.versions.shape[0] == 0:
-            return TableEvents(name, staged.rows, staged.weights, staged.rows, staged.rows)
+            return table_events(name, staged.rows, staged.weights, staged.rows, staged.rows)
         chosen = self.selections[selector]
-        unnamed = staged.changes < 0
-        masks, versions = chosen.masks[staged.changes], self.versions[staged.changes]
-        masks[unnamed] = 0
-        versions[unnamed] = self.versions[0]
+        matrix = np.empty((EVENT_FIELDS, staged.rows.shape[0]), np.int64)
+        gather(staged.rows, staged.weights, staged.changes, chosen.masks, self.versions, matrix)
         factors = chosen.factors.take(staged.changes, axis=1) if chosen.factors.shape[0] else None
-        return TableEvents(name, staged.rows, staged.weights, masks, versions, factors)
+        return TableEvents(name, matrix, factors)

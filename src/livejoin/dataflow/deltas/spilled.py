@@ -58,7 +58,7 @@ class Gathering:
     Several threads may bring pieces at a time. Mutable.
 
     Args:
-        scratch: Where files are made; None if all shall stay in memory.
+        scratch: Where files are made.
         types: The types of the view's columns.
         budget: The memory of the database, which has counted the words of each chunk.
         changes: Gives the changed rows of a chunk.
@@ -68,7 +68,7 @@ class Gathering:
 
     def __init__(
         self,
-        scratch: Scratch | None,
+        scratch: Scratch,
         types: Sequence[pa.DataType],
         budget: Budget,
         changes: Callable[[DeltaChunk], Delta],
@@ -94,11 +94,10 @@ class Gathering:
         if self._writer is not None:
             return self._written(self._writer, chunk)
         piece = self._finish(chunk)
-        if self._scratch is not None:
-            with self._lock:
-                self._bytes += piece_bytes(piece, self._copied)
-                if self._bytes > self._scratch.over and self._writer is None:
-                    self._writer = DeltaWriter(self._scratch, stored_schema(self._types))
+        with self._lock:
+            self._bytes += piece_bytes(piece, self._copied)
+            if self._bytes > self._scratch.over and self._writer is None:
+                self._writer = DeltaWriter(self._scratch, stored_schema(self._types))
         return piece
 
     def extents(self, pieces: list[Piece | list[Extent]]) -> list[Extent] | None:

@@ -66,7 +66,7 @@ class MemoryDelta:
     """
 
     def __init__(self, parts: Sequence[Part], schema: pa.Schema) -> None:
-        self.num_rows = sum(part.length for part in parts)
+        self.num_rows = sum([part.length for part in parts])
         self._parts: Sequence[Part] = parts
         self._schema = schema
         self._table: pa.Table | None = None

@@ -67,9 +67,8 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
             status = k.NEED_SPACE
             while status != k.DONE:
                 output, runs = self._buffers(rows_at_most, segments)
-                with wrapping():
-                    arguments = (self.arena.words, self.plan.words, part, self._cursor, emit, output, runs)
-                    status = kernel.maintain(*arguments)
+                arguments = (self.arena.words, self.plan.words, part, self._cursor, emit, output, runs)
+                status = kernel.maintain(*arguments)
                 self.refuse_overflow()
                 if status == k.NEED_SPACE:
                     self.arena.grow()

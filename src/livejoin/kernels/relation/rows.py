@@ -32,6 +32,7 @@ OK = 0
 ABSENT = 1
 DUPLICATE = 2
 MORE = 3  # so far OK; the kernel is to be called again
+NO_ROOM = 4  # nothing was done for lack of room
 
 
 @inlined

@@ -27,6 +27,8 @@ UPSERT = 2  # of a row in the place of the one with its key, if there is one
 DELETE_BY_KEY = -2  # of the row with the key
 FORGET_BY_KEY = -3  # the same, and it is no conflict if there is none
 
+UNTOUCHED = -1  # in the place of the id of a touched row, where there is none yet
+
 AT_ONCE = 1 << 16
 """Changes that a kernel stages in one call: some ten milliseconds, after which Python looks for signals."""
 

@@ -1,0 +1,50 @@
+"""The views of a database, as a commit asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from livejoin.database.names import ByName
+from livejoin.database.view import View
+from livejoin.dataflow.deltas.view_delta import ViewDelta
+from livejoin.dataflow.graph import Graph
+
+_KNOWN = 1024
+
+
+class ShownViews:
+    """The views that there are, and which of them a commit may reach; made anew when there are others. Mutable.
+
+    Args:
+        views: The views by name in lower case.
+        graph: The blocks that maintain them.
+
+    Attributes:
+        views: As given.
+        unchanged: The delta of each view that has deltas, where a commit does not change it.
+        quiet: The views that have none.
+    """
+
+    def __init__(self, views: Mapping[str, View], graph: Graph) -> None:
+        self.views = views
+        self.unchanged: ByName[ViewDelta] = ByName((v.name, v._no_delta) for v in views.values() if v.deltas)
+        self.quiet = ByName((v.name, v) for v in views.values() if not v.deltas)
+        self._graph = graph
+        self._reached: dict[tuple[str, ...], tuple[View, ...]] = {}
+
+    def reached(self, tables: tuple[str, ...]) -> tuple[View, ...]:
+        """The views that changes of some base tables may reach.
+
+        Args:
+            tables: Their names in lower case.
+
+        Cost: O(tables), but for the first time.
+        """
+        found = self._reached.get(tables)
+        if found is None:
+            nodes = set(self._graph.reached(tables))
+            found = tuple(view for view in self.views.values() if view._node in nodes)
+            if len(self._reached) >= _KNOWN:
+                self._reached = {}
+            self._reached[tables] = found
+        return found

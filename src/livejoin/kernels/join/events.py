@@ -1,0 +1,38 @@
+"""Events of a base table or a stored relation, as a join applies them."""
+
+from __future__ import annotations
+
+from livejoin.kernels.jit import kernel
+from livejoin.kernels.join.layout import V_MASK, V_ROW, V_TABLE, V_VERSION, V_WEIGHT
+from livejoin.kernels.parameters import Line, Matrix
+
+
+@kernel
+def gather(rows: Line, weights: Line, changes: Line, masks: Line, versions: Line, events: Matrix) -> None:
+    """Write the events of a table, each with the mask and the version of the change that it comes from.
+
+    Args:
+        rows: The id of each row.
+        weights: The change of its multiplicity.
+        changes: The position of the change; negative for a row that no change names: it leaves, and needs no mask.
+        masks: The mask of each change.
+        versions: The version of each change, at least one; that of the first one is that of what no change names.
+        events: int64 of shape (EVENT_FIELDS, n); written.
+    """
+    for i in range(rows.shape[0]):
+        change = changes[i]
+        events[V_TABLE, i] = 0
+        events[V_ROW, i] = rows[i]
+        events[V_WEIGHT, i] = weights[i]
+        events[V_MASK, i] = masks[change] if change >= 0 else 0
+        events[V_VERSION, i] = versions[max(change, 0)]
+
+
+@kernel
+def ascend(events: Matrix) -> bool:
+    """Whether events are in the order of their versions, deletions before insertions within each."""
+    for i in range(1, events.shape[1]):
+        before, now = events[V_VERSION, i - 1], events[V_VERSION, i]
+        if before > now or (before == now and events[V_WEIGHT, i - 1] > 0 and events[V_WEIGHT, i] < 0):
+            return False
+    return True

@@ -1,0 +1,96 @@
+"""A few changes of a base table without a window, staged in one call.
+
+What a commit of a few rows costs is calls, so that room, staging and net events are one here. The state is that which
+`livejoin.kernels.relation.stage_commit` and `livejoin.kernels.relation.settling` leave.
+"""
+
+from __future__ import annotations
+
+from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
+from livejoin.kernels.relation.rows import NO_ROOM, OK, R_NEXT, R_ROWS, R_USED
+from livejoin.kernels.relation.settling import PHASE, STAGED, net_events
+from livejoin.kernels.relation.stage_commit import stage_commit
+from livejoin.kernels.relation.staging import G_MADE, UNTOUCHED
+
+
+@helper
+def _has_room(
+    header: Header, words: RowWords, stride: int, slots: Slots, key_slots: Slots, key: Offsets, weights: Line
+) -> bool:
+    """Whether all rows that come find a place, and the indexes are not fuller than `livejoin.state.slots` lets them."""
+    inserts = 0
+    for change in range(weights.shape[0]):
+        if weights[change] > 0:
+            inserts += 1
+    rows = max(header[R_NEXT], header[R_USED] + inserts)
+    if rows * stride > words.shape[0] or (header[R_USED] + inserts) * 8 > 5 << slots[0]:
+        return False
+    return bool(key.shape[0] == 0 or (header[R_ROWS] + inserts) * 8 <= 5 << key_slots[0])
+
+
+@kernel
+def stage_few(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key_slots: Slots,
+    key: Offsets,
+    queue: Queue,
+    window: Window,
+    values: Matrix,
+    weights: Line,
+    ignore: bool,
+    touched: Touched,
+    progress: Line,
+    phase: Line,
+    scratch: Matrix,
+    events: Matrix,
+) -> tuple[int, int, int, int]:
+    """Stage an atomic set of changes and give its net events; `stage_commit` says what is not said here.
+
+    Args:
+        header, words, stride, first, slots, key_slots, key, queue, window, values, weights, ignore: As there; there is
+            no window, and few changes.
+        touched: Of at least as many rows as there are changes.
+        progress: PROGRESS words; changed.
+        phase: That of the table, which is IDLE; STAGED from the first touched row on.
+        scratch: int64 of shape (m, 3), m at least the number of changes; changed.
+        events: int64 of shape (3, n); the net events, a row each of row ids, weights and changes; deletions first.
+
+    Returns:
+        NO_ROOM, and nothing was done; or OK, ABSENT or DUPLICATE, the numbers of touched rows and of events, and the
+        change that broke a rule or -1.
+    """
+    if not _has_room(header, words, stride, slots, key_slots, key, weights):
+        return NO_ROOM, 0, 0, -1
+    touched[:, 0] = UNTOUCHED
+    progress[:] = 0
+    phase[PHASE] = STAGED
+    status, count, change = stage_commit(
+        header,
+        words,
+        stride,
+        first,
+        slots,
+        key_slots,
+        key,
+        queue,
+        window,
+        values,
+        weights,
+        ignore,
+        touched,
+        progress,
+    )
+    if status != OK:
+        return status, count, 0, change
+    progress[:] = 0
+    net_events(words, stride, touched, count, scratch, progress)
+    made = progress[G_MADE]
+    for i in range(made):
+        for field in range(3):
+            events[field, i] = scratch[i, field]
+    return OK, count, made, -1
