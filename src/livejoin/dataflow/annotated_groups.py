@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
+from livejoin.kernels.groups import changed as kernel
 from livejoin.plan.operators import Annotated, Result
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import (
@@ -58,23 +59,17 @@ def net_changes(plan: Annotated, codec: Codec, words: Words, signs: Words, versi
         signs: +1 or -1 of each.
         versions: The version of each, ascending.
     """
-    groups = len(plan.physical.query.head)
-    order = np.lexsort((*words[:groups], versions))  # stable: equal groups stay in the order of emission
-    keys = np.vstack([versions, words[:groups]]).take(order, axis=1)
-    starts = np.ones(order.shape[0], bool)
-    starts[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    first, last = order[starts], order[np.append(starts[1:], True)[: order.shape[0]]]
-    pairs = np.stack([words.take(first, axis=1), words.take(last, axis=1)], axis=2)
-    there = np.stack([signs[first] < 0, signs[last] > 0], axis=1)
-    if plan.is_global:
-        pairs[:, ~there] = 0
-        there[:] = True
-    there[(pairs[:, :, 0] == pairs[:, :, 1]).all(axis=0) & there.all(axis=1)] = False
-    kept = there.ravel()
-    rows = pairs.reshape(words.shape[0], -1).compress(kept, axis=1)
-    weights = np.tile(np.array([-1, 1]), first.shape[0])[kept]
-    numbers = np.repeat(np.arange(first.shape[0]), 2)[kept]
-    return Delta(group_rows(plan, codec, rows), weights, np.repeat(versions[first], 2)[kept], numbers)
+    keys, results = len(plan.physical.query.head), versions.shape[0]
+    slots = np.zeros(1 << (2 * results).bit_length(), np.int64)
+    found = np.empty((kernel.FOUND_FIELDS, results), np.int64)
+    groups = made = 0
+    for begin in range(0, results, kernel.AT_ONCE):
+        groups = kernel.gather_groups(words, keys, signs, versions, begin, slots, found, groups)
+    out, changes = np.empty((words.shape[0], 2 * groups), np.int64), np.empty((3, 2 * groups), np.int64)
+    for begin in range(0, groups, kernel.AT_ONCE):
+        made = kernel.write_changes(words, versions, found, groups, begin, plan.is_global, out, changes, made)
+    weights, numbers, of_version = changes[:, :made]
+    return Delta(group_rows(plan, codec, out[:, :made]), weights, of_version, numbers)
 
 
 def _column(result: Result, plan: Annotated, annotation: Words) -> Words | pa.Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
@@ -22,18 +22,24 @@ from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunk
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.results import Results
 from livejoin.families.delta_chunk import DeltaChunk
+from livejoin.kernels.relation.replaced import mark_replaced
+from livejoin.kernels.values.change_types import SIGN_BYTES, write_kinds, write_signs, write_versions
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.words import Words
 
-_FEW_RUNS = 16  # of one sign each: a commit has two, its deletions and its insertions
 _LEAST_CONSTANT = 1 << 12  # rows
 _MARKED = 18  # bytes of a change type and a version where they are not slices of constants that deltas share
-KINDS = pa.array(["delete", "insert", "update_preimage", "update_postimage"])
+KIND_NAMES = ("delete", "insert", "update_preimage", "update_postimage")
 """The change types by their numbers; those of rows that come are odd."""
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
-"""Positions in `KINDS`."""
+"""Positions in `KIND_NAMES`."""
+
+_TEXTS = np.frombuffer("".join(KIND_NAMES).encode(), np.uint8).copy()
+_SIGNS = _TEXTS[: 2 * SIGN_BYTES].view(np.int16)
+_BEGINS = np.array([*accumulate(map(len, KIND_NAMES), initial=0)], np.int64)
+_LONGEST = max(map(len, KIND_NAMES))
 
 
 def delta_schema(schema: pa.Schema) -> pa.Schema:
@@ -150,29 +156,46 @@ def _versions(chunk: DeltaChunk) -> pa.Array:
     versions = chunk.versions
     if chunk.rows > _LEAST_CONSTANT and np.all(versions == versions[0]):
         return _number(int(versions[0]), _padded(chunk.rows)).slice(0, chunk.rows)
-    return pa.array(np.repeat(versions, chunk.lengths()))
+    out = np.empty(chunk.rows, np.int64)
+    write_versions(chunk.starts, versions, out)
+    return _integers(out)
+
+
+def _integers(values: Words) -> pa.Array:
+    return pa.Array.from_buffers(pa.int64(), values.shape[0], [None, pa.py_buffer(values)], 0)
 
 
 @lru_cache(maxsize=2)
 def _number(value: int, rows: int) -> pa.Array:
-    return pa.array(np.full(rows, value, np.int64))
+    return _integers(np.full(rows, value, np.int64))
 
 
-def _kinds(chunk: DeltaChunk) -> pa.Array | pa.ChunkedArray:
-    """The change type of each row; where it seldom changes, as slices of constants that all deltas share."""
+def _kinds(chunk: DeltaChunk) -> pa.Array:
+    """The change type of each row; where all are one, a slice of a constant that all deltas share."""
     signs = chunk.signs
-    borders = np.flatnonzero(signs[1:] != signs[:-1]) + 1
-    if borders.size >= _FEW_RUNS:
-        return KINDS.take(pa.array(np.repeat((signs > 0).astype(np.int8), chunk.lengths())))
-    ends = pairwise([0, *chunk.starts[borders].tolist(), chunk.rows])
-    first = int(signs[0] > 0)
-    runs = [_run((first + i) % 2, end - begin) for i, (begin, end) in enumerate(ends)]
-    return runs[0] if len(runs) == 1 else pa.chunked_array(runs, pa.string())
+    if signs.shape[0] == 1 or (signs == signs[0]).all():
+        return _constant(int(signs[0] > 0), _padded(chunk.rows)).slice(0, chunk.rows)
+    data = np.empty(SIGN_BYTES * chunk.rows, np.uint8)
+    write_signs(chunk.starts, signs, chunk.rows, _SIGNS, data.view(np.int16))
+    return _strings(_offsets(_padded(chunk.rows)), data, chunk.rows)
 
 
-def _run(kind: int, rows: int) -> pa.Array:
-    """A kind as often as there are rows."""
-    return _constant(kind, _padded(rows)).slice(0, rows)
+def kind_names(kinds: Kinds) -> pa.Array:
+    """The change types of rows, by their numbers."""
+    offsets = np.empty(kinds.shape[0] + 1, np.int32)
+    data = np.empty(_LONGEST * kinds.shape[0], np.uint8)
+    write_kinds(kinds, _TEXTS, _BEGINS, offsets, data)
+    return _strings(offsets, data, kinds.shape[0])
+
+
+def _strings(offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], rows: int) -> pa.Array:
+    return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(data)], 0)
+
+
+@lru_cache(maxsize=8)
+def _offsets(rows: int) -> npt.NDArray[np.int32]:
+    """Where the change types of at most so many rows begin that all have as many bytes."""
+    return np.arange(0, SIGN_BYTES * rows + 1, SIGN_BYTES, dtype=np.int32)
 
 
 def _padded(rows: int) -> int:
@@ -182,7 +205,7 @@ def _padded(rows: int) -> int:
 
 @lru_cache(maxsize=8)
 def _constant(kind: int, rows: int) -> pa.Array:
-    return pa.repeat(KINDS[kind], rows)
+    return kind_names(np.full(rows, kind, np.int8))
 
 
 def cancel(delta: pa.Table) -> pa.Table:
@@ -199,7 +222,7 @@ def cancel(delta: pa.Table) -> pa.Table:
     change = net["net"].to_numpy()
     order = np.lexsort((change > 0, net[version].to_numpy()))
     order = np.repeat(order, np.abs(change[order]))
-    kinds = KINDS.take(pa.array((change[order] > 0).astype(np.int8)))
+    kinds = kind_names((change[order] > 0).astype(np.int8))
     taken = net.take(pa.array(order))
     return pa.table([*(taken[v] for v in values), kinds, taken[version]], names=delta.schema.names).cast(delta.schema)
 
@@ -258,6 +281,10 @@ def replacements(delta: Delta) -> tuple[Rows, Kinds, Words] | None:
 
 def _replacements(delta: Delta, pairs: Words) -> tuple[Rows, Kinds, Words]:
     """Rows that replace others: those that stay as they were are left out."""
+    if delta.rows.has_words and (words := delta.rows.words()):
+        kinds, stays = np.empty(pairs.shape[0], np.int8), np.empty(pairs.shape[0], np.bool_)
+        number = mark_replaced(np.array(words), pairs, delta.versions, delta.weights, kinds, stays)
+        return _stay(delta, kinds, stays, number)
     joined = np.flatnonzero((pairs[1:] == pairs[:-1]) & (delta.versions[1:] == delta.versions[:-1]))
     same = same_rows(delta.rows.take(joined), delta.rows.take(joined + 1))
     kinds = (delta.weights > 0).astype(np.int8)
@@ -266,23 +293,21 @@ def _replacements(delta: Delta, pairs: Words) -> tuple[Rows, Kinds, Words]:
     kept = np.ones(pairs.shape[0], bool)
     kept[joined[same]] = False
     kept[joined[same] + 1] = False
-    if kept.all():
+    return _stay(delta, kinds, kept, int(np.count_nonzero(kept)))
+
+
+def _stay(delta: Delta, kinds: Kinds, stays: npt.NDArray[np.bool_], number: int) -> tuple[Rows, Kinds, Words]:
+    """Those of the rows of a delta that stay, so many, with their kinds and versions."""
+    if number == stays.shape[0]:
         return delta.rows, kinds, delta.versions
-    left = np.flatnonzero(kept)
-    return delta.rows.take(left), kinds[left], delta.versions[left]
+    kept = np.flatnonzero(stays)
+    return delta.rows.take(kept), kinds[kept], delta.versions[kept]
 
 
 def _table(rows: Rows, kinds: Kinds, versions: Words, schema: pa.Schema) -> pa.Table:
     """Changed rows with their kinds, positions in `KINDS`, and versions."""
     columns = [rows.arrow(i) for i in range(len(rows.types))]
-    named = _few_kinds(kinds.tobytes()) if kinds.size <= _FEW_RUNS else KINDS.take(pa.array(kinds))
-    return pa.table([*columns, named, pa.array(versions)], schema=schema)
-
-
-@lru_cache(maxsize=256)
-def _few_kinds(kinds: bytes) -> pa.Array:
-    """The names of a few kinds; small commits have the same ones again and again."""
-    return KINDS.take(pa.array(np.frombuffer(kinds, np.int8)))
+    return pa.table([*columns, kind_names(kinds), _integers(np.ascontiguousarray(versions))], schema=schema)
 
 
 def is_injective(query: ConjunctiveQuery) -> bool:

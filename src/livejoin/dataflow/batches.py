@@ -61,6 +61,11 @@ class Rows:
             self._arrow[column] = values
         return values
 
+    @property
+    def has_words(self) -> bool:
+        """Whether the words of all columns are there, so that nothing is added to the dictionaries for them."""
+        return all(words is not None for words in self._codes)
+
     def keep_values(self) -> None:
         """Turn codes of dictionaries into values, which stay what they are whatever becomes of the dictionaries."""
         for column, type in enumerate(self.types):

@@ -110,12 +110,13 @@ class AnnotatedLeaf:
     def changes(self, events: Words) -> Delta:
         """Apply events and give the net change of every group."""
         chunks = list(self.join.maintain(events, emit=True))
-        words = np.concatenate(
-            [np.empty((self._plan.physical.columns, 0), np.int64), *(c.words for c in chunks)], axis=1
-        )
-        nothing = np.empty(0, np.int64)
-        signs = np.concatenate([nothing, *(np.repeat(c.signs, c.lengths()) for c in chunks)])
-        versions = np.concatenate([nothing, *(np.repeat(c.versions, c.lengths()) for c in chunks)])
+        if len(chunks) == 1:
+            words, signs, versions = _results(chunks[0])
+        else:
+            nothing = np.empty(0, np.int64)
+            none = (np.empty((self._plan.physical.columns, 0), np.int64), nothing, nothing)
+            parts = [none, *map(_results, chunks)]
+            words, signs, versions = (np.concatenate([part[i] for part in parts], axis=-1) for i in range(3))
         return net_changes(self._plan, self._codec, words, signs, versions)
 
     def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
@@ -138,6 +139,12 @@ class AnnotatedLeaf:
     def size(self) -> int | float:
         """Number of groups."""
         return max(self.join.size(), int(self._plan.is_global))
+
+
+def _results(chunk: DeltaChunk) -> tuple[Words, Words, Words]:
+    """The words of a chunk's rows, the sign and the version of each."""
+    lengths = chunk.lengths()
+    return np.ascontiguousarray(chunk.words), chunk.signs.repeat(lengths), chunk.versions.repeat(lengths)
 
 
 def make_leaf(plan: Scan | Annotated, codec: Codec, workers: Workers) -> ScanLeaf | AnnotatedLeaf:

@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from livejoin.changes.plain import PlainColumn, ReadColumn, Texts
 from livejoin.errors import CapacityError, ChangeValueError, StateError
+from livejoin.kernels.values.nulls import count_nulls
 from livejoin.kernels.values.strings import FREE, Bytes, Ints, Longs
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.budget import Budget
@@ -57,9 +58,8 @@ def _fixed(chunk: pa.Array, dtype: type[np.generic], width: int = 1) -> npt.NDAr
 
 def _validity(words: Words) -> tuple[pa.Buffer | None, int]:
     """Arrow's validity bitmap for words, None if there is no NULL, and the number of NULLs."""
-    valid = words != NULL_CODE
-    nulls = words.size - int(np.count_nonzero(valid))
-    return (pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None), nulls
+    nulls = count_nulls(words)
+    return (pa.py_buffer(np.packbits(words != NULL_CODE, bitorder="little")) if nulls else None), nulls
 
 
 class Codec:

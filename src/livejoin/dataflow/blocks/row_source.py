@@ -151,9 +151,7 @@ class RowSource:
             return self._tables[use.selector.table.lower()]
         return self._inputs[use.place].stored()
 
-    def _load(
-        self, position: int, use: _Use, rows: Words, weights: Words, factors: Words | None, join: Loads
-    ) -> None:
+    def _load(self, position: int, use: _Use, rows: Words, weights: Words, factors: Words | None, join: Loads) -> None:
         """Put the values of rows that come into the records; the others have theirs, and may be gone from the table."""
         added = weights > 0
         factors = None if factors is None else factors.compress(added, axis=1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
-from livejoin.dataflow.arrow_delta import KINDS
+from livejoin.dataflow.arrow_delta import kind_names
 from livejoin.dataflow.deltas.extents import COPIES, KIND, VERSION, Extent
 from livejoin.dataflow.repeated import repeated
 from livejoin.errors import MemoryLimitError
@@ -149,7 +150,7 @@ class FileDelta:
     def batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
         for extent in self._extents:
             stored = extent.read()
-            kinds = KINDS.take(stored[KIND])
+            kinds = kind_names(np.array(stored[KIND], np.int8))
             values = [stored[i] for i in range(len(self._schema) - 2)]
             table = pa.table([*values, kinds, stored[VERSION]], schema=self._schema)
             for piece in repeated(table, stored[COPIES].to_numpy(), max_rows):

@@ -1,0 +1,68 @@
+"""The change types and versions of a delta's rows, in the layout of Arrow's arrays."""
+
+from __future__ import annotations
+
+from livejoin.kernels.jit import kernel
+from livejoin.kernels.parameters import Line
+from livejoin.kernels.values.strings import Bytes
+
+SIGN_BYTES = 6
+"""Bytes of ``insert`` and of ``delete``."""
+
+_PAIRS = SIGN_BYTES // 2
+
+
+@kernel
+def write_signs(starts: Line, signs: Line, rows: int, texts: Line, data: Line) -> None:
+    """Write ``delete`` or ``insert`` for each row of some segments.
+
+    Args:
+        starts: The first row of each segment.
+        signs: -1 or +1 of each.
+        rows: How many rows there are.
+        texts: The bytes of both words, that of deletions first, two by two: int16.
+        data: int16, `_PAIRS` a row; written.
+    """
+    for segment in range(starts.shape[0]):
+        end = starts[segment + 1] if segment + 1 < starts.shape[0] else rows
+        text = _PAIRS if signs[segment] > 0 else 0
+        first, second, third = texts[text], texts[text + 1], texts[text + 2]
+        for row in range(starts[segment], end):
+            data[row * _PAIRS] = first
+            data[row * _PAIRS + 1] = second
+            data[row * _PAIRS + 2] = third
+
+
+@kernel
+def write_versions(starts: Line, versions: Line, out: Line) -> None:
+    """Write for each row the version of its segment.
+
+    Args:
+        starts: The first row of each segment.
+        versions: The version of each.
+        out: A word a row; written.
+    """
+    for segment in range(starts.shape[0]):
+        end = starts[segment + 1] if segment + 1 < starts.shape[0] else out.shape[0]
+        for row in range(starts[segment], end):
+            out[row] = versions[segment]
+
+
+@kernel
+def write_kinds(kinds: Line, texts: Bytes, begins: Line, offsets: Line, data: Bytes) -> None:
+    """Write the change type of each row.
+
+    Args:
+        kinds: int8, the number of each.
+        texts: The bytes of all change types, one behind the other.
+        begins: Where each begins in them, and the end.
+        offsets: int32, one more than there are rows; written.
+        data: uint8, room for all; written.
+    """
+    at = 0
+    for row in range(kinds.shape[0]):
+        offsets[row] = at
+        for i in range(begins[kinds[row]], begins[kinds[row] + 1]):
+            data[at] = texts[i]
+            at += 1
+    offsets[kinds.shape[0]] = at
