@@ -24,6 +24,8 @@ from oracle import Oracle, assert_same_rows, difference, multiset, signed_multis
 from scenario import Change, CommitSpec, QuerySpec, Row, Scenario, TableSpec, arrow_rows, batch, canonical_row
 
 RESULT_LIMIT = 3000
+FORMS = ("arrow", "tuples", "dicts", "chunks", "log")
+"""The ways of a commit into the database."""
 
 
 @dataclass
@@ -85,13 +87,13 @@ class Harness:
         self.stopped = self.stopped or any(self.too_large(changes[:end]) for end in range(1, len(changes) + 1))
         return self.stopped
 
-    def run(self, commit: CommitSpec, form: str = "arrow") -> None:
+    def run(self, commit: CommitSpec, form: str | None = None) -> None:
         """One commit, good or bad, with all checks; from the first that makes a result too large, none is run."""
         self.stopped = self.stopped or (commit.error is None and self.too_large(commit.changes))
         if self.stopped:
             return
         if commit.error is not None:
-            self.refused(commit, form)
+            self.refused(commit, form or "arrow")
         else:
             self.apply(commit.changes, form)
 
@@ -103,10 +105,11 @@ class Harness:
             if (mine := [c for c in changes if c.table == name])
         }
 
-    def apply(self, changes: Sequence[Change], form: str = "arrow") -> None:
-        """One good commit; in the form "log" it is a replay."""
+    def apply(self, changes: Sequence[Change], form: str | None = None) -> None:
+        """One good commit, in one of the forms in turn if none is given; in the form "log" it is a replay."""
         before = self.recomputed()
         version = self.database.version
+        form = form or FORMS[version % len(FORMS)]
         if form == "log":
             commit = self.database.replay(self.logs(changes), granularity="commit")
         else:
