@@ -1,8 +1,8 @@
 """A small database with one of everything that a snapshot keeps, made the same way each time.
 
 ``tests/fixtures/snapshot-format-3.zip`` is its snapshot as the last version of livejoin with format 3 wrote it, with
-``EXTRA``, and that of format 4 stands beside it. They must load for ever; so what is here may not change, and what
-later formats keep besides comes in a database of its own.
+``EXTRA``, and those of the formats 4 and 5 stand beside it. They must load for ever; so what is here may not change,
+and what later formats keep besides comes in a database of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import livejoin
 
-STORED = [Path(__file__).parent / "fixtures" / f"snapshot-format-{number}.zip" for number in (3, 4)]
+STORED = [Path(__file__).parent / "fixtures" / f"snapshot-format-{number}.zip" for number in (3, 4, 5)]
 EXTRA = {"batch_id": 7, "note": "Ünïcode"}
 
 _NOON = dt.datetime(2026, 3, 1, 12)

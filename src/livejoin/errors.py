@@ -13,7 +13,7 @@ Every message names what was found, where it was found, what is allowed there an
     │   ├── ChangeFormatError         missing, unknown or malformed columns; a bad `_change_type`
     │   ├── ChangeValueError          a value outside of its column's type; NULL where it is not allowed
     │   ├── AbsentRowError            the deletion of a row that is not there
-    │   └── DuplicateKeyError         a second row with the same primary key
+    │   └── DuplicateKeyError         a second row with the same primary key, or values of UNIQUE
     ├── ExpressionError               a predicate or scalar expression has no value on the data
     ├── ReadError                     a result that cannot be read in this way or any more
     ├── StateError                    a snapshot that does not belong to this database or version, or is damaged
@@ -117,7 +117,7 @@ class AbsentRowError(ChangeError):
 
 
 class DuplicateKeyError(ChangeError):
-    """A second row with a primary key that is in the table."""
+    """A second row with a primary key that is in the table, or with values that one has in the columns of UNIQUE."""
 
 
 class ExpressionError(LivejoinError):

@@ -3,7 +3,8 @@
 A table is a multiset of rows unless it declares a primary key. Names are compared without regard to case, as in
 Spark SQL, and keep the spelling of their declaration.
 
-A primary key is enforced: a second row with a key is an error. A foreign key is a promise of whoever declares it, like
+A primary key is enforced: a second row with a key is an error. So is UNIQUE, but for rows with NULL in one of its
+columns, which never conflict. A foreign key is a promise of whoever declares it, like
 Spark's constraints that are NOT ENFORCED and RELY: the planner may build on it and `explain` names it, but no row is
 looked up to check it. What a plan returns never depends on it, because a filter on the referenced table may take the
 referenced rows out of a query anyway (AJU, section 2.3).
@@ -30,6 +31,9 @@ CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", SEQUENCE)
 
 TOMBSTONES = 100_000
 """Deleted keys that a table with ``sequence_by`` remembers unless it is said otherwise."""
+
+CONSTRAINTS = 64
+"""UNIQUE constraints of a table at most."""
 
 _INTEGER_SQL = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
 _INTEGER_ARROW = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
@@ -118,7 +122,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ForeignKey:
-    """Columns whose values are those of another table's primary key, or NULL (AJU, section 2.1).
+    """Columns whose values are those of another table's key, or NULL (AJU, section 2.1).
 
     Args:
         columns: Positions of the columns in their own table, at least one, distinct.
@@ -178,11 +182,13 @@ class Table:
         sequence_by: Position of the column that orders the changes of each key; None for the order in which they come.
             It is never NULL.
         tombstones: With ``sequence_by`` how many deleted keys are remembered at most.
+        unique: Positions of the columns of each UNIQUE constraint.
 
     Raises:
-        SchemaError: A name is empty, doubled or reserved, a window is not positive, is one of two, is that of a static
-            table or has no column of times, a foreign key does not fit the columns, or ``sequence_by`` stands beside a
-            window or without a primary key, or names a column of it or one that has no order of times or numbers.
+        SchemaError: A name is empty, doubled or reserved, a UNIQUE constraint has no columns or those of another key, a
+            window is not positive, is one of two, is that of a static table or has no column of times, a foreign key
+            does not fit the columns, or ``sequence_by`` stands beside a window or without a primary key, or names a
+            column of it or one that has no order of times or numbers.
 
     >>> Table("G", (Column("src", SqlType.integer(64)), Column("dst", SqlType.integer(64)))).position("DST")
     1
@@ -197,6 +203,7 @@ class Table:
     window_range: WindowRange | None = None
     sequence_by: int | None = None
     tombstones: int = TOMBSTONES
+    unique: tuple[tuple[int, ...], ...] = ()
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -234,6 +241,7 @@ class Table:
             self._check_sequence(self.columns[self.sequence_by])
         for key in self.foreign_keys:
             self._check_columns(key)
+        self._check_unique()
         object.__setattr__(self, "_positions", positions)
 
     def _check_range(self, window: WindowRange) -> None:
@@ -281,6 +289,27 @@ class Table:
             msg = f"table {self.name!r}: tombstones is {bound!r}; allowed is a whole number of keys from 0 on"
             raise SchemaError(msg)
 
+    def _check_unique(self) -> None:
+        if len(self.unique) > CONSTRAINTS:
+            msg = f"table {self.name!r} has {len(self.unique)} UNIQUE constraints; allowed are {CONSTRAINTS}"
+            raise SchemaError(msg)
+        seen = {frozenset(self.primary_key)} if self.primary_key else set()
+        for columns in self.unique:
+            distinct = len(set(columns)) == len(columns) > 0
+            if not distinct or not all(0 <= column < len(self.columns) for column in columns):
+                msg = (
+                    f"table {self.name!r}: a UNIQUE constraint has the columns {columns}; allowed are distinct "
+                    f"positions from 0 to {len(self.columns) - 1}, at least one"
+                )
+                raise SchemaError(msg)
+            if frozenset(columns) in seen:
+                msg = (
+                    f"table {self.name!r}: {self.describe_unique(columns)} says what another key of the table says "
+                    "already; leave it out"
+                )
+                raise SchemaError(msg)
+            seen.add(frozenset(columns))
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
@@ -305,6 +334,26 @@ class Table:
         """Whether a column refuses NULL: it is NOT NULL, says which row it is or when, or is the time of the window."""
         in_window = self.window_range is not None and self.window_range.column == column
         return not self.columns[column].nullable or self.identifies(column) or in_window
+
+    @cached_property
+    def keys(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of columns on which no two rows agree: the primary key, and UNIQUE columns that are all NOT NULL.
+
+        >>> id, code = (Column(name, SqlType.integer(64), nullable=False) for name in ("id", "code"))
+        >>> Table("T", (id, code, Column("n", SqlType.integer(64))), (0,), unique=((1,), (1, 2))).keys
+        ((0,), (1,))
+        """
+        primary = (self.primary_key,) if self.primary_key else ()
+        return (*primary, *(columns for columns in self.unique if all(map(self.requires, columns))))
+
+    def described_keys(self) -> list[str]:
+        """The keys as they would be declared: the primary key, then all UNIQUE constraints."""
+        primary = ", ".join(self.columns[column].name for column in self.primary_key)
+        return [*([f"PRIMARY KEY ({primary})"] if primary else []), *map(self.describe_unique, self.unique)]
+
+    def describe_unique(self, columns: tuple[int, ...]) -> str:
+        """One of the table's UNIQUE constraints as it would be declared."""
+        return f"UNIQUE ({', '.join(self.columns[column].name for column in columns)})"
 
     def identifies(self, column: int) -> bool:
         """Whether a change by key needs a column: it is in the primary key, or orders the changes."""
@@ -376,8 +425,8 @@ class Catalog:
         """Add a table.
 
         Raises:
-            SchemaError: The name is taken, or a foreign key refers to a table that is not there, to columns other than
-                its primary key, or to columns of another type.
+            SchemaError: The name is taken, or a foreign key refers to a table that is not there, to columns that are no
+                key of it, or to columns of another type.
         """
         if table.name.lower() in self._tables:
             msg = f"table {table.name!r} exists already"
@@ -409,13 +458,17 @@ class Catalog:
             known = ", ".join(repr(t.name) for t in self) or "none yet"
             msg = f"{where} names a table that is not there; known tables: {known}. Declare the referenced table first"
             raise SchemaError(msg)
-        if not referenced.primary_key:
+        if not referenced.primary_key and not key.references:
             msg = f"{where}: table {referenced.name!r} has no primary key; declare one, or leave the foreign key out"
             raise SchemaError(msg)
         targets = key.targets(referenced)
-        if len(targets) != len(key.columns) or sorted(targets) != sorted(referenced.primary_key):
-            primary = ", ".join(referenced.columns[column].name for column in referenced.primary_key)
-            msg = f"{where} does not refer to the primary key of {referenced.name!r}; allowed is REFERENCES ({primary})"
+        if len(targets) != len(key.columns) or sorted(targets) not in map(sorted, referenced.keys):
+            allowed = [", ".join(referenced.columns[column].name for column in own) for own in referenced.keys]
+            found = f"allowed is REFERENCES ({') or ('.join(allowed)})" if allowed else "it has none; declare one"
+            msg = (
+                f"{where} does not refer to the primary key of {referenced.name!r}, nor to UNIQUE columns that are NOT "
+                f"NULL; {found}"
+            )
             raise SchemaError(msg)
         for own, other in zip(key.columns, targets, strict=True):
             left, right = table.columns[own], referenced.columns[other]

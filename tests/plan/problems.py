@@ -23,7 +23,7 @@ def problem(
     return Problem(
         edges=atoms,
         free=frozenset[str]().union(*atoms) if free is None else frozenset(free),
-        keys=tuple(None if key is None else frozenset(key) for key in (keys or [None] * number)),
+        keys=tuple(() if key is None else (frozenset(key),) for key in (keys or [None] * number)),
         dynamic=changing,
         weights=tuple(float(w) if i in changing else 0.0 for i, w in enumerate(given)),
         rows=(None,) * number,

@@ -42,7 +42,7 @@ def sequence(given: Problem, chance: random.Random, changes: int, windows: bool)
 
     def key(atom: int, row: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         own = given.keys[atom]
-        names = columns[atom] if own is None else sorted(own)
+        names = sorted(own[0]) if own else columns[atom]
         return atom, tuple(row[columns[atom].index(name)] for name in names)
 
     for _ in range(changes):

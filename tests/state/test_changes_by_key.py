@@ -19,6 +19,7 @@ from livejoin.kernels.relation.staging import (
 )
 from livejoin.schema import Column, SqlType, Table, WindowRange
 from livejoin.state.table import BaseTable, Conflict
+from livejoin.words import NULL_CODE
 
 Row = tuple[int, ...]
 WIDTH = 3  # columns; the last one is the time of a window by range
@@ -37,9 +38,16 @@ class Model:
     reach: int | None = None
     rows: list[Row] = field(default_factory=list)
     begin: int = -(1 << 63)
+    unique: tuple[int, ...] = ()  # columns that are UNIQUE each
 
     def copy(self) -> Model:
-        return Model(self.key, self.window, self.reach, list(self.rows), self.begin)
+        return Model(self.key, self.window, self.reach, list(self.rows), self.begin, self.unique)
+
+    def refuse_equal(self, rows: list[Row]) -> None:
+        for column in self.unique:
+            values = [row[column] for row in rows if row[column] != NULL_CODE]
+            if len(set(values)) < len(values):
+                raise Refused
 
     def key_of(self, row: Row) -> Row:
         return tuple(row[c] for c in self.key)
@@ -86,10 +94,10 @@ class Model:
         return False
 
 
-def declare(key: tuple[int, ...], window: int | None, reach: int | None) -> Table:
+def declare(key: tuple[int, ...], window: int | None, reach: int | None, unique: tuple[int, ...] = ()) -> Table:
     columns = tuple(Column(f"c{i}", SqlType.integer(64)) for i in range(WIDTH))
     by_range = None if reach is None else WindowRange(WIDTH - 1, reach)
-    return Table("T", columns, key, window, window_range=by_range)
+    return Table("T", columns, key, window, window_range=by_range, unique=tuple((one,) for one in unique))
 
 
 def content(base: BaseTable) -> Counter[Row]:
@@ -101,6 +109,9 @@ def random_changes(rng: random.Random, model: Model, count: int) -> list[tuple[R
     ahead, changes = model.copy(), []
     for _ in range(count):
         row = (rng.randrange(4), rng.randrange(3), rng.randrange(3) + len(model.rows) // 2)
+        if model.unique:
+            row = (rng.randrange(9), rng.randrange(9), row[2])
+            row = tuple(NULL_CODE if c in model.unique and rng.random() < 0.2 else value for c, value in enumerate(row))
         if ahead.rows and rng.random() < 0.4:
             old = rng.choice(ahead.rows)
             row = tuple(old[i] if i in model.key or rng.random() < 0.5 else value for i, value in enumerate(row))
@@ -119,27 +130,40 @@ def run(seed: int, steps: int, most: int) -> None:
     rng = random.Random(seed)
     key = ((0,), (0, 1), (1,))[seed % 3]
     window, reach = ((None, None), (rng.randint(1, 4), None), (None, rng.randint(1, 3)))[seed // 3 % 3]
-    model, base = Model(key, window, reach), BaseTable(declare(key, window, reach))
+    unique = tuple(c for c in range(WIDTH - 1) if (c,) != key) if seed % 2 else ()
+    model = Model(key, window, reach, unique=unique)
+    base = BaseTable(declare(key, window, reach, unique))
     for _ in range(steps):
         changes = random_changes(rng, model, rng.randint(1, most))
+        in_order = rng.random() < 0.5
         after, expected, late = model.copy(), [], 0
+        taken, ends = False, list[Row]()
         try:
             for row, kind in changes:
                 found, skipped = after.change(row, kind)
+                if not in_order:
+                    after.refuse_equal(after.rows)
                 expected.append(found)
                 late += skipped
+            taken, ends = True, after.rows
+            after.refuse_equal(after.rows)
+            taken = False
         except Refused:
             after = model
-        refused = len(expected) < len(changes)
+        refused = len(expected) < len(changes) or taken
         values = np.array([row for row, _ in changes], np.int64).reshape(-1, WIDTH).T.copy()
         kinds = np.array([kind for _, kind in changes], np.int64)
-        in_order = rng.random() < 0.5
         before = content(base)
         try:
             staged = (base.stage_in_order if in_order else base.stage_changes)(values, kinds, False)
         except Conflict as conflict:
             assert refused
-            assert conflict.change == len(expected)
+            if taken:
+                assert conflict.unique is not None
+                value = changes[conflict.change][0][unique[conflict.unique]]
+                assert [row[unique[conflict.unique]] for row in ends].count(value) > 1
+            else:
+                assert conflict.change == len(expected)
             assert conflict.absent == (changes[conflict.change][1] < 0)
             assert content(base) == before
             base._check()
@@ -194,6 +218,63 @@ def test_conflicts_by_key_are_skipped_and_counted() -> None:
     assert staged.ignored == 2
     base.commit()
     assert content(base) == Counter([(1, 1, 1), (2, 9, 9), (4, 1, 1)])
+
+
+def test_skipped_changes_by_key_take_no_row_out() -> None:
+    """An upsert whose value another row has is skipped as a whole, and the row of its key stays."""
+    base = BaseTable(declare((0,), None, None, (1,)))
+    base.stage_changes(np.array([(1, 1, 1), (2, 2, 2)]).T.copy(), np.ones(2, np.int64), False)
+    base.commit()
+    changes = [(1, 2, 9), (2, 3, 9), (1, 2, 8), (3, 2, 7), (4, NULL_CODE, 7), (5, NULL_CODE, 7)]
+    staged = base.stage_in_order(np.array(changes).T.copy(), np.full(6, UPSERT), True)
+    assert staged.ignored == 2
+    base.commit()
+    base._check()
+    assert content(base) == Counter([(1, 2, 8), (2, 3, 9), (4, NULL_CODE, 7), (5, NULL_CODE, 7)])
+
+
+@pytest.mark.nojit
+def test_values_may_change_their_rows_within_a_staging() -> None:
+    """Two rows change places: in order that is done at the end, one by one the first change is a conflict."""
+    base = BaseTable(declare((0,), None, None, (1,)))
+    base.stage_changes(np.array([(1, 1, 1), (2, 2, 2)]).T.copy(), np.ones(2, np.int64), False)
+    base.commit()
+    swapped = np.array([(1, 2, 1), (2, 1, 2)]).T.copy()
+    with pytest.raises(Conflict) as caught:
+        base.stage_changes(swapped, np.full(2, UPSERT), False)
+    assert (caught.value.change, caught.value.unique) == (0, 0)
+    base._check()
+    base.stage_in_order(swapped, np.full(2, UPSERT), False)
+    base.commit()
+    base._check()
+    assert content(base) == Counter([(1, 2, 1), (2, 1, 2)])
+
+
+def test_one_key_that_changes_often_costs_no_more_than_many_that_change_once() -> None:
+    """The rows that a key had within a staging do not stand in each other's way: one by one, and as an atomic set."""
+    many, base = 50_000, BaseTable(declare((0,), None, None))
+    versions = np.array([np.zeros(many, np.int64), np.arange(many), np.zeros(many, np.int64)])
+    base.stage_changes(versions[:, :1].copy(), np.array([INSERT]), False)
+    base.commit()
+    looked = 0
+    for apply in (base.stage_changes, base.stage_in_order):
+        apply(versions, np.full(many, UPSERT), False)
+        looked = max(looked, _longest_cluster(base._slots))
+        base.rollback()
+        base._check()
+    old_and_new = np.concatenate([versions[:, 1:], versions[:, :-1]], axis=1)
+    base.stage_commit(old_and_new, np.repeat([INSERT, DELETE], many - 1), False)
+    looked = max(looked, _longest_cluster(base._slots))
+    base.commit()
+    base._check()
+    assert content(base) == Counter([(0, many - 1, 0)])
+    assert looked < 200, "places that a look-up reads at most"
+
+
+def _longest_cluster(slots: np.ndarray) -> int:
+    """The most places of an index that follow one another without a free one."""
+    free = np.flatnonzero(slots[1:] == 0)
+    return int(np.diff(free).max())
 
 
 def test_many_keys_are_replaced_in_pieces() -> None:

@@ -19,6 +19,7 @@ from livejoin.schema import Column, SqlType, Table
 from livejoin.state import table as table_module
 from livejoin.state.table import BaseTable, Conflict, Staged
 from livejoin.state.table_rows import rows_of, table_of
+from livejoin.words import NULL_CODE
 
 Row = tuple[int, ...]
 Change = tuple[Row, int]
@@ -35,9 +36,17 @@ class Model:
     key: tuple[int, ...] = ()
     window: int | None = None
     rows: list[Row] = field(default_factory=list)
+    unique: tuple[tuple[int, ...], ...] = ()
 
     def copy(self) -> Model:
-        return Model(self.key, self.window, list(self.rows))
+        return Model(self.key, self.window, list(self.rows), self.unique)
+
+    def is_sound(self, rows: list[Row]) -> bool:
+        """Whether no two rows have the same key, nor the same values, none of them NULL, of a UNIQUE constraint."""
+        values = [[tuple(row[c] for c in columns) for row in rows] for columns in self.unique]
+        bound = [[one for one in some if NULL_CODE not in one] for some in values]
+        keys = [[self.key_of(row) for row in rows]] if self.key else []
+        return all(len(set(some)) == len(some) for some in (*keys, *bound))
 
     def key_of(self, row: Row) -> Row:
         return tuple(row[c] for c in self.key)
@@ -52,8 +61,7 @@ class Model:
                 self.rows.remove(row)
         if self.window is not None and len(self.rows) > self.window:
             del self.rows[: len(self.rows) - self.window]
-        keys = Counter(map(self.key_of, self.rows))
-        if self.key and max(keys.values(), default=0) > 1:
+        if not self.is_sound(self.rows):
             raise Refused
 
     def change(self, row: Row, weight: int) -> list[Change]:
@@ -64,14 +72,25 @@ class Model:
             self.rows.remove(row)
             return [(row, -1)]
         gone = self.rows[:1] if self.window is not None and len(self.rows) == self.window else []
-        if self.key and self.key_of(row) in map(self.key_of, self.rows[len(gone) :]):
+        after = [*self.rows[len(gone) :], row]
+        if not self.is_sound(after):
             raise Refused
-        self.rows = [*self.rows[len(gone) :], row]
+        self.rows = after
         return [] if gone == [row] else [*((g, -1) for g in gone), (row, 1)]
 
 
-def declare(columns: int, key: tuple[int, ...] = (), window: int | None = None) -> Table:
-    return Table("T", tuple(Column(f"c{i}", SqlType.integer(64)) for i in range(columns)), key, window)
+def declare(
+    columns: int, key: tuple[int, ...] = (), window: int | None = None, unique: tuple[tuple[int, ...], ...] = ()
+) -> Table:
+    named = tuple(Column(f"c{i}", SqlType.integer(64)) for i in range(columns))
+    return Table("T", named, key, window, unique=unique)
+
+
+def random_unique(rng: random.Random, columns: int, key: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Up to two UNIQUE constraints beside a key."""
+    some = [tuple(rng.sample(range(columns), rng.randint(1, columns))) for _ in range(rng.randint(0, 2))]
+    chosen = {frozenset(one): one for one in some if set(one) != set(key)}
+    return tuple(chosen.values())
 
 
 def matrix(changes: list[Change], columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -140,6 +159,8 @@ def random_changes(rng: random.Random, model: Model, columns: int, domain: int, 
     changes: list[Change] = []
     for _ in range(count):
         row = tuple(rng.randrange(domain) for _ in range(columns))
+        if rng.random() < 0.2:
+            row = tuple(NULL_CODE if c not in model.key and rng.random() < 0.5 else v for c, v in enumerate(row))
         if model.rows and rng.random() < 0.45:
             changes.append((rng.choice(model.rows), -1))
         else:
@@ -154,7 +175,8 @@ def run(seed: int, steps: int, most: int) -> None:
     key = tuple(sorted(rng.sample(range(columns), rng.randint(1, columns)))) if rng.random() < 0.5 else ()
     window = rng.randint(1, 6) if rng.random() < 0.5 else None
     domain = rng.randint(2, 4)
-    model, base = Model(key, window), BaseTable(declare(columns, key, window))
+    unique = random_unique(rng, columns, key) if rng.random() < 0.5 else ()
+    model, base = Model(key, window, [], unique), BaseTable(declare(columns, key, window, unique))
     for _ in range(steps):
         changes = random_changes(rng, model, columns, domain, rng.randint(0, most))
         after, expected = model.copy(), []
@@ -303,7 +325,7 @@ def test_rows_that_left_cost_nothing(key: tuple[int, ...], window: int | None, o
     base._check()
     assert base.find(kept).tolist() == ids.tolist()
     assert base.live_rows()[0].tolist() == sorted(ids.tolist())
-    assert base._slots.nbytes + base._key_slots.nbytes <= 2 * fresh
+    assert base._slots.nbytes + base._unique_slots.nbytes <= 2 * fresh
     if window is None:
         assert base.words.shape[0] <= (2 * int(ids.max()) + 32) * base.stride
         assert int(base._header[R_NEXT]) == int(ids.max()) + 1
@@ -473,7 +495,7 @@ def test_rows_whose_hashes_collide(key: tuple[int, ...]) -> None:
         model.commit(changes)
         assert_equals(base, model)
         hashes = base._slots[1:][base._slots[1:] != 0] >> 32
-        assert set((hashes & layout.MASK32).tolist()) <= {0xFFFFFFFF}
+        assert set((hashes & layout.MASK32).tolist()) <= {0xFFFFFFFE if key else 0xFFFFFFFF}
 
 
 def test_a_second_staging_needs_the_end_of_the_first() -> None:

@@ -170,8 +170,10 @@ class Database:
 
         Args:
             name: Its name.
-            columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY and
-                FOREIGN KEY, which promises something to the planner and is not checked.
+            columns: Its columns as in SQL, for example ``"src BIGINT, dst BIGINT"``; also NOT NULL, PRIMARY KEY, UNIQUE
+                and FOREIGN KEY, which promises something to the planner and is not checked. Keys are checked for what
+                each version leaves; a row with NULL in a column of UNIQUE never conflicts. Changes by key go by the
+                PRIMARY KEY alone.
             window_rows: Keep this many rows; the oldest leave as new ones come, in the commit that brings these.
             window_range: A column of times and a range, as ``("ts", timedelta(hours=1))``; for a DATE whole days, for
                 an integer an ``int``. Keep the rows whose time is ``> newest - range``, where *newest* is the newest
@@ -189,7 +191,7 @@ class Database:
         Raises:
             SqlError: The columns do not parse.
             SchemaError: The name is taken, or the declaration cannot stand, for example because a foreign key
-                references what is not the primary key of a table that is there.
+                references what is no key of a table that is there.
         """
         check_name(name, "table")
         check_text(columns, "columns", "src BIGINT, dst BIGINT")
@@ -248,9 +250,9 @@ class Database:
             allocated, of all blocks; ``dictionary_state_bytes``, in use by strings and wide decimals;
             ``table_bytes`` and ``dictionary_bytes``, which are allocated; ``memory_bytes``, all that counts for
             ``memory_limit``, which is None where there is none; ``tables`` with ``rows``, ``distinct_rows``,
-            ``state_bytes``, ``capacity_bytes``, ``tombstones`` (deleted keys that are remembered) and ``late`` (changes
-            that were) by name; ``blocks`` in the order in which a commit
-            goes through them, each with ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by``
+            ``state_bytes``, ``capacity_bytes``, ``tombstones`` (deleted keys that are remembered), ``late`` (changes
+            that were) and ``keys`` (as they are declared) by name; ``blocks`` in the order in which a commit goes
+            through them, each with ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by``
             (blocks and views), ``rows``, ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent in applying changes.
         """
         return figures(self._contents)

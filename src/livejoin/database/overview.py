@@ -48,6 +48,7 @@ def figures(contents: Contents) -> dict[str, Any]:
             "capacity_bytes": base.sizes()[1],
             "tombstones": 0 if base.tombstones is None else base.tombstones.rows,
             "late": base.late,
+            "keys": base.table.described_keys(),
         }
         for base in contents.tables.values()
     }

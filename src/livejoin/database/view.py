@@ -244,8 +244,8 @@ class View:
                 which the query uses some columns only. The message says what would help.
             CapacityError: The multiplicity is beyond 64 bits.
 
-        Cost: of joins one probe an atom if the query uses all columns of its table, or its primary key; else O(rows of
-        the atom with the same join key). Of DISTINCT, GROUP BY, set operations, change propagation and bags of cyclic
+        Cost: of joins one probe an atom if the query uses all columns of its table, or a key of it; else O(rows of the
+        atom with the same join key). Of DISTINCT, GROUP BY, set operations, change propagation and bags of cyclic
         joins: O(1). Of ``ORDER BY ... LIMIT k``: O(k). Beside these one DuckDB call where outputs are computed. All of
         it is independent of the size of the result.
         """

@@ -39,6 +39,9 @@ Line: TypeAlias = Any
 Matrix: TypeAlias = Any
 """int64 of two dimensions: a line for each column or field, a place for each change or row."""
 
+Values: TypeAlias = Any
+"""int64, a line for each column one behind the other: the word of change i in column k stands at ``k * n + i``."""
+
 Header: TypeAlias = Any
 """int64 of ROWS_HEADER words: counters and the free list of a table; changed in place."""
 
@@ -55,10 +58,13 @@ Window: TypeAlias = Any
 """int64 of three words: what the window of a table is, see `livejoin.kernels.relation.range_window`."""
 
 Offsets: TypeAlias = Any
-"""int64 of one dimension: offsets of words in a row."""
+"""int64 of one dimension: offsets of words in a row, their number first."""
 
 Touched: TypeAlias = Any
-"""int64 of shape (places, fields): what the changed rows were before; filled."""
+"""int64, some words for each place one behind the other: what the changed rows were before; filled."""
+
+RowEvents: TypeAlias = Any
+"""int64, three words for each event one behind the other: the row, its weight and the change; filled."""
 
 Texts: TypeAlias = Any
 """The dictionaries of strings and wide decimals, five arrays or pointers: `livejoin.kernels.values.dictionary_view`."""

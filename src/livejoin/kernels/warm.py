@@ -29,15 +29,16 @@ _BOOL = types.boolean
 _LINE = types.Array(_INT, 1, "C")
 _MATRIX = types.Array(_INT, 2, "C")
 _SHORT = types.Array(types.int32, 1, "C")
-_STORE = (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE)
+_ROWS = (_LINE, _LINE, _INT, _INT, _LINE, _LINE)  # header, words, stride, first, index, primary key
+_STORE = (*_ROWS, _LINE, _LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE)
 
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (rows.rehash, (_LINE, _LINE, _INT, _INT)),
     (settling.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX, _LINE)),
-    (settling.finish_commit, (_LINE, _LINE, _INT, _INT, _LINE, _MATRIX, _INT, _LINE)),
-    (window.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE)),
-    (range_window.compact_range, (_LINE, _LINE, _INT, _LINE, _LINE)),
-    (settling.undo, (_LINE, _LINE, _INT, _INT, _LINE, _LINE, _LINE, _LINE, _MATRIX, _INT, _LINE, _INT, _INT)),
+    (settling.finish_commit, (*_ROWS, _MATRIX, _INT, _LINE)),
+    (window.compact_window, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE)),
+    (range_window.compact_range, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE)),
+    (settling.undo, (*_ROWS, _LINE, _LINE, _LINE, _LINE, _MATRIX, _INT, _LINE, _INT, _INT)),
     (stage_commit.stage_commit, _STORE),
     (stage_changes.stage_changes, (*_STORE, _MATRIX)),
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE, _INT)),

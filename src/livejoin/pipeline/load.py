@@ -19,7 +19,7 @@ from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_view, names_read, parse_columns
 
-_KEY = re.compile(r"PRIMARY\s+KEY\b", re.IGNORECASE)
+_KEY = re.compile(r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|UNIQUE\s*\()", re.IGNORECASE)
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
 
 

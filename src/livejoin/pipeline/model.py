@@ -39,7 +39,8 @@ class TableSource(_Strict):
 
     Args:
         columns: Key ``schema``: the columns of the files in their order, ``_seq`` and ``_change_type`` among them; with
-            a PRIMARY KEY changes go by it, so that what comes takes the place of the row with its key.
+            a PRIMARY KEY changes go by it, so that what comes takes the place of the row with its key; UNIQUE is
+            checked behind each batch.
         format: The files' format.
         path: A file, a folder or a pattern, relative to the pipeline file.
         options: Spark's options for reading this format, for example ``maxFilesPerTrigger``.

@@ -84,7 +84,8 @@ def declared_of(table: Table) -> Declared:
     """What is declared of a table beside its columns."""
     names = [column.name for column in table.columns]
     sequence = None if table.sequence_by is None else names[table.sequence_by]
-    return Declared(tuple(names[column] for column in table.primary_key), sequence, table.window_rows)
+    key, *unique = (tuple(names[column] for column in key) for key in (table.primary_key, *table.unique))
+    return Declared(key, sequence, table.window_rows, tuple(unique))
 
 
 def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:

@@ -160,8 +160,8 @@ class ConjunctiveQuery:
     def is_distinct(self, atom: int) -> bool:
         """Whether the rows of an atom are known to differ in its variables."""
         used = set(self.atoms[atom].columns)
-        key = self.atoms[atom].table.primary_key
-        return len(used) == len(self.atoms[atom].table.columns) or (bool(key) and used.issuperset(key))
+        table = self.atoms[atom].table
+        return len(used) == len(table.columns) or any(used.issuperset(key) for key in table.keys)
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -109,8 +109,8 @@ def _dependencies(query: ConjunctiveQuery, inputs: Iterable[Input]) -> list[list
     derived = {given.table.name: keys(given.relation) for given in inputs}
     found = []
     for atom in query.atoms:
-        own = frozenset(atom.table.primary_key)
-        all_keys = derived.get(atom.table.name, (own,) if own else ())
+        own = tuple(map(frozenset, atom.table.keys))
+        all_keys = derived.get(atom.table.name, own)
         used = dict(zip(atom.columns, atom.variables, strict=True))
         found.append([frozenset(used[column] for column in key) for key in all_keys if key <= used.keys()])
     return found

@@ -20,7 +20,7 @@ class Problem:
     Args:
         edges: The variables of each atom.
         free: The output variables.
-        keys: For each atom the variables of its table's primary key, None if it has none or hides a column of it.
+        keys: For each atom the variables of each key of its table of which it hides no column.
         dynamic: Positions of the atoms whose tables change.
         weights: Expected changes of each atom's relation, 0 for one that is static.
         rows: Rows of each atom's relation, None where unknown.
@@ -29,7 +29,7 @@ class Problem:
 
     edges: tuple[frozenset[str], ...]
     free: frozenset[str]
-    keys: tuple[frozenset[str] | None, ...]
+    keys: tuple[tuple[frozenset[str], ...], ...]
     dynamic: frozenset[int]
     weights: tuple[float, ...]
     rows: tuple[float | None, ...]
@@ -37,8 +37,7 @@ class Problem:
 
     def identifies(self, variables: frozenset[str], atom: int) -> bool:
         """Whether values of some variables are those of at most one row of an atom."""
-        key = self.keys[atom]
-        return key is not None and key <= variables
+        return any(key <= variables for key in self.keys[atom])
 
     def fanout(self, atom: int, variables: frozenset[str]) -> float:
         """Rows of an atom that are expected to have the same values in some of its variables, at least 1."""
@@ -54,8 +53,7 @@ class Problem:
 
     def flip(self, atom: int, variables: frozenset[str]) -> float:
         """Probability that a change of an atom's rows changes which values some variables have at all."""
-        key = self.keys[atom]
-        if key is not None and key <= variables:
+        if self.identifies(variables, atom):
             return 1.0
         return 1.0 / self.fanout(atom, variables)
 
@@ -70,12 +68,12 @@ def problem_of(query: ConjunctiveQuery, statistics: Statistics, free: frozenset[
         statistics: What is known of its tables.
         free: The output variables; all of them if None.
     """
-    keys: list[frozenset[str] | None] = []
+    keys: list[tuple[frozenset[str], ...]] = []
     distinct = []
     for atom in query.atoms:
-        key = atom.table.primary_key
-        hidden = not key or not set(key) <= set(atom.columns)
-        keys.append(None if hidden else frozenset(atom.variables[atom.columns.index(column)] for column in key))
+        variable_of = dict(zip(atom.columns, atom.variables, strict=True))
+        shown = [key for key in atom.table.keys if set(key) <= variable_of.keys()]
+        keys.append(tuple(frozenset(variable_of[column] for column in key) for key in shown))
         known = []
         for columns, figure in statistics.of(atom.table.name).distinct:
             if figure.value is not None and set(columns) <= set(atom.columns):

@@ -49,6 +49,7 @@ class Declaration:
                 [
                     *(f"`{column}` {table.columns[table.position(column)].type}" for column in columns[name]),
                     *([f"PRIMARY KEY ({_named(table, table.primary_key)})"] if table.primary_key else []),
+                    *(f"UNIQUE ({_named(table, unique)})" for unique in table.unique),
                 ]
             )
             for name, table in tables.items()
@@ -170,7 +171,7 @@ def sent_columns(
 
     A deletion and a window must find *the* row, which only all of its columns tell; so only tables whose rows stay for
     ever, or are found by their key, are cut to the columns that some view uses (the first one if none does), and those
-    of the key and ``sequence_by``.
+    of the key, of UNIQUE and ``sequence_by``.
 
     Args:
         tables: The declarations.
@@ -190,6 +191,7 @@ def sent_columns(
             used[name] |= columns
     for name, table in tables.items():
         every = range(len(table.columns))
+        used[table.name].update(column for unique in table.unique for column in unique)
         if table.primary_key and not table.has_window:
             used[table.name].update(column for column in every if table.identifies(column))
         elif name not in append_only:

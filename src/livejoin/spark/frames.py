@@ -67,11 +67,13 @@ class Declared:
         key: The columns of its primary key; empty for a multiset.
         sequence_by: The column that orders the changes of each key; None for the order in which they come.
         window_rows: How many rows it keeps; None for all.
+        unique: The columns of each UNIQUE constraint.
     """
 
     key: tuple[str, ...] = ()
     sequence_by: str | None = None
     window_rows: int | None = None
+    unique: tuple[tuple[str, ...], ...] = ()
 
 
 def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> Table:
@@ -92,7 +94,8 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
     declared = declared or Declared()
     sequence = None if declared.sequence_by is None else plain.position(declared.sequence_by)
     key = tuple(dict.fromkeys(plain.position(column) for column in declared.key))
-    return Table(name, plain.columns, key, declared.window_rows, sequence_by=sequence)
+    unique = tuple(tuple(plain.position(column) for column in columns) for columns in declared.unique)
+    return Table(name, plain.columns, key, declared.window_rows, sequence_by=sequence, unique=unique)
 
 
 def pack(frames: Mapping[str, DataFrame], columns: Mapping[str, Sequence[str]]) -> DataFrame:

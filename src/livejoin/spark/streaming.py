@@ -30,6 +30,7 @@ def maintain(
     *,
     keys: Mapping[str, str | Sequence[str]] | None = None,
     sequence_by: Mapping[str, str] | None = None,
+    unique: Mapping[str, Sequence[str | Sequence[str]]] | None = None,
     sink: Literal["parquet"] | SinkFunction = "parquet",
     path: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -59,6 +60,9 @@ def maintain(
             the place of the row with its key, a ``delete`` looks at the key alone, and that of an absent key is none.
         sequence_by: For a table with a key, the column that orders the changes of each key, as for
             `livejoin.Database.create_table`: those that are older than what is there, or was, are skipped.
+        unique: For a table, its UNIQUE constraints, each a column or a list of them, as
+            ``{"P": ["email", ["org", "no"]]}``. A batch behind which two rows have the same values ends the
+            query with `DuplicateKeyError`.
         sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's
             columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name,
             the delta as a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
@@ -90,7 +94,7 @@ def maintain(
             to be written are gone, or a query of this or another process that runs has the checkpoint.
         StorageError: The disk refuses to read the checkpoint, or to write into ``spill``.
     """
-    declared = _declared(windows or {}, keys or {}, sequence_by or {}, tables)
+    declared = _declared(windows or {}, keys or {}, sequence_by or {}, unique or {}, tables)
     limits = (memory_limit, spill, spill_over)
     return start(spark, views, tables, declared, sink, path, checkpoint, trigger, *limits, on_batch)[0]
 
@@ -190,6 +194,7 @@ def _declared(
     windows: Mapping[str, int],
     keys: Mapping[str, str | Sequence[str]],
     sequences: Mapping[str, str],
+    unique: Mapping[str, Sequence[str | Sequence[str]]],
     tables: Mapping[str, DataFrame],
 ) -> dict[str, Declared]:
     """What is declared of each table.
@@ -197,14 +202,21 @@ def _declared(
     Raises:
         SchemaError: One is named that is not there.
     """
-    for argument, given in (("windows", windows), ("keys", keys), ("sequence_by", sequences)):
+    for argument, given in (("windows", windows), ("keys", keys), ("sequence_by", sequences), ("unique", unique)):
         for name in given:
             if name not in tables:
                 known = ", ".join(map(repr, tables))
                 msg = f"{argument}= names the table {name!r}, which is not in tables=; it has {known or 'none'}"
                 raise SchemaError(msg)
     listed = {name: (key,) if isinstance(key, str) else tuple(key) for name, key in keys.items()}
-    return {name: Declared(listed.get(name, ()), sequences.get(name), windows.get(name)) for name in tables}
+    constraints = {
+        name: tuple((columns,) if isinstance(columns, str) else tuple(columns) for columns in given)
+        for name, given in unique.items()
+    }
+    return {
+        name: Declared(listed.get(name, ()), sequences.get(name), windows.get(name), constraints.get(name, ()))
+        for name in tables
+    }
 
 
 def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction, path: str | Path | None) -> Sink:

@@ -22,6 +22,8 @@ from livejoin.state.budget import Budget
 from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
 from livejoin.words import Words
 
+_NO_KEY = np.zeros(1, np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class DerivedEvents:
@@ -139,7 +141,7 @@ class DerivedRows:
         """Ids of given rows, -1 for those that are not there; as `livejoin.state.table.BaseTable.find`."""
         found = np.empty(values.shape[1], np.int64)
         with wrapping():
-            find.find_rows(self.words, self.stride, 1, self._slots, values, found)
+            find.find_rows(self.words, self.stride, 1, self._slots, _NO_KEY, values, found)
         return found
 
     def values_of(self, rows: Words) -> Words:

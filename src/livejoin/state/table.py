@@ -1,4 +1,4 @@
-"""A base table: its rows as words, a hash index over them, the unique key's index and the window.
+"""A base table: its rows as words, a hash index over them, that of its UNIQUE constraints, and the window.
 
 Law: after `commit` the table is the multiset that the changes so far make; after `rollback` it is what it was before
 the staging. An exception may come out of any line, from a signal or for lack of memory: after one, `rollback` and
@@ -24,6 +24,7 @@ from livejoin.kernels.relation import (
     stage_commit,
     stage_few,
     staging,
+    unique,
     window,
 )
 from livejoin.kernels.relation import rows as kernel
@@ -31,6 +32,7 @@ from livejoin.kernels.relation.staging import G_MADE, PROGRESS
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
 from livejoin.state.codec import is_coded
+from livejoin.state.constraints import constraints
 from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
 from livejoin.state.table_invariants import check_table
 from livejoin.state.window_room import empty_queue, roomy_queue, window_of
@@ -38,6 +40,7 @@ from livejoin.words import Words
 
 _FEW = 64  # changes that are staged in one call
 _NOTHING_TOUCHED = np.zeros((0, kernel.TOUCHED), np.int64)
+_NO_UNIQUES = np.zeros(1, np.int64)
 _DEAD_ENTRIES = 1024  # a window's queue may hold as many more entries than twice its rows
 
 
@@ -45,13 +48,18 @@ class Conflict(Exception):
     """A change that breaks a rule of its table; a signal to the caller, who knows the values and makes the error.
 
     Args:
-        status: ``ABSENT`` or ``DUPLICATE`` of `livejoin.kernels.relation.rows`.
+        status: ``ABSENT``, ``DUPLICATE`` or ``TAKEN`` of `livejoin.kernels.relation.rows`.
         change: Position of the change among those staged.
+
+    Attributes:
+        absent: Whether the row, or the key, is not there.
+        unique: The number of the UNIQUE constraint that another row has the values of; None for the primary key.
     """
 
     def __init__(self, status: int, change: int) -> None:
         super().__init__(status, change)
         self.absent = status == kernel.ABSENT
+        self.unique = status - kernel.TAKEN if status >= kernel.TAKEN else None
         self.change = change
 
 
@@ -99,8 +107,9 @@ class BaseTable:
         self._header = np.zeros(kernel.ROWS_HEADER, np.int64)
         self.words = np.zeros(16 * self.stride, np.int64)
         self._slots = empty_slots(4)
-        self._key = np.array([self._first + c for c in table.primary_key], np.int64)
-        self._key_slots = empty_slots(4 if table.primary_key else 0)
+        self._key = np.array([len(table.primary_key), *(self._first + c for c in table.primary_key)], np.int64)
+        self._uniques = constraints(table, self._first)
+        self._unique_slots = empty_slots(4 if table.unique else 0)
         self._window = window_of(table, self._first)
         self._queue = empty_queue(table)
         self._touched = _NOTHING_TOUCHED
@@ -128,11 +137,11 @@ class BaseTable:
     @property
     def nbytes(self) -> int:
         """Bytes allocated, but for tombstones, which count by themselves."""
-        return sum(array.nbytes for array in (self.words, self._slots, self._key_slots, self._queue))
+        return sum(array.nbytes for array in (self.words, self._slots, self._unique_slots, self._queue))
 
     def sizes(self) -> tuple[int, int]:
         """Bytes of the rows that are there, each with its places in the indexes, and bytes allocated; O(1)."""
-        places = self.stride + 1 + bool(self.table.primary_key)
+        places = self.stride + 1 + len(self.table.unique)
         used = self.rows * places + (self._entries if self.table.has_window else 0)
         beside = (0, 0) if self.tombstones is None else self.tombstones.sizes()
         return used * self.words.itemsize + beside[0], self.nbytes + beside[1]
@@ -147,8 +156,8 @@ class BaseTable:
         self._forget_dead_entries()
         self._header, self.words = trimmed(self._header, self.words, self.stride, self._slots)
         self._slots = roomy(self._slots, int(self._header[kernel.R_USED]), self._budget)
-        if self._key.shape[0]:
-            self._key_slots = roomy(self._key_slots, self.rows, self._budget)
+        if self.table.unique:
+            self._unique_slots = roomy(self._unique_slots, len(self.table.unique) * self.rows, self._budget)
         self._make_room_in_window(self._entries if self.table.has_window else 0)
         if self.tombstones is not None:
             self.tombstones.trim()
@@ -169,8 +178,8 @@ class BaseTable:
             The net events, deletions first.
 
         Raises:
-            Conflict: A deletion of a row that is not there or a second row with the same primary key; the table is
-                as before.
+            Conflict: A deletion of a row that is not there, a second row with the same primary key, or with the same
+                values of a UNIQUE constraint; the table is as before.
             MemoryLimitError: The database would take more than it may; the table is as before.
         """
         if self._few is not None and weights.shape[0] <= _FEW:
@@ -179,13 +188,13 @@ class BaseTable:
                 return staged
         self._begin(weights)
         with wrapping():
-            arguments = (*self._state(), values, weights, ignore, self._touched, _no_progress())
+            arguments = (*self._state(self._uniques), values, weights, ignore, self._touched, _no_progress())
             status = kernel.MORE
             while status == kernel.MORE:
                 status, count, change = stage_commit.stage_commit(*arguments)
             if status != kernel.OK:
                 self.rollback()
-                raise Conflict(status, change)
+                raise Conflict(status, _that_brings(status, change, values, weights))
         return self._result(self._net_events(count))
 
     def _stage_few(self, few: _Few, values: Words, weights: Words, ignore: bool) -> Staged | None:
@@ -195,14 +204,14 @@ class BaseTable:
         self._touched = few.touched
         events = np.empty((3, weights.shape[0]), np.int64)
         buffers = (few.touched, few.progress, self._phase, few.scratch, events)
-        arguments = (*self._state(), values, weights, ignore, *buffers)
+        arguments = (*self._state(self._uniques), values, weights, ignore, *buffers)
         status, count, made, change = stage_few.stage_few(*arguments)
         if status == kernel.NO_ROOM:
             return None
         self._counted = count
         if status != kernel.OK:
             self.rollback()
-            raise Conflict(status, change)
+            raise Conflict(status, _that_brings(status, change, values, weights))
         ignored = int(self._header[kernel.R_IGNORED]) if ignore else 0
         return Staged(events[0, :made], events[1, :made], events[2, :made], ignored)
 
@@ -211,15 +220,20 @@ class BaseTable:
 
         ``weights`` may also be kinds of changes by key, as `livejoin.kernels.relation.staging` names them.
         """
-        return self._result(self._stage_each(values, weights, ignore))
+        return self._result(self._stage_each(values, weights, ignore, self._uniques))
 
     def stage_in_order(self, values: Words, kinds: Words, ignore: bool) -> Staged:
         """As `stage_changes`, but with the net events, deletions first: what is left of all changes together.
 
-        A row that a change by key took out names no change, and one that comes names the one that brings it.
+        A row that a change by key took out names no change, and one that comes names the one that brings it. UNIQUE
+        constraints count for what is left; where conflicts are skipped, they count for each change.
         """
-        events = self._stage_each(values, kinds, ignore)
-        net = self._net_events(self._staged)
+        is_late = bool(self.table.unique) and not ignore
+        events = self._stage_each(values, kinds, ignore, _NO_UNIQUES if is_late else self._uniques)
+        count = self._staged
+        if is_late:
+            self._settle_uniques(events, count)
+        net = self._net_events(count)
         lost = np.flatnonzero((net[:, 1] > 0) & (net[:, 2] < 0))  # a window dropped a dead entry of theirs before
         if lost.shape[0]:
             brought = events[events[:, 1] > 0]
@@ -227,12 +241,26 @@ class BaseTable:
             net[lost, 2] = brought[order[np.searchsorted(brought[order, 0], net[lost, 0])], 2]
         return self._result(net)
 
-    def _stage_each(self, values: Words, weights: Words, ignore: bool) -> Words:
-        """Apply changes one after the other; the events in order."""
+    def _settle_uniques(self, events: Words, count: int) -> None:
+        """Look at the UNIQUE constraints, of changes that are staged without them and have touched so many rows."""
+        progress, status = _no_progress(), kernel.MORE
+        progress[staging.G_COUNT] = count
+        with wrapping():
+            arguments = (*self._index(self._uniques), self._window, self._touched, progress)
+            while status == kernel.MORE:
+                status, _, _ = stage_commit.settle_uniques(*arguments)
+        if status != kernel.OK:
+            row = self._touched[progress[staging.G_PLACE] - count, 0]
+            brought = events[(events[:, 0] == row) & (events[:, 1] > 0)]
+            self.rollback()
+            raise Conflict(status, int(brought[-1, 2]))
+
+    def _stage_each(self, values: Words, weights: Words, ignore: bool, uniques: Words) -> Words:
+        """Apply changes one after the other, each under some UNIQUE constraints; the events in order."""
         self._begin(weights)
         events = np.empty((self._touched.shape[0] + weights.shape[0], 3), np.int64)
         with wrapping():
-            arguments = (*self._state(), values, weights, ignore, self._touched, _no_progress(), events)
+            arguments = (*self._state(uniques), values, weights, ignore, self._touched, _no_progress(), events)
             status = kernel.MORE
             while status == kernel.MORE:
                 status, _, made, change = stage_changes.stage_changes(*arguments)
@@ -258,7 +286,7 @@ class BaseTable:
         self.late, self._watermark_before = self._late_after, self.watermark
         if self._phase[settling.PHASE] == settling.IDLE:
             return
-        arguments = (self._header, self.words, self.stride, self._first, self._slots)
+        arguments = (self._header, self.words, self.stride, self._first, self._slots, self._key)
         staged = (self._touched, self._staged, self._phase)
         while settling.finish_commit(*arguments, *staged) == kernel.MORE:
             pass
@@ -270,10 +298,9 @@ class BaseTable:
         if self.tombstones is not None:
             self.tombstones.rollback()
         if self._phase[settling.PHASE] == settling.STAGED:
-            arguments = (self._header, self.words, self.stride, self._first, self._key_slots, self._key)
-            staged = (self._touched, self._staged, self._phase)
+            staged: tuple[Any, ...] = (self._touched, self._staged, self._phase, *self._before)
             with wrapping():
-                while settling.undo(*arguments, self._queue, self._window, *staged, *self._before) == kernel.MORE:
+                while settling.undo(*self._state(self._uniques), *staged) == kernel.MORE:
                     pass
         self.commit()
 
@@ -306,18 +333,24 @@ class BaseTable:
         """
         found = np.empty(values.shape[1], np.int64)
         with wrapping():
-            find.find_rows(self.words, self.stride, self._first, self._slots, values, found)
+            find.find_rows(self.words, self.stride, self._first, self._slots, self._key, values, found)
         return self._there(found)
 
-    def find_key(self, values: Words) -> Words:
-        """Ids of the rows with given primary keys, -1 for those that are not there; expected O(1) a row.
+    def find_key(self, values: Words, key: tuple[int, ...] | None = None) -> Words:
+        """Ids of the rows with given keys, -1 for those that are not there; expected O(1) a row.
 
         Args:
-            values: Words of shape (columns of the primary key, n).
+            values: Words of shape (columns of the key, n).
+            key: One of the table's keys; None for the primary key.
         """
         found = np.empty(values.shape[1], np.int64)
         with wrapping():
-            find.find_keys(self.words, self.stride, self._key_slots, self._key, values, found)
+            if key in (None, self.table.primary_key):
+                find.find_keys(self.words, self.stride, self._slots, self._key, values, found)
+            else:
+                one = self.table.unique.index(key)
+                arguments = (self.words, self.stride, self._unique_slots, self._uniques, one)
+                unique.find_unique(*arguments, values, found)
         return self._there(found)
 
     def used_words(self, column: int) -> Words:
@@ -330,18 +363,13 @@ class BaseTable:
             return named
         return np.concatenate([named, self.tombstones.used_words(self.table.primary_key.index(column))])
 
-    def _state(self) -> tuple[Any, ...]:
-        return (
-            self._header,
-            self.words,
-            self.stride,
-            self._first,
-            self._slots,
-            self._key_slots,
-            self._key,
-            self._queue,
-            self._window,
-        )
+    def _index(self, uniques: Words) -> tuple[Any, ...]:
+        """The rows and their indexes, under some of the UNIQUE constraints, as the kernels take them."""
+        rows = (self._header, self.words, self.stride, self._first)
+        return (*rows, self._slots, self._key, self._unique_slots, uniques)
+
+    def _state(self, uniques: Words) -> tuple[Any, ...]:
+        return (*self._index(uniques), self._queue, self._window)
 
     def _begin(self, weights: Words) -> None:
         """Make room for the worst case, so that the kernels never allocate; give back what is not needed."""
@@ -358,11 +386,12 @@ class BaseTable:
             raise CapacityError(msg)
         self.words = extended(self._header, self.words, self.stride, inserts, self._budget)
         self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + inserts, self._budget)
-        if self._key.shape[0]:
-            self._key_slots = roomy(self._key_slots, self.rows + inserts, self._budget)
+        if self.table.unique:
+            entries_of_all = len(self.table.unique) * (self.rows + inserts)
+            self._unique_slots = roomy(self._unique_slots, entries_of_all, self._budget)
         self._make_room_in_window(entries)
         places = weights.shape[0] + entries
-        if self._key.shape[0]:
+        if self.table.primary_key:
             places += int(np.count_nonzero(weights >= staging.UPSERT))
         self._budget.take(8 * kernel.TOUCHED * places, "staging")
         self._touched = np.empty((places, kernel.TOUCHED), np.int64)
@@ -405,7 +434,7 @@ class BaseTable:
             return
         compact = range_window.compact_range if by_range else window.compact_window
         with wrapping():
-            compact(self._header, self.words, self.stride, self._slots, self._queue)
+            compact(self._header, self.words, self.stride, self._slots, self._key, self._queue)
 
     def _make_room_in_window(self, entries: int) -> None:
         """Make room for so many entries; a window of which less than a sixteenth is needed shrinks."""
@@ -440,6 +469,14 @@ class _Few:
         self.touched = np.zeros((_FEW, kernel.TOUCHED), np.int64)
         self.progress = _no_progress()
         self.scratch = np.zeros((_FEW, 3), np.int64)
+
+
+def _that_brings(status: int, change: int, values: Words, weights: Words) -> int:
+    """The change to name in a conflict of an atomic set: where a row went and came again, one that brings it."""
+    if status == kernel.ABSENT or weights[change] > 0:
+        return change
+    same = (values == values[:, [change]]).all(axis=0)
+    return int(np.flatnonzero(same & (weights > 0))[0])
 
 
 def _no_progress() -> Words:

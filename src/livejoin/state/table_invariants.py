@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.relation import range_window
+from livejoin.kernels.relation import range_window, unique
 from livejoin.kernels.relation import rows as kernel
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 if TYPE_CHECKING:
     from livejoin.state.table import BaseTable
@@ -20,7 +20,7 @@ def check_table(base: BaseTable) -> None:
     """Assert all invariants of a table.
 
     Every id given out is used or free, the hash index names the used ones, contents are distinct, counts are right, the
-    key index names each row that is there, and the window's entries are occurrences or rows, live or dead.
+    index of the keys names each row that is there, and the window's entries are occurrences or rows, live or dead.
     """
     issued = int(base._header[kernel.R_NEXT])
     matrix = base.words.reshape(-1, base.stride)[:issued]
@@ -45,13 +45,35 @@ def check_table(base: BaseTable) -> None:
         _check_heap(base, matrix, mult, used)
     else:
         assert (mult[used] > 0).all(), "rows that are gone have no id"
-    if base._key.shape[0]:
-        holders = base._key_slots[1:][base._key_slots[1:] != 0] & k.MASK32
-        assert sorted(holders - 1) == np.flatnonzero(used & (mult > 0)).tolist(), "the key index names every row"
-        keys = [tuple(r) for r in matrix[used & (mult > 0)][:, base._key].tolist()]
-        assert len(set(keys)) == len(keys), "keys are unique"
+    _check_keys(base, matrix, used & (mult > 0))
     if base.tombstones is not None:
         _check_tombstones(base, base.tombstones)
+
+
+def _check_keys(base: BaseTable, matrix: Words, there: npt.NDArray[np.bool_]) -> None:
+    entries = base._slots[1:][base._slots[1:] != 0]
+    others = int(base._header[kernel.R_OTHERS])
+    if base.table.primary_key:
+        assert int((entries >> 32 & 1).sum()) == others, "rows that do not hold their key"
+        holders = (entries[entries >> 32 & 1 == 0] & k.MASK32) - 1
+        assert set(np.flatnonzero(there)) <= set(holders.tolist()), "each row that is there holds its key"
+        keys = [tuple(r) for r in matrix[holders][:, base._key[1:]].tolist()]
+        assert len(set(keys)) == len(keys), "keys are unique"
+        rows = np.flatnonzero(there)
+        assert (base.find_key(base.values_of(rows)[list(base.table.primary_key)].copy()) == rows).all(), "by the key"
+    else:
+        assert others == 0, "without a key every row stands by itself"
+    expected = []
+    for one, columns in enumerate(base.table.unique):
+        values = matrix[there][:, [base._first + c for c in columns]]
+        bound = (values != NULL_CODE).all(axis=1)
+        assert len({tuple(r) for r in values[bound].tolist()}) == int(bound.sum()), "values are unique"
+        assert (matrix[there][bound, 0] >> 1 == 1).all(), "and are there once"
+        expected += [(one, int(row)) for row in np.flatnonzero(there)[bound]]
+    found = base._unique_slots[1:][base._unique_slots[1:] != 0] if base.table.unique else np.empty(0, np.int64)
+    numbers = (found >> 32 & (unique.MOST - 1)).tolist()
+    named = zip(numbers, ((found & k.MASK32) - 1).tolist(), strict=True)
+    assert sorted(named) == sorted(expected), "each row has its entries of UNIQUE constraints"
 
 
 def _check_tombstones(base: BaseTable, dead: BaseTable) -> None:

@@ -20,7 +20,7 @@ from livejoin.state.budget import Budget
 from livejoin.state.reserved import zeros
 from livejoin.state.table import BaseTable, Conflict
 from livejoin.state.window_room import LEAST_QUEUE
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 LEAST_TIME = -(1 << 63)
 """Where a window by range begins that has seen nothing."""
@@ -164,6 +164,10 @@ def _check(table: Table, rows: TableRows) -> None:
         raise _damaged(table, "ids are not ascending")
     if table.primary_key and (rows.weights != 1).any():
         raise _damaged(table, "a row with a primary key is there twice")
+    for columns in table.unique:
+        is_bound = (rows.values[list(columns)] != NULL_CODE).all(axis=0)
+        if (rows.weights[is_bound] != 1).any():
+            raise _damaged(table, "a row with the values of a UNIQUE constraint is there twice")
     if table.sequence_by is None:
         sound = not rows.tombstones.size and rows.watermark is None
     else:
@@ -210,7 +214,8 @@ def _bring_in(base: BaseTable, rows: TableRows) -> None:
             base.stage_commit(piece, ones[: piece.shape[1]], ignore=False)
             base.commit()
     except Conflict:
-        raise _damaged(base.table, "two rows have the same primary key") from None
+        what = "two rows have the same primary key, or the same values of a UNIQUE constraint"
+        raise _damaged(base.table, what) from None
 
 
 def _damaged(table: Table, what: str) -> StateError:

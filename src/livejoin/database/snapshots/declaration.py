@@ -55,6 +55,7 @@ def plain_table(table: Table) -> dict[str, Any]:
         "window_range": None if table.window_range is None else asdict(table.window_range),
         "sequence_by": table.sequence_by,
         "tombstones": table.tombstones,
+        "unique": table.unique,
     }
 
 
@@ -80,6 +81,7 @@ def read_table(entry: object) -> Table:
     sequence = None
     if isinstance(entry, dict) and entry.get("sequence_by") is not None:  # formats before 5 know of none
         (sequence,) = _positions([number(entry, "sequence_by")], columns)
+    unique: list[object] = _since_format_6(entry, "unique", [])
     return Table(
         value(entry, "name", str),
         columns,
@@ -90,7 +92,13 @@ def read_table(entry: object) -> Table:
         window,
         sequence,
         TOMBSTONES if sequence is None else number(entry, "tombstones"),
+        tuple(_positions(key, columns) for key in unique),
     )
+
+
+def _since_format_6(entry: object, key: str, default: Value) -> Value:
+    """A value that older formats have no key for."""
+    return value(entry, key, type(default)) if isinstance(entry, dict) and key in entry else default
 
 
 def read_statistics(entries: object, tables: Mapping[str, Table]) -> Statistics:

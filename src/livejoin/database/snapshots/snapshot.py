@@ -41,7 +41,7 @@ from livejoin.words import Words
 
 logger = logging.getLogger("livejoin")
 
-FORMAT = 5
+FORMAT = 6
 _LAST_VERSION = 1 << 62
 _CURRENT = "CURRENT"
 _MANIFEST = "manifest.json"
@@ -374,6 +374,7 @@ def _rows_of_format_3(source: Folder, place: int, table: Table, entry: dict[str,
 _TABLES: Mapping[int, Callable[[Folder, int, Table, dict[str, Any]], TableRows]] = {
     3: _rows_of_format_3,
     4: _rows_of_format_4,
+    5: _rows,
     FORMAT: _rows,
 }
 """The formats that are read, and how each keeps the rows of a table."""

@@ -14,7 +14,7 @@ from livejoin.changes import ChangeBatch
 from livejoin.dataflow.graph import Graph
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.errors import AbsentRowError, ChangeError, ChangeFormatError, DuplicateKeyError
-from livejoin.kernels.relation.staging import DELETE_BY_KEY, FORGET_BY_KEY, INSERT, UPSERT
+from livejoin.kernels.relation.staging import DELETE_BY_KEY, DROP_BY_KEY, FORGET_BY_KEY, INSERT, UPSERT
 from livejoin.schema import Table
 from livejoin.shown import shown_row
 from livejoin.state.table import BaseTable, Conflict, Staged
@@ -72,12 +72,12 @@ def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
 def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) -> Staged:
     """Stage a table's changes in the order of ``_seq`` where they have one."""
     batch, base = given.batch, given.base
-    ignore = on_conflict == "ignore" or (on_conflict == "update" and batch.by_key)
+    ignore = on_conflict == "ignore"
     if batch.by_key:
         method = base.stage_in_order if granularity == "commit" else base.stage_changes
     else:
         method = base.stage_commit if granularity == "commit" else base.stage_changes
-    kinds = _kinds(batch)
+    kinds = _kinds(batch, on_conflict)
     apply = partial(method, ignore=ignore)
     if batch.table.sequence_by is not None:
         apply = partial(stage_in_sequence, base, apply=apply)
@@ -92,11 +92,13 @@ def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) 
     return replace(staged, changes=np.where(staged.changes >= 0, order[staged.changes], -1))
 
 
-def _kinds(batch: ChangeBatch) -> Words:
+def _kinds(batch: ChangeBatch, on_conflict: OnConflict) -> Words:
     """What each change is, as the kernels name it."""
     if batch.replaces is None:
         return batch.weights
-    delete = DELETE_BY_KEY if batch.table.sequence_by is None else FORGET_BY_KEY
+    delete = DROP_BY_KEY if on_conflict == "update" else DELETE_BY_KEY
+    if batch.table.sequence_by is not None:
+        delete = FORGET_BY_KEY
     return np.where(batch.weights < 0, delete, np.where(batch.replaces, UPSERT, INSERT))
 
 
@@ -166,6 +168,15 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
             "delete only rows that are there, or apply with on_conflict='ignore'"
         )
         return AbsentRowError(msg, table.name, row)
+    if conflict.unique is not None:
+        columns = table.unique[conflict.unique]
+        held = shown_row(values.select(list(columns)), len(columns))
+        remedy = "" if table.has_window and not batch.by_key else ", or apply with on_conflict='ignore'"
+        msg = (
+            f"the change brings a second row with ({held}) in {table.describe_unique(columns)}; delete or change the "
+            f"other row in the same commit{remedy}. Changes by key go by the PRIMARY KEY alone"
+        )
+        return DuplicateKeyError(msg, table.name, row)
     remedy = "or apply with on_conflict='ignore', or with 'update' to replace it"
     if table.has_window and not batch.by_key:
         remedy = "or replay the changes one by one (granularity='change') with on_conflict='ignore'"

@@ -38,10 +38,10 @@ class CellRows:
         """Numbers of given rows in the cell, -1 for those that are not there."""
         return self._numbers(self._index.find(values))
 
-    def find_key(self, values: Words) -> Words:
-        """Numbers of the rows with given primary keys, -1 for those that are not there."""
+    def find_key(self, values: Words, key: tuple[int, ...] | None = None) -> Words:
+        """Numbers of the rows with given keys, of the primary key for None; -1 for those that are not there."""
         assert isinstance(self._index, BaseTable), "a stored relation is found by all of its columns"
-        return self._numbers(self._index.find_key(values))
+        return self._numbers(self._index.find_key(values, key))
 
     def _numbers(self, rows: Words) -> Words:
         numbers = np.full(rows.shape[0], -1)

@@ -2,7 +2,7 @@
 
 By rank as `livejoin.families.ranks`. By values: these determine the row of every connex node, and the values are a
 result if and only if each of these rows is in its semi-join view. A row of an atom is found in the index of its base
-table, one probe an atom, if the query uses all columns of the table or its primary key; a derived row in its directory.
+table, one probe an atom, if the query uses all columns of the table or one of its keys; a derived row in its directory.
 Of other atoms, which stand for several base rows, those are added up that agree in the columns of the query, among the
 rows with the widest key that a tree edge has: O(rows with this key).
 """
@@ -126,7 +126,7 @@ class TreeAccess:
             ids = index.find(_matrix(place.variables, values, length))
         else:
             assert not isinstance(index, DerivedRows)  # whose rows are found by all columns
-            ids = index.find_key(_matrix(place.key, values, length))
+            ids = index.find_key(_matrix(place.key, values, length), place.columns)
         there = np.flatnonzero(ids >= 0)
         ids = ids[there]
         found = m[m[place.header + q.T_CHUNKS] + (ids >> q.CHUNK_BITS)] + (ids & (q.CHUNK_ROWS - 1)) * place.stride
@@ -196,7 +196,8 @@ class _Place:
         state: Offset of the word STATE in it.
         variables: The atom's variables.
         offsets: The offset of each of them in a record.
-        key: The variables of the table's primary key, if that is what rows are found by; None if it is all columns.
+        key: The variables of a key of the table, if that is what rows are found by; None if it is all columns.
+        columns: The columns of this key.
     """
 
     header: int
@@ -205,6 +206,7 @@ class _Place:
     variables: tuple[str, ...]
     offsets: tuple[int, ...]
     key: tuple[str, ...] | None
+    columns: tuple[int, ...] | None
 
 
 @lru_cache(maxsize=256)
@@ -215,9 +217,10 @@ def _place(plan: PhysicalPlan, position: int) -> _Place:
     table = next(i for i, use in enumerate(plan.tables) if atom in use.atoms)
     at = int(plan.words[q.P_FIRST_TABLE]) + table * q.PLAN_TABLE
     header, stride = plan.words[[at + q.PT_HEADER, at + q.PT_STRIDE]].tolist()
-    key = None
+    key = columns = None
     if len(used.columns) < len(used.table.columns):
-        key = tuple(used.variables[used.columns.index(column)] for column in used.table.primary_key)
+        columns = next(key for key in used.table.keys if set(key) <= set(used.columns))
+        key = tuple(used.variables[used.columns.index(column)] for column in columns)
     return _Place(
         header,
         stride,
@@ -225,6 +228,7 @@ def _place(plan: PhysicalPlan, position: int) -> _Place:
         used.variables,
         tuple(plan.tables[table].columns.index(column) for column in used.columns),
         key,
+        columns,
     )
 
 

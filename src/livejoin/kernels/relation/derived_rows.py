@@ -6,10 +6,11 @@ by `finish`, because events still name them.
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MAX_MULTIPLICITY, MORE, TOO_LARGE
-from livejoin.kernels.parameters import Header, Line, Matrix, RowWords, Slots, Touched
-from livejoin.kernels.relation.rows import R_ROWS, R_TOTAL, find_or_create, give_back
+from livejoin.kernels.parameters import Header, Line, Matrix, Output, RowWords, Slots, Touched, Values
+from livejoin.kernels.relation.rows import R_ROWS, R_TOTAL, find_or_create, give_back, hash_change
 from livejoin.kernels.relation.staging import G_CHANGE, G_COUNT, G_MADE, G_PLACE
 
 # Events: (row id, net weight, version)
@@ -26,7 +27,8 @@ def _settle(
     stride: int,
     touched: Touched,
     version: int,
-    events: Matrix,
+    events: Output,
+    n: int,
     progress: Line,
     left: int,
 ) -> int:
@@ -40,24 +42,68 @@ def _settle(
     end = min(begin + left, 3 * count)
     for place in range(begin, min(end, 2 * count)):
         t = place if place < count else place - count
-        row = touched[t, 0]
+        row = touched[2 * t]
         now = words[row * stride] >> 1
-        weight = now - touched[t, 1]
+        weight = now - touched[2 * t + 1]
         if (weight < 0 and place < count) or (weight > 0 and place >= count):
-            events[E_ROW, made] = row
-            events[E_WEIGHT, made] = weight
-            events[E_VERSION, made] = version
+            events[E_ROW * n + made] = row
+            events[E_WEIGHT * n + made] = weight
+            events[E_VERSION * n + made] = version
             made += 1
             header[R_TOTAL] += weight
-            header[R_ROWS] += (1 if now > 0 else 0) - (1 if touched[t, 1] > 0 else 0)
+            header[R_ROWS] += (1 if now > 0 else 0) - (1 if touched[2 * t + 1] > 0 else 0)
     for t in range(max(begin - 2 * count, 0), end - 2 * count):
-        words[touched[t, 0] * stride] &= -2
+        words[touched[2 * t] * stride] &= -2
     progress[G_MADE] = made
     progress[G_PLACE] = end
     if end == 3 * count:
         progress[G_COUNT] = 0
         progress[G_PLACE] = 0
     return int(left - (end - begin))
+
+
+@inlined
+def _apply(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    slots: Slots,
+    values: Values,
+    n: int,
+    weights: Line,
+    versions: Line,
+    touched: Touched,
+    named: Line,
+    events: Output,
+    progress: Line,
+) -> int:
+    left = AT_ONCE
+    change = progress[G_CHANGE]
+    while True:
+        ended = change == n or (change > 0 and versions[change] != versions[change - 1])
+        if ended and progress[G_COUNT] > 0:
+            left = _settle(header, words, stride, touched, versions[change - 1], events, n, progress, left)
+        if change == n and progress[G_COUNT] == 0:
+            return DONE
+        if left == 0:
+            progress[G_CHANGE] = change
+            return MORE
+        h = hash_change(values, n, change, stride - 1)
+        row = find_or_create(header, words, stride, 1, slots, values, n, change, h)
+        at = row * stride
+        named[change] = row
+        if words[at] & 1 == 0:
+            count = progress[G_COUNT]
+            touched[2 * count] = row
+            touched[2 * count + 1] = words[at] >> 1
+            progress[G_COUNT] = count + 1
+            words[at] |= 1
+        weight = weights[change]
+        if not -MAX_MULTIPLICITY <= weight <= MAX_MULTIPLICITY - (words[at] >> 1):
+            return TOO_LARGE
+        words[at] += weight << 1
+        change += 1
+        left -= 1
 
 
 @kernel
@@ -92,32 +138,29 @@ def apply(
     Returns:
         DONE; MORE: call again; TOO_LARGE: a multiplicity does not fit.
     """
-    left = AT_ONCE
-    change = progress[G_CHANGE]
-    while True:
-        ended = change == weights.shape[0] or (change > 0 and versions[change] != versions[change - 1])
-        if ended and progress[G_COUNT] > 0:
-            left = _settle(header, words, stride, touched, versions[change - 1], events, progress, left)
-        if change == weights.shape[0] and progress[G_COUNT] == 0:
-            return DONE
-        if left == 0:
-            progress[G_CHANGE] = change
-            return MORE
-        row = find_or_create(header, words, stride, 1, slots, values, change)
-        at = row * stride
-        named[change] = row
-        if words[at] & 1 == 0:
-            count = progress[G_COUNT]
-            touched[count, 0] = row
-            touched[count, 1] = words[at] >> 1
-            progress[G_COUNT] = count + 1
-            words[at] |= 1
-        weight = weights[change]
-        if not -MAX_MULTIPLICITY <= weight <= MAX_MULTIPLICITY - (words[at] >> 1):
-            return TOO_LARGE
-        words[at] += weight << 1
-        change += 1
-        left -= 1
+    return _apply(
+        view(header),
+        view(words),
+        stride,
+        view(slots),
+        view(values),
+        weights.shape[0],
+        view(weights),
+        view(versions),
+        view(touched),
+        view(named),
+        view(events),
+        view(progress),
+    )
+
+
+@inlined
+def _finish(header: Header, words: RowWords, stride: int, slots: Slots, named: Line, n: int) -> None:
+    for i in range(n):
+        at = named[i] * stride
+        if words[at] == 0:
+            give_back(header, words, stride, 1, slots, named[i])
+            words[at] = 1  # an unused id is marked, so that it is not given back twice
 
 
 @kernel
@@ -131,8 +174,4 @@ def finish(header: Header, words: RowWords, stride: int, slots: Slots, named: Li
         slots: As for `apply`.
         named: Ids of all rows that the changes named; one may stand several times.
     """
-    for i in range(named.shape[0]):
-        at = named[i] * stride
-        if words[at] == 0:
-            give_back(header, words, stride, 1, slots, named[i])
-            words[at] = 1  # an unused id is marked, so that it is not given back twice
+    _finish(view(header), view(words), stride, view(slots), view(named), named.shape[0])

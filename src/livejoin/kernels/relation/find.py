@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from livejoin.kernels.jit import kernel
+from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.parameters import Line, Matrix, Offsets, RowWords, Slots
-from livejoin.kernels.relation.rows import find_row, hash_change
+from livejoin.kernels.relation.row_index import hash_key_of, hash_of_change, holder_of_change, is_row
+from livejoin.kernels.relation.rows import K_NUMBER, find_row
 
 
 @kernel
-def find_rows(table: RowWords, stride: int, first: int, slots: Slots, values: Matrix, found: Line) -> None:
+def find_rows(
+    table: RowWords, stride: int, first: int, slots: Slots, key: Offsets, values: Matrix, found: Line
+) -> None:
     """Look rows up in the index of a table.
 
     Args:
@@ -17,14 +21,21 @@ def find_rows(table: RowWords, stride: int, first: int, slots: Slots, values: Ma
         stride: Words a row.
         first: Offset of a row's first value.
         slots: The index.
+        key: int64, number and offsets of the primary key's columns in a row. With a key only rows that hold theirs
+            are found, which all do that are there when a staging has ended.
         values: int64 of shape (columns, n).
         found: int64 of n places, written: row ids, -1 for rows that are not there.
 
     Cost: expected O(1) a row.
     """
-    for i in range(values.shape[1]):
-        h = hash_change(values, i, values.shape[0])
-        found[i] = find_row(table, stride, first, slots, values, i, h)
+    t, s, k, v, n = view(table), view(slots), view(key), view(values), values.shape[1]
+    for i in range(n):
+        h = hash_of_change(v, n, i, stride, first, k)
+        if k[K_NUMBER] == 0:
+            found[i] = find_row(t, stride, first, s, v, n, i, h)
+        else:
+            row = holder_of_change(t, stride, first, s, k, v, n, i, h)
+            found[i] = row if row >= 0 and is_row(t, stride, first, row, v, n, i) else -1
 
 
 @kernel
@@ -34,15 +45,16 @@ def find_keys(table: RowWords, stride: int, slots: Slots, key: Offsets, values: 
     Args:
         table: The table's words.
         stride: Words a row.
-        slots: The key's index.
-        key: int64, offsets of the key's columns in a row.
+        slots: The index, which is by the key.
+        key: int64, number and offsets of the key's columns in a row.
         values: int64 of shape (columns of the key, n).
         found: As for `find_rows`.
     """
+    t, v, n = view(table), view(values), values.shape[1]
     log = slots[0]
     mask = (1 << log) - 1
-    for i in range(values.shape[1]):
-        h = hash_change(values, i, values.shape[0])
+    for i in range(n):
+        h = hash_key_of(v, n, i, values.shape[0])
         at = h >> (32 - log)
         found[i] = -1
         while slots[1 + at] != 0 and found[i] < 0:
@@ -50,8 +62,8 @@ def find_keys(table: RowWords, stride: int, slots: Slots, key: Offsets, values: 
             row = (word & MASK32) - 1
             if (word >> 32) & MASK32 == h:
                 same = True
-                for k in range(key.shape[0]):
-                    if table[row * stride + key[k]] != values[k, i]:
+                for k in range(values.shape[0]):
+                    if t[row * stride + key[1 + k]] != v[k * n + i]:
                         same = False
                         break
                 if same:

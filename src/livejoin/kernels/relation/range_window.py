@@ -12,8 +12,10 @@ The heap is one array: ``[begin, entries, (time, row)...]``. The second word of 
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.parameters import Header, Queue, RowWords, Slots, Touched, Window
-from livejoin.kernels.relation.rows import R_ROWS, R_TOTAL, give_back
+from livejoin.kernels.memory.arena import words as view
+from livejoin.kernels.parameters import Header, Offsets, Queue, RowWords, Slots, Touched, Window
+from livejoin.kernels.relation.row_index import let_go
+from livejoin.kernels.relation.rows import R_ROWS, R_TOTAL
 from livejoin.kernels.relation.window import touch
 
 # The heap
@@ -82,6 +84,13 @@ def has_expired(queue: Queue) -> bool:
 
 
 @helper
+def stays(words: RowWords, stride: int, window: Window, row: int, begin: int) -> bool:
+    """Whether a window that begins there leaves a row where it is."""
+    inside: bool = window[RANGE_REACH] < 0 or words[row * stride + window[RANGE_TIME]] >= begin
+    return inside
+
+
+@helper
 def expire(
     header: Header, words: RowWords, stride: int, queue: Queue, touched: Touched, count: int
 ) -> tuple[int, int, int]:
@@ -102,15 +111,14 @@ def expire(
     return row, gone, count
 
 
-@kernel
-def compact_range(header: Header, words: RowWords, stride: int, slots: Slots, queue: Queue) -> None:
-    """Drop all dead entries from a heap, between two commits; O(entries)."""
+@helper
+def _compact_range(header: Header, words: RowWords, stride: int, slots: Slots, key: Offsets, queue: Queue) -> None:
     kept = 0
     for entry in range(queue[W_ENTRIES]):
         row = queue[W_HEAP + 2 * entry + 1]
         if words[row * stride] >> 1 == 0:
             words[row * stride + 1] = 0
-            give_back(header, words, stride, 2, slots, row)
+            let_go(header, words, stride, 2, slots, key, row)
         else:
             queue[W_HEAP + 2 * kept] = queue[W_HEAP + 2 * entry]
             queue[W_HEAP + 2 * kept + 1] = row
@@ -118,3 +126,9 @@ def compact_range(header: Header, words: RowWords, stride: int, slots: Slots, qu
     queue[W_ENTRIES] = kept
     for entry in range(kept // 2 - 1, -1, -1):
         _sink(queue, entry, queue[W_HEAP + 2 * entry], queue[W_HEAP + 2 * entry + 1])
+
+
+@kernel
+def compact_range(header: Header, words: RowWords, stride: int, slots: Slots, key: Offsets, queue: Queue) -> None:
+    """Drop all dead entries from a heap, between two commits; O(entries)."""
+    _compact_range(view(header), view(words), stride, view(slots), view(key), view(queue))

@@ -1,4 +1,4 @@
-"""Base tables: a hash multiset of rows of 64-bit words, with an optional unique key and an optional window.
+"""A hash multiset of rows of 64-bit words: those of base tables and of derived relations.
 
 A row is ``[mult << 1 | touched, (dead,) words...]``. Rows keep their id as long as they are there. Staging a commit
 changes multiplicities at once and notes the first-touch value of every touched row, so that it can be undone; ids of
@@ -10,7 +10,7 @@ from __future__ import annotations
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.directory import finish, mix, seed
 from livejoin.kernels.memory.layout import MASK32
-from livejoin.kernels.parameters import Header, Matrix, Offsets, RowWords, Slots
+from livejoin.kernels.parameters import Header, RowWords, Slots, Values
 
 # Header
 R_NEXT = 0  # ids given out so far
@@ -23,16 +23,26 @@ R_USED = 6  # rows in the hash index
 R_IGNORED = 7  # conflicts skipped by the last staging
 R_GIVEN_BACK = 8  # ids given back since the free list was last put in order, and as how many it is looked at next
 R_NEXT_LOOK = 9
-ROWS_HEADER = 10
+R_OTHERS = 10  # with a primary key: rows in the index that do not hold their key
+R_RING = 11  # entries that the queue of a window has room for, less one
+R_DOUBT = 12  # rows that the last atomic set brought while another row that was there held their key
+ROWS_HEADER = 13
 
 # Touched rows: (row id, multiplicity before, dead before, a change that named the row or -1)
 TOUCHED = 4
+
+# Events: (row id, weight, change)
+EVENT = 3
+
+K_NUMBER = 0
+"""Where the number of a primary key's columns stands; their offsets in a row follow."""
 
 OK = 0
 ABSENT = 1
 DUPLICATE = 2
 MORE = 3  # so far OK; the kernel is to be called again
 NO_ROOM = 4  # nothing was done for lack of room
+TAKEN = 5  # and on: another row has the same values in the columns of the first UNIQUE constraint, of the second, ...
 
 
 @inlined
@@ -44,23 +54,17 @@ def hash_words(words: RowWords, at: int, count: int) -> int:
 
 
 @inlined
-def hash_change(values: Matrix, change: int, count: int) -> int:
+def hash_change(values: Values, n: int, change: int, count: int) -> int:
     h = seed()
     for i in range(count):
-        h = mix(h, values[i, change])
-    return finish(h)
-
-
-@inlined
-def hash_key(words: RowWords, at: int, key: Offsets) -> int:
-    h = seed()
-    for i in range(key.shape[0]):
-        h = mix(h, words[at + key[i]])
+        h = mix(h, values[i * n + change])
     return finish(h)
 
 
 @helper
-def find_row(words: RowWords, stride: int, first: int, slots: Slots, values: Matrix, change: int, h: int) -> int:
+def find_row(
+    words: RowWords, stride: int, first: int, slots: Slots, values: Values, n: int, change: int, h: int
+) -> int:
     """Id of the row that a change names, -1 if there is none; zero-multiplicity rows count."""
     count = stride - first
     log = slots[0]
@@ -75,7 +79,7 @@ def find_row(words: RowWords, stride: int, first: int, slots: Slots, values: Mat
             at = row * stride + first
             same = True
             for k in range(count):
-                if words[at + k] != values[k, change]:
+                if words[at + k] != values[k * n + change]:
                     same = False
                     break
             if same:
@@ -99,7 +103,8 @@ def remove_slot(slots: Slots, h: int, row: int) -> None:
     log = slots[0]
     mask = (1 << log) - 1
     hole = h >> (32 - log)
-    while slots[1 + hole] & MASK32 != row + 1:
+    word = (h << 32) | (row + 1)
+    while slots[1 + hole] != word:
         hole = (hole + 1) & mask
     j = hole
     while True:
@@ -129,15 +134,10 @@ def rehash(slots: Slots, other: Slots, begin: int, end: int) -> None:
 
 
 @helper
-def find_or_create(
-    header: Header, words: RowWords, stride: int, first: int, slots: Slots, values: Matrix, change: int
-) -> int:
-    h = hash_change(values, change, stride - first)
-    row: int = find_row(words, stride, first, slots, values, change, h)
-    if row >= 0:
-        return row
+def new_row(header: Header, words: RowWords, stride: int, first: int, values: Values, n: int, change: int) -> int:
+    """Give the row of a change an id; it is not there yet, and the caller enters it in the index."""
     if header[R_FREE] != 0:
-        row = header[R_FREE] - 1
+        row: int = header[R_FREE] - 1
         header[R_FREE] = words[row * stride + 1]
     else:
         row = header[R_NEXT]
@@ -146,72 +146,33 @@ def find_or_create(
     words[at] = 0
     words[at + 1] = 0
     for k in range(stride - first):
-        words[at + first + k] = values[k, change]
-    insert_slot(slots, h, row)
+        words[at + first + k] = values[k * n + change]
     header[R_USED] += 1
     return row
 
 
 @helper
-def holder(words: RowWords, stride: int, slots: Slots, key: Offsets, row: int, h: int) -> int:
-    """Id of the row that holds the unique key of ``row``, -1 if none does."""
-    log = slots[0]
-    mask = (1 << log) - 1
-    i = h >> (32 - log)
-    while True:
-        word = slots[1 + i]
-        if word == 0:
-            return -1
-        if (word >> 32) & MASK32 == h:
-            other: int = (word & MASK32) - 1
-            same = True
-            for k in range(key.shape[0]):
-                if words[other * stride + key[k]] != words[row * stride + key[k]]:
-                    same = False
-                    break
-            if same:
-                return other
-        i = (i + 1) & mask
-
-
-@inlined
-def hash_key_of_change(values: Matrix, change: int, first: int, key: Offsets) -> int:
-    h = seed()
-    for i in range(key.shape[0]):
-        h = mix(h, values[key[i] - first, change])
-    return finish(h)
-
-
-@helper
-def holder_of_change(
-    words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, values: Matrix, change: int, h: int
+def find_or_create(
+    header: Header, words: RowWords, stride: int, first: int, slots: Slots, values: Values, n: int, change: int, h: int
 ) -> int:
-    """Id of the row that holds the unique key of a change, -1 if none does."""
-    log = slots[0]
-    mask = (1 << log) - 1
-    i = h >> (32 - log)
-    while True:
-        word = slots[1 + i]
-        if word == 0:
-            return -1
-        if (word >> 32) & MASK32 == h:
-            other: int = (word & MASK32) - 1
-            same = True
-            for k in range(key.shape[0]):
-                if words[other * stride + key[k]] != values[key[k] - first, change]:
-                    same = False
-                    break
-            if same:
-                return other
-        i = (i + 1) & mask
+    row: int = find_row(words, stride, first, slots, values, n, change, h)
+    if row < 0:
+        row = new_row(header, words, stride, first, values, n, change)
+        insert_slot(slots, h, row)
+    return row
 
 
 @helper
 def give_back(header: Header, words: RowWords, stride: int, first: int, slots: Slots, row: int) -> None:
-    """Free the id of a row that is gone."""
-    at = row * stride
-    remove_slot(slots, hash_words(words, at + first, stride - first), row)
+    """Free the id of a row that is gone, of a relation without a primary key."""
+    remove_slot(slots, hash_words(words, row * stride + first, stride - first), row)
+    free_row(header, words, stride, row)
+
+
+@helper
+def free_row(header: Header, words: RowWords, stride: int, row: int) -> None:
+    """Free the id of a row that is in no index any more."""
     header[R_USED] -= 1
-    words[at + 1] = header[R_FREE]
+    words[row * stride + 1] = header[R_FREE]
     header[R_FREE] = row + 1
     header[R_GIVEN_BACK] += 1

@@ -7,6 +7,7 @@ equal sequences the later one counts. Law: the changes of a key that are not lat
 from __future__ import annotations
 
 from livejoin.kernels.jit import kernel
+from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.parameters import Line, Matrix, Slots
 from livejoin.kernels.relation.rows import hash_change
@@ -36,11 +37,12 @@ def judge(
 
     Cost: expected O(1) a change.
     """
+    of_keys, n = view(keys), keys.shape[1]
     log = slots[0]
     mask = (1 << log) - 1
     end: int = min(begin + AT_ONCE, keys.shape[1])
     for i in range(begin, end):
-        h = hash_change(keys, i, keys.shape[0])
+        h = hash_change(of_keys, n, i, keys.shape[0])
         at = h >> (32 - log)
         first = -1
         while slots[1 + at] != 0 and first < 0:

@@ -1,13 +1,28 @@
-"""Changes of a base table one after the other, each with the window that it moves and the key that it takes.
+"""Changes of a base table one after the other, each with the window that it moves and the keys that it takes.
 
 A change may go by its key alone: then it takes the row out that has the key, whatever stands in the other columns. One
-that brings a row equal to the one that is there changes nothing, not even the place of the row in a window.
+that brings a row equal to the one that is there changes nothing, not even the place of the row in a window. One that is
+a conflict and is skipped does nothing at all: it takes no row out either.
 """
 
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, inlined, kernel
-from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
+from livejoin.kernels.memory.arena import words as view
+from livejoin.kernels.parameters import (
+    Header,
+    Line,
+    Matrix,
+    Offsets,
+    Queue,
+    RowEvents,
+    RowWords,
+    Slots,
+    Touched,
+    Values,
+    Window,
+)
+from livejoin.kernels.relation.occurrences import arrive, is_absent, leave
 from livejoin.kernels.relation.range_window import (
     RANGE_REACH,
     RANGE_ROWS,
@@ -16,66 +31,80 @@ from livejoin.kernels.relation.range_window import (
     begin_after,
     expire,
     has_expired,
+    stays,
 )
+from livejoin.kernels.relation.row_index import bring, holder, holder_of_change, is_row, look_ahead, look_up, take_place
 from livejoin.kernels.relation.rows import (
     ABSENT,
     DUPLICATE,
+    EVENT,
+    K_NUMBER,
     MORE,
     OK,
     R_IGNORED,
+    R_OTHERS,
+    R_RING,
     R_TOTAL,
-    find_or_create,
-    find_row,
-    hash_change,
-    hash_key,
-    hash_key_of_change,
-    holder,
-    holder_of_change,
-    insert_slot,
-    remove_slot,
+    TAKEN,
 )
 from livejoin.kernels.relation.staging import (
+    AHEAD,
     AT_ONCE,
     DELETE,
     DELETE_BY_KEY,
+    DROP_BY_KEY,
     FORGET_BY_KEY,
     G_CHANGE,
     G_COUNT,
+    G_HASHES,
     G_MADE,
     UPSERT,
-    arrive,
-    is_absent,
-    leave,
 )
+from livejoin.kernels.relation.unique import U_NUMBER, enter, first_taken
+from livejoin.kernels.relation.unique import leave as leave_uniques
 from livejoin.kernels.relation.window import add, evict, oldest, touch
 
 
 @helper
-def _note(events: Matrix, made: int, row: int, weight: int, change: int) -> int:
+def _note(events: RowEvents, made: int, row: int, weight: int, change: int) -> int:
     """Write an event; returns how many there are."""
-    events[made, 0] = row
-    events[made, 1] = weight
-    events[made, 2] = change
+    events[EVENT * made] = row
+    events[EVENT * made + 1] = weight
+    events[EVENT * made + 2] = change
     return made + 1
 
 
 @helper
-def _is_taken(
-    words: RowWords, stride: int, key_slots: Slots, key: Offsets, window: Window, row: int, leaving: int, begin: int
-) -> bool:
-    """Whether another row holds the key of a row that comes, and stays: it is not the one that leaves the window."""
-    if key.shape[0] == 0:
-        return False
-    taken = holder(words, stride, key_slots, key, row, hash_key(words, row * stride, key))
-    stays = window[RANGE_REACH] < 0 or (taken >= 0 and words[taken * stride + window[RANGE_TIME]] >= begin)
-    return bool(taken >= 0 and taken != leaving and stays)
+def _conflict(
+    words: RowWords,
+    stride: int,
+    slots: Slots,
+    key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
+    window: Window,
+    row: int,
+    replaced: int,
+    leaving: int,
+    begin: int,
+) -> int:
+    """Whether another row that stays has a key of a row that comes: OK, DUPLICATE, or TAKEN and a constraint's number.
+
+    ``replaced`` and ``leaving``, which may be -1, do not stay.
+    """
+    if key[K_NUMBER] > 0:
+        other = holder(words, stride, slots, key, row)
+        if other >= 0 and other != replaced and other != leaving and stays(words, stride, window, other, begin):
+            return DUPLICATE
+    one = first_taken(words, stride, unique_slots, uniques, window, row, replaced, leaving, begin)
+    return TAKEN + one if one >= 0 else OK
 
 
 @helper
-def _release_key(words: RowWords, stride: int, key_slots: Slots, key: Offsets, row: int) -> None:
-    """Give the key of a row back that has left."""
-    if key.shape[0] > 0:
-        remove_slot(key_slots, hash_key(words, row * stride, key), row)
+def _release(words: RowWords, stride: int, unique_slots: Slots, uniques: Offsets, row: int) -> None:
+    """Give the values of a row back that has left, if it has."""
+    if uniques[U_NUMBER] > 0 and words[row * stride] >> 1 == 0:
+        leave_uniques(words, stride, unique_slots, uniques, row)
 
 
 @helper
@@ -83,28 +112,52 @@ def _expire_some(
     header: Header,
     words: RowWords,
     stride: int,
-    key_slots: Slots,
-    key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
     queue: Queue,
     touched: Touched,
     count: int,
-    events: Matrix,
+    events: RowEvents,
     made: int,
     change: int,
     left: int,
 ) -> tuple[int, int, int]:
-    """Take rows out that a window by range has left behind, so many at most.
-
-    Returns:
-        The numbers of touched rows and of events, and how many more rows could have been taken.
-    """
+    """Take rows out that the window has left behind, at most ``left``; how many more might have gone is third."""
     while left > 0 and has_expired(queue):
         out, gone, count = expire(header, words, stride, queue, touched, count)
         if gone > 0:
             made = _note(events, made, out, -gone, change)
-            _release_key(words, stride, key_slots, key, out)
+            _release(words, stride, unique_slots, uniques, out)
         left -= 1
     return count, made, left
+
+
+@helper
+def _take_out(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    unique_slots: Slots,
+    uniques: Offsets,
+    window: Window,
+    row: int,
+    touched: Touched,
+    count: int,
+    events: RowEvents,
+    made: int,
+    change: int,
+    named: int,
+) -> tuple[int, int]:
+    """Take one occurrence of a row out; ``named`` is the change that names the row, -1 where only its key does.
+
+    Returns:
+        The numbers of touched rows and of events.
+    """
+    count = leave(header, words, stride, first, window, row, touched, count, named)
+    made = _note(events, made, row, -1, change)
+    _release(words, stride, unique_slots, uniques, row)
+    return count, made
 
 
 @inlined
@@ -114,48 +167,73 @@ def _insert_one(
     stride: int,
     first: int,
     slots: Slots,
-    key_slots: Slots,
     key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
     queue: Queue,
     window: Window,
-    values: Matrix,
+    values: Values,
+    n: int,
     ignore: bool,
     touched: Touched,
     count: int,
-    events: Matrix,
+    events: RowEvents,
     made: int,
     change: int,
+    h: int,
+    replaced: int,
     left: int,
 ) -> tuple[int, int, int, int]:
     """Bring a row in; a status, the numbers of touched rows and of events, and how many rows may still leave a window.
 
-    MORE where the window has more to let go first: the change is to be made again, and nothing of it happens twice.
+    ``replaced`` is the row that it takes out, or -1. MORE where the window has more to let go first: the change is to
+    be made again, and nothing of it happens twice.
     """
     by_range = window[RANGE_REACH] >= 0
     begin = queue[W_BEGIN]
     if by_range:
-        time = values[window[RANGE_TIME] - first, change]
+        time = values[(window[RANGE_TIME] - first) * n + change]
         if time < begin:
             header[R_IGNORED] += 1
             return OK, count, made, left
         begin = begin_after(queue, window, time)
-    row = find_or_create(header, words, stride, first, slots, values, change)
+    row = bring(header, words, stride, first, slots, key, values, n, change, h, replaced)
     at = row * stride
     count = touch(header, words, at, row, first, touched, count, change)
     leaving = -1
-    if window[RANGE_ROWS] > 0 and header[R_TOTAL] == window[RANGE_ROWS]:
+    if window[RANGE_ROWS] > 0 and header[R_TOTAL] == window[RANGE_ROWS] and replaced < 0:
         leaving, count = oldest(header, words, stride, queue, touched, count)
-    if _is_taken(words, stride, key_slots, key, window, row, leaving, begin):
+    status = _conflict(words, stride, slots, key, unique_slots, uniques, window, row, replaced, leaving, begin)
+    if status != OK:
+        if replaced >= 0:
+            take_place(header, words, stride, first, slots, key, replaced)
         if not ignore:
-            return DUPLICATE, count, made, left
+            return status, count, made, left
         header[R_IGNORED] += 1
         return OK, count, made, left
+    if replaced >= 0:
+        count, made = _take_out(
+            header,
+            words,
+            stride,
+            first,
+            unique_slots,
+            uniques,
+            window,
+            replaced,
+            touched,
+            count,
+            events,
+            made,
+            change,
+            -1,
+        )
     if leaving >= 0:
         count = evict(header, words, stride, queue, touched, count)
     if by_range:
         queue[W_BEGIN] = begin
         count, made, left = _expire_some(
-            header, words, stride, key_slots, key, queue, touched, count, events, made, change, left
+            header, words, stride, unique_slots, uniques, queue, touched, count, events, made, change, left
         )
         if has_expired(queue):
             return MORE, count, made, left
@@ -165,86 +243,112 @@ def _insert_one(
         return OK, count, made, left
     if leaving >= 0:
         made = _note(events, made, leaving, -1, change)
-        _release_key(words, stride, key_slots, key, leaving)
+        _release(words, stride, unique_slots, uniques, leaving)
     made = _note(events, made, row, 1, change)
-    if key.shape[0] > 0:
-        insert_slot(key_slots, hash_key(words, at, key), row)
+    if header[R_OTHERS] > 0:
+        take_place(header, words, stride, first, slots, key, row)
+    if uniques[U_NUMBER] > 0 and words[at] >> 1 == 1:
+        enter(words, stride, unique_slots, uniques, row)
     return OK, count, made, left
 
 
 @inlined
-def _delete_one(
+def _stage_changes(
     header: Header,
     words: RowWords,
     stride: int,
     first: int,
     slots: Slots,
-    key_slots: Slots,
     key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
+    queue: Queue,
     window: Window,
-    values: Matrix,
+    values: Values,
+    n: int,
+    weights: Line,
     ignore: bool,
     touched: Touched,
-    count: int,
-    events: Matrix,
-    made: int,
-    change: int,
-) -> tuple[int, int, int]:
-    """Take a row out; a status and the numbers of touched rows and of events."""
-    h = hash_change(values, change, stride - first)
-    row = find_row(words, stride, first, slots, values, change, h)
-    if is_absent(words, stride, row):
-        if not ignore:
-            return ABSENT, count, made
-        header[R_IGNORED] += 1
-        return OK, count, made
-    count = leave(header, words, stride, first, window, row, touched, count, change)
-    made = _note(events, made, row, -1, change)
-    if words[row * stride] >> 1 == 0:
-        _release_key(words, stride, key_slots, key, row)
-    return OK, count, made
-
-
-@helper
-def _holder(
-    words: RowWords, stride: int, first: int, key_slots: Slots, key: Offsets, values: Matrix, change: int
-) -> int:
-    """Id of the row that has the key of a change, -1 if none has."""
-    h = hash_key_of_change(values, change, first, key)
-    row: int = holder_of_change(words, stride, first, key_slots, key, values, change, h)
-    return row
-
-
-@helper
-def _is_row(words: RowWords, stride: int, first: int, row: int, values: Matrix, change: int) -> bool:
-    """Whether a change brings a row as it is there."""
-    for k in range(stride - first):
-        if words[row * stride + first + k] != values[k, change]:
-            return False
-    return True
-
-
-@helper
-def _take_out(
-    header: Header,
-    words: RowWords,
-    stride: int,
-    first: int,
-    key_slots: Slots,
-    key: Offsets,
-    window: Window,
-    row: int,
-    touched: Touched,
-    count: int,
-    events: Matrix,
-    made: int,
-    change: int,
-) -> tuple[int, int]:
-    """Take a row out that a change names by its key; the numbers of touched rows and of events."""
-    count = leave(header, words, stride, first, window, row, touched, count, -1)
-    made = _note(events, made, row, -1, change)
-    _release_key(words, stride, key_slots, key, row)
-    return count, made
+    progress: Line,
+    events: RowEvents,
+) -> tuple[int, int, int, int]:
+    if progress[G_CHANGE] == 0:
+        header[R_IGNORED] = 0
+    count, made = progress[G_COUNT], progress[G_MADE]
+    end = min(progress[G_CHANGE] + AT_ONCE, n)
+    left = AT_ONCE
+    begin = progress[G_CHANGE]
+    for change in range(begin, end):
+        if (change - begin) % AHEAD == 0:
+            look_ahead(words, stride, first, slots, key, values, n, change, end, progress)
+        kind = weights[change]
+        h = progress[G_HASHES + (change - begin) % AHEAD]
+        status = OK
+        row = -1
+        if kind >= UPSERT or kind <= DELETE_BY_KEY:
+            row = holder_of_change(words, stride, first, slots, key, values, n, change, h)
+        elif kind == DELETE:
+            row = look_up(header, words, stride, first, slots, key, values, n, change, h)
+            if is_absent(words, stride, row):
+                row = -1
+        if kind == UPSERT and row >= 0:
+            if is_row(words, stride, first, row, values, n, change):
+                continue
+            is_late = window[RANGE_REACH] >= 0 and values[(window[RANGE_TIME] - first) * n + change] < queue[W_BEGIN]
+            if is_late:
+                row = -1
+        if kind > 0:
+            status, count, made, left = _insert_one(
+                header,
+                words,
+                stride,
+                first,
+                slots,
+                key,
+                unique_slots,
+                uniques,
+                queue,
+                window,
+                values,
+                n,
+                ignore,
+                touched,
+                count,
+                events,
+                made,
+                change,
+                h,
+                row,
+                left,
+            )
+        elif row >= 0:
+            named = change if kind == DELETE else -1
+            count, made = _take_out(
+                header,
+                words,
+                stride,
+                first,
+                unique_slots,
+                uniques,
+                window,
+                row,
+                touched,
+                count,
+                events,
+                made,
+                change,
+                named,
+            )
+        elif kind != FORGET_BY_KEY:
+            if not ignore and kind != DROP_BY_KEY:
+                status = ABSENT
+            else:
+                header[R_IGNORED] += 1
+        if status != OK:
+            progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = change, count, made
+            return status, count, made, change
+    progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = end, count, made
+    return (MORE if end < n else OK), count, made, -1
 
 
 @kernel
@@ -254,8 +358,9 @@ def stage_changes(
     stride: int,
     first: int,
     slots: Slots,
-    key_slots: Slots,
     key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
     queue: Queue,
     window: Window,
     values: Matrix,
@@ -273,74 +378,26 @@ def stage_changes(
     ``touched`` has two places a change.
 
     Returns:
-        OK, ABSENT, DUPLICATE or MORE; the numbers of touched rows and of events; the change that broke a rule or -1.
+        OK, ABSENT, DUPLICATE, TAKEN and the number of a constraint, or MORE; the numbers of touched rows and of events;
+        the change that broke a rule or -1.
     """
-    if progress[G_CHANGE] == 0:
-        header[R_IGNORED] = 0
-    count, made = progress[G_COUNT], progress[G_MADE]
-    end = min(progress[G_CHANGE] + AT_ONCE, weights.shape[0])
-    left = AT_ONCE
-    for change in range(progress[G_CHANGE], end):
-        kind = weights[change]
-        status = OK
-        row = -1
-        if kind >= UPSERT or kind <= DELETE_BY_KEY:
-            row = _holder(words, stride, first, key_slots, key, values, change)
-        if kind == UPSERT and row >= 0:
-            if _is_row(words, stride, first, row, values, change):
-                continue
-            is_late = window[RANGE_REACH] >= 0 and values[window[RANGE_TIME] - first, change] < queue[W_BEGIN]
-            if is_late:
-                row = -1
-        if row >= 0:
-            count, made = _take_out(
-                header, words, stride, first, key_slots, key, window, row, touched, count, events, made, change
-            )
-        if kind > 0:
-            status, count, made, left = _insert_one(
-                header,
-                words,
-                stride,
-                first,
-                slots,
-                key_slots,
-                key,
-                queue,
-                window,
-                values,
-                ignore,
-                touched,
-                count,
-                events,
-                made,
-                change,
-                left,
-            )
-        elif kind == DELETE:
-            status, count, made = _delete_one(
-                header,
-                words,
-                stride,
-                first,
-                slots,
-                key_slots,
-                key,
-                window,
-                values,
-                ignore,
-                touched,
-                count,
-                events,
-                made,
-                change,
-            )
-        elif row < 0 and kind != FORGET_BY_KEY:
-            if not ignore:
-                status = ABSENT
-            else:
-                header[R_IGNORED] += 1
-        if status != OK:
-            progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = change, count, made
-            return status, count, made, change
-    progress[G_CHANGE], progress[G_COUNT], progress[G_MADE] = end, count, made
-    return (MORE if end < weights.shape[0] else OK), count, made, -1
+    header[R_RING] = queue.shape[0] - 1
+    return _stage_changes(
+        view(header),
+        view(words),
+        stride,
+        first,
+        view(slots),
+        view(key),
+        view(unique_slots),
+        view(uniques),
+        view(queue),
+        view(window),
+        view(values),
+        weights.shape[0],
+        view(weights),
+        ignore,
+        view(touched),
+        view(progress),
+        view(events),
+    )

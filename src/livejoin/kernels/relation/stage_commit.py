@@ -1,13 +1,16 @@
 """An atomic set of changes of a base table, of which the net effect counts.
 
-Insertions come before deletions, then the window moves, and the unique key is looked at last: within one commit a key
-may be given from a row to another one, in either order.
+Insertions come before deletions, then the window moves, and the keys are looked at last: within one commit a key may be
+given from a row to another one, in either order. Where there is a primary key and no window, deletions come first and
+those whose rows have yet to come wait for them: that leaves the same rows, and a new row finds its key free.
 """
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
+from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.memory.arena import words as view
+from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Values, Window
+from livejoin.kernels.relation.occurrences import arrive, is_absent, leave
 from livejoin.kernels.relation.range_window import (
     RANGE_REACH,
     RANGE_ROWS,
@@ -17,23 +20,36 @@ from livejoin.kernels.relation.range_window import (
     expire,
     has_expired,
 )
+from livejoin.kernels.relation.row_index import bring, hash_of_change, holder, look_ahead, look_up, take_place
 from livejoin.kernels.relation.rows import (
     ABSENT,
     DUPLICATE,
+    K_NUMBER,
     MORE,
     OK,
+    R_DOUBT,
     R_IGNORED,
+    R_RING,
     R_TOTAL,
-    find_or_create,
-    find_row,
-    hash_change,
-    hash_key,
-    holder,
-    insert_slot,
-    remove_slot,
+    TAKEN,
+    TOUCHED,
 )
-from livejoin.kernels.relation.staging import AT_ONCE, G_CHANGE, G_COUNT, G_MADE, G_PLACE, arrive, is_absent, leave
+from livejoin.kernels.relation.staging import (
+    AHEAD,
+    AT_ONCE,
+    G_CHANGE,
+    G_COUNT,
+    G_HASHES,
+    G_MADE,
+    G_PLACE,
+    G_WAITING,
+)
+from livejoin.kernels.relation.unique import U_NUMBER, enter, first_bound, first_taken
+from livejoin.kernels.relation.unique import leave as leave_uniques
 from livejoin.kernels.relation.window import add, evict, subtract, touch
+
+_NOBODY = -1
+_EVER = -(1 << 63)
 
 
 @helper
@@ -43,30 +59,37 @@ def _insert_some(
     stride: int,
     first: int,
     slots: Slots,
+    key: Offsets,
     queue: Queue,
     window: Window,
-    values: Matrix,
+    values: Values,
+    n: int,
     weights: Line,
     touched: Touched,
     progress: Line,
+    offset: int,
 ) -> None:
-    """Bring rows in that come, some more of the changes."""
-    if progress[G_CHANGE] == 0:
+    """Bring rows in that come, some more of the changes; ``offset`` is what G_CHANGE is when that begins."""
+    if progress[G_CHANGE] == offset:
         progress[G_MADE] = queue[W_BEGIN]
-    begin, count = progress[G_MADE], progress[G_COUNT]
-    end = min(progress[G_CHANGE] + AT_ONCE, weights.shape[0])
-    for change in range(progress[G_CHANGE], end):
+    window_begin, count = progress[G_MADE], progress[G_COUNT]
+    begin = progress[G_CHANGE] - offset
+    end = min(begin + AT_ONCE, n)
+    for change in range(begin, end):
+        if (change - begin) % AHEAD == 0:
+            look_ahead(words, stride, first, slots, key, values, n, change, end, progress)
         if weights[change] > 0:
-            row = find_or_create(header, words, stride, first, slots, values, change)
+            h = progress[G_HASHES + (change - begin) % AHEAD]
+            row = bring(header, words, stride, first, slots, key, values, n, change, h, _NOBODY)
             at = row * stride
             count = touch(header, words, at, row, first, touched, count, change)
             add(header, words, at)
             arrive(header, words, stride, queue, window, row)
             if window[RANGE_REACH] >= 0:
-                if words[at + window[RANGE_TIME]] < begin:
+                if words[at + window[RANGE_TIME]] < window_begin:
                     header[R_IGNORED] += 1
                 queue[W_BEGIN] = begin_after(queue, window, words[at + window[RANGE_TIME]])
-    progress[G_CHANGE], progress[G_COUNT] = end, count
+    progress[G_CHANGE], progress[G_COUNT] = offset + end, count
 
 
 @helper
@@ -76,28 +99,76 @@ def _delete_some(
     stride: int,
     first: int,
     slots: Slots,
+    key: Offsets,
     window: Window,
-    values: Matrix,
+    values: Values,
+    n: int,
     weights: Line,
     ignore: bool,
     touched: Touched,
     progress: Line,
+    offset: int,
 ) -> tuple[int, int, int]:
-    """Take rows out that go, some more of the changes; what `stage_commit` returns."""
+    """Take rows out that go, some more of the changes; what `stage_commit` returns.
+
+    Where that is done first, a deletion whose row is not there waits for the insertions.
+    """
     count = progress[G_COUNT]
-    begin = progress[G_CHANGE] - weights.shape[0]
-    end = min(begin + AT_ONCE, weights.shape[0])
+    begin = progress[G_CHANGE] - offset
+    end = min(begin + AT_ONCE, n)
     for change in range(begin, end):
+        if (change - begin) % AHEAD == 0:
+            look_ahead(words, stride, first, slots, key, values, n, change, end, progress)
         if weights[change] < 0:
-            h = hash_change(values, change, stride - first)
-            row = find_row(words, stride, first, slots, values, change, h)
+            h = progress[G_HASHES + (change - begin) % AHEAD]
+            row = look_up(header, words, stride, first, slots, key, values, n, change, h)
             if not is_absent(words, stride, row):
                 count = leave(header, words, stride, first, window, row, touched, count, change)
+            elif offset == 0:
+                progress[G_WAITING] += 1
+                touched[TOUCHED * (n - progress[G_WAITING]) + 3] = change
             elif ignore:
                 header[R_IGNORED] += 1
             else:
                 return ABSENT, count, change
-    progress[G_CHANGE], progress[G_COUNT] = weights.shape[0] + end, count
+    progress[G_CHANGE], progress[G_COUNT] = offset + end, count
+    return OK, count, -1
+
+
+@helper
+def _delete_waiting(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key: Offsets,
+    window: Window,
+    values: Values,
+    n: int,
+    ignore: bool,
+    touched: Touched,
+    progress: Line,
+    offset: int,
+) -> tuple[int, int, int]:
+    """Take rows out that only the insertions have brought, some of them; what `stage_commit` returns.
+
+    Which changes say so stands in the last of n places of ``touched``, which they themselves did not need.
+    """
+    count = progress[G_COUNT]
+    begin = progress[G_CHANGE] - offset
+    end = min(begin + AT_ONCE, progress[G_WAITING])
+    for place in range(begin, end):
+        change = touched[TOUCHED * (n - 1 - place) + 3]
+        h = hash_of_change(values, n, change, stride, first, key)
+        row = look_up(header, words, stride, first, slots, key, values, n, change, h)
+        if not is_absent(words, stride, row):
+            count = leave(header, words, stride, first, window, row, touched, count, change)
+        elif ignore:
+            header[R_IGNORED] += 1
+        else:
+            return ABSENT, count, change
+    progress[G_CHANGE], progress[G_COUNT] = offset + end, count
     return OK, count, -1
 
 
@@ -119,51 +190,219 @@ def _move_window(
 
 
 @helper
-def _surplus(words: RowWords, stride: int, key_slots: Slots, key: Offsets, row: int, before: int) -> int:
-    """By how much a touched row stands there too often for its key; a row that takes a free key is entered there."""
-    at = row * stride
-    now: int = words[at] >> 1
-    if now == 0:
-        return 0
-    if before == 0:
-        h = hash_key(words, at, key)
-        if holder(words, stride, key_slots, key, row, h) >= 0:
-            return now
-        insert_slot(key_slots, h, row)
+def _surplus_of_key(
+    header: Header, words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, row: int
+) -> int:
+    """By how much a row stands there too often for its primary key; one whose key is free takes it."""
+    now: int = words[row * stride] >> 1
+    if header[R_DOUBT] == 0:
+        return now - 1
+    other = holder(words, stride, slots, key, row)
+    if other == row:
+        return now - 1
+    if other >= 0:
+        return now
+    take_place(header, words, stride, first, slots, key, row)
     return now - 1
 
 
 @helper
-def _settle_keys(
+def _surplus_of_uniques(
+    words: RowWords, stride: int, unique_slots: Slots, uniques: Offsets, window: Window, row: int, before: int
+) -> tuple[int, int]:
+    """By how much a row stands there too often for the UNIQUE constraints, and for which; one that fits is entered."""
+    now: int = words[row * stride] >> 1
+    if before == 0:
+        one = first_taken(words, stride, unique_slots, uniques, window, row, _NOBODY, _NOBODY, _EVER)
+        if one >= 0:
+            return now, one
+        enter(words, stride, unique_slots, uniques, row)
+    one = first_bound(words, stride, uniques, row) if now > 1 else -1
+    return (now - 1 if one >= 0 else 0), one
+
+
+@helper
+def _skip(header: Header, words: RowWords, stride: int, row: int, surplus: int) -> None:
+    """Take occurrences of a row out that are conflicts, and count them."""
+    header[R_IGNORED] += surplus
+    for _ in range(surplus):
+        subtract(header, words, row * stride)
+
+
+@helper
+def settle_keys(
     header: Header,
     words: RowWords,
     stride: int,
     first: int,
-    key_slots: Slots,
+    slots: Slots,
     key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
+    window: Window,
     ignore: bool,
     touched: Touched,
     progress: Line,
 ) -> tuple[int, int, int]:
     """Give keys back, then out, by the net effect of the changes, some of them; what `stage_commit` returns."""
     count = progress[G_COUNT]
-    begin = progress[G_PLACE]
+    begin = progress[G_PLACE] if uniques[U_NUMBER] > 0 else max(progress[G_PLACE], count)
     end = min(begin + AT_ONCE, 2 * count)
     for t in range(begin, min(end, count)):
-        row = touched[t, 0]
-        if touched[t, 1] > 0 and words[row * stride] >> 1 == 0:
-            remove_slot(key_slots, hash_key(words, row * stride, key), row)
+        row = touched[TOUCHED * t]
+        if touched[TOUCHED * t + 1] > 0 and words[row * stride] >> 1 == 0:
+            leave_uniques(words, stride, unique_slots, uniques, row)
+    may_skip = ignore and first == 1
     for t in range(max(begin - count, 0), end - count):
-        row = touched[t, 0]
-        surplus = _surplus(words, stride, key_slots, key, row, touched[t, 1])
-        if surplus > 0:
-            if not ignore or first == 2:
-                return DUPLICATE, count, touched[t, 3]
-            header[R_IGNORED] += surplus
-            for _ in range(surplus):
-                subtract(header, words, row * stride)
+        row = touched[TOUCHED * t]
+        if key[K_NUMBER] > 0 and words[row * stride] >> 1 > 0:
+            surplus = _surplus_of_key(header, words, stride, first, slots, key, row)
+            if surplus > 0 and not may_skip:
+                return DUPLICATE, count, touched[TOUCHED * t + 3]
+            _skip(header, words, stride, row, surplus)
+        if uniques[U_NUMBER] > 0 and words[row * stride] >> 1 > 0:
+            surplus, one = _surplus_of_uniques(
+                words, stride, unique_slots, uniques, window, row, touched[TOUCHED * t + 1]
+            )
+            if surplus > 0 and not may_skip:
+                progress[G_PLACE] = count + t
+                return TAKEN + one, count, touched[TOUCHED * t + 3]
+            _skip(header, words, stride, row, surplus)
     progress[G_PLACE] = end
     return MORE if end < 2 * count else OK, count, -1
+
+
+@inlined
+def _settle_uniques(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
+    window: Window,
+    touched: Touched,
+    progress: Line,
+) -> tuple[int, int, int]:
+    return settle_keys(
+        header, words, stride, first, slots, key, unique_slots, uniques, window, False, touched, progress
+    )
+
+
+@kernel
+def settle_uniques(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
+    window: Window,
+    touched: Touched,
+    progress: Line,
+) -> tuple[int, int, int]:
+    """Settle the UNIQUE constraints of changes that were staged one after the other without them.
+
+    Arguments and result as for `stage_commit`; ``progress`` has the number of touched rows in G_COUNT. Where a
+    constraint is broken, G_PLACE less that number is the place of the row.
+    """
+    return _settle_uniques(
+        view(header),
+        view(words),
+        stride,
+        first,
+        view(slots),
+        view(key),
+        view(unique_slots),
+        view(uniques),
+        view(window),
+        view(touched),
+        view(progress),
+    )
+
+
+@inlined
+def _stage_commit(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
+    queue: Queue,
+    window: Window,
+    values: Values,
+    n: int,
+    weights: Line,
+    ignore: bool,
+    touched: Touched,
+    progress: Line,
+) -> tuple[int, int, int]:
+    if progress[G_CHANGE] == 0:
+        header[R_IGNORED] = 0
+        header[R_DOUBT] = 0
+    deletes_first = key[K_NUMBER] > 0 and first == 1
+    inserts_at, deletes_at = (n, 0) if deletes_first else (0, n)
+    while progress[G_CHANGE] < 2 * n:
+        if (progress[G_CHANGE] < n) == deletes_first:
+            status, count, change = _delete_some(
+                header,
+                words,
+                stride,
+                first,
+                slots,
+                key,
+                window,
+                values,
+                n,
+                weights,
+                ignore,
+                touched,
+                progress,
+                deletes_at,
+            )
+            if status != OK:
+                return status, count, change
+        else:
+            _insert_some(
+                header,
+                words,
+                stride,
+                first,
+                slots,
+                key,
+                queue,
+                window,
+                values,
+                n,
+                weights,
+                touched,
+                progress,
+                inserts_at,
+            )
+        if n > AT_ONCE:
+            return MORE, progress[G_COUNT], -1
+    while progress[G_CHANGE] < 2 * n + progress[G_WAITING]:
+        status, count, change = _delete_waiting(
+            header, words, stride, first, slots, key, window, values, n, ignore, touched, progress, 2 * n
+        )
+        if status != OK:
+            return status, count, change
+        if n > AT_ONCE:
+            return MORE, progress[G_COUNT], -1
+    if not _move_window(header, words, stride, queue, window, touched, progress):
+        return MORE, progress[G_COUNT], -1
+    if key[K_NUMBER] == 0 and uniques[U_NUMBER] == 0:
+        return OK, progress[G_COUNT], -1
+    return settle_keys(
+        header, words, stride, first, slots, key, unique_slots, uniques, window, ignore, touched, progress
+    )
 
 
 @kernel
@@ -173,8 +412,9 @@ def stage_commit(
     stride: int,
     first: int,
     slots: Slots,
-    key_slots: Slots,
     key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
     queue: Queue,
     window: Window,
     values: Matrix,
@@ -183,7 +423,7 @@ def stage_commit(
     touched: Touched,
     progress: Line,
 ) -> tuple[int, int, int]:
-    """Apply an atomic set of changes: all insertions, then all deletions, then the window, then the unique key.
+    """Apply an atomic set of changes: insertions and deletions, then the window, then the keys.
 
     A call does a piece of it; it is called with the same arguments until it does not return MORE.
 
@@ -192,9 +432,11 @@ def stage_commit(
         words: Rows, flat int64; room for all insertions; changed.
         stride: Words a row.
         first: Offset of a row's first value: 2 if there is a window, else 1.
-        slots: Hash index over whole rows; first word is its log2 size; room for all insertions; changed.
-        key_slots: The same over the unique key, size 1 without a key; changed.
-        key: Offsets of the key's words in a row; empty without a key.
+        slots: The index, see `livejoin.kernels.relation.row_index`; first word is its log2 size; room for all
+            insertions; changed.
+        key: Offsets of the primary key's words in a row; empty without one.
+        unique_slots: The same of the UNIQUE constraints, see `livejoin.kernels.relation.unique`; changed.
+        uniques: What these are.
         queue: Ring of row ids by arrival, a power of two, or the heap of a window by range; room for all insertions;
             changed.
         window: What the window is, see `livejoin.kernels.relation.range_window`.
@@ -207,25 +449,25 @@ def stage_commit(
         progress: As `livejoin.kernels.relation.staging` says; changed.
 
     Returns:
-        OK, ABSENT, DUPLICATE or MORE; the number of touched rows; the change that broke a rule or -1.
+        OK, ABSENT, DUPLICATE, TAKEN and the number of a constraint, or MORE; the number of touched rows; the change
+        that broke a rule or -1.
     """
-    changes = weights.shape[0]
-    if progress[G_CHANGE] == 0:
-        header[R_IGNORED] = 0
-    if progress[G_CHANGE] < changes:
-        _insert_some(header, words, stride, first, slots, queue, window, values, weights, touched, progress)
-        if changes > AT_ONCE:
-            return MORE, progress[G_COUNT], -1
-    if progress[G_CHANGE] < 2 * changes:
-        status, count, change = _delete_some(
-            header, words, stride, first, slots, window, values, weights, ignore, touched, progress
-        )
-        if status != OK:
-            return status, count, change
-        if changes > AT_ONCE:
-            return MORE, count, -1
-    if not _move_window(header, words, stride, queue, window, touched, progress):
-        return MORE, progress[G_COUNT], -1
-    if key.shape[0] == 0:
-        return OK, progress[G_COUNT], -1
-    return _settle_keys(header, words, stride, first, key_slots, key, ignore, touched, progress)
+    header[R_RING] = queue.shape[0] - 1
+    return _stage_commit(
+        view(header),
+        view(words),
+        stride,
+        first,
+        view(slots),
+        view(key),
+        view(unique_slots),
+        view(uniques),
+        view(queue),
+        view(window),
+        view(values),
+        weights.shape[0],
+        view(weights),
+        ignore,
+        view(touched),
+        view(progress),
+    )

@@ -7,26 +7,36 @@ What a commit of a few rows costs is calls, so that room, staging and net events
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
 from livejoin.kernels.relation.rows import NO_ROOM, OK, R_NEXT, R_ROWS, R_USED
 from livejoin.kernels.relation.settling import PHASE, STAGED, net_events
 from livejoin.kernels.relation.stage_commit import stage_commit
-from livejoin.kernels.relation.staging import G_MADE, UNTOUCHED
+from livejoin.kernels.relation.staging import G_HASHES, G_MADE, UNTOUCHED
+from livejoin.kernels.relation.unique import U_NUMBER
 
 
 @helper
 def _has_room(
-    header: Header, words: RowWords, stride: int, slots: Slots, key_slots: Slots, key: Offsets, weights: Line
+    header: Header,
+    size: int,
+    stride: int,
+    slots: Slots,
+    unique_slots: Slots,
+    uniques: Offsets,
+    weights: Line,
+    n: int,
 ) -> bool:
     """Whether all rows that come find a place, and the indexes are not fuller than `livejoin.state.slots` lets them."""
     inserts = 0
-    for change in range(weights.shape[0]):
+    for change in range(n):
         if weights[change] > 0:
             inserts += 1
     rows = max(header[R_NEXT], header[R_USED] + inserts)
-    if rows * stride > words.shape[0] or (header[R_USED] + inserts) * 8 > 5 << slots[0]:
+    if rows * stride > size or (header[R_USED] + inserts) * 8 > 5 << slots[0]:
         return False
-    return bool(key.shape[0] == 0 or (header[R_ROWS] + inserts) * 8 <= 5 << key_slots[0])
+    number = uniques[U_NUMBER]
+    return bool(number == 0 or number * (header[R_ROWS] + inserts) * 8 <= 5 << unique_slots[0])
 
 
 @kernel
@@ -36,8 +46,9 @@ def stage_few(
     stride: int,
     first: int,
     slots: Slots,
-    key_slots: Slots,
     key: Offsets,
+    unique_slots: Slots,
+    uniques: Offsets,
     queue: Queue,
     window: Window,
     values: Matrix,
@@ -52,8 +63,8 @@ def stage_few(
     """Stage an atomic set of changes and give its net events; `stage_commit` says what is not said here.
 
     Args:
-        header, words, stride, first, slots, key_slots, key, queue, window, values, weights, ignore: As there; there is
-            no window, and few changes.
+        header, words, stride, first, slots, key, unique_slots, uniques, queue, window, values, weights, ignore: As
+            there; there is no window, and few changes.
         touched: Of at least as many rows as there are changes.
         progress: PROGRESS words; changed.
         phase: That of the table, which is IDLE; STAGED from the first touched row on.
@@ -61,10 +72,13 @@ def stage_few(
         events: int64 of shape (3, n); the net events, a row each of row ids, weights and changes; deletions first.
 
     Returns:
-        NO_ROOM, and nothing was done; or OK, ABSENT or DUPLICATE, the numbers of touched rows and of events, and the
-        change that broke a rule or -1.
+        NO_ROOM, and nothing was done; or what `stage_commit` returns but MORE, the numbers of touched rows and of
+        events, and the change that broke a rule or -1.
     """
-    if not _has_room(header, words, stride, slots, key_slots, key, weights):
+    n = weights.shape[0]
+    if not _has_room(
+        view(header), words.shape[0], stride, view(slots), view(unique_slots), view(uniques), view(weights), n
+    ):
         return NO_ROOM, 0, 0, -1
     touched[:, 0] = UNTOUCHED
     progress[:] = 0
@@ -75,8 +89,9 @@ def stage_few(
         stride,
         first,
         slots,
-        key_slots,
         key,
+        unique_slots,
+        uniques,
         queue,
         window,
         values,
@@ -87,7 +102,7 @@ def stage_few(
     )
     if status != OK:
         return status, count, 0, change
-    progress[:] = 0
+    progress[:G_HASHES] = 0
     net_events(words, stride, touched, count, scratch, progress)
     made = progress[G_MADE]
     for i in range(made):

@@ -7,8 +7,10 @@ which is dropped when it reaches the head, or when dead entries are most of the 
 from __future__ import annotations
 
 from livejoin.kernels.jit import helper, kernel
-from livejoin.kernels.parameters import Header, Queue, RowWords, Slots, Touched
-from livejoin.kernels.relation.rows import R_HEAD, R_ROWS, R_TAIL, R_TOTAL, give_back
+from livejoin.kernels.memory.arena import words as view
+from livejoin.kernels.parameters import Header, Offsets, Queue, RowWords, Slots, Touched
+from livejoin.kernels.relation.row_index import let_go
+from livejoin.kernels.relation.rows import R_HEAD, R_RING, R_ROWS, R_TAIL, R_TOTAL, TOUCHED
 
 
 @helper
@@ -19,10 +21,10 @@ def touch(
     word = words[at]
     if word & 1:
         return count
-    touched[count, 0] = row
-    touched[count, 1] = word >> 1
-    touched[count, 2] = words[at + 1] if first == 2 else 0
-    touched[count, 3] = change
+    touched[TOUCHED * count] = row
+    touched[TOUCHED * count + 1] = word >> 1
+    touched[TOUCHED * count + 2] = words[at + 1] if first == 2 else 0
+    touched[TOUCHED * count + 3] = change
     words[at] = word | 1
     return count + 1
 
@@ -46,9 +48,8 @@ def subtract(header: Header, words: RowWords, at: int) -> None:
 @helper
 def oldest(header: Header, words: RowWords, stride: int, queue: Queue, touched: Touched, count: int) -> tuple[int, int]:
     """Drop dead entries from the head of the window; returns the id of the oldest row and the number touched."""
-    mask = queue.shape[0] - 1
     while True:
-        row = queue[header[R_HEAD] & mask]
+        row = queue[header[R_HEAD] & header[R_RING]]
         at = row * stride
         if words[at + 1] == 0:
             return row, count
@@ -67,10 +68,10 @@ def evict(header: Header, words: RowWords, stride: int, queue: Queue, touched: T
     return count
 
 
-@kernel
-def compact_window(header: Header, words: RowWords, stride: int, slots: Slots, queue: Queue) -> None:
-    """Drop all dead entries from a window's queue, between two commits; O(entries)."""
-    mask = queue.shape[0] - 1
+@helper
+def _compact_window(
+    header: Header, words: RowWords, stride: int, slots: Slots, key: Offsets, queue: Queue, mask: int
+) -> None:
     end = header[R_HEAD]
     for position in range(header[R_HEAD], header[R_TAIL]):
         row = queue[position & mask]
@@ -78,8 +79,14 @@ def compact_window(header: Header, words: RowWords, stride: int, slots: Slots, q
         if words[at + 1] > 0:
             words[at + 1] -= 1
             if words[at] == 0 and words[at + 1] == 0:
-                give_back(header, words, stride, 2, slots, row)
+                let_go(header, words, stride, 2, slots, key, row)
         else:
             queue[end & mask] = row
             end += 1
     header[R_TAIL] = end
+
+
+@kernel
+def compact_window(header: Header, words: RowWords, stride: int, slots: Slots, key: Offsets, queue: Queue) -> None:
+    """Drop all dead entries from a window's queue, between two commits; O(entries)."""
+    _compact_window(view(header), view(words), stride, view(slots), view(key), view(queue), queue.shape[0] - 1)

@@ -36,7 +36,7 @@ def classify(query: ConjunctiveQuery, free: frozenset[str] | None = None, width:
         _hierarchical("hierarchical", hierarchical, names),
         _hierarchical("q-hierarchical", q_hierarchical, names),
     ]
-    if any(atom.table.primary_key for atom in query.atoms):
+    if any(atom.table.keys for atom in query.atoms):
         properties.append(_foreign_keys(foreign_key_acyclic(foreign_key_graph(query)), names))
     dynamic = frozenset(i for i, atom in enumerate(query.atoms) if not atom.table.static)
     if len(dynamic) < len(query.atoms):

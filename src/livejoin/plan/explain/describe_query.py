@@ -201,11 +201,11 @@ def _changed_results(query: ConjunctiveQuery) -> Fraction:
 
 
 def _referred_to(query: ConjunctiveQuery, given: frozenset[str]) -> frozenset[str]:
-    """Some variables and all that they determine by primary keys."""
+    """Some variables and all that they determine by keys."""
     keys = problem_of(query, Statistics()).keys
     for _ in query.atoms:
-        for edge, key in zip(query.edges, keys, strict=True):
-            if key is not None and key <= given:
+        for edge, own in zip(query.edges, keys, strict=True):
+            if any(key <= given for key in own):
                 given |= edge
     return given
 

@@ -113,7 +113,7 @@ def _output_columns(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_
 
 def _primary_keys(query: ConjunctiveQuery, free: frozenset[str]) -> Iterator[_Trial]:
     """Declare a primary key of one table, or of two, on columns that they are joined on."""
-    keys = [(table, columns) for table in _tables(query) if not table.primary_key for columns in _joined(query, table)]
+    keys = [(table, columns) for table in _tables(query) if not table.keys for columns in _joined(query, table)]
     for number in (1, 2):
         for some in combinations(keys, number):
             names = [table.name for table, _ in some]

@@ -1,7 +1,7 @@
 """Table declarations: CREATE TABLE and lists of columns.
 
-A declaration says names, types, NOT NULL, PRIMARY KEY, FOREIGN KEY and a few table properties. Everything else is
-refused, because a constraint or a length that is read but not kept would be a promise broken.
+A declaration says names, types, NOT NULL, PRIMARY KEY, UNIQUE, FOREIGN KEY and a few table properties. Everything else
+is refused, because a constraint or a length that is read but not kept would be a promise broken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from livejoin.sql.parse.column_types import ALLOWED_TYPES, TYPES, has_zone, writ
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
-from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign
+from livejoin.sql.tables.keys import ALLOWED, declared_keys, is_foreign, is_unique
 from livejoin.sql.tables.table_properties import is_table_property, table_properties
 from livejoin.sql.tables.window_range import Span
 from livejoin.sql.tables.window_range import window_range as find_range
@@ -118,6 +118,7 @@ def declare(
         window,
         sequence,
         TOMBSTONES if tombstones is None else tombstones,
+        keys.unique,
     )
 
 
@@ -164,7 +165,8 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
         raise source.unsupported("column name", msg, offset)
     for constraint in definition.args.get("constraints") or ():
         kind = constraint.args["kind"]
-        if not isinstance(kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint)) and not is_foreign(kind):
+        plain = isinstance(kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint))
+        if not plain and not is_unique(kind) and not is_foreign(kind):
             clause = shown(kind)
             at = source.clause(clause, offset)
             raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {ALLOWED}", at)

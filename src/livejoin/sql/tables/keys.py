@@ -1,4 +1,4 @@
-"""PRIMARY KEY and FOREIGN KEY in a CREATE TABLE, behind a column or by themselves.
+"""PRIMARY KEY, UNIQUE and FOREIGN KEY in a CREATE TABLE, behind a column or by themselves.
 
 Whether the referenced table is there, with that primary key and these types, is for the catalog to check: a statement
 by itself does not know.
@@ -16,21 +16,35 @@ from livejoin.schema import Column, ForeignKey
 from livejoin.sql.parse.column_types import ALLOWED_TYPES
 from livejoin.sql.parse.source import Source, offset_of, shown
 
-ALLOWED = "allowed are NOT NULL, PRIMARY KEY and [FOREIGN KEY] REFERENCES"
+ALLOWED = "allowed are NOT NULL, PRIMARY KEY, UNIQUE and [FOREIGN KEY] REFERENCES"
 _OPTIONS = {"NOT ENFORCED", "RELY"}
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of a table: positions of the primary key's columns, empty for none, and the foreign keys."""
+    """The keys of a table: positions of the primary key's columns, empty for none, of UNIQUE, and the foreign keys."""
 
     primary: tuple[int, ...]
+    unique: tuple[tuple[int, ...], ...]
     foreign: tuple[ForeignKey, ...]
 
 
 def is_foreign(constraint: exp.Expr) -> bool:
     """Whether a column's constraint is ``[FOREIGN KEY] REFERENCES ...``."""
     return isinstance(constraint, (exp.ForeignKey, exp.Reference))
+
+
+def is_unique(constraint: exp.Expr) -> bool:
+    """Whether a constraint is UNIQUE, of a column or with its columns, and says no more."""
+    more = ("index_type", "on_conflict", "nulls", "options")
+    return isinstance(constraint, exp.UniqueColumnConstraint) and not any(constraint.args.get(name) for name in more)
+
+
+def _named(key: exp.Expr) -> list[exp.Expr]:
+    """The names of columns in a key that stands by itself."""
+    if isinstance(key, exp.UniqueColumnConstraint):
+        return key.this.expressions if isinstance(key.this, exp.Schema) else []
+    return key.expressions
 
 
 def declared_keys(parts: Sequence[exp.Expr], columns: Sequence[Column], source: Source) -> Keys:
@@ -43,6 +57,7 @@ def declared_keys(parts: Sequence[exp.Expr], columns: Sequence[Column], source: 
     """
     start = source.tokens[0].start
     primary: list[tuple[tuple[int, ...], int]] = []
+    unique: list[tuple[int, ...]] = []
     foreign: list[ForeignKey] = []
     position = 0
     for part in parts:
@@ -51,6 +66,8 @@ def declared_keys(parts: Sequence[exp.Expr], columns: Sequence[Column], source: 
             for constraint in _constraints(part):
                 if isinstance(constraint, exp.PrimaryKeyColumnConstraint):
                     primary.append(((position,), offset))
+                elif is_unique(constraint):
+                    unique.append((position,))
                 elif is_foreign(constraint):
                     foreign.append(_foreign_key((position,), constraint, source, offset))
             position += 1
@@ -59,12 +76,14 @@ def declared_keys(parts: Sequence[exp.Expr], columns: Sequence[Column], source: 
             names = _positions(constraint, columns, source, offset)
             if isinstance(constraint, exp.PrimaryKey):
                 primary.append((names, source.find_back({TokenType.PRIMARY_KEY}, offset + 1, offset)))
+            elif is_unique(constraint):
+                unique.append(names)
             else:
                 foreign.append(_foreign_key(names, constraint, source, offset))
     if len(primary) > 1:
         msg = "PRIMARY KEY is declared twice; a key of several columns is written PRIMARY KEY (a, b)"
         raise source.unsupported("PRIMARY KEY", msg, primary[1][1])
-    return Keys(primary[0][0] if primary else (), tuple(foreign))
+    return Keys(primary[0][0] if primary else (), tuple(unique), tuple(foreign))
 
 
 def _constraints(definition: exp.ColumnDef) -> Iterator[exp.Expr]:
@@ -72,7 +91,7 @@ def _constraints(definition: exp.ColumnDef) -> Iterator[exp.Expr]:
 
 
 def _table_constraint(part: exp.Expr, source: Source, start: int) -> tuple[exp.Expr, int]:
-    """A PRIMARY KEY or FOREIGN KEY that stands by itself, and where its first column stands."""
+    """A PRIMARY KEY, UNIQUE or FOREIGN KEY that stands by itself, and where its first column stands."""
     offset = offset_of(part, start)
     if isinstance(part, exp.Identifier):
         msg = f"column {part.name!r} has no type; allowed are {ALLOWED_TYPES}"
@@ -80,6 +99,8 @@ def _table_constraint(part: exp.Expr, source: Source, start: int) -> tuple[exp.E
     key = part.expressions[0] if isinstance(part, exp.Constraint) and len(part.expressions) == 1 else part
     if isinstance(key, exp.ForeignKey) or (isinstance(key, exp.PrimaryKey) and not key.args.get("options")):
         return key, offset_of(key, offset)
+    if is_unique(key):
+        return key, offset_of(key, source.find({TokenType.UNIQUE}, offset, offset))
     clause = shown(part)
     at = source.clause(clause, source.find_back({TokenType.COMMA}, offset, offset))
     raise source.unsupported(clause, f"{clause}: {ALLOWED}", at)
@@ -87,12 +108,12 @@ def _table_constraint(part: exp.Expr, source: Source, start: int) -> tuple[exp.E
 
 def _positions(key: exp.Expr, columns: Sequence[Column], source: Source, offset: int) -> tuple[int, ...]:
     """The positions of the columns that a key names."""
-    kind = "PRIMARY KEY" if isinstance(key, exp.PrimaryKey) else "FOREIGN KEY"
-    if not key.expressions:
+    kind = "PRIMARY KEY" if isinstance(key, exp.PrimaryKey) else "UNIQUE" if is_unique(key) else "FOREIGN KEY"
+    if not _named(key):
         msg = f"{kind} names no column; write {kind} (column, ...)"
         raise source.unsupported(kind, msg, source.find_back({TokenType.FOREIGN_KEY}, offset, offset))
     positions: list[int] = []
-    for name in key.expressions:
+    for name in _named(key):
         found = next((i for i, column in enumerate(columns) if column.name.lower() == name.name.lower()), None)
         at = offset_of(name, offset)
         if found is None:

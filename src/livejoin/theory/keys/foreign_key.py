@@ -103,7 +103,8 @@ class ForeignKeyAcyclic:
 def foreign_key_graph(query: ConjunctiveQuery) -> ForeignKeyGraph:
     """The foreign-key graph of a query, by the keys that its tables declare.
 
-    A primary key counts if the query uses all of its columns. Cost: as `foreign_key_graph_of`.
+    A key counts if the query uses all of its columns; of several that is the first one, the primary key before others.
+    Cost: as `foreign_key_graph_of`.
     """
     keys = [_key(atom) for atom in query.atoms]
     pairs = ((i, j) for i in range(len(keys)) for j in range(len(keys)) if i != j)
@@ -193,10 +194,10 @@ def schema_graph(tables: Iterable[Table]) -> Digraph:
 
 
 def _key(atom: Atom) -> frozenset[str]:
-    """The variables of an atom's primary key, if the query uses all of its columns."""
-    if not set(atom.table.primary_key) <= set(atom.columns):
-        return frozenset()
-    return frozenset(atom.variables[atom.columns.index(column)] for column in atom.table.primary_key)
+    """The variables of an atom's first key of which the query uses all columns: the primary key, if it is one."""
+    used = dict(zip(atom.columns, atom.variables, strict=True))
+    key = next((key for key in atom.table.keys if set(key) <= used.keys()), ())
+    return frozenset(used[column] for column in key)
 
 
 def _declares(parent: Atom, child: Atom) -> bool:

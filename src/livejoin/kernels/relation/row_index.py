@@ -1,0 +1,339 @@
+"""The index of a base table: its rows by their primary key where it has one, else by all of their words.
+
+Of the rows with one key, one is the *holder*: it stands in the index by the hash of the key, whose last bit is 0. The
+others are rows that are gone but still have an id, and rows that only a staging under way knows. They stand there by
+the hash of the whole row, whose last bit is 1. So a row is found by a look at its key and a comparison of its words,
+however many rows of the key a commit brings and takes.
+
+Law: each row that has an id stands there once, each key has at most one holder, and when a staging has ended each row
+that is there holds its key. Cost of each function: O(1) expected.
+"""
+
+from __future__ import annotations
+
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.memory.directory import finish, mix, seed
+from livejoin.kernels.memory.layout import MASK32
+from livejoin.kernels.parameters import Header, Line, Offsets, RowWords, Slots, Touched, Values
+from livejoin.kernels.relation.rows import (
+    K_NUMBER,
+    R_DOUBT,
+    R_OTHERS,
+    TOUCHED,
+    find_or_create,
+    find_row,
+    free_row,
+    give_back,
+    hash_change,
+    hash_words,
+    insert_slot,
+    new_row,
+    remove_slot,
+)
+from livejoin.kernels.relation.staging import AHEAD, G_HASHES, G_SEEN
+
+
+@inlined
+def _hash_key(words: RowWords, at: int, key: Offsets) -> int:
+    h = seed()
+    for i in range(1, key[K_NUMBER] + 1):
+        h = mix(h, words[at + key[i]])
+    return finish(h) & -2
+
+
+@inlined
+def hash_key_of(keys: Values, n: int, place: int, columns: int) -> int:
+    """The hash of one of n keys that stand by themselves."""
+    return hash_change(keys, n, place, columns) & -2
+
+
+@inlined
+def _hash_key_of_change(values: Values, n: int, change: int, first: int, key: Offsets) -> int:
+    h = seed()
+    for i in range(1, key[K_NUMBER] + 1):
+        h = mix(h, values[(key[i] - first) * n + change])
+    return finish(h) & -2
+
+
+@inlined
+def hash_of_change(values: Values, n: int, change: int, stride: int, first: int, key: Offsets) -> int:
+    """By what a change is looked up first."""
+    if key[K_NUMBER] == 0:
+        return hash_change(values, n, change, stride - first)
+    return _hash_key_of_change(values, n, change, first, key)
+
+
+@inlined
+def _hash_row(words: RowWords, stride: int, first: int, row: int) -> int:
+    """By what a row stands in the index that does not hold its key."""
+    return hash_words(words, row * stride + first, stride - first) | 1
+
+
+@inlined
+def _place_of_change(
+    words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, values: Values, n: int, change: int, h: int
+) -> int:
+    """The place of the holder of a change's key, -1 if there is none."""
+    log = slots[0]
+    mask = (1 << log) - 1
+    i = h >> (32 - log)
+    while True:
+        word = slots[1 + i]
+        if word == 0:
+            return -1
+        if (word >> 32) & MASK32 == h:
+            at = ((word & MASK32) - 1) * stride
+            same = True
+            for k in range(1, key[K_NUMBER] + 1):
+                if words[at + key[k]] != values[(key[k] - first) * n + change]:
+                    same = False
+                    break
+            if same:
+                return i  # type: ignore[no-any-return]
+        i = (i + 1) & mask
+
+
+@helper
+def _place_of_row(words: RowWords, stride: int, slots: Slots, key: Offsets, row: int, h: int) -> int:
+    """The place of the holder of a row's key, -1 if there is none."""
+    log = slots[0]
+    mask = (1 << log) - 1
+    i = h >> (32 - log)
+    while True:
+        word = slots[1 + i]
+        if word == 0:
+            return -1
+        if (word >> 32) & MASK32 == h:
+            at = ((word & MASK32) - 1) * stride
+            same = True
+            for k in range(1, key[K_NUMBER] + 1):
+                if words[at + key[k]] != words[row * stride + key[k]]:
+                    same = False
+                    break
+            if same:
+                return i  # type: ignore[no-any-return]
+        i = (i + 1) & mask
+
+
+@inlined
+def _is_entered(slots: Slots, row: int, h: int) -> bool:
+    """Whether a row stands in the index by a hash."""
+    log = slots[0]
+    mask = (1 << log) - 1
+    i = h >> (32 - log)
+    wanted = (h << 32) | (row + 1)
+    while slots[1 + i] != 0:
+        if slots[1 + i] == wanted:
+            return True
+        i = (i + 1) & mask
+    return False
+
+
+@inlined
+def look_ahead(
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key: Offsets,
+    values: Values,
+    n: int,
+    begin: int,
+    end: int,
+    progress: Line,
+) -> None:
+    """Hash the next changes and read what they are looked up in: memory answers for all at once, not for each in turn.
+
+    Args:
+        words: The rows.
+        stride: Words a row.
+        first: Offset of a row's first value.
+        slots: The index.
+        key: The primary key.
+        values: Words of n changes.
+        n: Their number.
+        begin: The first one that is looked up next.
+        end: The one behind the last; at most AHEAD are looked at.
+        progress: The hash of each is written behind G_HASHES; what was read goes to G_SEEN, or the compiler would leave
+            the reads out.
+    """
+    shift = 32 - slots[0]
+    end = min(end, begin + AHEAD)
+    seen = 0
+    for change in range(begin, end):
+        h = hash_of_change(values, n, change, stride, first, key)
+        progress[G_HASHES + change - begin] = h
+        seen ^= slots[1 + (h >> shift)]
+    for change in range(begin, end):
+        h = progress[G_HASHES + change - begin]
+        word = slots[1 + (h >> shift)]
+        if (word >> 32) & MASK32 == h and word != 0:
+            seen ^= words[((word & MASK32) - 1) * stride + stride - 1]
+    progress[G_SEEN] ^= seen
+
+
+@inlined
+def is_row(words: RowWords, stride: int, first: int, row: int, values: Values, n: int, change: int) -> bool:
+    """Whether a change names just this row."""
+    at = row * stride + first
+    for k in range(stride - first):
+        if words[at + k] != values[k * n + change]:
+            return False
+    return True
+
+
+@helper
+def holder(words: RowWords, stride: int, slots: Slots, key: Offsets, row: int) -> int:
+    """Id of the row that is there and has the primary key of ``row``, -1 if none is."""
+    place = _place_of_row(words, stride, slots, key, row, _hash_key(words, row * stride, key))
+    if place < 0:
+        return -1
+    found: int = (slots[1 + place] & MASK32) - 1
+    return found if words[found * stride] >> 1 > 0 else -1
+
+
+@helper
+def holder_of_change(
+    words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, values: Values, n: int, change: int, h: int
+) -> int:
+    """Id of the row that is there and has the primary key of a change, -1 if none is."""
+    place = _place_of_change(words, stride, first, slots, key, values, n, change, h)
+    if place < 0:
+        return -1
+    found: int = (slots[1 + place] & MASK32) - 1
+    return found if words[found * stride] >> 1 > 0 else -1
+
+
+@inlined
+def look_up(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key: Offsets,
+    values: Values,
+    n: int,
+    change: int,
+    h: int,
+) -> int:
+    """Id of the row that a change names, -1 if there is none; rows that are gone and have an id count."""
+    if key[K_NUMBER] == 0:
+        row: int = find_row(words, stride, first, slots, values, n, change, h)
+        return row
+    place = _place_of_change(words, stride, first, slots, key, values, n, change, h)
+    if place >= 0:
+        row = (slots[1 + place] & MASK32) - 1
+        if is_row(words, stride, first, row, values, n, change):
+            return row
+    if header[R_OTHERS] == 0:
+        return -1
+    of_row = hash_change(values, n, change, stride - first) | 1
+    return find_row(words, stride, first, slots, values, n, change, of_row)
+
+
+@inlined
+def bring(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key: Offsets,
+    values: Values,
+    n: int,
+    change: int,
+    h: int,
+    replaced: int,
+) -> int:
+    """Id of the row that a change names, which is made if there is none; ``h`` is its hash.
+
+    It holds its key if nobody else does who is there; ``replaced``, which may be -1, counts as gone. Else, and where
+    that was not looked at, R_DOUBT grows.
+    """
+    if key[K_NUMBER] == 0:
+        row: int = find_or_create(header, words, stride, first, slots, values, n, change, h)
+        return row
+    place = _place_of_change(words, stride, first, slots, key, values, n, change, h)
+    other: int = -1
+    if place >= 0:
+        other = (slots[1 + place] & MASK32) - 1
+        if is_row(words, stride, first, other, values, n, change):
+            return other
+    if header[R_OTHERS] > 0:
+        row = find_row(
+            words, stride, first, slots, values, n, change, hash_change(values, n, change, stride - first) | 1
+        )
+        if row >= 0:
+            header[R_DOUBT] += 1
+            return row
+    row = new_row(header, words, stride, first, values, n, change)
+    if other < 0:
+        insert_slot(slots, h, row)
+        return row
+    header[R_OTHERS] += 1
+    if other == replaced or words[other * stride] >> 1 == 0:
+        slots[1 + place] = (h << 32) | (row + 1)
+        insert_slot(slots, _hash_row(words, stride, first, other), other)
+    else:
+        header[R_DOUBT] += 1
+        insert_slot(slots, _hash_row(words, stride, first, row), row)
+    return row
+
+
+@helper
+def take_place(header: Header, words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, row: int) -> None:
+    """Let a row hold its key; who held it, if it was another one, is not there any more."""
+    h = _hash_key(words, row * stride, key)
+    place = _place_of_row(words, stride, slots, key, row, h)
+    if place < 0:
+        remove_slot(slots, _hash_row(words, stride, first, row), row)
+        insert_slot(slots, h, row)
+        header[R_OTHERS] -= 1
+        return
+    other = (slots[1 + place] & MASK32) - 1
+    if other != row:
+        slots[1 + place] = (h << 32) | (row + 1)
+        remove_slot(slots, _hash_row(words, stride, first, row), row)
+        insert_slot(slots, _hash_row(words, stride, first, other), other)
+
+
+@inlined
+def rows_ahead(
+    header: Header,
+    words: RowWords,
+    stride: int,
+    first: int,
+    slots: Slots,
+    key: Offsets,
+    touched: Touched,
+    begin: int,
+    end: int,
+) -> int:
+    """As `look_ahead`, for some touched rows and their places in the index."""
+    shift = 32 - slots[0]
+    seen = 0
+    for t in range(begin, end):
+        seen ^= words[touched[TOUCHED * t] * stride] ^ words[touched[TOUCHED * t] * stride + stride - 1]
+    for t in range(begin, end):
+        row = touched[TOUCHED * t]
+        if words[row * stride] >> 1 == 0:
+            if key[K_NUMBER] == 0 or header[R_OTHERS] > 0:
+                seen ^= slots[1 + (_hash_row(words, stride, first, row) >> shift)]
+            if key[K_NUMBER] > 0:
+                seen ^= slots[1 + (_hash_key(words, row * stride, key) >> shift)]
+    return seen
+
+
+@helper
+def let_go(header: Header, words: RowWords, stride: int, first: int, slots: Slots, key: Offsets, row: int) -> None:
+    """Free the id of a row that is gone."""
+    if key[K_NUMBER] == 0:
+        give_back(header, words, stride, first, slots, row)
+        return
+    h = _hash_key(words, row * stride, key)
+    if header[R_OTHERS] > 0 and not _is_entered(slots, row, h):
+        h = _hash_row(words, stride, first, row)
+        header[R_OTHERS] -= 1
+    remove_slot(slots, h, row)
+    free_row(header, words, stride, row)
