@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from livejoin.errors import SchemaError
 
+Retain = Literal["all", "used"]
 Kind = Literal["boolean", "integer", "double", "decimal", "date", "timestamp", "string"]
 
 RESERVED_PREFIX = "_"
@@ -183,6 +184,8 @@ class Table:
             It is never NULL.
         tombstones: With ``sequence_by`` how many deleted keys are remembered at most.
         unique: Positions of the columns of each UNIQUE constraint.
+        retain: Which columns of its rows are kept: ``all``, or those that are ``used`` by a view when the first row
+            comes, and those that the table itself needs.
 
     Raises:
         SchemaError: A name is empty, doubled or reserved, a UNIQUE constraint has no columns or those of another key, a
@@ -204,6 +207,7 @@ class Table:
     sequence_by: int | None = None
     tombstones: int = TOMBSTONES
     unique: tuple[tuple[int, ...], ...] = ()
+    retain: Retain = "all"
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -242,6 +246,7 @@ class Table:
         for key in self.foreign_keys:
             self._check_columns(key)
         self._check_unique()
+        self._check_retain()
         object.__setattr__(self, "_positions", positions)
 
     def _check_range(self, window: WindowRange) -> None:
@@ -288,6 +293,22 @@ class Table:
         if not isinstance(bound, int) or isinstance(bound, bool) or not 0 <= bound < 1 << 31:
             msg = f"table {self.name!r}: tombstones is {bound!r}; allowed is a whole number of keys from 0 on"
             raise SchemaError(msg)
+
+    def _check_retain(self) -> None:
+        if self.retain not in ("all", "used"):
+            msg = f"table {self.name!r}: retain is {self.retain!r}; allowed are 'all' and 'used'"
+            raise SchemaError(msg)
+        if self.retain == "used" and self.static:
+            msg = (
+                f"table {self.name!r} is static and has retain = 'used': a static table is filled before views use it, "
+                "so that no column would be kept; leave one of the two out"
+            )
+            raise SchemaError(msg)
+
+    def needs(self, column: int) -> bool:
+        """Whether the table itself needs a column: it is in a key, orders the changes, or is the window's time."""
+        in_window = self.window_range is not None and self.window_range.column == column
+        return self.identifies(column) or in_window or any(column in unique for unique in self.unique)
 
     def _check_unique(self) -> None:
         if len(self.unique) > CONSTRAINTS:

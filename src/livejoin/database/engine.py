@@ -30,6 +30,7 @@ from livejoin.database.transactions import transaction
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
+from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.transactions.staging import Granularity, OnConflict
 from livejoin.database.view import View, ViewOptions
 from livejoin.errors import ChangeFormatError, SchemaError
@@ -38,7 +39,7 @@ from livejoin.families.registry import check_algorithm
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.graph import GraphExplanation
-from livejoin.schema import Table
+from livejoin.schema import Retain, Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
     CreateTable,
@@ -165,6 +166,7 @@ class Database:
         static: bool = False,
         sequence_by: str | None = None,
         tombstones: int | None = None,
+        retain: Retain | None = None,
     ) -> None:
         """Declare a table.
 
@@ -187,6 +189,10 @@ class Database:
             tombstones: How many deleted keys are remembered for that, by default 100,000. Beyond it those that were
                 deleted first by ``sequence_by`` are forgotten, and a change of a key that is not there is late from
                 then on unless it is newer than all that are forgotten.
+            retain: ``used`` keeps of each row the columns that views read, and those that the table itself needs for
+                its keys, ``sequence_by`` and its window. Which ones is decided when a row comes into the empty table:
+                a view that reads another column is refused as long as the table has rows. Rows that differ in other
+                columns alone are equal, also to a deletion. By default, ``all`` are kept.
 
         Raises:
             SqlError: The columns do not parse.
@@ -195,7 +201,7 @@ class Database:
         """
         check_name(name, "table")
         check_text(columns, "columns", "src BIGINT, dst BIGINT")
-        table = parse_columns(name, columns, window_rows, static, window_range, sequence_by, tombstones)
+        table = parse_columns(name, columns, window_rows, static, window_range, sequence_by, tombstones, retain)
         self._contents.add_table(table)
 
     @alone
@@ -228,7 +234,7 @@ class Database:
 
         Raises:
             SqlError: The query is wrong or outside of what is maintained, with the position.
-            SchemaError: The name is taken, or there is no such algorithm.
+            SchemaError: The name is taken, there is no such algorithm, or a column is not kept (``retain``).
             ExpressionError: A predicate fails on rows that are there.
         """
         check_algorithm(algorithm)
@@ -238,6 +244,7 @@ class Database:
         self._contents.refuse_taken(name)
         query = self._contents.bind(sql)
         refuse_large_joins(query)
+        refuse_dropped(self._contents, query)
         options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics))
         return self._contents.add_view(name, query, options)
 
@@ -251,9 +258,10 @@ class Database:
             ``table_bytes`` and ``dictionary_bytes``, which are allocated; ``memory_bytes``, all that counts for
             ``memory_limit``, which is None where there is none; ``tables`` with ``rows``, ``distinct_rows``,
             ``state_bytes``, ``capacity_bytes``, ``tombstones`` (deleted keys that are remembered), ``late`` (changes
-            that were) and ``keys`` (as they are declared) by name; ``blocks`` in the order in which a commit goes
-            through them, each with ``number``, ``kind``, ``reads`` (tables, and blocks as ``#2``), ``read_by``
-            (blocks and views), ``rows``, ``state_bytes``, ``capacity_bytes`` and ``seconds`` spent in applying changes.
+            that were), ``keys`` (as they are declared) and ``dropped`` (columns that are not kept) by name; ``blocks``
+            in the order in which a commit goes through them, each with ``number``, ``kind``, ``reads`` (tables, and
+            blocks as ``#2``), ``read_by`` (blocks and views), ``rows``, ``state_bytes``, ``capacity_bytes`` and
+            ``seconds`` spent in applying changes.
         """
         return figures(self._contents)
 

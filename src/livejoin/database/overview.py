@@ -49,6 +49,7 @@ def figures(contents: Contents) -> dict[str, Any]:
             "tombstones": 0 if base.tombstones is None else base.tombstones.rows,
             "late": base.late,
             "keys": base.table.described_keys(),
+            "dropped": base.dropped(),
         }
         for base in contents.tables.values()
     }

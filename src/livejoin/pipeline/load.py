@@ -150,7 +150,14 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
             raise _Refused("schema", msg)
     _check_feed(table, CHANGE_TYPE in carried.values())
     own = ", ".join(text for text in definitions if text not in carried)
-    declared = parse_columns(name, own, table.window_rows, sequence_by=table.sequence_by)
+    declared = parse_columns(
+        name,
+        own,
+        table.window_rows,
+        sequence_by=table.sequence_by,
+        tombstones=table.tombstones,
+        retain=table.retain,
+    )
     if declared.foreign_keys:
         msg = (
             "a foreign key references a primary key of another table, which pipelines do not look at yet; leave it out"

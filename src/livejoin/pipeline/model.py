@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationInfo,
+    model_validator,
+)
 
 from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
@@ -48,6 +57,9 @@ class TableSource(_Strict):
             JSON envelopes with ``op``, ``before`` and ``after``; ``schema`` is that of the rows inside.
         window_rows: The table keeps this many rows.
         sequence_by: The column that orders the changes of each key: older ones than what is there are skipped.
+        tombstones: With ``sequence_by`` how many deleted keys are remembered.
+        retain: ``used`` lets only the columns be kept that a view or a key uses: rows that differ in others alone are
+            equal, also where one is deleted.
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
             the order of their names; for that they are copied below the checkpoint first.
     """
@@ -59,6 +71,8 @@ class TableSource(_Strict):
     feed: Feed = "append"
     window_rows: PositiveInt | None = None
     sequence_by: str | None = None
+    tombstones: NonNegativeInt | None = None
+    retain: Literal["all", "used"] = "all"
     arrival: Literal["by-time", "by-name"] = "by-time"
 
     @model_validator(mode="after")

@@ -85,7 +85,8 @@ def declared_of(table: Table) -> Declared:
     names = [column.name for column in table.columns]
     sequence = None if table.sequence_by is None else names[table.sequence_by]
     key, *unique = (tuple(names[column] for column in key) for key in (table.primary_key, *table.unique))
-    return Declared(key, sequence, table.window_rows, tuple(unique))
+    bound = None if sequence is None else table.tombstones
+    return Declared(key, sequence, table.window_rows, tuple(unique), table.retain, bound)
 
 
 def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:

@@ -16,7 +16,7 @@ from typing import Any
 from livejoin.database import Database
 from livejoin.database.snapshots.snapshot import is_there
 from livejoin.errors import StateError
-from livejoin.schema import Catalog, Table
+from livejoin.schema import TOMBSTONES, Catalog, Table
 from livejoin.spark.written_parts import WrittenParts
 from livejoin.sql import bind_views
 
@@ -32,12 +32,14 @@ class Declaration:
         windows: The rows that each windowed table keeps.
         views: The SQL text of each view, which may read those before it.
         sequences: The column that orders the changes of each key, of the tables that have one.
+        tombstones: How many deleted keys these remember, where it is not the usual number.
     """
 
     tables: Mapping[str, str]
     windows: Mapping[str, int]
     views: Mapping[str, str]
     sequences: Mapping[str, str] = field(default_factory=dict)
+    tombstones: Mapping[str, int] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -60,7 +62,8 @@ class Declaration:
             for name, table in tables.items()
             if table.sequence_by is not None
         }
-        return Declaration(kept, windows, dict(views), sequences)
+        bounds = {name: tables[name].tombstones for name in sequences if tables[name].tombstones != TOMBSTONES}
+        return Declaration(kept, windows, dict(views), sequences, bounds)
 
 
 @dataclass
@@ -122,8 +125,13 @@ class Engine:
             return Engine(database, declaration, folder, last, parts)
         database = Database(memory_limit=memory_limit, spill=spill, spill_over=spill_over)
         for name, columns in declaration.tables.items():
-            window, sequence = declaration.windows.get(name), declaration.sequences.get(name)
-            database.create_table(name, columns, window_rows=window, sequence_by=sequence)
+            database.create_table(
+                name,
+                columns,
+                window_rows=declaration.windows.get(name),
+                sequence_by=declaration.sequences.get(name),
+                tombstones=declaration.tombstones.get(name),
+            )
         for name, sql in declaration.views.items():
             database.create_view(name, sql)
         return Engine(database, declaration, folder, None)
@@ -171,7 +179,8 @@ def sent_columns(
 
     A deletion and a window must find *the* row, which only all of its columns tell; so only tables whose rows stay for
     ever, or are found by their key, are cut to the columns that some view uses (the first one if none does), and those
-    of the key, of UNIQUE and ``sequence_by``.
+    of the key, of UNIQUE and ``sequence_by``. So are tables with ``retain = "used"``, whose rows are equal if what is
+    kept of them is.
 
     Args:
         tables: The declarations.
@@ -192,9 +201,9 @@ def sent_columns(
     for name, table in tables.items():
         every = range(len(table.columns))
         used[table.name].update(column for unique in table.unique for column in unique)
-        if table.primary_key and not table.has_window:
-            used[table.name].update(column for column in every if table.identifies(column))
-        elif name not in append_only:
+        used[table.name].update(column for column in every if table.identifies(column))
+        found_by_key = bool(table.primary_key) and not table.has_window
+        if not found_by_key and name not in append_only and table.retain == "all":
             used[table.name].update(every)
     return {
         name: tuple(table.columns[position].name for position in sorted(used[table.name] or {0}))

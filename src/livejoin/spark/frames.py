@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from livejoin.errors import ChangeFormatError, SchemaError
-from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
+from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, TOMBSTONES, Column, Retain, SqlType, Table
 
 TAG = "_table"
 TIMESTAMP = "_commit_timestamp"
@@ -68,12 +68,16 @@ class Declared:
         sequence_by: The column that orders the changes of each key; None for the order in which they come.
         window_rows: How many rows it keeps; None for all.
         unique: The columns of each UNIQUE constraint.
+        retain: Whether columns are kept that no view uses.
+        tombstones: With ``sequence_by`` how many deleted keys are remembered; None for as many as usual.
     """
 
     key: tuple[str, ...] = ()
     sequence_by: str | None = None
     window_rows: int | None = None
     unique: tuple[tuple[str, ...], ...] = ()
+    retain: Retain = "all"
+    tombstones: int | None = None
 
 
 def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> Table:
@@ -81,7 +85,7 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
 
     Raises:
         SchemaError: A column has a type that livejoin does not keep, or ``_change_type`` or ``_seq`` has a wrong one;
-            there is no column of a name that is declared.
+            there is no column of a name that is declared, or ``tombstones`` without ``sequence_by``.
     """
     columns = []
     for field in frame.schema.fields:
@@ -95,7 +99,21 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
     sequence = None if declared.sequence_by is None else plain.position(declared.sequence_by)
     key = tuple(dict.fromkeys(plain.position(column) for column in declared.key))
     unique = tuple(tuple(plain.position(column) for column in columns) for columns in declared.unique)
-    return Table(name, plain.columns, key, declared.window_rows, sequence_by=sequence, unique=unique)
+    if declared.tombstones is not None and sequence is None:
+        msg = (
+            f"table {name!r} has tombstones = {declared.tombstones!r} and no sequence_by, without which there are none"
+        )
+        raise SchemaError(msg)
+    return Table(
+        name,
+        plain.columns,
+        key,
+        declared.window_rows,
+        sequence_by=sequence,
+        tombstones=TOMBSTONES if declared.tombstones is None else declared.tombstones,
+        unique=unique,
+        retain=declared.retain,
+    )
 
 
 def pack(frames: Mapping[str, DataFrame], columns: Mapping[str, Sequence[str]]) -> DataFrame:

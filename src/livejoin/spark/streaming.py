@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -14,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from livejoin.database.arguments import check_bytes
 from livejoin.errors import PipelineError, SchemaError
-from livejoin.schema import CHANGE_TYPE
+from livejoin.schema import CHANGE_TYPE, Retain
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.engine import Declaration, Engine, sent_columns
 from livejoin.spark.frames import Declared, pack, table_of
@@ -31,6 +32,8 @@ def maintain(
     keys: Mapping[str, str | Sequence[str]] | None = None,
     sequence_by: Mapping[str, str] | None = None,
     unique: Mapping[str, Sequence[str | Sequence[str]]] | None = None,
+    tombstones: Mapping[str, int] | None = None,
+    retain: Mapping[str, Retain] | None = None,
     sink: Literal["parquet"] | SinkFunction = "parquet",
     path: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -63,6 +66,11 @@ def maintain(
         unique: For a table, its UNIQUE constraints, each a column or a list of them, as
             ``{"P": ["email", ["org", "no"]]}``. A batch behind which two rows have the same values ends the
             query with `DuplicateKeyError`.
+        tombstones: For a table with ``sequence_by``, how many deleted keys are remembered, as for
+            `livejoin.Database.create_table`.
+        retain: For a table, ``"used"`` lets only the columns be sent that a view or a key uses, also if its rows are
+            deleted as a whole or leave a window: rows that differ in others alone are equal. Tables whose rows stay for
+            ever, or are found by a key, are sent so in any case.
         sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's
             columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name,
             the delta as a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
@@ -94,7 +102,8 @@ def maintain(
             to be written are gone, or a query of this or another process that runs has the checkpoint.
         StorageError: The disk refuses to read the checkpoint, or to write into ``spill``.
     """
-    declared = _declared(windows or {}, keys or {}, sequence_by or {}, unique or {}, tables)
+    options = _Options(keys or {}, sequence_by or {}, windows or {}, unique or {}, tombstones or {}, retain or {})
+    declared = options.of(tables)
     limits = (memory_limit, spill, spill_over)
     return start(spark, views, tables, declared, sink, path, checkpoint, trigger, *limits, on_batch)[0]
 
@@ -190,33 +199,44 @@ def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame]) -> N
         raise SchemaError(msg)
 
 
-def _declared(
-    windows: Mapping[str, int],
-    keys: Mapping[str, str | Sequence[str]],
-    sequences: Mapping[str, str],
-    unique: Mapping[str, Sequence[str | Sequence[str]]],
-    tables: Mapping[str, DataFrame],
-) -> dict[str, Declared]:
-    """What is declared of each table.
+@dataclass(frozen=True)
+class _Options:
+    """What is declared of tables beside their columns, as the arguments of `maintain` have it."""
 
-    Raises:
-        SchemaError: One is named that is not there.
-    """
-    for argument, given in (("windows", windows), ("keys", keys), ("sequence_by", sequences), ("unique", unique)):
-        for name in given:
-            if name not in tables:
-                known = ", ".join(map(repr, tables))
-                msg = f"{argument}= names the table {name!r}, which is not in tables=; it has {known or 'none'}"
-                raise SchemaError(msg)
-    listed = {name: (key,) if isinstance(key, str) else tuple(key) for name, key in keys.items()}
-    constraints = {
-        name: tuple((columns,) if isinstance(columns, str) else tuple(columns) for columns in given)
-        for name, given in unique.items()
-    }
-    return {
-        name: Declared(listed.get(name, ()), sequences.get(name), windows.get(name), constraints.get(name, ()))
-        for name in tables
-    }
+    keys: Mapping[str, str | Sequence[str]]
+    sequence_by: Mapping[str, str]
+    windows: Mapping[str, int]
+    unique: Mapping[str, Sequence[str | Sequence[str]]]
+    tombstones: Mapping[str, int]
+    retain: Mapping[str, Retain]
+
+    def of(self, tables: Mapping[str, DataFrame]) -> dict[str, Declared]:
+        """What is declared of each table.
+
+        Raises:
+            SchemaError: One is named that is not there.
+        """
+        for argument, given in vars(self).items():
+            for name in given:
+                if name not in tables:
+                    known = ", ".join(map(repr, tables))
+                    msg = f"{argument}= names the table {name!r}, which is not in tables=; it has {known or 'none'}"
+                    raise SchemaError(msg)
+        return {
+            name: Declared(
+                _columns(self.keys.get(name, ())),
+                self.sequence_by.get(name),
+                self.windows.get(name),
+                tuple(map(_columns, self.unique.get(name, ()))),
+                self.retain.get(name, "all"),
+                self.tombstones.get(name),
+            )
+            for name in tables
+        }
+
+
+def _columns(written: str | Sequence[str]) -> tuple[str, ...]:
+    return (written,) if isinstance(written, str) else tuple(written)
 
 
 def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction, path: str | Path | None) -> Sink:

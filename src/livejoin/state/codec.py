@@ -17,7 +17,7 @@ STRING                a dictionary code
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from itertools import pairwise
 from typing import Any
@@ -109,11 +109,15 @@ class Codec:
         """
         return self.encode_columns(batch.columns, batch.num_rows, table)
 
-    def encode_columns(self, columns: Sequence[ReadColumn], length: int, table: Table) -> Words:
-        """As `encode`, of columns as they were read, which have so many rows."""
+    def encode_columns(
+        self, columns: Sequence[ReadColumn], length: int, table: Table, kept: Collection[int] | None = None
+    ) -> Words:
+        """As `encode`, of columns as they were read, which have so many rows; those that are not kept become NULL."""
         words = np.empty((len(columns), length), np.int64)
-        for column, line, declared in zip(columns, words, table.columns, strict=True):
-            if isinstance(column, PlainColumn):
+        for place, (column, line, declared) in enumerate(zip(columns, words, table.columns, strict=True)):
+            if kept is not None and place not in kept:
+                line[:] = NULL_CODE
+            elif isinstance(column, PlainColumn):
                 line[:] = column.words if isinstance(column.words, np.ndarray) else self._encode_texts(column.words)
             else:
                 self._write(column, declared, table.name, line)

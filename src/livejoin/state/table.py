@@ -96,6 +96,8 @@ class BaseTable:
             in `livejoin.state.tombstones`.
         watermark: The largest sequence of a tombstone that was dropped; None if there was none.
         late: Changes that were late since the table was made.
+        kept: With ``retain = "used"`` the columns of which the rows have values, decided when the first one comes; the
+            words of the others are NULL. None keeps all.
     """
 
     def __init__(self, table: Table, budget: Budget | None = None) -> None:
@@ -120,6 +122,7 @@ class BaseTable:
         self.tombstones = None if table.sequence_by is None else BaseTable(table.of_tombstones, self._budget)
         self.watermark: int | None = None
         self.late = 0
+        self.kept: frozenset[int] | None = None
         self._watermark_before: int | None = None
         self._late_after = 0
         self._budget.register(self)
@@ -145,6 +148,11 @@ class BaseTable:
         used = self.rows * places + (self._entries if self.table.has_window else 0)
         beside = (0, 0) if self.tombstones is None else self.tombstones.sizes()
         return used * self.words.itemsize + beside[0], self.nbytes + beside[1]
+
+    def dropped(self) -> list[str]:
+        """The names of the columns that are not kept."""
+        kept = range(len(self.table.columns)) if self.kept is None else self.kept
+        return [column.name for place, column in enumerate(self.table.columns) if place not in kept]
 
     @property
     def is_sparse(self) -> bool:

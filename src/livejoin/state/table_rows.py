@@ -52,6 +52,7 @@ class TableRows:
             the sequences of their deletions; else of shape (0, 0).
         watermark: The largest sequence of a tombstone that was dropped; None if there was none.
         late: Changes that were late.
+        kept: With ``retain = "used"`` the columns that the rows have values of; None for all.
     """
 
     values: Words
@@ -62,6 +63,7 @@ class TableRows:
     tombstones: Words = field(default_factory=_no_lines)
     watermark: int | None = None
     late: int = 0
+    kept: frozenset[int] | None = None
 
 
 def rows_of(base: BaseTable) -> TableRows:
@@ -78,7 +80,9 @@ def rows_of(base: BaseTable) -> TableRows:
     tombstones = _no_lines()
     if base.tombstones is not None:
         tombstones = base.tombstones.values_of(base.tombstones.live_rows()[0])
-    return TableRows(base.values_of(ids), weights, ids, arrivals, begin, tombstones, base.watermark, base.late)
+    return TableRows(
+        base.values_of(ids), weights, ids, arrivals, begin, tombstones, base.watermark, base.late, base.kept
+    )
 
 
 def with_dense_ids(rows: TableRows) -> TableRows:
@@ -120,6 +124,7 @@ def table_of(table: Table, rows: TableRows, budget: Budget | None = None) -> Bas
     """
     _check(table, rows)
     base = BaseTable(table, budget)
+    base.kept = rows.kept
     if table.window_range is not None:
         base._queue[range_window.W_BEGIN] = rows.begin
     number = rows.weights.shape[0]
@@ -168,6 +173,11 @@ def _check(table: Table, rows: TableRows) -> None:
         is_bound = (rows.values[list(columns)] != NULL_CODE).all(axis=0)
         if (rows.weights[is_bound] != 1).any():
             raise _damaged(table, "a row with the values of a UNIQUE constraint is there twice")
+    if rows.kept is not None:
+        needed = frozenset(column for column in range(len(table.columns)) if table.needs(column))
+        dropped = [column for column in range(len(table.columns)) if column not in rows.kept]
+        if table.retain == "all" or not needed <= rows.kept or (rows.values[dropped] != NULL_CODE).any():
+            raise _damaged(table, "the columns that it keeps are not those of its declaration")
     if table.sequence_by is None:
         sound = not rows.tombstones.size and rows.watermark is None
     else:

@@ -8,6 +8,7 @@ from typing import Any
 
 from livejoin.database.contents import Contents, refuse_large_joins
 from livejoin.database.snapshots import snapshot
+from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import ViewOptions
 from livejoin.dataflow.node import Node
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
@@ -72,13 +73,14 @@ def restored(
             contents.catalog.add(table)
             rows = kept_rows if with_states else with_dense_ids(kept_rows)
             contents.tables[table.name.lower()] = table_of(table, rows, contents.budget)
-            check_words(contents.codec, table, rows.values)
+            check_words(contents.codec, table, rows.values, rows.kept)
             if table.sequence_by is not None:
                 check_words(contents.codec, table.of_tombstones, rows.tombstones)
         for kept in image.views:
             contents.refuse_taken(kept.name)
             query = contents.bind(kept.sql)
             refuse_large_joins(query)
+            refuse_dropped(contents, query)
             options = ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, kept.statistics)
             contents.add_view(kept.name, query, options, load=False)
         contents.budget.begin()

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from livejoin.database.snapshots import format_3
 from livejoin.database.snapshots.build import build
-from livejoin.database.snapshots.declaration import number, plain_table, read_statistics, read_table, value
+from livejoin.database.snapshots.declaration import number, plain_table, positions, read_statistics, read_table, value
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.families.registry import check_algorithm
 from livejoin.schema import Table
@@ -166,6 +166,7 @@ def _write(folder: Folder, name: str, image: Image) -> None:
                     "begin": rows.begin,
                     "watermark": rows.watermark,
                     "late": rows.late,
+                    "kept": None if rows.kept is None else sorted(rows.kept),
                     "arrays": _write_arrays(target, f"table{i}", {part: getattr(rows, part) for part in _PARTS}),
                 }
                 for i, (table, rows) in enumerate(image.tables)
@@ -350,6 +351,7 @@ def _rows(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> Ta
         tombstones=_read_array(source, f"table{place}.tombstones", arrays["tombstones"], np.int64, 2),
         watermark=watermark,
         late=number(entry, "late"),
+        kept=None if entry.get("kept") is None else frozenset(positions(entry["kept"], table.columns)),
     )
 
 

@@ -12,6 +12,7 @@ from livejoin.database.contents import Contents
 from livejoin.database.names import ByName
 from livejoin.database.transactions.compaction import compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
+from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.staging import (
     Granularity,
     OnConflict,
@@ -166,7 +167,8 @@ def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInp
     each = 8 * len(batch.columns) + _STAGING_BYTES
     contents.budget.hold(each * batch.length, "staged changes")
     try:
-        words = contents.codec.encode_columns(batch.columns, batch.length, batch.table)
+        kept = kept_columns(contents, batch.table)
+        words = contents.codec.encode_columns(batch.columns, batch.length, batch.table, kept)
     except MemoryLimitError:
         contents.seen.is_due = True  # so that the next commit forgets what only this one brought
         raise

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sqlglot import TokenType, exp
 
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.schema import TOMBSTONES, Column, SqlType, Table
+from livejoin.schema import TOMBSTONES, Column, Retain, SqlType, Table
 from livejoin.sql.parse.column_types import ALLOWED_TYPES, TYPES, has_zone, written_type
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
@@ -55,6 +55,7 @@ def parse_columns(
     window_range: tuple[str, Span] | None = None,
     sequence_by: str | None = None,
     tombstones: int | None = None,
+    retain: Retain | None = None,
 ) -> Table:
     """The table with a name and a list of columns, for example ``"src BIGINT, dst BIGINT"``.
 
@@ -65,7 +66,7 @@ def parse_columns(
     """
     try:
         parsed = _create_table(f"CREATE TABLE t (\n{columns}\n)")
-        return declare(*parsed, name, window_rows, static, window_range, sequence_by, tombstones)
+        return declare(*parsed, name, window_rows, static, window_range, sequence_by, tombstones, retain)
     except UnsupportedQueryError as error:
         raise UnsupportedQueryError(
             error.message, columns, max(error.line - 1, 0), error.column, error.clause
@@ -83,6 +84,7 @@ def declare(
     window_range: tuple[str, Span] | None = None,
     sequence_by: str | None = None,
     tombstones: int | None = None,
+    retain: Retain | None = None,
 ) -> Table:
     """The table that a parsed CREATE TABLE declares, under another name if one is given.
 
@@ -119,6 +121,7 @@ def declare(
         sequence,
         TOMBSTONES if tombstones is None else tombstones,
         keys.unique,
+        (properties.retain or "all") if retain is None else retain,
     )
 
 

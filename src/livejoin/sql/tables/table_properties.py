@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError
+from livejoin.schema import Retain
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.tables.window_range import Span, parse_range
 
@@ -19,7 +20,8 @@ WINDOW_ROWS = "livejoin.window_rows"
 WINDOW_RANGE = "livejoin.window_range"
 SEQUENCE_BY = "livejoin.sequence_by"
 TOMBSTONES = "livejoin.tombstones"
-_KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE, SEQUENCE_BY, TOMBSTONES)
+RETAIN = "livejoin.retain"
+_KNOWN = (STATIC, WINDOW_ROWS, WINDOW_RANGE, SEQUENCE_BY, TOMBSTONES, RETAIN)
 _ALLOWED = f"allowed are {', '.join(map(repr, _KNOWN[:-1]))} and {_KNOWN[-1]!r}"
 
 
@@ -32,6 +34,7 @@ class TableProperties:
     window_range: tuple[str, Span] | None = None
     sequence_by: str | None = None
     tombstones: int | None = None
+    retain: Retain | None = None
 
 
 def table_properties(create: exp.Create, source: Source) -> TableProperties:
@@ -50,13 +53,14 @@ def table_properties(create: exp.Create, source: Source) -> TableProperties:
             found = f"the property '{name}' is given twice" if name in given else f"the property '{name}' is not known"
             raise source.unsupported(name, f"{found}; {_ALLOWED}, each once", _offset(part, source))
         given[name] = part
-    static, window, span, sequence, bound = (given.get(name) for name in _KNOWN)
+    static, window, span, sequence, bound, retain = (given.get(name) for name in _KNOWN)
     return TableProperties(
         static is not None and _switch(static, source),
         None if window is None else _number(window, "a positive whole number of rows", source, least=1),
         None if span is None else _range(span, source),
         None if sequence is None else _column(sequence, source),
         None if bound is None else _number(bound, "a whole number of deleted keys", source),
+        None if retain is None else _retain(retain, source),
     )
 
 
@@ -76,6 +80,17 @@ def _switch(part: exp.Property, source: Source) -> bool:
     if value.lower() not in ("true", "false"):
         raise _wrong(part, "'true' and 'false'", source)
     return value.lower() == "true"
+
+
+def _retain(part: exp.Property, source: Source) -> Retain:
+    value = part.args["value"]
+    match value.name if isinstance(value, exp.Literal) and value.is_string else "":
+        case "all":
+            return "all"
+        case "used":
+            return "used"
+        case _:
+            raise _wrong(part, "'all' and 'used'", source)
 
 
 def _number(part: exp.Property, allowed: str, source: Source, least: int = 0) -> int:
