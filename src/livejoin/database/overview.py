@@ -9,8 +9,9 @@ from livejoin.database.contents import Contents
 from livejoin.dataflow.node import Node
 from livejoin.families.registry import Ranked
 from livejoin.plan.explain.describe_query import operator_lines
+from livejoin.plan.explain.describe_selected import selection_line
 from livejoin.plan.explain.graph import BlockOutline, GraphExplanation, kind
-from livejoin.plan.operators import Annotated, Bag, Scan
+from livejoin.plan.operators import Annotated, Bag, Scan, Selected
 from livejoin.plan.query_plan import join_candidates
 from livejoin.query import ConjunctiveQuery
 
@@ -93,6 +94,8 @@ def _outline(contents: Contents, node: Node, numbers: Mapping[Node, int]) -> Blo
         update = across[0].first.guarantee.update
     elif isinstance(node.plan, Bag):
         update = node.plan.derived.update
+    elif isinstance(node.plan, Selected):
+        does.append(selection_line(node.plan))
     does += operator_lines(node.plan, ranked)
     return BlockOutline(
         number=numbers[node],

@@ -312,16 +312,16 @@ class View:
 
         Returns:
             ``state_bytes`` (in use) and ``capacity_bytes`` (allocated), ``rows`` of the result (a float beyond 64
-            bits), ``atom_rows`` in the state, ``height`` of the tree (number of joins in a chain of them), ``cells``
-            that the joins are split into; since the view was created: ``commits``, ``changes`` of base rows,
-            ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view), ``stopped`` (those at which
-            propagation stopped), ``touched`` (counters and annotations that P-UPDATE changed), ``probes`` (look-ups of
-            keys), ``lambda_observed`` (``touched`` a change, which the enclosureness of the change sequence bounds but
-            for a constant: CROWN, Theorem 6.6; on a tree where an atom below another one has two children it is the
-            enclosureness with crossing lifespans that does, docs/decisions/0007), ``seconds`` in the kernels and
-            ``moves`` to another join tree.
+            bits), ``atom_rows`` in the state, ``height`` of the tree (number of joins in a chain of them, 0 without a
+            join), ``cells`` that the joins are split into; since the view was created: ``commits``, ``changes`` of base
+            rows, ``delta_rows``, ``propagated`` (rows that entered or left a semi-join view), ``stopped`` (those at
+            which propagation stopped), ``touched`` (counters and annotations that P-UPDATE changed), ``probes``
+            (look-ups of keys), ``lambda_observed`` (``touched`` a change, which the enclosureness of the change
+            sequence bounds but for a constant: CROWN, Theorem 6.6; on a tree where an atom below another one has two
+            children it is the enclosureness with crossing lifespans that does, docs/decisions/0007), ``seconds`` in the
+            kernels and ``moves`` to another join tree.
         """
-        counters: dict[str, int] = {}
+        counters = dict.fromkeys(("propagated", "stopped", "touched", "probes"), 0)
         for node in self._below:
             for name, value in node.counters().items():
                 counters[name] = counters.get(name, 0) + value
@@ -333,7 +333,7 @@ class View:
             "capacity_bytes": sum(capacity for _, capacity in sizes),
             "rows": self._kept.size(),
             "atom_rows": sum(node.registered for node in self._below),
-            "height": max(block.plan.physical.height for block in blocks),
+            "height": max((block.plan.physical.height for block in blocks), default=0),
             "cells": max(node.cells for node in self._below),
             "commits": self._tally.versions - self._before[0],
             "changes": changes,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.schema import Column, SqlType
-from livejoin.state.codec import Codec, is_coded
+from livejoin.state.codec import Codec, has_codes, is_coded
 from livejoin.words import Words
 
 _WORD = 8
@@ -69,7 +69,8 @@ class Rows:
     def keep_values(self) -> None:
         """Turn codes of dictionaries into values, which stay what they are whatever becomes of the dictionaries."""
         for column, type in enumerate(self.types):
-            if is_coded(type):
+            words = self._codes[column]
+            if is_coded(type) and (words is None or has_codes(words, type)):
                 self.arrow(column)
 
     def nbytes(self, column: int) -> int:

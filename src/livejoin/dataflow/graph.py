@@ -23,6 +23,7 @@ from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Block, Change
 from livejoin.dataflow.blocks.compute import ComputeBlock
 from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.blocks.selected import SelectedBlock
 from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
@@ -31,7 +32,19 @@ from livejoin.dataflow.node import Node
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.identity import identity
-from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, Operator, Scan, Stored, inputs_of
+from livejoin.plan.operators import (
+    Annotated,
+    Bag,
+    Combine,
+    Compute,
+    First,
+    Group,
+    Operator,
+    Scan,
+    Selected,
+    Stored,
+    inputs_of,
+)
 from livejoin.plan.query_plan import plan_join
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
@@ -302,6 +315,8 @@ class Graph:
         match plan:
             case Scan() | Annotated():
                 return JoinBlock(plan, self._tables, node.inputs, self.codec, self._workers, self.scratch)
+            case Selected():
+                return SelectedBlock(plan, self._tables, node.inputs, self.codec)
             case Compute():
                 return ComputeBlock(plan, node.inputs[0], self.codec)
             case Combine() if plan.kind == "union" and plan.all:

@@ -25,7 +25,7 @@ from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.selection import Selector
 from livejoin.families.derived import RowProgram
 from livejoin.families.program import Program
-from livejoin.plan.operators import Annotated, Bag, Operator, Scan, Stored
+from livejoin.plan.operators import Annotated, Bag, Operator, Scan, Selected, Stored
 from livejoin.schema import SqlType
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
@@ -163,7 +163,9 @@ class Node:
     def selectors(self) -> Mapping[str, Sequence[Selector]]:
         """By base table, in lower case, what tells of changed rows what it has to know of them."""
         block = self.block
-        return block.source.selectors if isinstance(block, (JoinBlock, BagBlock)) else {}
+        if isinstance(block, (JoinBlock, BagBlock)):
+            return block.source.selectors
+        return dict.fromkeys(self.reads, ())
 
     def load(self) -> Block:
         """Make the block and load it from the relations below.
@@ -351,6 +353,8 @@ def _reads(plan: Operator) -> tuple[str, ...]:
             uses = plan.physical.tables
         case Bag():
             uses = plan.program.tables
+        case Selected() if not plan.inputs:
+            return (plan.name.lower(),)
         case _:
             return ()
     derived = {one.table.name for one in plan.inputs}

@@ -12,7 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, JoinInput, Operator, Scan, Stored
+from livejoin.plan.operators import (
+    Annotated,
+    Bag,
+    Combine,
+    Compute,
+    First,
+    Group,
+    JoinInput,
+    Operator,
+    Scan,
+    Selected,
+    Stored,
+)
 from livejoin.query import ConjunctiveQuery, Output, Product
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
@@ -36,6 +48,12 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
             results = tuple((r.kind, r.sums, str(r.type), r.scale) for r in operator.results)
             what = (*_join(operator, algorithm, adaptive), results, operator.is_global)
             return ("annotated join", *what, _types(operator.types))
+        case Selected():
+            (atom,) = operator.query.atoms
+            source = None if operator.inputs else atom.table.name.lower()
+            head = tuple(ref.column for ref in operator.query.head)
+            outputs = _outputs(operator.query.outputs)
+            return ("selected", source, _said(atom.predicate), head, outputs, _types(operator.types))
         case Compute():
             return ("compute", _outputs(operator.outputs), _said(operator.predicate), _types(operator.types))
         case Combine():

@@ -28,6 +28,7 @@ from livejoin.plan.operators import (
     Result,
     ResultKind,
     Scan,
+    Selected,
     Stored,
 )
 from livejoin.query import ConjunctiveQuery, Factor, Product
@@ -96,13 +97,34 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
         case Aggregate():
             return _aggregate(relation, by, live)
         case SetOperation():
-            needed = live or relation.kind != "union" or not relation.all
-            sides = (lower(relation.left, by, needed), lower(relation.right, by, needed))
+            if relation.kind == "union" and relation.all:
+                sides = (lower(relation.left, by, live), lower(relation.right, by, live))
+            else:
+                sides = (_below(relation.left, by), _below(relation.right, by))
             return Combine(relation.kind, relation.all, sides, relation.types)
         case TopK():
-            return First(
-                lower(relation.input, by, True), relation.keys, relation.limit, relation.offset, relation.types
-            )
+            return First(_below(relation.input, by), relation.keys, relation.limit, relation.offset, relation.types)
+
+
+def _below(relation: Relation, by: Compiler) -> Operator:
+    """The operators for a relation that a store reads, so that its rows are not read but where they change.
+
+    Rows of one relation go into the store as they are (docs/decisions/0029): a join of one atom needs no records.
+    """
+    match relation:
+        case Join() if len(relation.query.atoms) == 1:
+            return _selected(relation, by)
+        case Project():
+            return Compute(_below(relation.input, by), relation.outputs, relation.types, relation.predicate)
+        case SetOperation(kind="union", all=True):
+            return Combine("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
+        case _:
+            return lower(relation, by, True)
+
+
+def _selected(join: Join, by: Compiler) -> Selected:
+    """The rows of a join of one atom, as they change."""
+    return Selected(join.query, join.types, tuple(_below(one.relation, by) for one in join.inputs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +140,7 @@ def _leaf(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool) -> _Lea
     """A query over the atoms of a join, compiled, with the relations that it reads, bags among them."""
     plan = by.plan(query)
     physical = plan.compile(live)
-    given = [JoinInput(one.table, Stored(lower(one.relation, by, True), one.table.name)) for one in join.inputs]
+    given = [JoinInput(one.table, Stored(_below(one.relation, by), one.table.name)) for one in join.inputs]
     bags = []
     for derived in plan.derived:
         program, partition = by.rows(derived)
@@ -139,8 +161,8 @@ def _scan(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: 
 
 
 def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
-    if not isinstance(relation.input, Join):
-        return Combine("distinct", False, (lower(relation.input, by, True),), relation.types)
+    if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
+        return Combine("distinct", False, (_below(relation.input, by),), relation.types)
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
     if by.output(query, head) == head and _shows(query):
@@ -149,10 +171,11 @@ def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
 
 
 def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
-    if isinstance(relation.input, Join) and (annotated := _annotated(relation, relation.input, by, live)):
+    source: Operator
+    if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
+        source = _below(relation.input, by)
+    elif annotated := _annotated(relation, relation.input, by, live):
         return annotated
-    if not isinstance(relation.input, Join):
-        source = lower(relation.input, by, True)
     elif all(ignores_copies(call) for call in relation.calls):
         source = _distinct_results(relation.input, by, True)
     else:

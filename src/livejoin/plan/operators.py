@@ -55,6 +55,26 @@ class Scan:
     inputs: tuple[JoinInput, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """The rows of one relation that a predicate is true for, and what is computed from them, for a store above.
+
+    Args:
+        query: What is computed, as a conjunctive query of one atom under bag semantics; the columns are its outputs.
+        types: Types of the outputs.
+        inputs: What maintains the relation, if it is a derived one; empty for a base table.
+    """
+
+    query: ConjunctiveQuery
+    types: tuple[SqlType, ...]
+    inputs: tuple[Operator, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The relation's name."""
+        return self.query.atoms[0].table.name
+
+
 @dataclass(frozen=True)
 class Result:
     """An aggregate read off an annotation.
@@ -183,7 +203,7 @@ class Bag:
         return tuple(column.type for column in self.derived.table.columns)
 
 
-Operator: TypeAlias = Scan | Annotated | Compute | Combine | Group | First | Stored | Bag
+Operator: TypeAlias = Scan | Annotated | Selected | Compute | Combine | Group | First | Stored | Bag
 
 
 def inputs_of(operator: Operator) -> tuple[Operator, ...]:
@@ -191,7 +211,7 @@ def inputs_of(operator: Operator) -> tuple[Operator, ...]:
     match operator:
         case Scan() | Annotated() | Bag():
             return tuple(one.operator for one in operator.inputs)
-        case Combine():
+        case Combine() | Selected():
             return operator.inputs
         case _:
             return (operator.input,)

@@ -47,7 +47,12 @@ _ARROW_STRING_BYTES = 2**31 - 1  # Arrow's string type has 32-bit offsets
 
 def is_coded(type: SqlType) -> bool:
     """Whether words of a type may be codes of a dictionary."""
-    return type.kind in ("string", "decimal")
+    return type.kind == "string" or (type.kind == "decimal" and 10**type.precision > NARROW_LIMIT)
+
+
+def has_codes(words: Words, type: SqlType) -> bool:
+    """Whether some of the words of a coded type are codes; most decimals, however wide their type, are not."""
+    return type.kind == "string" or bool(((words >= WIDE_BASE) & (words != NULL_CODE)).any())
 
 
 def _fixed(chunk: pa.Array, dtype: type[np.generic], width: int = 1) -> npt.NDArray[Any]:
@@ -240,6 +245,22 @@ class Codec:
             data, _ = self._decimals.decode(words[wide] - WIDE_BASE)
             pairs[wide] = data.view(np.int64).reshape(-1, 2)
         return pairs
+
+    def pairs_of(self, words: Words, out: Words) -> None:
+        """Write the two words of the unscaled value of each decimal, the high one `NULL_CODE` where it is NULL.
+
+        Args:
+            words: The words of decimals.
+            out: int64 of shape (2, values).
+        """
+        out[0] = words
+        np.right_shift(words, 63, out=out[1])
+        coded = words >= WIDE_BASE
+        if coded.any():
+            out[1, words == NULL_CODE] = NULL_CODE
+            wide = coded & (words != NULL_CODE)
+            data, _ = self._decimals.decode(words[wide] - WIDE_BASE)
+            out[:, wide] = data.view(np.int64).reshape(-1, 2).T
 
     def retain(self, used_strings: Words, used_decimals: Words) -> None:
         """Drop all dictionary entries but those of the given words, which do not change; dropped codes are reused.

@@ -7,6 +7,7 @@ the staging. An exception may come out of any line, from a signal or for lack of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from livejoin.kernels.relation import (
     window,
 )
 from livejoin.kernels.relation import rows as kernel
+from livejoin.kernels.relation.gather import gather
 from livejoin.kernels.relation.staging import G_MADE, PROGRESS
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
@@ -332,6 +334,12 @@ class BaseTable:
         """Words of shape (columns, n) of the given rows."""
         matrix = self.words.reshape(-1, self.stride)
         return np.ascontiguousarray(matrix[rows, self._first :].T)
+
+    def columns_of(self, rows: Words, columns: Sequence[int]) -> Words:
+        """Words of some columns of the given rows, of shape (columns, n)."""
+        values = np.empty((len(columns), rows.shape[0]), np.int64)
+        gather(self.words, self.stride, np.array(columns, np.int64) + self._first, np.ascontiguousarray(rows), values)
+        return values
 
     def find(self, values: Words) -> Words:
         """Ids of given rows, -1 for those that are not there; expected O(1) a row.

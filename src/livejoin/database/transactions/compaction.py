@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from livejoin.database.contents import Contents
 
 _MIN_GARBAGE = 4096  # entries for which nothing is looked through
+_LITTLE_BYTES = 1 << 14  # that the dictionaries may take without being looked through
 _PRICE = 4  # values that are looked through for each that came or left
 _ENTRY_BYTES = 8  # of new entries, that pay for one value
 _BLOCK_BYTES = 256  # of a block's state, that are looked through as one value
@@ -205,6 +206,8 @@ def _may_have_garbage(contents: Contents) -> bool:
     garbage = entries - seen.entries + seen.left
     if seen.is_due:
         return True
+    if entries < _MIN_GARBAGE and contents.codec.nbytes < _LITTLE_BYTES:
+        return False
     if not entries or garbage < _MIN_GARBAGE or 2 * garbage < entries:
         return False
     paid = _PRICE * (seen.moved + max(0, contents.codec.live_bytes - seen.bytes) // _ENTRY_BYTES)

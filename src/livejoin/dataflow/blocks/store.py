@@ -44,7 +44,12 @@ class StoreBlock:
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
         self._last = [self._given(place, inputs) for place in range(len(self._inputs))]
-        change = RowChange(self._store.maintain(self._last))
+        change = None
+        if wanted.rows or wanted.tables:
+            change = RowChange(self._store.maintain(self._last))
+        else:
+            for side, delta in enumerate(self._last):
+                self._store.load(side, delta)
         self._note(self._last, 1)
         return change
 

@@ -29,6 +29,15 @@ class TableChange:
     versions: Words
     selections: Mapping[Selector, Selection]
 
+    def event_versions(self) -> Words:
+        """The version of each event; not in order where a window took rows out that no change names."""
+        changes = self.staged.changes
+        if self.versions.shape[0] == 0:
+            return self.staged.rows
+        versions = self.versions[changes]
+        versions[changes < 0] = self.versions[0]
+        return versions
+
     def events(self, selector: Selector) -> TableEvents:
         """The events as a join sees them; rows that only a window took out need no mask.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,6 +34,7 @@ _SIZES = {
 }
 _RESERVES = {g.INDEX: ordered_index.WORST_CASE} | dict.fromkeys((g.DOUBLE_SUM, g.DOUBLE_SQUARES), exact_sum.WORST_CASE)
 _PAIRS = (g.SUM_WIDE, g.SQUARES_WIDE)
+_PLAIN = (g.COUNT, g.SUM, g.SUM_WIDE, g.TRUE)
 _ORDERED = ("min", "max", "array_agg")
 _NUMBERS = ("integer", "decimal", "double")
 
@@ -85,6 +87,22 @@ class GroupPlan:
     header_words: int
     indexes: tuple[tuple[int, SqlType], ...]
 
+    @cached_property
+    def pairs(self) -> tuple[Words, Words]:
+        """The results of two words that are numbers: the line of each one's low word, and its magnitudes' limit.
+
+        A magnitude below the limit fits the result's type, and one word.
+        """
+        lines, limits = [], []
+        at = self.groups
+        for call, result in zip(self.calls, self.words[self.words[g.P_RESULTS] :].reshape(-1, g.RESULT), strict=True):
+            if result[g.C_WIDTH] == 2 and result[g.C_KIND] != g.GIVE_LIST:
+                lines.append(at)
+                digits = min(call.type.precision, _WORD_DIGITS)
+                limits.append(10**digits if call.type.kind == "decimal" else 1 << 62)
+            at += int(result[g.C_WIDTH])
+        return np.array(lines, np.int64), np.array(limits, np.int64)[:, np.newaxis]
+
     @property
     def width(self) -> int:
         """Words of a group's key and its results."""
@@ -114,6 +132,8 @@ def group_plan(types: Sequence[SqlType], groups: int, calls: Sequence[Call], is_
         offsets[need] = at
         at += _SIZES[need.kind]
     lines = _lines(ordered)
+    ordered.sort(key=_is_plain)  # these stand last, where they lie in a group does not change
+    plain = sum(map(_is_plain, ordered))
     accumulators = [_accumulator(need, offsets, lines, groups, calls, types) for need in ordered]
     results = [_result(call, offsets, types) for call in calls]
     result_words = int(sum(result[g.C_WIDTH] for result in results))
@@ -127,6 +147,7 @@ def group_plan(types: Sequence[SqlType], groups: int, calls: Sequence[Call], is_
     header[g.P_ACCUMULATORS] = g.PLAN + groups
     header[g.P_RESULTS] = header[g.P_ACCUMULATORS_END] = header[g.P_ACCUMULATORS] + g.ACCUMULATOR * len(accumulators)
     header[g.P_RESULTS_END] = header[g.P_RESULTS] + g.RESULT * len(results)
+    header[g.P_PLAIN] = header[g.P_ACCUMULATORS_END] - g.ACCUMULATOR * plain
     header[g.P_WORDS] = result_words
     header[g.P_RESERVE] = at + groups + (1 << touch_class) + sum(_RESERVES.get(need.kind, 0) for need in ordered)
     header[g.P_TOUCH_CLASS] = touch_class
@@ -211,9 +232,22 @@ def _needs(call: Call, types: Sequence[SqlType]) -> list[Accumulator]:
             return [*index, count, Accumulator(argument, g.COUNT)]
 
 
+def _is_plain(need: Accumulator) -> bool:
+    """Whether a row adds to it without regard to its other accumulators, and without words from the arena."""
+    return need.kind in _PLAIN and not need.distinct
+
+
 def _lines(needs: Sequence[Accumulator]) -> tuple[Line, ...]:
-    found = dict.fromkeys(Line(need.argument, need.kind in _PAIRS) for need in needs)
+    found = dict.fromkeys(_line(need, needs) for need in needs)
     return tuple(found)
+
+
+def _line(need: Accumulator, needs: Sequence[Accumulator]) -> Line:
+    """What an accumulator reads; a count of arguments that are brought as two words looks at these."""
+    is_pair = need.kind in _PAIRS
+    if need.kind == g.COUNT:
+        is_pair = any(other.kind in _PAIRS and other.argument == need.argument for other in needs)
+    return Line(need.argument, is_pair)
 
 
 def _accumulator(
@@ -225,7 +259,7 @@ def _accumulator(
     types: Sequence[SqlType],
 ) -> Words:
     words = np.zeros(g.ACCUMULATOR, np.int64)
-    position = lines.index(Line(need.argument, need.kind in _PAIRS))
+    position = lines.index(_line(need, tuple(offsets)))
     line = groups + position + sum(before.is_pair for before in lines[:position])
     words[g.A_KIND] = need.kind
     words[g.A_AT] = offsets[need]

@@ -29,6 +29,7 @@ def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Ro
 
     Cost: O(rows) a column, O(values) a column of lists.
     """
+    numbers = iter(_small_numbers(plan, words) or ())
     columns: list[Words | pa.Array] = list(words[: plan.groups])
     at = plan.groups
     for call in plan.calls:
@@ -37,12 +38,22 @@ def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Ro
                 columns.append(_lists(codec, call, words[at], words[at + 1], lists))
                 at += 2
             case "sum" | "avg" if call.type.kind in ("integer", "decimal"):
-                columns.append(_numbers(call, words[at], words[at + 1]))
+                small = next(numbers, None)
+                columns.append(_numbers(call, words[at], words[at + 1]) if small is None else small)
                 at += 2
             case _:
                 columns.append(words[at])
                 at += 1
     return Rows(codec, plan.types, columns, words.shape[1])
+
+
+def _small_numbers(plan: GroupPlan, words: Words) -> list[Words] | None:
+    """The words of all integers and decimals of two words, where each has one; else None."""
+    lines, limits = plan.pairs
+    low, high = words[lines], words[lines + 1]
+    valid = high != NULL_CODE
+    small = (high == low >> 63) & (low > -limits) & (low < limits)
+    return list(np.where(valid, low, NULL_CODE)) if (small | ~valid).all() else None
 
 
 def _numbers(call: Call, low: Words, high: Words) -> Words | pa.Array:

@@ -165,14 +165,14 @@ class AggregateStore:
         for line in self.plan.lines:
             if not line.is_pair:
                 values[at] = rows.codes(line.column)
-                at += 1
-                continue
-            array = rows.arrow(line.column)
-            pairs = np.frombuffer(array.buffers()[1], np.int64).reshape(-1, 2)
-            values[at : at + 2] = pairs[array.offset : array.offset + rows.length].T
-            if array.null_count:
-                values[at + 1][array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
-            at += 2
+            elif isinstance(held := rows.column(line.column), np.ndarray):
+                self._codec.pairs_of(held, values[at : at + 2])
+            else:
+                pairs = np.frombuffer(held.buffers()[1], np.int64).reshape(-1, 2)
+                values[at : at + 2] = pairs[held.offset : held.offset + rows.length].T
+                if held.null_count:
+                    values[at + 1][held.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
+            at += 1 + line.is_pair
         return values
 
     def _run(self, values: Words, weights: Words, versions: Words, emit: bool) -> tuple[Words, Words]:
@@ -182,16 +182,15 @@ class AggregateStore:
         lists = np.empty(pairs if self.plan.lists else 0, np.int64)
         rows = [output[:, :0]]
         items = [lists[:0]]
-        dictionaries = self._codec.arrays()
-        names = ("strings.heap", "strings.starts", "strings.lengths", "decimals.heap", "decimals.starts")
-        texts = tuple(dictionaries[name] for name in names)
+        texts = self._codec.texts
         weights, versions = np.ascontiguousarray(weights), np.ascontiguousarray(versions)
+        places = np.empty(g.BLOCK, np.int64)
         self.arena.words[[g.G_ROW, g.G_PHASE, g.G_PAIR]] = 0
         status = NEED_SPACE
         while status != DONE:
             plan, state = self.plan.words, self.arena.words
             with wrapping():
-                status = kernel.maintain(state, plan, values, weights, versions, texts, emit, output, lists)
+                status = kernel.maintain(state, plan, values, weights, versions, texts, places, emit, output, lists)
             if state[g.G_OUT]:
                 rows.append(self._shifted(output[:, : state[g.G_OUT]].copy(), sum(part.shape[0] for part in items)))
                 items.append(lists[: state[g.G_LISTED]].copy())

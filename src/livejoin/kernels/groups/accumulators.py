@@ -18,7 +18,7 @@ from livejoin.kernels.groups.ordered_index import change
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.numbers.big_integer import add, negate, square, subtract, times
 from livejoin.kernels.numbers.wide import add_wide, high_product
-from livejoin.kernels.parameters import Arena, Matrix, Plan, Texts
+from livejoin.kernels.parameters import Arena, Matrix, Plan, Texts, Words
 
 
 @inlined
@@ -60,9 +60,76 @@ def _add_special(m: Arena, at: int, word: int, weight: int) -> None:
         m[at + 3] += weight
 
 
+@inlined
+def _add_one_or_less(m: Arena, at: int, low: int, high: int, weight: int) -> tuple[int, int]:
+    """Add a two-word integer, or take it away, where ``weight`` is 1 or -1; the high word that was added, the carry."""
+    if weight < 0:
+        high = ~high + (1 if low == 0 else 0)
+        low = -low
+    total = m[at] + low
+    carry = 1 if np.uint64(total) < np.uint64(low) else 0
+    upper = m[at + 1] + high
+    both = upper + carry
+    over = 1 if np.uint64(upper) < np.uint64(high) or np.uint64(both) < np.uint64(upper) else 0
+    m[at] = total
+    m[at + 1] = both
+    return high, over
+
+
+@helper
+def accumulate_block(
+    m: Arena, p: Plan, values: Matrix, line: int, weights: Words, first: int, places: Words, rows: int
+) -> None:
+    """Add rows to the plain accumulators of their groups, one accumulator after the other.
+
+    What to do is looked up once a block and not once a row, and each line of values is read from one end to the other.
+
+    Args:
+        m: The arena.
+        p: The plan.
+        values: The rows' values, a line for each word.
+        line: Distance of the lines.
+        weights: The changes of the rows' multiplicities.
+        first: Position of the first row.
+        places: The group of each row.
+        rows: How many there are.
+    """
+    for a in range(p[g.P_PLAIN], p[g.P_ACCUMULATORS_END], g.ACCUMULATOR):
+        kind, at = p[a + g.A_KIND], p[a + g.A_AT]
+        null = p[a + g.A_NULL] * line + first
+        place = p[a + g.A_LINE] * line + first
+        if kind == g.COUNT:
+            for i in range(rows):
+                if values[null + i] != g.NULL:
+                    m[places[i] + at] += weights[first + i]
+        elif kind == g.TRUE:
+            for i in range(rows):
+                if values[place + i] == 1:
+                    m[places[i] + at] += weights[first + i]
+        elif kind == g.SUM:
+            for i in range(rows):
+                word, weight = values[place + i], weights[first + i]
+                if word == g.NULL:
+                    continue
+                if weight == 1 or weight == -1:
+                    _add_one_or_less(m, places[i] + at, word, word >> 63, weight)
+                else:
+                    _add_product(m, places[i] + at, word, weight)
+        else:
+            for i in range(rows):
+                low, high, weight = values[place + i], values[place + line + i], weights[first + i]
+                if high == g.NULL:
+                    continue
+                if weight == 1 or weight == -1:
+                    added, over = _add_one_or_less(m, places[i] + at, low, high, weight)
+                    m[places[i] + at + 2] += (added >> 63) + over
+                elif weight != 0:
+                    _add_wide(m, places[i] + at, p[a + g.A_DETAIL], low, high, False, weight)
+
+
 @helper
 def accumulate(m: Arena, p: Plan, group: int, values: Matrix, line: int, row: int, weight: int, texts: Texts) -> None:
-    """Add a row to a group, or take it away; the arena must have the space that the plan's RESERVE says.
+    """Add a row to the other accumulators of a group; the arena must have the space that the plan's RESERVE says.
 
     Args:
         m: The arena.
@@ -76,9 +143,8 @@ def accumulate(m: Arena, p: Plan, group: int, values: Matrix, line: int, row: in
 
     Cost: O(1) an accumulator, O(log(distinct values of the group)) an index.
     """
-    m[group + g.R_ROWS] += weight
     entered: Any = np.int64(0)  # unlike Python's integers it wraps where nothing is compiled
-    for a in range(p[g.P_ACCUMULATORS], p[g.P_ACCUMULATORS_END], g.ACCUMULATOR):
+    for a in range(p[g.P_ACCUMULATORS], p[g.P_PLAIN], g.ACCUMULATOR):
         if values[p[a + g.A_NULL] * line + row] == g.NULL:
             continue
         by = entered if p[a + g.A_DISTINCT] == 1 else weight

@@ -64,7 +64,11 @@ P_GLOBAL = 11  # 1: the one group has a row even if it is empty
 P_LISTS = 12  # number of results that are lists
 P_ROW_KEY = 13  # where in the arena the current row's key is
 P_SCRATCH = 14  # where in the arena a group's results are
-PLAN = 15
+P_PLAIN = 15  # begin of the accumulators that are added to in blocks of rows, which end with the list
+PLAN = 16
+
+BLOCK = 256
+"""Rows whose groups are found before the plain accumulators are added to, one accumulator after the other."""
 
 # Plan: accumulator
 A_KIND = 0

@@ -9,7 +9,7 @@ the words that it can need are there.
 from __future__ import annotations
 
 from livejoin.kernels.groups import layout as g
-from livejoin.kernels.groups.accumulators import accumulate, settle
+from livejoin.kernels.groups.accumulators import accumulate, accumulate_block, settle
 from livejoin.kernels.groups.lists import class_for, keep_lists, release_lists, words_of_lists
 from livejoin.kernels.groups.ordered_index import words_of, write
 from livejoin.kernels.groups.output import emit_group, write_results
@@ -108,6 +108,7 @@ def maintain(
     weights: Line,
     versions: Line,
     texts: Texts,
+    places: Line,
     emit: bool,
     output: Output,
     lists: Words,
@@ -121,6 +122,7 @@ def maintain(
         weights: int64, the change of each row's multiplicity.
         versions: int64, ascending.
         texts: The dictionaries, see `livejoin.kernels.values.dictionary_view`.
+        places: int64 of at least one place: scratch for the groups of rows that are found before they are added.
         emit: Whether to write what changed.
         output: int64 of shape (words of a group and its results + 3, capacity of at least 2): the rows that went and
             came, with their weight (-1 or 1), their version, and a number that the two rows of a group share.
@@ -139,6 +141,8 @@ def maintain(
     p = words(plan)
     flat = words(values)
     listed = words(lists)
+    found = words(places)
+    by = words(weights)
     read = pointers(texts)
     m[g.G_OUT] = 0
     m[g.G_LISTED] = 0
@@ -155,30 +159,39 @@ def maintain(
         if row == rows:
             return DONE
         version = versions[row]
+        first, status = row, DONE
         while row < rows and versions[row] == version:
             if row == pause:
-                m[g.G_ROW] = row
-                return MORE
+                status = MORE
+                break
+            if row - first == places.shape[0]:
+                accumulate_block(m, p, flat, line, by, first, found, row - first)
+                first = row
             for i in range(p[g.P_GROUPS]):
                 m[key + i] = flat[i * line + row]
             h = hash_key(m, p, key, p[g.P_GROUPS], p[g.P_OFFSETS])
             group = find(m, p, g.G_DIRECTORY, p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
             if not _has_space(m, p, group):
-                m[g.G_ROW] = row
-                return NEED_SPACE
+                status = NEED_SPACE
+                break
             if group == 0:
                 group = create(m, p, g.G_DIRECTORY, p[g.P_RECORD], p[g.P_KEY], key, p[g.P_GROUPS], p[g.P_OFFSETS], h)
                 if group == 0:
-                    m[g.G_ROW] = row
-                    return NEED_SPACE
+                    status = NEED_SPACE
+                    break
             if m[group + g.R_TOUCH] == 0:
                 _touch(m, p, group, emit)
             if weights[row] > 0 and m[group + g.R_ROWS] > _MOST_ROWS - weights[row]:
                 return TOO_LARGE
+            m[group + g.R_ROWS] += weights[row]
             if weights[row] != 0:
                 accumulate(m, p, group, flat, line, row, weights[row], read)
+            found[row - first] = group
             row += 1
+        accumulate_block(m, p, flat, line, by, first, found, row - first)
         m[g.G_ROW] = row
+        if status != DONE:
+            return status
         m[g.G_PHASE] = g.EMIT
 
 

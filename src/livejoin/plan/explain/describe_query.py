@@ -11,6 +11,7 @@ from livejoin.changes import ChangeBatch
 from livejoin.families.registry import Ranked
 from livejoin.plan.explain.describe import Planned, explained
 from livejoin.plan.explain.describe_cells import bag_cells, cells_outline
+from livejoin.plan.explain.describe_selected import explained_selection
 from livejoin.plan.explain.explanation import Explanation
 from livejoin.plan.operators import (
     Annotated,
@@ -21,6 +22,7 @@ from livejoin.plan.operators import (
     Group,
     Operator,
     Scan,
+    Selected,
     Stored,
     inputs_of,
 )
@@ -64,14 +66,18 @@ def describe_query(
     plan = plan_with_reasons(query, known, live, algorithm, threads)
     there = {} if running is None else running(plan.operator)
     told = []
-    for planned_leaf, kept in _joins(plan.operator, ""):
+    for planned_leaf, kept in _leaves(plan.operator, ""):
+        if isinstance(planned_leaf, Selected):
+            one = explained_selection(planned_leaf, known, live, None if planned_leaf.inputs else log)
+            told.append(_over_inputs(_with_store(one, planned_leaf.query, kept), planned_leaf))
+            continue
         by, gives = there.get(planned_leaf, (known, planned_leaf.physical.live))
         leaf, join = planned_leaf, planned_leaf.query
         ranked = plan.ranked[join]
         if (by, gives) != (known, leaf.physical.live):
             leaf, ranked = plan_join(leaf, by, gives, algorithm, threads), join_candidates(join, by, algorithm)
         planned = Planned(join, leaf.physical, ranked, leaf.asked, gives, algorithm, by)
-        one = explained(planned, None if _stored_below(leaf) else log)
+        one = explained(planned, None if _relations_below(leaf) else log)
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
         told.append(_over_inputs(_with_store(one, join, kept), leaf))
     drawn = (operator for operator in _upwards(plan.operator) if not isinstance(operator, Bag))  # bags are in the plans
@@ -81,58 +87,63 @@ def describe_query(
     )
 
 
-def _joins(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated, str]]:
-    """The joins, each before those in its inputs, with what the first store above it keeps; empty without one."""
+def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Selected, str]]:
+    """The joins and selections, each before those in its inputs, with what the first store above it keeps.
+
+    Without a store above that is empty.
+    """
     match plan:
-        case Scan() | Annotated():
+        case Scan() | Annotated() | Selected():
             yield plan, kept
-            for given in _stored_below(plan):
-                yield from _joins(given, kept)
+            for _, given in _relations_below(plan):
+                yield from _leaves(given, kept)
         case Bag():
-            for given in _stored_below(plan):
-                yield from _joins(given, kept)
+            for _, given in _relations_below(plan):
+                yield from _leaves(given, kept)
         case Compute():
-            yield from _joins(plan.input, kept)
+            yield from _leaves(plan.input, kept)
         case Combine():
             below = kept if plan.kind == "union" and plan.all else "each distinct row with its numbers"
             for one in plan.inputs:
-                yield from _joins(one, below)
+                yield from _leaves(one, below)
         case Group():
             values = ", with the values of MIN, MAX, ARRAY_AGG and DISTINCT" if _keeps_values(plan) else ""
-            yield from _joins(plan.input, f"each group{values}")
+            yield from _leaves(plan.input, f"each group{values}")
         case First():
-            yield from _joins(plan.input, "each row, in order (a look-up costs O(log rows))")
+            yield from _leaves(plan.input, "each row, in order (a look-up costs O(log rows))")
         case Stored():
-            yield from _joins(plan.input, f"each row of {plan.name}, so that the join above can read it")
+            yield from _leaves(plan.input, f"each row of {plan.name}, so that the join above can read it")
 
 
-def _over_inputs(told: Explanation, leaf: Scan | Annotated) -> Explanation:
+def _over_inputs(told: Explanation, leaf: Scan | Annotated | Selected) -> Explanation:
     """What is promised of a join, a change of a base table below its inputs counted with all rows that it changes."""
     promise = told.guarantee
-    for one in _stored_below(leaf):
+    for name, one in _relations_below(leaf):
         power = _most_changes(one)
         if power:
             bound = max(promise.bound, UpdateBound.LINEAR if power <= 1 else UpdateBound.POLYNOMIAL)
-            update = f"{promise.update}; a change below {one.name} makes up to O(N^{power}) changes of it"
+            update = f"{promise.update}; a change below {name} makes up to O(N^{power}) changes of it"
             promise = replace(promise, bound=bound, update=update)
     return replace(told, guarantee=promise)
 
 
-def _stored_below(plan: Scan | Annotated | Bag) -> tuple[Stored, ...]:
-    """The stored relations that a join reads, those inside of its bags included, each once."""
-    found: dict[Stored, None] = {}
+def _relations_below(plan: Scan | Annotated | Selected | Bag) -> tuple[tuple[str, Operator], ...]:
+    """The derived relations that a join reads, those inside of its bags included, each once with its name."""
+    if isinstance(plan, Selected):
+        return tuple((plan.name, one) for one in plan.inputs)
+    found: dict[Operator, str] = {}
     for one in plan.inputs:
         match one.operator:
             case Stored():
-                found[one.operator] = None
+                found[one.operator] = one.operator.name
             case Bag():
-                found |= dict.fromkeys(_stored_below(one.operator))
-    return tuple(found)
+                found |= {given: name for name, given in _relations_below(one.operator)}
+    return tuple((name, given) for given, name in found.items())
 
 
 def _most_changes(plan: Operator) -> Fraction:
     """A change of a base table changes at most as many rows of a relation as this power of the base rows says."""
-    powers = [_changed_results(leaf.query) for leaf, _ in _joins(plan, "")]
+    powers = [_changed_results(leaf.query) for leaf, _ in _leaves(plan, "")]
     return max(powers, default=Fraction(0))
 
 
@@ -151,17 +162,22 @@ def _upwards(plan: Operator) -> Iterator[Operator]:
 
 def _whole(plan: Operator) -> Iterator[str]:
     """What a change costs where it goes through several blocks, in sentences; nothing for a single one."""
-    stored = [one for one in _upwards(plan) if isinstance(one, Stored)]
-    if not stored:
+    read = [
+        (name, one)
+        for leaf in _upwards(plan)
+        if isinstance(leaf, (Scan, Annotated, Selected, Bag))
+        for name, one in _relations_below(leaf)
+    ]
+    if not read:
         return
     yield (
         "A change goes through the blocks one after the other, from below: each row that one of them gains or loses is "
         "a change of the block above it, at the cost that is said there."
     )
-    for one in stored:
+    for name, one in dict.fromkeys(read):
         power = _most_changes(one)
         rows = "O(1) rows" if power == 0 else f"O(N^{power}) rows, N the rows of the tables below,"
-        yield f"A change below {one.name} changes at most {rows} of {one.name}."
+        yield f"A change below {name} changes at most {rows} of {name}."
     yield (
         "A row that takes another one's place, as that of a group, is two changes, and every row of a join that it is "
         "part of changes with it."
@@ -226,7 +242,7 @@ def _expressions(operator: Operator) -> Iterator[Expression]:
     """The expressions of an operator, each once."""
     found: list[Expression | int | None] = []
     match operator:
-        case Scan() | Annotated():
+        case Scan() | Annotated() | Selected():
             found += [atom.predicate for atom in operator.query.atoms]
             found += [output.source for output in operator.query.outputs]
         case Compute():

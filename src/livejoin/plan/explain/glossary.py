@@ -124,6 +124,12 @@ ENTRIES = (
         "Joins of the static tables that are made once, so that changes of the others look up one row (ICDT 2025).",
     ),
     Entry(
+        "selected rows",
+        "selected-rows",
+        "The rows of one table, or of one nested query, that a condition is true for. There is no join: a row that "
+        "changes goes straight to what is kept above, and is not kept a second time.",
+    ),
+    Entry(
         "connex subtree",
         "connex-subtree",
         "The upper part of a tree that has the columns that are returned; results are enumerated over it alone.",

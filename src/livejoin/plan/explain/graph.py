@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, Operator, Scan
+from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, Operator, Scan, Selected
 
 WIDTH = 100
 
@@ -93,6 +93,8 @@ def kind(operator: Operator) -> str:
             return "join" if len(operator.query.atoms) > 1 else "rows of a table"
         case Annotated():
             return "groups of a join"
+        case Selected():
+            return "selected rows"
         case Compute():
             return "columns"
         case Combine():

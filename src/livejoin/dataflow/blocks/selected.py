@@ -1,0 +1,113 @@
+"""Rows of one relation on their way into a store: those that a predicate is true for, and what is computed from them.
+
+    changes of a table -> its rows by their ids -> predicate -> outputs -> store
+
+Law: as of every block. There is no state: what a row gave when it came is computed again when it goes, from the row,
+which the table keeps until the commit ends. So a row costs nothing here, whether the predicate is true for it or not
+(docs/decisions/0029).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted
+from livejoin.dataflow.blocks.stateless import Stateless
+from livejoin.dataflow.blocks.table_change import TableChange
+from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.row_selection import Columns, RowSelection
+from livejoin.families.sizes import MAX_COUNT, whole_sum
+from livejoin.plan.operators import Selected
+from livejoin.state.codec import Codec
+from livejoin.state.table import BaseTable
+from livejoin.words import Words
+
+_BATCH = 1 << 16
+
+
+class SelectedBlock(Stateless):
+    """A selection and projection of one relation; as `livejoin.dataflow.blocks.block.Block`.
+
+    Args:
+        plan: Its plan.
+        tables: The base tables by name in lower case.
+        inputs: The relation, if it is a derived one; else empty.
+        codec: The database's codec.
+    """
+
+    def __init__(
+        self, plan: Selected, tables: Mapping[str, BaseTable], inputs: Sequence[Relation], codec: Codec
+    ) -> None:
+        self._name = plan.name.lower()
+        self._given = inputs[0] if inputs else None
+        self._tables = tables
+        self._selection = RowSelection(plan, codec)
+
+    def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
+        if not (wanted.rows or wanted.tables):
+            return None
+        if self._given is None:
+            columns, weights, versions = self._of_table(tables[self._name])
+        else:
+            delta = inputs[0].delta()
+            columns, weights, versions = _of_rows(delta.rows), delta.weights, delta.versions
+        kept = self._selection.kept(columns)
+        rows = self._selection.rows(columns, kept)
+        return RowChange(Delta(rows, weights, versions) if kept is None else Delta(rows, weights[kept], versions[kept]))
+
+    def scan(self, capacity: int) -> Batches:
+        for columns, weights in self._batches(capacity):
+            kept = self._selection.kept(columns)
+            yield self._selection.rows(columns, kept), weights if kept is None else weights[kept]
+
+    def combinations(self, capacity: int) -> Batches:
+        return self.scan(capacity)
+
+    def size(self) -> int | float:
+        if self._selection.takes_all:
+            return self._tables[self._name].total if self._given is None else self._given.size()
+        total = 0
+        for columns, weights in self._batches(_BATCH):
+            kept = self._selection.kept(columns)
+            total += whole_sum(weights if kept is None else weights[kept])
+        return float(total) if total > MAX_COUNT else total
+
+    def access(self) -> Access:
+        msg = "rows that go into a store are read from there"
+        raise AssertionError(msg)
+
+    def _of_table(self, change: TableChange) -> tuple[Columns, Words, Words]:
+        """The changed rows of the table, with their weights and versions, which ascend."""
+        rows, weights, versions = change.staged.rows, change.staged.weights, change.event_versions()
+        if (versions[1:] < versions[:-1]).any():
+            order = np.argsort(versions, kind="stable")
+            rows, weights, versions = rows[order], weights[order], versions[order]
+        return self._of_ids(rows), weights, versions
+
+    def _of_ids(self, ids: Words) -> Columns:
+        """The rows of the table with some ids."""
+        table = self._tables[self._name]
+        return lambda columns, places: table.columns_of(ids if places is None else ids[places], columns)
+
+    def _batches(self, capacity: int) -> Iterator[tuple[Columns, Words]]:
+        """All rows of the relation with their multiplicities."""
+        if self._given is not None:
+            for rows, weights in self._given.combinations(capacity):
+                yield _of_rows(rows), weights
+            return
+        ids, weights = self._tables[self._name].live_rows()
+        for begin in range(0, ids.shape[0], capacity):
+            yield self._of_ids(ids[begin : begin + capacity]), weights[begin : begin + capacity]
+
+
+def _of_rows(rows: Rows) -> Columns:
+    """Rows of a derived relation."""
+
+    def words(columns: Sequence[int], places: Words | None) -> Words:
+        chosen = rows.select(columns)
+        return (chosen if places is None else chosen.take(places)).matrix(range(len(columns)))
+
+    return words

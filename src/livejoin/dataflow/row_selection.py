@@ -1,0 +1,78 @@
+"""The rows of one relation that a predicate is true for, and what is computed from them, a batch at a time.
+
+Of a row that the predicate is not true for nothing but the predicate's columns is read, and of the others those that
+the outputs need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.evaluator import Evaluator
+from livejoin.dataflow.results import Results
+from livejoin.plan.operators import Selected
+from livejoin.query.scalar import Expression, moved
+from livejoin.state.codec import Codec
+from livejoin.words import Words
+
+Columns: TypeAlias = Callable[[Sequence[int], "Words | None"], Words]
+"""Gives the words of some columns, of shape (columns, rows): for rows at some places of a batch, for all if None."""
+
+
+class RowSelection:
+    """A predicate and outputs.
+
+    Args:
+        plan: What they are.
+        codec: The database's codec.
+    """
+
+    def __init__(self, plan: Selected, codec: Codec) -> None:
+        (atom,) = plan.query.atoms
+        self._results = Results(plan.query, plan.types, codec)
+        self._head = [ref.column for ref in plan.query.head]
+        self._tested: list[int] = []
+        self._predicate = None
+        if (predicate := atom.predicate) is not None:
+            columns = list(range(len(atom.table.columns)))
+            if predicate.scalar is not None:
+                columns = sorted({field.position for field in predicate.fields()})
+                place = {column: i for i, column in enumerate(columns)}
+                predicate = Expression(predicate.text, moved(predicate.scalar, place.__getitem__))
+            self._tested = columns
+            self._predicate = Evaluator([predicate], [atom.table.columns[c] for c in columns], codec)
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether there is no predicate."""
+        return self._predicate is None
+
+    def kept(self, columns: Columns) -> Words | None:
+        """The places of the rows that the predicate is true for; None if these are all.
+
+        Args:
+            columns: The batch.
+
+        Raises:
+            ExpressionError: The predicate has no value for some row.
+        """
+        if self._predicate is None:
+            return None
+        true = self._predicate.words(columns(self._tested, None))[0] == 1
+        return None if true.all() else np.flatnonzero(true)
+
+    def rows(self, columns: Columns, kept: Words | None) -> Rows:
+        """The outputs for some rows.
+
+        Args:
+            columns: The batch.
+            kept: Their places; None for all.
+
+        Raises:
+            ExpressionError: An output has no value for some row.
+        """
+        return self._results.rows(columns(self._head, kept))

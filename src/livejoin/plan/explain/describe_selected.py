@@ -1,0 +1,101 @@
+"""The explanation of a query over one relation whose rows go into a store as they are: there is no join to plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from livejoin.changes import ChangeBatch
+from livejoin.families.family import SearchOutline
+from livejoin.families.outline import NodeOutline, PlanOutline, atom_outlines
+from livejoin.plan.explain.classify import classify
+from livejoin.plan.explain.explanation import Alternative, Explanation, TableOutline
+from livejoin.plan.explain.log import describe_log
+from livejoin.plan.operators import Selected
+from livejoin.search.guarantee import Guarantee, UpdateBound
+from livejoin.search.statistics import Statistics
+
+KIND = "selected rows"
+"""What such a plan is called; an entry of the glossary."""
+
+
+def explained_selection(
+    plan: Selected, known: Statistics, live: bool, log: Sequence[ChangeBatch] | None = None
+) -> Explanation:
+    """What there is to say of the rows of one relation below a store.
+
+    Args:
+        plan: The selection.
+        known: What is known of the tables.
+        live: Whether the view's deltas are asked for.
+        log: A change log, one batch a table.
+    """
+    query, promise = plan.query, _promise(plan)
+    outline = _outline(plan)
+    return Explanation(
+        sql=query.sql,
+        atoms=atom_outlines(query),
+        output=tuple(sorted(query.variables)),
+        query_class=classify(query),
+        plan=outline,
+        guarantee=promise,
+        executable=True,
+        obstacle="",
+        reason="There is one relation and no join, so that there is nothing to choose.",
+        alternatives=(Alternative(KIND, plan.name, promise, 0.0, 0, 1.0, True, "", True),),
+        search=SearchOutline(0, 0, True, "there was nothing to search for"),
+        suggestions=(),
+        tables=(_table(plan, known),),
+        deltas=live,
+        digest="",
+        log=None if log is None else describe_log(log, query, None),
+    )
+
+
+def selection_line(plan: Selected) -> str:
+    """What is done to the rows, in one line."""
+    (atom,) = plan.query.atoms
+    some = "" if atom.predicate is None else f" that pass {atom.predicate.text}"
+    return f"no join: the changed rows of {plan.name}{some} go on as they are, O(1) a change, no state"
+
+
+def _promise(plan: Selected) -> Guarantee:
+    return Guarantee(
+        bound=UpdateBound.ALWAYS,
+        update=f"O(1), always: a changed row of {plan.name} is tested, and goes on if it passes",
+        delay="none is read here",
+        space=f"nothing: no row of {plan.name} is kept a second time",
+        preprocessing="linear in the base rows",
+        source="what is selected of a change is the change of what is selected",
+    )
+
+
+def _outline(plan: Selected) -> PlanOutline:
+    (atom,) = atom_outlines(plan.query)
+    node = NodeOutline(
+        label=atom.name,
+        variables=atom.variables,
+        atoms=(atom.alias,),
+        key=(),
+        connex=False,
+        views=(),
+        indexes=(),
+        predicate=atom.predicate,
+        depth=0,
+    )
+    return PlanOutline(KIND, f"{KIND} of {atom.table}, no join and no state", (node,), (), 1)
+
+
+def _table(plan: Selected, known: Statistics) -> TableOutline:
+    (atom,) = plan.query.atoms
+    figures = known.of(plan.name)
+    return TableOutline(
+        name=plan.name,
+        columns=(),
+        aliases=(atom.alias,),
+        row_bytes=0,
+        index_bytes=0.0,
+        changes=figures.changes.value,
+        changes_known=figures.changes.known,
+        rows=figures.rows.value,
+        rows_known=figures.rows.known,
+    )
