@@ -31,6 +31,7 @@ from livejoin.plan.operators import (
     Selected,
     Stored,
 )
+from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
 from livejoin.query import ConjunctiveQuery, Factor, Product
 from livejoin.query.conjunctive import present
 from livejoin.query.relational import (
@@ -57,12 +58,14 @@ class Compiler:
         output: The output that is kept for some variables of one: these and what its family needs besides.
         split: How a program is split into cells.
         rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
+        powers: Whether counts of equal atoms are powers.
     """
 
     plan: Callable[[ConjunctiveQuery], Candidate]
     output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str]]
     split: Callable[[Program], Partition | None]
     rows: Callable[[DerivedTable], tuple[RowProgram, Partition | None]]
+    powers: bool = True
 
 
 _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
@@ -174,6 +177,8 @@ def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
     source: Operator
     if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
         source = _below(relation.input, by)
+    elif by.powers and (power := power_of(relation, relation.input)):
+        return _powered(relation, relation.input, power, by)
     elif annotated := _annotated(relation, relation.input, by, live):
         return annotated
     elif all(ignores_copies(call) for call in relation.calls):
@@ -181,6 +186,21 @@ def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
     else:
         source = _counted(relation.input, by)
     return Group(source, relation.groups, relation.calls, relation.is_global, relation.types)
+
+
+def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Operator:
+    """A count of the results of a join of equal atoms: the numbers of rows with equal columns, to a power, added up."""
+    inputs = tuple(_below(one.relation, by) for one in join.inputs)
+    columns = tuple(power.query.atoms[0].table.columns[ref.column] for ref in power.query.head)
+    types = tuple(column.type for column in columns)
+    selected = Selected(power.query, types, inputs, power.aliases)
+    numbers = Group(selected, len(types), (Call("count", None, False, BIGINT),), False, (*types, BIGINT))
+    shown = tuple(replace(power.query.outputs[i], source=i) for i in power.groups)
+    outputs = (*shown, power_expression(len(types), len(power.aliases)))
+    powers = Compute(numbers, outputs, (*(types[i] for i in power.groups), POWER), None)
+    calls = (Call("sum", relation.groups, False, BIGINT),)
+    total = Group(powers, relation.groups, calls, relation.is_global, relation.types)
+    return Compute(total, (or_zero(0),), relation.types, None) if relation.is_global else total
 
 
 def _distinct_results(join: Join, by: Compiler, live: bool) -> Scan:

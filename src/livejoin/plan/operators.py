@@ -63,11 +63,13 @@ class Selected:
         query: What is computed, as a conjunctive query of one atom under bag semantics; the columns are its outputs.
         types: Types of the outputs.
         inputs: What maintains the relation, if it is a derived one; empty for a base table.
+        aliases: The atoms of the join that it stands for, if these are several (`livejoin.plan.powers`).
     """
 
     query: ConjunctiveQuery
     types: tuple[SqlType, ...]
     inputs: tuple[Operator, ...] = ()
+    aliases: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

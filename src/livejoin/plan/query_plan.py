@@ -74,7 +74,7 @@ def plan_with_reasons(
     def rows(derived: DerivedTable) -> tuple[RowProgram, Partition | None]:
         return _rows(derived, statistics, threads)
 
-    return QueryPlan(lower(query.root, Compiler(chosen, output, split, rows), deltas), found)
+    return QueryPlan(lower(query.root, Compiler(chosen, output, split, rows, algorithm == "auto"), deltas), found)
 
 
 def plan_join(

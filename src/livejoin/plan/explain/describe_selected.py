@@ -40,7 +40,7 @@ def explained_selection(
         guarantee=promise,
         executable=True,
         obstacle="",
-        reason="There is one relation and no join, so that there is nothing to choose.",
+        reason=_reason(plan),
         alternatives=(Alternative(KIND, plan.name, promise, 0.0, 0, 1.0, True, "", True),),
         search=SearchOutline(0, 0, True, "there was nothing to search for"),
         suggestions=(),
@@ -56,6 +56,15 @@ def selection_line(plan: Selected) -> str:
     (atom,) = plan.query.atoms
     some = "" if atom.predicate is None else f" that pass {atom.predicate.text}"
     return f"no join: the changed rows of {plan.name}{some} go on as they are, O(1) a change, no state"
+
+
+def _reason(plan: Selected) -> str:
+    if not plan.aliases:
+        return "There is one relation and no join, so that there is nothing to choose."
+    return (
+        f"{', '.join(plan.aliases)} are equal but for their names, and only the numbers of their rows count: they are "
+        f"one relation, counted by what they are joined on, and each count to the power {len(plan.aliases)} is added up."
+    )
 
 
 def _promise(plan: Selected) -> Guarantee:

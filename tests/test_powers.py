@@ -1,0 +1,102 @@
+"""Counts of joins of equal atoms are powers of the numbers of their rows, and say what DuckDB says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import livejoin
+from livejoin.plan.operators import Annotated, Scan, Selected
+from oracle import assert_same_rows, connect, multiset, signed_multiset, without_zeros
+
+SEED = 6
+COMMITS = 10
+ON = "FROM T a JOIN T b ON a.x = b.x JOIN T c ON b.x = c.x"
+POWERS = {
+    "all": f"SELECT COUNT(*) AS n {ON}",
+    "by x": f"SELECT b.x, COUNT(*) AS n {ON} GROUP BY b.x",
+    "with many": f"SELECT a.x + 1 AS y, COUNT(*) AS n {ON} GROUP BY a.x HAVING COUNT(*) > 8",
+    "some": f"SELECT COUNT(*) AS n {ON} WHERE a.s = 'a' AND b.s = 'a' AND c.s = 'a'",
+    "none": f"SELECT COUNT(*) AS n {ON} WHERE a.y > 99 AND b.y > 99 AND c.y > 99",
+    "two columns": "SELECT a.y, COUNT(*) AS n FROM T a, T b WHERE a.x = b.x AND a.y = b.y GROUP BY a.y",
+    "of groups": (
+        "SELECT COUNT(*) AS n FROM (SELECT x, s, COUNT(*) AS m FROM T GROUP BY x, s) a "
+        "JOIN (SELECT x, s, COUNT(*) AS m FROM T GROUP BY x, s) b ON a.m = b.m"
+    ),
+}
+JOINS = {
+    "a sum": f"SELECT a.x, SUM(b.y) AS n {ON} GROUP BY a.x",
+    "another filter": f"SELECT COUNT(*) AS n {ON} WHERE a.s = 'a'",
+    "another column": "SELECT COUNT(*) AS n FROM T a JOIN T b ON a.x = b.y",
+    "a path": "SELECT COUNT(*) AS n FROM T a JOIN T b ON a.x = b.x JOIN T c ON b.y = c.y",
+    "by a column of one": f"SELECT a.y, COUNT(*) AS n {ON} GROUP BY a.y",
+    "distinct": f"SELECT COUNT(DISTINCT a.y) AS n {ON}",
+    "a product": "SELECT COUNT(*) AS n FROM T a, T b",
+}
+
+
+def plans(view: livejoin.View) -> set[type]:
+    return {type(node.plan) for node in view._below}
+
+
+@pytest.mark.parametrize("granularity", ["change", "commit"])
+def test_counts_of_equal_atoms(granularity: Any) -> None:
+    """Duplicates, NULLs in the columns that are joined on, and rows that go."""
+    chance = np.random.default_rng(SEED)
+    db, duck = livejoin.Database(), connect()
+    db.create_table("T", "x BIGINT, y BIGINT, s STRING")
+    duck.execute("CREATE TABLE T (x BIGINT, y BIGINT, s VARCHAR)")
+    views = {name: db.create_view(name, sql) for name, sql in (POWERS | JOINS).items()}
+    for name in POWERS:
+        assert Selected in plans(views[name]) and not plans(views[name]) & {Scan, Annotated}, name
+    for name in JOINS:
+        assert plans(views[name]) & {Scan, Annotated}, name
+    totals = {name: multiset(view.to_arrow()) for name, view in views.items()}
+    there: list[tuple[Any, ...]] = []
+    for number in range(COMMITS):
+        rows: list[dict[str, Any]] = []
+        for _ in range(6):
+            if there and chance.integers(3) == 0:
+                row, kind = there.pop(int(chance.integers(len(there)))), "delete"
+            else:
+                x, y = (None if chance.integers(6) == 0 else int(chance.integers(3)) for _ in range(2))
+                row, kind = (x, y, "ab"[chance.integers(2)]), "insert"
+                there.append(row)
+            named = dict(zip("xys", row, strict=True))
+            rows.append({**named, "_change_type": kind, "_seq": 10 * number + len(rows)})
+        commit = db.replay({"T": rows}, granularity=granularity)
+        duck.execute("DELETE FROM T")
+        duck.executemany("INSERT INTO T VALUES (?, ?, ?)", there)
+        for name, view in views.items():
+            expected = multiset(duck.sql((POWERS | JOINS)[name]).to_arrow_table())
+            assert_same_rows(multiset(view.to_arrow()), expected, name)
+            for row, by in signed_multiset(commit[name]).items():
+                totals[name][row] += by
+            assert_same_rows(without_zeros(totals[name]), expected, f"deltas of {name}")
+        db._check()
+
+
+def test_an_explanation_names_the_power() -> None:
+    db = livejoin.Database()
+    db.create_table("T", "x BIGINT, y BIGINT, s STRING")
+    told = db.explain(POWERS["all"])
+    assert "a, b, c are equal but for their names" in told.reason and "to the power 3" in told.reason
+    assert "power" not in db.explain(POWERS["all"], algorithm="crown").reason
+
+
+def test_a_count_that_is_too_large_fails_the_commit() -> None:
+    """More than 64 bits count, and more than 38 digits; what was there stays."""
+    db = livejoin.Database()
+    db.create_table("T", "x BIGINT")
+    atoms = "abcdefghijklmnopq"
+    text = "FROM T a " + " ".join(f"JOIN T {name} ON a.x = {name}.x" for name in atoms[1:])
+    view = db.create_view("v", f"SELECT COUNT(*) AS n {text}")
+    db.apply("T", [(1,)] * 13)
+    assert view.to_arrow().to_pylist() == [{"n": 13 ** len(atoms)}]
+    for more in (10, 1_000):
+        with pytest.raises(livejoin.LivejoinError, match="v"):
+            db.apply("T", [(1,)] * more)
+        assert view.to_arrow().to_pylist() == [{"n": 13 ** len(atoms)}]
+    db._check()
