@@ -50,6 +50,8 @@ def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Ro
 def _small_numbers(plan: GroupPlan, words: Words) -> list[Words] | None:
     """The words of all integers and decimals of two words, where each has one; else None."""
     lines, limits = plan.pairs
+    if not lines.size:
+        return None
     low, high = words[lines], words[lines + 1]
     valid = high != NULL_CODE
     small = (high == low >> 63) & (low > -limits) & (low < limits)

@@ -63,7 +63,7 @@ def _reason(plan: Selected) -> str:
         return "There is one relation and no join, so that there is nothing to choose."
     return (
         f"{', '.join(plan.aliases)} are equal but for their names, and only the numbers of their rows count: they are "
-        f"one relation, counted by what they are joined on, and each count to the power {len(plan.aliases)} is added up."
+        f"one relation, counted by what they are joined on, the counts to the power {len(plan.aliases)} are added up."
     )
 
 
