@@ -112,7 +112,7 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
 def _below(relation: Relation, by: Compiler) -> Operator:
     """The operators for a relation that a store reads, so that its rows are not read but where they change.
 
-    Rows of one relation go into the store as they are (docs/decisions/0029): a join of one atom needs no records.
+    Rows of one relation go into the store as they are (docs/decisions/0030): a join of one atom needs no records.
     """
     match relation:
         case Join() if len(relation.query.atoms) == 1:

@@ -4,7 +4,7 @@
 
 Law: as of every block. There is no state: what a row gave when it came is computed again when it goes, from the row,
 which the table keeps until the commit ends. So a row costs nothing here, whether the predicate is true for it or not
-(docs/decisions/0029).
+(docs/decisions/0030).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from livejoin.state.table import BaseTable
 from livejoin.words import Words
 
 _BATCH = 1 << 16
+_ROW_BYTES = 16  # an id and a multiplicity
 
 
 class SelectedBlock(Stateless):
@@ -44,6 +45,7 @@ class SelectedBlock(Stateless):
         self._name = plan.name.lower()
         self._given = inputs[0] if inputs else None
         self._tables = tables
+        self._codec = codec
         self._selection = RowSelection(plan, codec)
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
@@ -64,7 +66,9 @@ class SelectedBlock(Stateless):
             yield self._selection.rows(columns, kept), weights if kept is None else weights[kept]
 
     def combinations(self, capacity: int) -> Batches:
-        return self.scan(capacity)
+        rows = 0 if self._given is not None else self._tables[self._name].rows
+        with self._codec.budget.holding(rows * _ROW_BYTES, "the rows that are loaded"):
+            yield from self.scan(capacity)
 
     def size(self) -> int | float:
         if self._selection.takes_all:
