@@ -6,14 +6,24 @@ What a commit of a few rows costs is calls, so that room, staging and net events
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
-from livejoin.kernels.relation.rows import NO_ROOM, OK, R_NEXT, R_ROWS, R_USED
+from livejoin.kernels.relation.rows import NO_ROOM, OK, R_GIVEN_BACK, R_NEXT, R_NEXT_LOOK, R_ROWS, R_USED
 from livejoin.kernels.relation.settling import PHASE, STAGED, net_events
 from livejoin.kernels.relation.stage_commit import stage_commit
 from livejoin.kernels.relation.staging import G_HASHES, G_MADE, UNTOUCHED
 from livejoin.kernels.relation.unique import U_NUMBER
+
+_FEW_IDS = 16  # that are not worth a look
+_LEAST_LOG = 4  # of an index, as `livejoin.state.slots` has it
+
+
+@inlined
+def _fits(slots: Slots, entries: int) -> bool:
+    """Whether an index has room for so many entries, and is not four times as large as it need be."""
+    log = slots[0]
+    return bool(entries * 8 <= 5 << log and (log < _LEAST_LOG + 2 or entries * 8 > 5 << (log - 2)))
 
 
 @helper
@@ -27,16 +37,18 @@ def _has_room(
     weights: Line,
     n: int,
 ) -> bool:
-    """Whether all rows that come find a place, and the indexes are not fuller than `livejoin.state.slots` lets them."""
+    """Whether all rows that come find a place, and nothing is due to be given back, as `livejoin.state.slots` says."""
     inserts = 0
     for change in range(n):
         if weights[change] > 0:
             inserts += 1
     rows = max(header[R_NEXT], header[R_USED] + inserts)
-    if rows * stride > size or (header[R_USED] + inserts) * 8 > 5 << slots[0]:
+    if rows * stride > size or not _fits(slots, header[R_USED] + inserts):
+        return False
+    if header[R_GIVEN_BACK] >= header[R_NEXT_LOOK] and header[R_NEXT] > max(4 * header[R_USED], _FEW_IDS):
         return False
     number = uniques[U_NUMBER]
-    return bool(number == 0 or number * (header[R_ROWS] + inserts) * 8 <= 5 << unique_slots[0])
+    return bool(number == 0 or _fits(unique_slots, number * (header[R_ROWS] + inserts)))
 
 
 @kernel

@@ -10,7 +10,6 @@ the offsets. Without constraints it is ``[0]``. Cost of each function: O(1) expe
 
 from __future__ import annotations
 
-from livejoin.kernels.groups.layout import NULL
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.arena import words as view
 from livejoin.kernels.memory.directory import finish, mix, seed
@@ -18,6 +17,7 @@ from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.parameters import Line, Matrix, Offsets, RowWords, Slots, Window
 from livejoin.kernels.relation.range_window import stays
 from livejoin.kernels.relation.rows import insert_slot, remove_slot
+from livejoin.words import NULL_CODE
 
 U_NUMBER = 0
 U_BEGINS = 1
@@ -34,7 +34,7 @@ def _hash(words: RowWords, at: int, uniques: Offsets, one: int) -> int:
     h = seed()
     for i in range(uniques[U_BEGINS + one], uniques[U_BEGINS + one + 1]):
         word = words[at + uniques[i]]
-        if word == NULL:
+        if word == NULL_CODE:
             return _HAS_NULL
         h = mix(h, word)
     return (finish(h) & -MOST) | one
