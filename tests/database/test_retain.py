@@ -139,7 +139,7 @@ def test_the_table_keeps_what_it_needs_itself() -> None:
     db.create_table("W", "at INT, memo STRING", retain="used", window_range=("at", 3))
     db.create_view("v", "SELECT COUNT(*) AS n FROM T")
     db.create_view("of_w", "SELECT COUNT(*) AS n FROM W")
-    db.apply({"T": [(1, 5, "x", "m"), (1, 4, "y", "m"), (2, 6, None, "m")], "W": [(1, "a"), (2, "b"), (4, "c")]})
+    db.apply({"T": [(1, 5, "x", "m"), (2, 6, None, "m")], "W": [(1, "a"), (2, "b"), (4, "c")]})
     assert [db.stats()["tables"][name]["dropped"] for name in "TW"] == [["memo"], ["memo"]]
     assert [db.views[name].to_arrow()["n"][0].as_py() for name in ("v", "of_w")] == [2, 2]
     with pytest.raises(errors.DuplicateKeyError, match="code = 'x'"):

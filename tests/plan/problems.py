@@ -74,7 +74,7 @@ def random_problem(chance: random.Random, atoms: int, keyed: bool, static: bool)
     return Problem(
         found.edges,
         found.free,
-        tuple(None if key is None else frozenset(key) for key in keys),
+        tuple(() if key is None else (frozenset(key),) for key in keys),
         found.dynamic,
         found.weights,
         found.rows,

@@ -16,7 +16,7 @@ from livejoin.errors import PipelineError
 from livejoin.pipeline.load import Pipeline
 from livejoin.query.relational import Query
 from livejoin.query.session import reason
-from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Catalog
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_query, to_duckdb
@@ -123,12 +123,12 @@ def table_now(source: FileSource) -> str:
         images = [("after", "op IN ('c', 'r', 'u')", "1"), ("before", "op IN ('u', 'd')", "-1")]
         fields = [", ".join(f"{side}.{_quoted(c.name)}" for c in source.table.columns) for side, _, _ in images]
         signed = " UNION ALL ".join(
-            f"SELECT {names}, {sign} AS n FROM {rows} WHERE {condition}"
+            f"SELECT {names}, {sign} AS _n FROM {rows} WHERE {condition}"
             for names, (_, condition, sign) in zip(fields, images, strict=True)
         )
         return _expanded(row, signed)
-    if source.feed == "change-feed":
-        return _expanded(row, f"SELECT {row}, {_SIGN} AS n FROM {rows}")
+    if source.feed in ("change-feed", "delta"):
+        return _expanded(row, f"SELECT {row}, {_SIGN} AS _n FROM {rows}")
     if source.table.window_rows is None:
         return f"SELECT {row} FROM {rows}"
     order = SEQUENCE if (SEQUENCE, "BIGINT") in source.columns else "row_number() OVER ()"
@@ -140,6 +140,8 @@ def _last_of_keys(source: FileSource, row: str, rows: str) -> str:
     """The rows that the last change of each key brings."""
     table = source.table
     carried = SEQUENCE if (SEQUENCE, "BIGINT") in source.columns else "row_number() OVER ()"
+    if source.feed == "delta":
+        carried = COMMIT_VERSION
     if source.feed == "debezium":
         fields = [", ".join(f"{side}.{_quoted(c.name)}" for c in table.columns) for side in ("before", "after")]
         numbered = f"(SELECT *, {carried} AS _position FROM {rows})"
@@ -149,7 +151,7 @@ def _last_of_keys(source: FileSource, row: str, rows: str) -> str:
         )
     else:
         sign = f"CASE WHEN {CHANGE_TYPE} IN ('delete', 'update_preimage') THEN 0 ELSE 1 END"
-        comes = sign if source.feed == "change-feed" else "1"
+        comes = "1" if source.feed == "append" else sign
         changes = f"SELECT {row}, {comes} AS _comes, {carried} AS _position FROM {rows}"
     key = ", ".join(_quoted(table.columns[column].name) for column in table.primary_key)
     newest = "" if table.sequence_by is None else f"{_quoted(table.columns[table.sequence_by].name)} DESC, "
@@ -181,8 +183,8 @@ def _reader(source: FileSource) -> str:
 
 def _expanded(row: str, signed: str) -> str:
     """The multiset of rows from rows with signs."""
-    net = f"SELECT {row}, sum(n) AS n FROM ({signed}) GROUP BY {row} HAVING sum(n) > 0"
-    return f"SELECT {row} FROM (SELECT {row}, unnest(range(n::BIGINT)) FROM ({net}))"
+    net = f"SELECT {row}, sum(_n) AS _n FROM ({signed}) GROUP BY {row} HAVING sum(_n) > 0"
+    return f"SELECT {row} FROM (SELECT {row}, unnest(range(_n::BIGINT)) FROM ({net}))"
 
 
 def _count(connection: duckdb.DuckDBPyConnection, relation: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from livejoin.errors import LivejoinError, PipelineError, UnknownNameError
 from livejoin.pipeline.lines import key_lines, line_of
 from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource, ViewText, allowed_keys
 from livejoin.query.relational import Query
-from livejoin.schema import CHANGE_TYPE, SEQUENCE, Catalog
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Catalog
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_view, names_read, parse_columns
 
@@ -148,7 +148,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         if text.upper().split()[1:] != [_CARRIED[column]]:
             msg = f"{column} has the type {_CARRIED[column]}, found {text!r}"
             raise _Refused("schema", msg)
-    _check_feed(table, CHANGE_TYPE in carried.values())
+    _check_feed(table, carried.values())
     own = ", ".join(text for text in definitions if text not in carried)
     declared = parse_columns(
         name,
@@ -171,6 +171,8 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         elif not _KEY.match(text):
             column = next(of_rows)
             columns.append((column.name, str(column.type)))
+    if table.feed == "delta":
+        columns += [(CHANGE_TYPE, "STRING"), (COMMIT_VERSION, "BIGINT")]
     source = FileSource(
         table=declared,
         columns=tuple(columns),
@@ -192,7 +194,14 @@ def _options(table: TableSource) -> dict[str, str]:
     return {k: v for k, v in strict.get(table.format, {}).items() if k.lower() not in named} | given
 
 
-def _check_feed(table: TableSource, typed: bool) -> None:
+def _check_feed(table: TableSource, carried: Collection[str]) -> None:
+    typed = CHANGE_TYPE in carried
+    if table.feed == "delta" and carried:
+        msg = (
+            f"{', '.join(sorted(carried))} among the columns: feed 'delta' has {CHANGE_TYPE} and {COMMIT_VERSION} by "
+            "itself, and goes in the order of the versions; leave it out"
+        )
+        raise _Refused("schema", msg)
     if typed and table.feed != "change-feed":
         msg = f"{CHANGE_TYPE} is among the columns, so that the feed must be 'change-feed', not {table.feed!r}"
         raise _Refused("feed", msg)

@@ -20,7 +20,7 @@ from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
 
 Format = Literal["csv", "json", "orc", "parquet"]
-Feed = Literal["append", "change-feed", "debezium"]
+Feed = Literal["append", "change-feed", "debezium", "delta"]
 _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour)s?")
 AVAILABLE_NOW = "available-now"
 
@@ -54,7 +54,9 @@ class TableSource(_Strict):
         path: A file, a folder or a pattern, relative to the pipeline file.
         options: Spark's options for reading this format, for example ``maxFilesPerTrigger``.
         feed: ``append``: every row is an insertion. ``change-feed``: ``_change_type`` says what it is. ``debezium``:
-            JSON envelopes with ``op``, ``before`` and ``after``; ``schema`` is that of the rows inside.
+            JSON envelopes with ``op``, ``before`` and ``after``; ``schema`` is that of the rows inside. ``delta``: rows
+            of a Delta table's change data feed, as ``table_changes`` and ``readChangeFeed`` give them, those of one
+            version in one file; ``schema`` is that of the table, ``_change_type`` and ``_commit_version`` stand beside.
         window_rows: The table keeps this many rows.
         sequence_by: The column that orders the changes of each key: older ones than what is there are skipped.
         tombstones: With ``sequence_by`` how many deleted keys are remembered.
@@ -79,6 +81,9 @@ class TableSource(_Strict):
     def _feed_fits(self) -> TableSource:
         if self.feed == "debezium" and self.format != "json":
             msg = f"feed 'debezium' is read from json, not from {self.format!r}"
+            raise ValueError(msg)
+        if self.feed == "delta" and self.format == "csv":
+            msg = "feed 'delta' is read from json, orc and parquet, where columns go by name, not from 'csv'"
             raise ValueError(msg)
         return self
 

@@ -19,9 +19,9 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from livejoin.schema import CHANGE_TYPE, SEQUENCE, Table
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
 
-Feed = Literal["append", "change-feed", "debezium"]
+Feed = Literal["append", "change-feed", "debezium", "delta"]
 _FIRST_ARRIVAL = 1_000_000_000
 
 
@@ -31,8 +31,9 @@ class FileSource:
 
     Args:
         table: The table.
-        columns: Name and SQL type of the files' columns in their order, ``_seq`` and ``_change_type`` among them; of a
-            Debezium envelope those of the rows inside, and ``_seq`` if it stands beside ``op``.
+        columns: Name and SQL type of the files' columns in their order, ``_seq``, ``_change_type`` and
+            ``_commit_version`` among them; of a Debezium envelope those of the rows inside, and ``_seq`` if it stands
+            beside ``op``.
         format: Spark's name of the format.
         path: A file, a folder or a pattern.
         options: Spark's options of the format.
@@ -84,7 +85,13 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         schema = ", ".join(f"`{name}` {kind}" for name, kind in source.columns)
     where = glob.escape(str(place)) if place.is_dir() else str(place)
     frame = spark.readStream.format(source.format).options(**source.options).schema(schema).load(where)
-    return _from_envelopes(frame, source.table) if source.feed == "debezium" else frame
+    match source.feed:
+        case "debezium":
+            return _from_envelopes(frame, source.table)
+        case "delta":
+            return _from_versions(frame, source.table)
+        case _:
+            return frame
 
 
 def arrange(files: list[Path], folder: Path) -> None:
@@ -125,6 +132,29 @@ def _from_envelopes(frame: DataFrame, table: Table) -> DataFrame:
     exploded = frame.select(*carried, F.explode(images.otherwise(F.raise_error(unknown))).alias("image"))
     rows = [F.col(f"image.row.`{column.name}`").alias(column.name) for column in table.columns]
     return exploded.select(*carried, F.col("image.kind").alias(CHANGE_TYPE), *rows)
+
+
+def _from_versions(frame: DataFrame, table: Table) -> DataFrame:
+    """Rows with ``_change_type`` and ``_seq`` from a Delta table's change data feed, as `livejoin.from_delta` has them.
+
+    Their order is that of the versions, in each of which what goes comes first. Of a table with a key what comes is an
+    upsert and what goes the deletion of its key; so a version has to come in one micro-batch.
+    """
+    kind, version = F.col(CHANGE_TYPE), F.col(COMMIT_VERSION)
+    comes = kind.isin("insert", "update_postimage")
+    is_known = comes | kind.isin("delete", "update_preimage")
+    if table.primary_key:
+        kind = F.when(comes, "upsert").otherwise("delete")
+    allowed = (
+        f"table {table.name!r}: a row of a change data feed has a {COMMIT_VERSION}, and as {CHANGE_TYPE} one of "
+        "insert, delete, update_preimage and update_postimage; found "
+    )
+    found = F.concat_ws(", ", F.coalesce(CHANGE_TYPE, F.lit("none")), F.coalesce(version.cast("string"), F.lit("none")))
+    refused = F.raise_error(F.concat(F.lit(allowed), found)).cast("string")
+    checked = F.when(is_known & version.isNotNull(), kind).otherwise(refused)
+    sequence = F.shiftleft(version, 1) + comes.cast("bigint")
+    rows = [F.col(f"`{column.name}`") for column in table.columns]
+    return frame.select(sequence.alias(SEQUENCE), checked.alias(CHANGE_TYPE), *rows)
 
 
 def _image(kind: str, side: str) -> Expression:
