@@ -20,6 +20,9 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
+from livejoin.kernels.compiling.linking import KernelCompiler, as_helper
+from livejoin.kernels.compiling.rules import ask_plain_first
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -59,21 +62,27 @@ def kernel(function: Function) -> Function:
 
     Kernels compute modulo 2**64; run uncompiled, NumPy's scalars would warn about every wrap, so they may not.
     """
-    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if _INTERPRETED:
         return np.errstate(over="ignore")(function)
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
+    options: dict[str, Any] = {"boundscheck": False, "nogil": True, "no_cfunc_wrapper": True}
     try:
-        return cast(Function, numba.njit(cache=True, boundscheck=False, nogil=True)(function))
+        return cast(Function, numba.njit(cache=True, pipeline_class=KernelCompiler, **options)(function))
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
 def inlined(function: Function) -> Function:
     """Compile a small helper that other kernels call; inlined by the compiler's back end, not cached by itself."""
-    return cast(Function, numba.njit(forceinline=True, boundscheck=False)(function))
+    return function if _INTERPRETED else cast(Function, as_helper(function, boundscheck=False, forceinline=True))
 
 
 def helper(function: Function) -> Function:
     """Compile a function that only other kernels call; the compiler decides about inlining."""
-    return cast(Function, numba.njit(boundscheck=False)(function))
+    return function if _INTERPRETED else cast(Function, as_helper(function, boundscheck=False))
+
+
+_INTERPRETED = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
+if not _INTERPRETED:
+    ask_plain_first()

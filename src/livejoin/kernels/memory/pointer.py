@@ -13,7 +13,10 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+from livejoin.kernels.compiling.rules import FIRST
 
 _CHECKED = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]
 
@@ -31,8 +34,8 @@ if _CHECKED:
     @register_model(PointerType)
     class _CheckedModel(models.StructModel):
         def __init__(self, dmm: Any, fe_type: Any) -> None:
-            members = [("data", types.CPointer(fe_type.dtype)), ("size", types.intp)]  # type: ignore[no-untyped-call]
-            super().__init__(dmm, fe_type, members)  # type: ignore[no-untyped-call]
+            members = [("data", types.CPointer(fe_type.dtype)), ("size", types.intp)]
+            super().__init__(dmm, fe_type, members)
 
 else:
 
@@ -40,7 +43,7 @@ else:
     class _Model(models.PrimitiveModel):
         def __init__(self, dmm: Any, fe_type: Any) -> None:
             bits = ir.IntType(fe_type.dtype.bitwidth)
-            super().__init__(dmm, fe_type, bits.as_pointer())  # type: ignore[no-untyped-call]
+            super().__init__(dmm, fe_type, bits.as_pointer())
 
 
 def _make(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -49,7 +52,7 @@ def _make(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     data = builder.bitcast(native.data, ir.IntType(made.dtype.bitwidth).as_pointer())
     if not _CHECKED:
         return data
-    pair = cgutils.create_struct_proxy(made)(context, builder)  # type: ignore[no-untyped-call]
+    pair = cgutils.create_struct_proxy(made)(context, builder)
     pair.data, pair.size = data, native.nitems
     return pair._getvalue()
 
@@ -57,10 +60,10 @@ def _make(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 def _place(context: Any, builder: Any, kind: PointerType, pointer: Any, index: Any) -> Any:
     """The address of a value."""
     if not _CHECKED:
-        return cgutils.gep(builder, pointer, index)  # type: ignore[no-untyped-call]
-    pair = cgutils.create_struct_proxy(kind)(context, builder, value=pointer)  # type: ignore[no-untyped-call]
-    cgutils.do_boundscheck(context, builder, index, pair.size)  # type: ignore[no-untyped-call]
-    return cgutils.gep(builder, pair.data, index)  # type: ignore[no-untyped-call]
+        return cgutils.gep(builder, pointer, index)
+    pair = cgutils.create_struct_proxy(kind)(context, builder, value=pointer)
+    cgutils.do_boundscheck(context, builder, index, pair.size)
+    return cgutils.gep(builder, pair.data, index)
 
 
 def _pointer_of(typingctx: Any, array: Any) -> Any:
@@ -78,36 +81,38 @@ word_pointer: Any = intrinsic(_words_of)
 """The same to 64-bit words, signed ones."""
 
 
-def _load_of(typingctx: Any, pointer: Any, index: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_place(context, builder, signature.args[0], *args))
+@infer_global(operator.getitem)
+class _Item(AbstractTemplate):
+    """The type of ``pointer[index]``, asked before what Numba knows of other types."""
 
-    return pointer.dtype(pointer, types.int64), codegen
+    metadata: Any = FIRST
 
-
-_load: Any = intrinsic(_load_of)
-
-
-def _store_of(typingctx: Any, pointer: Any, index: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _place(context, builder, signature.args[0], *args[:2]))
-        return context.get_dummy_value()
-
-    return types.void(pointer, types.int64, pointer.dtype), codegen
+    def generic(self, args: Any, kws: Any) -> Any:
+        pointer, index = args
+        if isinstance(pointer, PointerType) and isinstance(index, types.Integer):
+            return signature(pointer.dtype, pointer, types.int64)
+        return None
 
 
-_store: Any = intrinsic(_store_of)
+@infer_global(operator.setitem)
+class _Change(AbstractTemplate):
+    """That of ``pointer[index] = value``."""
+
+    metadata: Any = FIRST
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        pointer, index, _ = args
+        if isinstance(pointer, PointerType) and isinstance(index, types.Integer):
+            return signature(types.void, pointer, types.int64, pointer.dtype)
+        return None
 
 
-@overload(operator.getitem, strict=False)
-def _getitem(pointer: Any, index: Any) -> Any:
-    if isinstance(pointer, PointerType) and isinstance(index, types.Integer):
-        return lambda pointer, index: _load(pointer, index)
-    return None
+@lower_builtin(operator.getitem, PointerType, types.Integer)
+def _load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.load(_place(context, builder, signature.args[0], *args))
 
 
-@overload(operator.setitem, strict=False)
-def _setitem(pointer: Any, index: Any, value: Any) -> Any:
-    if isinstance(pointer, PointerType) and isinstance(index, types.Integer):
-        return lambda pointer, index, value: _store(pointer, index, value)
-    return None
+@lower_builtin(operator.setitem, PointerType, types.Integer, types.Any)
+def _store(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    builder.store(args[2], _place(context, builder, signature.args[0], *args[:2]))
+    return context.get_dummy_value()

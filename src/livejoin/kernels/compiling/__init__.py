@@ -1,0 +1,1 @@
+"""What Numba does differently for kernels: how helpers are linked, and which rules of types are asked first."""
