@@ -34,7 +34,7 @@ _CHANGE_TYPE_COLUMN = Column(CHANGE_TYPE, SqlType("string"))
 _SEQUENCE_COLUMN = Column(SEQUENCE, SqlType.integer(64), nullable=False)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ChangeBatch:
     """Changes of one table, in the order given: a set of whole rows, or a list of changes by key.
 

@@ -46,7 +46,7 @@ class Texts:
     valid: np.typing.NDArray[np.bool_] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PlainColumn:
     """A column of Python objects.
 

@@ -29,7 +29,7 @@ _STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Source:
     """Columns as they were given: a name and the values of each, and the number of rows.
 

@@ -265,7 +265,9 @@ class Graph:
         disturbed: dict[Node, bool] = {}  # whether it is told what changed
         self._applying = self.reached(tables)
         for node in self._applying:
-            inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
+            inputs: dict[int, Change] = {}
+            if node.inputs:
+                inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
             if inputs or not tables.keys().isdisjoint(node.reads):
                 node.told = bool(told) and any(view.lower() in told for view in node.shown_by)
                 change = node.apply(tables, inputs)

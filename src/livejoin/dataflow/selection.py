@@ -21,7 +21,7 @@ from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Selection:
     """What a join has to know of rows of a table.
 

@@ -13,7 +13,7 @@ SEGMENTS = 1 << 15
 _LEAST_ROWS = 1024
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class DeltaChunk:
     """A piece of a delta.
 

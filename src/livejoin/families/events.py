@@ -14,7 +14,7 @@ from livejoin.words import Words
 _AT_ONCE = 1 << 14
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TableEvents:
     """The events of one table for one view.
 

@@ -65,7 +65,7 @@ class Conflict(Exception):
         self.change = change
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Staged:
     """What a staging did.
 

@@ -43,7 +43,7 @@ _FEW = 16  # rows, of which a call of NumPy's costs more than they do
 _COMMIT = 16  # values that a commit counts as at least
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Passed:
     """Values that a commit moves, each row of a table counted as one value beside those that may be codes.
 

@@ -27,7 +27,7 @@ OnConflict = Literal["error", "ignore", "update"]
 _SHOWN_COLUMNS = 8
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TableInput:
     """The changes of one table on their way into a commit.
 

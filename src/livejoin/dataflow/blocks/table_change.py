@@ -15,7 +15,7 @@ from livejoin.state.table import Staged
 from livejoin.words import Words
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TableChange:
     """The staged changes of a base table.
 
