@@ -68,7 +68,7 @@ def read_table(entry: object) -> Table:
     )
     foreign = tuple(
         ForeignKey(
-            positions(value(key, "columns", list), columns),
+            read_positions(value(key, "columns", list), columns),
             value(key, "table", str),
             tuple(_texts(value(key, "references", list))),
         )
@@ -77,24 +77,24 @@ def read_table(entry: object) -> Table:
     rows, range = value(entry, "window_rows", object), value(entry, "window_range", object)
     window = None
     if range is not None:
-        positions([number(range, "column")], columns)
+        read_positions([number(range, "column")], columns)
         window = WindowRange(number(range, "column"), value(range, "width", int))
     sequence = None
     if isinstance(entry, dict) and entry.get("sequence_by") is not None:  # formats before 5 know of none
-        (sequence,) = positions([number(entry, "sequence_by")], columns)
+        (sequence,) = read_positions([number(entry, "sequence_by")], columns)
     retain: Any = _since_format_6(entry, "retain", "all")
     unique: list[object] = _since_format_6(entry, "unique", [])
     return Table(
         value(entry, "name", str),
         columns,
-        positions(value(entry, "key", list), columns),
+        read_positions(value(entry, "key", list), columns),
         None if rows is None else number(entry, "window_rows", 1),
         foreign,
         value(entry, "static", bool),
         window,
         sequence,
         TOMBSTONES if sequence is None else number(entry, "tombstones"),
-        tuple(positions(key, columns) for key in unique),
+        tuple(read_positions(key, columns) for key in unique),
         retain,
     )
 
@@ -120,7 +120,7 @@ def read_statistics(entries: object, tables: Mapping[str, Table]) -> Statistics:
         _figure(value(entry, "rows", dict))
         for positions, figure in value(entry, "distinct", list):
             if table is not None:
-                positions(positions, table.columns)
+                read_positions(positions, table.columns)
             _figure(figure)
         for predicate, figure in value(entry, "passing", list):
             _texts([predicate])
@@ -146,7 +146,7 @@ def _type(entry: dict[str, Any]) -> SqlType:
     return declared
 
 
-def positions(entries: object, columns: Sequence[Column]) -> tuple[int, ...]:
+def read_positions(entries: object, columns: Sequence[Column]) -> tuple[int, ...]:
     """Distinct positions of columns, from the JSON value that names them."""
     found = entries if isinstance(entries, list) else [None]
     sound = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < len(columns) for one in found)

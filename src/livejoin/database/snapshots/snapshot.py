@@ -29,7 +29,14 @@ import numpy.typing as npt
 
 from livejoin.database.snapshots import format_3
 from livejoin.database.snapshots.build import build
-from livejoin.database.snapshots.declaration import number, plain_table, positions, read_statistics, read_table, value
+from livejoin.database.snapshots.declaration import (
+    number,
+    plain_table,
+    read_positions,
+    read_statistics,
+    read_table,
+    value,
+)
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.families.registry import check_algorithm
 from livejoin.schema import Table
@@ -351,7 +358,7 @@ def _rows(source: Folder, place: int, table: Table, entry: dict[str, Any]) -> Ta
         tombstones=_read_array(source, f"table{place}.tombstones", arrays["tombstones"], np.int64, 2),
         watermark=watermark,
         late=number(entry, "late"),
-        kept=None if entry.get("kept") is None else frozenset(positions(entry["kept"], table.columns)),
+        kept=None if entry.get("kept") is None else frozenset(read_positions(entry["kept"], table.columns)),
     )
 
 
