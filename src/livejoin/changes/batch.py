@@ -27,6 +27,7 @@ _KINDS = ("insert", "delete", "update_preimage", "update_postimage", UPSERT)
 _WEIGHTS = (1, -1, -1, 1, 1)
 _PLACE = {kind: place for place, kind in enumerate(_KINDS)}
 _CHANGE_TYPES = pa.array(_KINDS, pa.string())
+_OWN = frozenset(CHANGE_COLUMNS)
 _FEW = 16
 _WEIGHT_OF_KIND = np.array(_WEIGHTS, np.int64)
 _IMAGE, _UPSERT = _PLACE["update_postimage"], _PLACE[UPSERT]
@@ -202,25 +203,26 @@ def _match_names(table: Table, names: Sequence[str], needs_sequence: bool, keyed
     """The position of each column in the data, by its name in lower case."""
     if names is table.names and not needs_sequence:
         return table.places
-    positions: dict[str, int] = {}
-    for position, name in enumerate(names):
-        if positions.setdefault(name.lower(), position) != position:
-            msg = f"column {name!r} is there twice (names are compared without regard to case); keep one"
-            raise ChangeFormatError(msg, table.name)
+    positions = {name.lower(): position for position, name in enumerate(names)}
+    if len(positions) < len(names):
+        name = next(name for position, name in enumerate(names) if positions[name.lower()] != position)
+        msg = f"column {name!r} is there twice (names are compared without regard to case); keep one"
+        raise ChangeFormatError(msg, table.name)
     if needs_sequence and SEQUENCE not in positions:
         msg = f"missing column {SEQUENCE!r}: a replay needs it, distinct int64 values that order all changes"
         raise ChangeFormatError(msg, table.name)
     may_lack = keyed and CHANGE_TYPE in positions
+    lacking = table.places.keys() - positions.keys()
     missing = [
         column.name
-        for position, column in enumerate(table.columns)
-        if column.name.lower() not in positions and not (may_lack and not table.identifies(position))
+        for position, column in enumerate(table.columns if lacking else ())
+        if column.name.lower() in lacking and not (may_lack and not table.identifies(position))
     ]
     if missing:
         msg = f"missing {_listed(missing)}; found are {_listed(names)}; give every column, NULL where it has no value"
         raise ChangeFormatError(msg, table.name)
-    unknown = [name for name in names if not table.has_column(name) and name.lower() not in CHANGE_COLUMNS]
-    if unknown:
+    if positions.keys() - table.places.keys() - _OWN:
+        unknown = [name for name in names if not table.has_column(name) and name.lower() not in _OWN]
         own = ", ".join(column.name for column in table.columns)
         msg = f"unknown {_listed(unknown)}; the table has {own}; also allowed are {', '.join(CHANGE_COLUMNS)}"
         raise ChangeFormatError(msg, table.name)

@@ -401,9 +401,9 @@ def _refuse_reserved(
     words: Words, valid: npt.NDArray[np.bool_] | None, declared: Column, table: str, begin: int
 ) -> None:
     """Refuse a value whose word is that of NULL; the first one stands at a row of its column."""
-    reserved = words == NULL_CODE
-    if not reserved.any():
+    if not count_nulls(words):
         return
+    reserved = words == NULL_CODE
     if valid is not None:
         reserved &= valid
     if reserved.any():
