@@ -486,10 +486,8 @@ class Catalog:
         if len(targets) != len(key.columns) or sorted(targets) not in map(sorted, referenced.keys):
             allowed = [", ".join(referenced.columns[column].name for column in own) for own in referenced.keys]
             found = f"allowed is REFERENCES ({') or ('.join(allowed)})" if allowed else "it has none; declare one"
-            msg = (
-                f"{where} does not refer to the primary key of {referenced.name!r}, nor to UNIQUE columns that are NOT "
-                f"NULL; {found}"
-            )
+            unique = ", nor to UNIQUE columns that are all NOT NULL" if referenced.unique else ""
+            msg = f"{where} does not refer to the primary key of {referenced.name!r}{unique}; {found}"
             raise SchemaError(msg)
         for own, other in zip(key.columns, targets, strict=True):
             left, right = table.columns[own], referenced.columns[other]
