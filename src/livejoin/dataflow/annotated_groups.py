@@ -12,6 +12,7 @@ from livejoin.plan.operators import Annotated, Result
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import (
     Integers,
+    are_small,
     average_double,
     average_unscaled,
     bigint_column,
@@ -21,6 +22,9 @@ from livejoin.state.exact_aggregates import (
     variance,
 )
 from livejoin.words import Words
+
+_EXACT_DOUBLE = 1 << 53  # integers up to it are doubles, so that one division of them rounds once
+_EXACT_WORD = 1 << 61
 
 
 def group_rows(plan: Annotated, codec: Codec, words: Words) -> Rows:
@@ -77,21 +81,39 @@ def _column(result: Result, plan: Annotated, annotation: Words) -> Words | pa.Ar
     kind, type_ = result.kind, result.type
     if kind == "count":
         return bigints(*_sum(plan, annotation, result.sums[0]), "a count")
-    present = integers(*_sum(plan, annotation, result.sums[0]))
+    number = _sum(plan, annotation, result.sums[0])
     low, high = _sum(plan, annotation, result.sums[1])
-    some = present != 0
+    some = (number[0] | number[1]) != 0
     if kind == "sum":
         if type_.kind == "decimal":
             return decimals(low, high, type_, some)
         return bigint_column(low, high, some, "a sum")
-    total, number = integers(low, high), np.where(some, present, 1)
+    if kind == "avg" and (quick := _quick_average((low, high), number, some, result)) is not None:
+        return quick
+    present, total = integers(*number), integers(low, high)
     if kind == "avg":
-        return _average(total, number, some, result)
+        return _average(total, np.where(some, present, 1), some, result)
     squares = integers(*_sum(plan, annotation, result.sums[2]))
     sample = kind == "var_samp"
     some = present > int(sample)
     values = variance(total, squares, np.where(some, present, 2), result.scale, sample)
     return pa.array(values, mask=~some)
+
+
+def _quick_average(
+    total: tuple[Words, Words], number: tuple[Words, Words], some: npt.NDArray[np.bool_], result: Result
+) -> pa.Array | None:
+    """The averages of sums and counts of which arithmetic of words and doubles is exact; None where one is not."""
+    decimal = result.type.kind == "decimal"
+    scale = 10 ** (result.type.scale - result.scale if decimal else result.scale)
+    least, most = (_EXACT_WORD // (2 * scale), _EXACT_WORD) if decimal else (_EXACT_DOUBLE, _EXACT_DOUBLE // scale)
+    if not (are_small(*total, least) and are_small(*number, most)):
+        return None
+    low, count = total[0], np.where(some, number[0], 1)
+    if not decimal:
+        return pa.array(low / (count * scale), mask=~some)
+    rounded = np.sign(low) * ((np.abs(low) * (2 * scale) + count) // (2 * count))
+    return decimals(rounded, rounded >> 63, result.type, some)
 
 
 def _average(total: Integers, number: Integers, some: npt.NDArray[np.bool_], result: Result) -> pa.Array:

@@ -29,6 +29,15 @@ def integers(low: Words, high: Words) -> Integers:
     return whole
 
 
+def are_small(low: Words, high: Words, most: int) -> bool:
+    """Whether the absolute values of two-word integers are below a bound, which is at most 2**62.
+
+    >>> are_small(np.array([-3]), np.array([-1]), 4), are_small(np.array([3]), np.array([1]), 4)
+    (True, False)
+    """
+    return bool((high == low >> 63).all() and (low < most).all() and (low > -most).all())
+
+
 def bigints(low: Words, high: Words, what: str) -> Words:
     """Two-word integers that fit one word.
 
