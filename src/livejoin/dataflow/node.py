@@ -121,7 +121,7 @@ class Node:
     @property
     def rows(self) -> bool:
         """Whether a block above reads the changes: one that keeps a state does, others if their own are wanted."""
-        return any(not isinstance(one.block, Stateless) or one.rows or one.tables for one in self.readers)
+        return bool(self.readers) and any(map(_wants, self.readers))
 
     @property
     def tables(self) -> bool:
@@ -337,6 +337,11 @@ class Node:
         if self._block is not None:
             assert self._size is None or self._size == self._block.size(), "the size that deltas keep up to date"
             self._block._check()
+
+
+def _wants(reader: Node) -> bool:
+    """Whether a node wants the changed rows of what it reads."""
+    return not isinstance(reader.block, Stateless) or reader.rows or reader.tables
 
 
 def _work(block: Block) -> dict[str, int]:

@@ -133,7 +133,7 @@ def run(
             if events:
                 changed[name] = change
             ignored, late = ignored + done.ignored, late + done.late
-            applied += given.batch.length - done.ignored - done.late
+            applied += given.versions.shape[0] - done.ignored - done.late
         told = contents.tally.listened
         blocks = graph.apply(changed, told)
         deltas: dict[str, ViewDelta] = {}
@@ -143,7 +143,7 @@ def run(
                     deltas[view.name] = view._delta(blocks, None if view.name.lower() in told else contents.scratch)
         journal.deltas = deltas
         journal.passed = passed(contents, staged)
-        by_name = ByName(deltas.items(), shown.unchanged)
+        by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
         commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, _last_sequence(changes), late)
         contents.version = journal.version  # the point of no return
     finally:
@@ -164,11 +164,12 @@ def _last_sequence(changes: Sequence[tuple[ChangeBatch, Words]]) -> int | None:
 def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInput:
     """Words and masks of a batch; nothing but the dictionaries changes."""
     name = batch.table.name.lower()
-    each = 8 * len(batch.columns) + _STAGING_BYTES
-    contents.budget.hold(each * batch.length, "staged changes")
+    length = batch.length
+    if contents.budget.refuses:
+        contents.budget.hold((8 * len(batch.columns) + _STAGING_BYTES) * length, "staged changes")
     try:
         kept = kept_columns(contents, batch.table)
-        words = contents.codec.encode_columns(batch.columns, batch.length, batch.table, kept)
+        words = contents.codec.encode_columns(batch.columns, length, batch.table, kept)
     except MemoryLimitError:
         contents.seen.is_due = True  # so that the next commit forgets what only this one brought
         raise
