@@ -20,7 +20,9 @@ from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Change
 from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.blocks.selected import SelectedBlock
 from livejoin.dataflow.blocks.store import StoreBlock
+from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.graph import Choices, Graph
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.repeated import repeated
@@ -34,7 +36,7 @@ from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query
 from livejoin.state.codec import Codec
-from livejoin.state.table import BaseTable
+from livejoin.state.table import BaseTable, Staged
 from livejoin.words import Words
 
 
@@ -106,7 +108,9 @@ class Maintained:
         query = bind_query(sql, catalog)
         ready()
         plan = plan_query(query, Statistics(), deltas, algorithm)
-        self.graph = Graph({"g": BaseTable(edges)}, Codec(), Workers(1))
+        self._table = BaseTable(edges)
+        self._table.words = np.zeros(self._table.stride * (numbered.stream.window + numbered.step), np.int64)
+        self.graph = Graph({"g": self._table}, Codec(), Workers(1))
         self._root = self.graph.add(plan, Choices(algorithm, False, Statistics()))
         self.graph.show(self._root, "view", deltas)
         self._root.load()
@@ -179,7 +183,7 @@ class Maintained:
 
     def counters(self) -> dict[str, int]:
         """Work done by the joins and bags."""
-        total: dict[str, int] = {}
+        total = dict.fromkeys(("probes", "touched"), 0)
         for node in self.graph.nodes:
             for name, value in node.counters().items():
                 total[name] = total.get(name, 0) + value
@@ -211,6 +215,8 @@ class Maintained:
                 change = block.apply(self._events(block, events.get(node), given), node)
             elif isinstance(block, BagBlock):
                 change = block.apply(self._events(block, events.get(node), given))
+            elif isinstance(block, SelectedBlock) and node in events:
+                change = block.changes({"g": _table_change(events[node])}, given, node)
             else:
                 change = node.apply({}, given) if given else None
             if change is not None and not change.is_empty():
@@ -245,19 +251,36 @@ class Maintained:
             signs, edges = signs[edges >= 0], edges[edges >= 0]
             values = np.ascontiguousarray(stream.edges[edges].T)
             base[ids[added]] = stream.edges[added]
+            rows = self._table.words.reshape(-1, self._table.stride)
+            rows[ids[added], self._table.value_offset(0) :] = stream.edges[added]
             matrices = []
             for _, block in self._readers:
+                if isinstance(block, SelectedBlock):  # which reads the table's own words
+                    matrices.append(self._numbers(start, ids[edges], signs))
+                    continue
                 assert isinstance(block, (JoinBlock, BagBlock))
                 chosen = block.source.selectors["g"][0].select(values)
                 factors = np.ascontiguousarray(chosen.factors[:, signs > 0])
                 uses = block.plan.physical.tables if isinstance(block, JoinBlock) else block.plan.program.tables
                 position = next(i for i, use in enumerate(uses) if use.name == "G")
                 block.join.load(position, ids[added], base.ravel(), 2, 0, factors)
-                events = np.zeros((q.EVENT_FIELDS, len(edges)), dtype=np.int64)
+                events = self._numbers(start, ids[edges], signs)
                 events[q.V_TABLE] = position
-                events[q.V_ROW] = ids[edges]
-                events[q.V_WEIGHT] = signs
                 events[q.V_MASK] = chosen.masks
-                events[q.V_VERSION] = 1 + 2 * start + np.arange(len(edges))
                 matrices.append(events)
             yield matrices
+
+    @staticmethod
+    def _numbers(start: int, rows: Words, signs: Words) -> Words:
+        """Events without tables and masks, each of a version of its own."""
+        events = np.zeros((q.EVENT_FIELDS, rows.shape[0]), dtype=np.int64)
+        events[q.V_ROW] = rows
+        events[q.V_WEIGHT] = signs
+        events[q.V_VERSION] = 1 + 2 * start + np.arange(rows.shape[0])
+        return events
+
+
+def _table_change(events: Words) -> TableChange:
+    """Events as changes of the table."""
+    numbers = np.arange(events.shape[1])
+    return TableChange(Staged(events[q.V_ROW], events[q.V_WEIGHT], numbers, 0), events[q.V_VERSION], {})
