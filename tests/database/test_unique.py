@@ -200,7 +200,7 @@ def test_what_is_unique_and_not_null_is_a_key_of_the_planner() -> None:
     assert [db.views["v"].multiplicity(row) for row in ((7, None), (8, 5), (8, None), (9, None))] == [1, 1, 0, 0]
     assert sorted(db.views["w"].to_arrow().to_pydict()["v"]) == ["x", "y"]
     with pytest.raises(
-        errors.SchemaError, match=r"nor to UNIQUE columns that are NOT NULL; .*REFERENCES \(id\) or \(code\)"
+        errors.SchemaError, match=r"nor to UNIQUE columns that are all NOT NULL; .*REFERENCES \(id\) or \(code\)"
     ):
         db.create_table("C", "n INT REFERENCES A (n)")
 

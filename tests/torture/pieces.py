@@ -67,7 +67,7 @@ class Case:
         kernel: Its name.
         deletes: Whether the commit deletes the rows that another one has brought.
         sql: The view.
-        key: A primary key of A, as SQL.
+        key: A key of A, as SQL.
         options: How A is declared otherwise.
         granularity: That of the commit.
         is_refused: Whether the commit ends with a row that is not there.
@@ -88,6 +88,7 @@ class Case:
 
 
 KEYED: Mapping[str, Any] = {"key": ", PRIMARY KEY (k)"}
+UNIQUE: Mapping[str, Any] = {"key": ", UNIQUE (k)"}
 FIRST = "SELECT k, v FROM A ORDER BY v, k LIMIT 9"
 STORED = "SELECT D.k AS k, B.v AS w FROM (SELECT DISTINCT k, v FROM A) D JOIN B ON D.k = B.k"
 EXCEPT = "SELECT k FROM A EXCEPT SELECT k FROM B"
@@ -104,6 +105,9 @@ CASES = {
     "undo of a range": Case(settling, "undo", options={"window_range": ("k", ROWS)}, is_refused=True, leaps=True),
     "keys": Case(stage_commit, "stage_commit", **KEYED),
     "keys of deletions": Case(stage_commit, "stage_commit", deletes=True, **KEYED),
+    "UNIQUE": Case(stage_commit, "stage_commit", **UNIQUE),
+    "UNIQUE of deletions": Case(stage_commit, "stage_commit", deletes=True, **UNIQUE),
+    "undo with UNIQUE": Case(settling, "undo", **UNIQUE, is_refused=True),
     "a window": Case(stage_commit, "stage_commit", **KEYED, options={"window_rows": ROWS}, leaps=True),
     "a range": Case(stage_commit, "stage_commit", **KEYED, options={"window_range": ("k", ROWS)}, leaps=True),
     "changes of a range": Case(
