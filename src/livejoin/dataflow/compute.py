@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.evaluator import Evaluator
+from livejoin.errors import CapacityError, ExpressionError
 from livejoin.plan.operators import Compute
 from livejoin.query.scalar import Expression
 from livejoin.schema import Column
@@ -46,12 +47,13 @@ class Computation:
 
         Raises:
             ExpressionError: An expression has no value for some row.
+            CapacityError: It is one that the planner made, and the value does not fit.
         """
         kept = np.arange(rows.length)
         if self._predicate is not None:
             kept = np.flatnonzero(self.kept(rows))
             rows = rows.take(kept)
-        computed = iter(self._outputs.values(rows) if self._outputs is not None else ())
+        computed = iter(self._computed(rows))
         columns: list[Words | pa.Array | pa.ChunkedArray] = []
         for output in self._plan.outputs:
             if isinstance(output.source, int):
@@ -60,6 +62,17 @@ class Computation:
                 values = next(computed)
                 columns.append(values if isinstance(values, np.ndarray) else values.cast(output.type))
         return Rows(rows.codec, self._plan.types, columns, kept.shape[0]), kept
+
+    def _computed(self, rows: Rows) -> list[Words | pa.ChunkedArray]:
+        """The values of the outputs that are computed."""
+        if self._outputs is None:
+            return []
+        try:
+            return self._outputs.values(rows)
+        except ExpressionError:
+            if self._plan.too_large:
+                raise CapacityError(self._plan.too_large) from None
+            raise
 
     def kept(self, rows: Rows) -> npt.NDArray[np.bool_]:
         """Which rows the predicate is true for.

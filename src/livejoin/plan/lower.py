@@ -197,7 +197,7 @@ def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Ope
     numbers = Group(selected, len(types), (Call("count", None, False, BIGINT),), False, (*types, BIGINT))
     shown = tuple(replace(power.query.outputs[i], source=i) for i in power.groups)
     outputs = (*shown, power_expression(len(types), len(power.aliases)))
-    powers = Compute(numbers, outputs, (*(types[i] for i in power.groups), POWER), None)
+    powers = Compute(numbers, outputs, (*(types[i] for i in power.groups), POWER), None, power.too_large)
     calls = (Call("sum", relation.groups, False, BIGINT),)
     total = Group(powers, relation.groups, calls, relation.is_global, relation.types)
     return Compute(total, (or_zero(0),), relation.types, None) if relation.is_global else total

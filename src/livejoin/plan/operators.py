@@ -125,12 +125,21 @@ class Annotated:
 
 @dataclass(frozen=True, eq=False)
 class Compute:
-    """Expressions over rows, for those that a predicate is true for; no state."""
+    """Expressions over rows, for those that a predicate is true for; no state.
+
+    Args:
+        input: The relation.
+        outputs: The columns.
+        types: Their types.
+        predicate: The condition, or None.
+        too_large: What an error says where an output has no value, as it does not fit; empty where users wrote it.
+    """
 
     input: Operator
     outputs: tuple[Output, ...]
     types: tuple[SqlType, ...]
     predicate: Expression | None
+    too_large: str = ""
 
 
 @dataclass(frozen=True, eq=False)

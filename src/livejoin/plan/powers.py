@@ -42,6 +42,14 @@ class Power:
     groups: tuple[int, ...]
     aliases: tuple[str, ...]
 
+    @property
+    def too_large(self) -> str:
+        """What is said of a power with more digits than there are."""
+        return (
+            f"a count over the join of {', '.join(self.aliases)} has more than {POWER.precision} digits; let fewer "
+            "rows match, or join fewer tables in one view"
+        )
+
 
 def power_of(relation: Aggregate, join: Join) -> Power | None:
     """The join below an aggregation as a power of counts, if it is one.
