@@ -116,7 +116,8 @@ def summed(stream: EdgeStream, threads: int) -> recompute.Fingerprint:
 
 def _database(stream: EdgeStream, threads: int) -> tuple[livejoin.Database, TimedWorkers]:
     database = livejoin.Database(threads=threads)
-    database._contents.workers = workers = TimedWorkers(threads)
+    workers = TimedWorkers(threads)
+    database._contents.workers = database._contents.graph._workers = workers
     database.create_table("G", "src BIGINT, dst BIGINT", window_rows=stream.window)
     database.create_view("hop3", stream.sql)
     return database, workers

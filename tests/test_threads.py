@@ -21,6 +21,7 @@ from livejoin.families.cells import join as cells
 from livejoin.kernels import route
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.join import records
+from livejoin.plan.operators import Bag
 from random_queries import queries
 from random_relational import CLASSES, relational_queries
 from scenario import Scenario
@@ -222,7 +223,10 @@ def test_a_snapshot_is_restored_with_as_many_threads_and_rebuilt_with_others(
     monkeypatch.setattr(Node, "load", counted)
     loaded = {threads: livejoin.Database.load(tmp_path, threads=threads, trusted=True) for threads in (2, 4, 1)}
     split = [name for name in QUERIES if database.views[name].stats()["cells"] > 1]
-    assert set(rebuilt) == {node.digest for name in split for node in database.views[name]._below}
+    below = [node for name in split for node in database.views[name]._below]
+    whole = [node for node in below if isinstance(node.plan, Bag) and node.cells == 1]
+    assert whole  # a bag that is not split is read as it was
+    assert set(rebuilt) == {node.digest for node in below if node not in whole}
     expected = database.apply("G", edges(2, 80))
     for threads, other in loaded.items():
         assert other.threads == threads

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conjunctive import bind
-from livejoin.families.cells.partition import TableSplit, partition, partition_variable, whole_because
+from livejoin.families.cells.partition import (
+    TableSplit,
+    partition,
+    partition_variable,
+    rows_variable,
+    rows_whole_because,
+    whole_because,
+)
 from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Catalog
@@ -76,3 +83,18 @@ def test_a_join_without_columns_stays_whole() -> None:
     one = query("SELECT 1 AS one FROM G A, G B")
     assert partition(one, [TableUse("G", (), (0, 1), 4)], 2, Statistics()) is None
     assert "no column" in whole_because(one)
+
+
+def test_rows_that_are_kept_are_split_only_by_what_all_atoms_have() -> None:
+    """Else each cell would keep all rows of some atom, in indexes that it shares with no other."""
+    triangle = query(
+        "SELECT A.src, B.src, C.src FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src AND C.dst = A.src"
+    )
+    assert partition_variable(triangle, 2, Statistics()) is not None
+    assert rows_variable(triangle, 2, Statistics()) is None
+    assert "all rows of some of its atoms" in rows_whole_because(triangle)
+    corner = query("SELECT A.src, A.dst, B.dst FROM G A, G B WHERE A.dst = B.src")
+    assert rows_variable(corner, 2, Statistics()) in shared(corner, 0, 1)
+    hidden = replace(corner, free=frozenset())
+    assert rows_variable(hidden, 2, Statistics()) is None
+    assert "output" in rows_whole_because(hidden)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from livejoin.families.cells.partition import Partition, partition, partition_variable
+from livejoin.families.cells.partition import Partition, partition, rows_variable
 from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
@@ -103,7 +103,7 @@ def _rows(derived: DerivedTable, statistics: Statistics, threads: int) -> tuple[
 
     The cells' rows are different ones then, and nothing is added up.
     """
-    variable = None if threads == 1 else partition_variable(derived.query, threads, statistics)
+    variable = None if threads == 1 else rows_variable(derived.query, threads, statistics)
     program = derived.compile(variable)
     if variable is None:
         return program, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from livejoin.families.cells.partition import whole_because
+from livejoin.families.cells.partition import rows_whole_because, whole_because
 from livejoin.plan.explain.explanation import CellsOutline, TableOutline
 from livejoin.plan.operators import Annotated, Bag, Scan
 from livejoin.query import ConjunctiveQuery
@@ -37,12 +37,10 @@ def cells_outline(leaf: Scan | Annotated, tables: Sequence[TableOutline], thread
 
 def bag_cells(bag: Bag) -> str:
     """How a bag is split into cells, on one line."""
-    title, query = bag.derived.title, bag.derived.query
+    title = bag.derived.title
     if bag.partition is None:
-        return f"{title} not split: {whole_because(query)}"
-    everywhere = ", ".join(query.atoms[atom].alias for atom in bag.partition.replicated)
-    note = f"{title} split into {bag.partition.cells} cells by {bag.partition.variable}"
-    return f"{note}, {everywhere} replicated in every cell" if everywhere else note
+        return f"{title} not split: {rows_whole_because(bag.derived.query)}"
+    return f"{title} split into {bag.partition.cells} cells by {bag.partition.variable}"
 
 
 def _bytes(query: ConjunctiveQuery, replicated: Sequence[int], tables: Sequence[TableOutline]) -> float | None:
