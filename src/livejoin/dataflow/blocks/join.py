@@ -146,7 +146,7 @@ class JoinBlock:
             if counted or not tables:
                 return chunk
             piece = ChunkRows(chunk, results)
-            if self._injective:
+            if self._injective or budget.refuses:  # else what cancels is not turned into values
                 piece.keep_values()
             if budget.refuses:
                 budget.hold(copied_bytes(piece, self._copied), "deltas")
