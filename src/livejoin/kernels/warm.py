@@ -85,7 +85,7 @@ class _Announcer(Listener):
         self._depth -= bool(_own_module(event))
 
 
-_AT_START = "compiling the kernels for this machine, once (about 8 s) ..."
+_AT_START = "compiling the kernels for this machine, once (about 10 s) ..."
 _PACKAGE = __name__.rpartition(".")[0] + "."
 
 
@@ -104,7 +104,7 @@ def ready(cells: bool = False) -> float:
         cells: Also those that split joins into cells.
 
     Returns:
-        Seconds it took: about 8 when the kernels are compiled, under 1 when they come from the cache.
+        Seconds it took: about 10 when the kernels are compiled, under 1 when they come from the cache.
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return 0.0
