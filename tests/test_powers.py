@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import livejoin
-from livejoin.plan.operators import Annotated, Scan, Selected
+from livejoin.plan.operators import Annotated, Group, Scan, Selected
 from oracle import assert_same_rows, connect, multiset, signed_multiset, without_zeros
 
 SEED = 6
@@ -20,6 +20,9 @@ POWERS = {
     "with many": f"SELECT a.x + 1 AS y, COUNT(*) AS n {ON} GROUP BY a.x HAVING COUNT(*) > 8",
     "some": f"SELECT COUNT(*) AS n {ON} WHERE a.s = 'a' AND b.s = 'a' AND c.s = 'a'",
     "none": f"SELECT COUNT(*) AS n {ON} WHERE a.y > 99 AND b.y > 99 AND c.y > 99",
+    "by all columns": (
+        "SELECT b.y, a.x, a.y AS z, COUNT(*) AS n FROM T a, T b WHERE a.x = b.x AND a.y = b.y GROUP BY b.y, a.x, a.y"
+    ),
     "two columns": "SELECT a.y, COUNT(*) AS n FROM T a, T b WHERE a.x = b.x AND a.y = b.y GROUP BY a.y",
     "of groups": (
         "SELECT COUNT(*) AS n FROM (SELECT x, s, COUNT(*) AS m FROM T GROUP BY x, s) a "
@@ -76,6 +79,28 @@ def test_counts_of_equal_atoms(granularity: Any) -> None:
                 totals[name][row] += by
             assert_same_rows(without_zeros(totals[name]), expected, f"deltas of {name}")
         db._check()
+
+
+def test_a_count_by_all_columns_is_added_up_nowhere() -> None:
+    db = livejoin.Database()
+    db.create_table("T", "x BIGINT, y BIGINT, s STRING")
+    for name, number in (("by x", 1), ("by all columns", 1), ("two columns", 2), ("all", 2)):
+        view = db.create_view("v", POWERS[name])
+        assert sum(type(node.plan) is Group for node in view._below) == number, name
+        db.drop_view("v")
+
+
+def test_a_count_by_all_columns_that_is_too_large_fails_the_commit() -> None:
+    db = livejoin.Database()
+    db.create_table("T", "x BIGINT")
+    text = "FROM T a " + " ".join(f"JOIN T {name} ON a.x = {name}.x" for name in "bcdefghijklmnopq")
+    view = db.create_view("v", f"SELECT a.x, COUNT(*) AS n {text} GROUP BY a.x")
+    db.apply("T", [(1,)] * 13)
+    assert view.to_arrow().to_pylist() == [{"x": 1, "n": 13**17}]
+    with pytest.raises(livejoin.CapacityError, match=r"view 'v': .*is more than BIGINT can hold; let fewer rows match"):
+        db.apply("T", [(1,), (1,)])
+    assert view.to_arrow().to_pylist() == [{"x": 1, "n": 13**17}]
+    db._check()
 
 
 def test_an_explanation_names_the_power() -> None:

@@ -99,12 +99,22 @@ class Cut:
 
 @cache
 def points_of(code: CodeType) -> frozenset[int]:
-    """Offsets of the instructions before which CPython may raise what a signal handler raises."""
+    """Offsets of the instructions before which CPython may raise what a signal handler raises.
+
+    CPython raises it in the call that has returned, and a trace function in the instruction behind it. Where a ``with``
+    or a ``try`` ends between the two, as behind ``return f()`` in it, that is not the same, and no such point.
+    """
     instructions = list(dis.get_instructions(code))
+    table = dis._parse_exception_table(code)  # type: ignore[attr-defined]
+
+    def handler(offset: int) -> int | None:
+        return next((entry.target for entry in table if entry.start <= offset < entry.end), None)
+
     follows = {
         after.offset
         for before, after in pairwise(instructions)
-        if before.opname.startswith("CALL") or before.opname == "RESUME"
+        if (before.opname.startswith("CALL") and handler(before.offset) == handler(after.offset))
+        or before.opname == "RESUME"
     }
     back = {one.argval for one in instructions if "JUMP_BACKWARD" in one.opname}
     return frozenset(follows | back)

@@ -196,7 +196,9 @@ def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Ope
     selected = Selected(power.query, types, inputs, power.aliases)
     numbers = Group(selected, len(types), (Call("count", None, False, BIGINT),), False, (*types, BIGINT))
     shown = tuple(replace(power.query.outputs[i], source=i) for i in power.groups)
-    outputs = (*shown, power_expression(len(types), len(power.aliases)))
+    outputs = (*shown, power_expression(len(types), power))
+    if power.is_whole:
+        return Compute(numbers, outputs, relation.types, None, power.too_large)
     powers = Compute(numbers, outputs, (*(types[i] for i in power.groups), POWER), None, power.too_large)
     calls = (Call("sum", relation.groups, False, BIGINT),)
     total = Group(powers, relation.groups, calls, relation.is_global, relation.types)

@@ -7,15 +7,14 @@ rows with X = v that pass the predicate, the join has n(v)^k results for k atoms
     COUNT(*) = sum over v of n(v)^k,
 
 for each group of columns of X. So the rows are counted once, by X (early aggregation inside an atom: DYN, section 5.1),
-and what changes is a count: no join, and no row is kept.
+and what changes is a count: no join, and no row is kept. A group of all columns of X is one v, and there is nothing to
+add up.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-
-import pyarrow as pa
 
 from livejoin.query import ConjunctiveQuery, Output
 from livejoin.query.conjunctive import ColumnRef
@@ -43,11 +42,17 @@ class Power:
     aliases: tuple[str, ...]
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the group is all of X."""
+        return set(self.groups) == set(range(len(self.query.head)))
+
+    @property
     def too_large(self) -> str:
-        """What is said of a power with more digits than there are."""
+        """What is said of a power that does not fit."""
+        limit = "is more than BIGINT can hold" if self.is_whole else f"has more than {POWER.precision} digits"
         return (
-            f"a count over the join of {', '.join(self.aliases)} has more than {POWER.precision} digits; let fewer "
-            "rows match, or join fewer tables in one view"
+            f"a count over the join of {', '.join(self.aliases)} {limit}; let fewer rows match, or join fewer tables "
+            "in one view"
         )
 
 
@@ -105,17 +110,20 @@ def _is_not_null(column: Column, position: int) -> Expression:
     return Expression(f"{column.name} IS NOT NULL", Call("not", (is_null,), BOOLEAN))
 
 
-def power_expression(place: int, exponent: int) -> Output:
-    """A count to a power, as a column; more than 38 digits are refused.
+def power_expression(place: int, power: Power) -> Output:
+    """A count to a power, as a column: BIGINT if it is the result, else with more digits, as it is added up.
 
     Args:
         place: The column of the count.
-        exponent: The power.
+        power: The power.
     """
-    count: Scalar = Call("cast", (Field(place, BIGINT, nullable=False),), COUNTED)
-    text = " * ".join([f"c{place}"] * exponent)
-    product = reduce(lambda left, right: Call("multiply", (left, right), POWER, text), [count] * exponent)
-    return Output("n", pa.decimal128(POWER.precision, 0), Expression(text, product))
+    count: Scalar = Field(place, BIGINT, nullable=False)
+    type_ = BIGINT
+    if not power.is_whole:
+        count, type_ = Call("cast", (count,), COUNTED), POWER
+    text = " * ".join([f"c{place}"] * len(power.aliases))
+    product = reduce(lambda left, right: Call("multiply", (left, right), type_, text), [count] * len(power.aliases))
+    return Output("n", type_.arrow, Expression(text, product))
 
 
 def or_zero(place: int) -> Output:
