@@ -14,10 +14,11 @@ import numpy as np
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.dataflow.results import Results
+from livejoin.kernels.values.nulls import count_nulls
 from livejoin.plan.operators import Selected
-from livejoin.query.scalar import Expression, moved
+from livejoin.query.scalar import Call, Expression, Field, Scalar, moved
 from livejoin.state.codec import Codec
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 Columns: TypeAlias = Callable[[Sequence[int], "Words | None"], Words]
 """Gives the words of some columns, of shape (columns, rows): for rows at some places of a batch, for all if None."""
@@ -44,12 +45,13 @@ class RowSelection:
                 place = {column: i for i, column in enumerate(columns)}
                 predicate = Expression(predicate.text, moved(predicate.scalar, place.__getitem__))
             self._tested = columns
-            self._predicate = Evaluator([predicate], [atom.table.columns[c] for c in columns], codec)
+            if not (predicate.scalar is not None and _asks_for_values(predicate.scalar)):
+                self._predicate = Evaluator([predicate], [atom.table.columns[c] for c in columns], codec)
 
     @property
     def takes_all(self) -> bool:
         """Whether there is no predicate."""
-        return self._predicate is None
+        return not self._tested and self._predicate is None
 
     def kept(self, columns: Columns) -> Words | None:
         """The places of the rows that the predicate is true for; None if these are all.
@@ -60,9 +62,14 @@ class RowSelection:
         Raises:
             ExpressionError: The predicate has no value for some row.
         """
-        if self._predicate is None:
+        if self.takes_all:
             return None
-        true = self._predicate.words(columns(self._tested, None))[0] == 1
+        words = columns(self._tested, None)
+        if self._predicate is None:
+            if not sum(map(count_nulls, words)):
+                return None
+            return np.flatnonzero((words != NULL_CODE).all(axis=0))
+        true = self._predicate.words(words)[0] == 1
         return None if true.all() else np.flatnonzero(true)
 
     def rows(self, columns: Columns, kept: Words | None) -> Rows:
@@ -76,3 +83,14 @@ class RowSelection:
             ExpressionError: An output has no value for some row.
         """
         return self._results.rows(columns(self._head, kept))
+
+
+def _asks_for_values(predicate: Scalar) -> bool:
+    """Whether a predicate says no more than that none of its columns is NULL, so that words tell."""
+    match predicate:
+        case Call("not", (Call("is_null", (Field(),)),)):
+            return True
+        case Call("and", parts):
+            return all(map(_asks_for_values, parts))
+        case _:
+            return False
