@@ -20,6 +20,7 @@ from livejoin.kernels.memory import layout as k
 from livejoin.kernels.relation import (
     find,
     range_window,
+    settle_keys,
     settling,
     stage_changes,
     stage_commit,
@@ -258,7 +259,7 @@ class BaseTable:
         with wrapping():
             arguments = (*self._index(self._uniques), self._window, self._touched, progress)
             while status == kernel.MORE:
-                status, _, _ = stage_commit.settle_uniques(*arguments)
+                status, _, _ = settle_keys.settle_uniques(*arguments)
         if status != kernel.OK:
             row = self._touched[progress[staging.G_PLACE] - count, 0]
             brought = events[(events[:, 0] == row) & (events[:, 1] > 0)]
