@@ -229,7 +229,7 @@ def test_a_lack_of_memory_is_not_called_a_wrong_argument(monkeypatch: pytest.Mon
     with monkeypatch.context() as patched:
         patched.setattr("livejoin.changes.convert._build", fails)
         with pytest.raises(MemoryError):
-            db.apply("T", [("a", 1)])
+            db.apply("T", [("a", np.int64(1))])  # which needs a conversion
     assert view.count() == db.version == 0
     db.apply("T", [("a", 1)])
     assert view.count() == 1

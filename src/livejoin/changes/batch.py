@@ -205,7 +205,8 @@ def _match_names(table: Table, names: Sequence[str], needs_sequence: bool, keyed
         return table.places
     positions = {name.lower(): position for position, name in enumerate(names)}
     if len(positions) < len(names):
-        name = next(name for position, name in enumerate(names) if positions[name.lower()] != position)
+        lowered = [name.lower() for name in names]
+        name = next(name for position, name in enumerate(names) if name.lower() in lowered[:position])
         msg = f"column {name!r} is there twice (names are compared without regard to case); keep one"
         raise ChangeFormatError(msg, table.name)
     if needs_sequence and SEQUENCE not in positions:
