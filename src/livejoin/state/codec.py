@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from livejoin.changes.plain import PlainColumn, ReadColumn, Texts
 from livejoin.errors import CapacityError, ChangeValueError, StateError
+from livejoin.kernels.values.decimals import narrow
 from livejoin.kernels.values.nulls import count_nulls
 from livejoin.kernels.values.strings import FREE, Bytes, Ints, Longs
 from livejoin.schema import Column, SqlType, Table
@@ -182,10 +183,11 @@ class Codec:
         words[:] = self._strings.encode(heap, bounds) if valid is None else self._strings.encode(heap, bounds, valid)
 
     def _encode_decimals(self, chunk: pa.Array, valid: npt.NDArray[np.bool_] | None, words: Words) -> None:
-        pairs = _fixed(chunk, np.int64, 2).reshape(-1, 2)
-        low, high = pairs[:, 0], pairs[:, 1]
-        words[:] = low
-        wide = _is_wide(low, high)
+        line = _fixed(chunk, np.int64, 2)
+        if not narrow(line, NARROW_LIMIT, words):
+            return
+        pairs = line.reshape(-1, 2)
+        wide = _is_wide(pairs[:, 0], pairs[:, 1])
         if valid is not None:
             wide &= valid
         if wide.any():
