@@ -64,7 +64,7 @@ def cheapest_tree(problem: Problem, bound: UpdateBound, budget: int = 20_000) ->
         budget: Largest number of separations.
 
     >>> edges = tuple(map(frozenset, ("ab", "bc", "cd", "de")))
-    >>> hops = Problem(edges, frozenset("abcde"), (None,) * 4, frozenset(range(4)), (1,) * 4, (None,) * 4, ((),) * 4)
+    >>> hops = Problem(edges, frozenset("abcde"), ((),) * 4, frozenset(range(4)), (1,) * 4, (None,) * 4, ((),) * 4)
     >>> print(cheapest_tree(hops, UpdateBound.ALWAYS).tree, cheapest_tree(hops, UpdateBound.FIFO).tree)
     None [c]{1{0}, 2{3}}
     """

@@ -38,7 +38,7 @@ def propagation(tree: JoinTree, problem: Problem) -> float:
 
     >>> from livejoin.theory.trees.join_tree import least_height_tree
     >>> edges = tuple(map(frozenset, ("ab", "bc")))
-    >>> two = Problem(edges, frozenset("abc"), (None,) * 2, frozenset({0, 1}), (1, 1), (None,) * 2, ((),) * 2)
+    >>> two = Problem(edges, frozenset("abc"), ((),) * 2, frozenset({0, 1}), (1, 1), (None,) * 2, ((),) * 2)
     >>> propagation(least_height_tree(edges), two)
     1.125
     """

@@ -70,7 +70,7 @@ def tree_bound(tree: JoinTree, problem: Problem) -> UpdateBound:
     >>> from livejoin.search.statistics import Statistics
     >>> from livejoin.theory.trees.join_tree import least_height_tree
     >>> edges = tuple(map(frozenset, ("ab", "bc", "cd")))
-    >>> three = Problem(edges, frozenset("abcd"), (None,) * 3, frozenset({0, 1, 2}), (1,) * 3, (None,) * 3, ((),) * 3)
+    >>> three = Problem(edges, frozenset("abcd"), ((),) * 3, frozenset({0, 1, 2}), (1,) * 3, (None,) * 3, ((),) * 3)
     >>> tree_bound(least_height_tree(edges), three).name
     'FIFO'
     """
