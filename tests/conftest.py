@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 if TYPE_CHECKING:
@@ -18,6 +19,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(autouse=True)
+def wrapping(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests of kernels call helpers as Python does not: uncompiled ones warn of wraps where no kernel is around them."""
+    with np.errstate(over="ignore" if "kernels" in request.path.parts else None):
+        yield
 
 
 @pytest.fixture(scope="session")

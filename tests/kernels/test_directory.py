@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from collisions import words_with_hash
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import directory as kernel
 from livejoin.kernels.memory import look_up
 from livejoin.kernels.memory.layout import (
@@ -48,8 +47,7 @@ class Directory:
         """Write a key into the row; its hash."""
         for i, word in enumerate(key):
             self.arena.words[self.row + 2 * i] = word
-        with wrapping():
-            return np.int64(kernel.hash_key(self.arena.words, self.offsets, self.row, self.width, 0))
+        return np.int64(kernel.hash_key(self.arena.words, self.offsets, self.row, self.width, 0))
 
     def find(self, key: Key) -> int:
         h = self._hash(key)
@@ -69,8 +67,7 @@ class Directory:
         self.entries[key] = entry
 
     def remove(self, key: Key) -> None:
-        with wrapping():
-            kernel.remove(self.arena.words, self.at, self.entries.pop(key), ENTRY_KEY, self.width)
+        kernel.remove(self.arena.words, self.at, self.entries.pop(key), ENTRY_KEY, self.width)
 
     def check(self) -> None:
         m = self.arena.words
@@ -93,8 +90,7 @@ class Directory:
         """The entries of many keys at a time, which are not brought into the arena."""
         values = np.ascontiguousarray(np.array(keys, np.int64).reshape(len(keys), self.width).T)
         found = np.empty(len(keys), np.int64)
-        with wrapping():
-            look_up.find_entries(self.arena.words, self.at, ENTRY_KEY, values, found)
+        look_up.find_entries(self.arena.words, self.at, ENTRY_KEY, values, found)
         return found.tolist()
 
     def home(self, key: Key) -> int:

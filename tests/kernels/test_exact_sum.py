@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.groups import exact_sum as kernel
 from livejoin.kernels.memory.layout import ARENA_HEADER, H_BUMP
 from livejoin.state.arena import Arena
@@ -39,9 +38,8 @@ class Sums:
     def add(self, value: float, weight: int) -> None:
         word = np.int64(struct.unpack("<q", struct.pack("<d", value))[0])
         self.values[value] += weight
-        with wrapping():
-            kernel.add_double(self.arena.words, SUM, word, False, np.int64(weight), TERM)
-            kernel.add_double(self.arena.words, SQUARES, word, True, np.int64(weight), TERM)
+        kernel.add_double(self.arena.words, SUM, word, False, np.int64(weight), TERM)
+        kernel.add_double(self.arena.words, SQUARES, word, True, np.int64(weight), TERM)
 
     def held(self, at: int, unit: int) -> Fraction:
         link = int(self.arena.words[at])

@@ -13,7 +13,6 @@ from typing import Generic, Protocol, TypeVar
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.sizes import MAX_COUNT, exactly, too_many
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.join import records
 from livejoin.kernels.memory import layout as k
@@ -157,8 +156,7 @@ class ArenaJoin(ArenaState[J], ABC):
 
     def size(self) -> int | float:
         """As `count`, but about and as a float where the size is beyond 64 bits."""
-        with wrapping():
-            exact, rough = self._count(self.arena.words, self.plan.words)
+        exact, rough = self._count(self.arena.words, self.plan.words)
         return float(rough) if rough > MAX_COUNT else int(exact)
 
     @abstractmethod

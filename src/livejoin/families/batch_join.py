@@ -15,7 +15,6 @@ import numpy as np
 from livejoin.families.arena_join import ArenaJoin, JoinPlan
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.events import slices
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
@@ -94,9 +93,8 @@ class BatchJoin(ArenaJoin[B]):
         for part in slices(events):
             status = k.NEED_SPACE
             while status != k.DONE:
-                with wrapping():
-                    arguments = (self.plan.words, part, self._cursor, emit, output, runs)
-                    status = self._kernels.maintain(self.arena.words, self._delta, *arguments)
+                arguments = (self.plan.words, part, self._cursor, emit, output, runs)
+                status = self._kernels.maintain(self.arena.words, self._delta, *arguments)
                 self.refuse_overflow()
                 if status == k.NEED_SPACE:
                     self.arena.grow()
@@ -128,8 +126,7 @@ class BatchJoin(ArenaJoin[B]):
         done = False
         while not done:
             output = np.empty((lines, capacity), np.int64)
-            with wrapping():
-                done, rows = self._kernels.scan(self.arena.words, self.plan.words, cursor, output)
+            done, rows = self._kernels.scan(self.arena.words, self.plan.words, cursor, output)
             self.refuse_overflow()
             if rows:
                 yield output[:, :rows]

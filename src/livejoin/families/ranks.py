@@ -13,7 +13,6 @@ import numpy as np
 
 from livejoin.errors import CapacityError
 from livejoin.families.sizes import too_many
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.words import Words
@@ -71,8 +70,7 @@ class Ranks:
     def _sums(self) -> Words:
         # Pages of blocks alone are touched, see `livejoin.kernels.join.prefix_sums`.
         sums = np.empty(int(self._arena[k.H_BUMP]), np.int64)
-        with wrapping():
-            largest = self._kernels.weigh(self._arena, self._plan.words, sums)
+        largest = self._kernels.weigh(self._arena, self._plan.words, sums)
         if largest > _MAX_RANKS:
             msg = f"the result has about {largest:.3g} rows, and ranks have 64 bits; keep fewer rows, or aggregate them"
             raise CapacityError(msg)
@@ -90,8 +88,7 @@ class Ranks:
     def rows(self, ranks: Words) -> Words:
         """The rows of the results at some ranks, of shape (steps, n)."""
         rows = np.empty((self._plan.steps, ranks.shape[0]), np.int64)
-        with wrapping():
-            self._kernels.descend(self._arena, self._plan.words, self._sums, np.ascontiguousarray(ranks), rows)
+        self._kernels.descend(self._arena, self._plan.words, self._sums, np.ascontiguousarray(ranks), rows)
         return rows
 
     def annotations(self, rows: Words) -> Words:
@@ -102,11 +99,8 @@ class Ranks:
         """
         found = np.empty((self._plan.annotation, rows.shape[1]), np.int64)
         if self._plan.annotation:
-            with wrapping():
-                scratch = np.zeros(self._plan.scratch, np.int64)
-                wraps = self._kernels.annotate(
-                    self._arena, self._plan.words, np.ascontiguousarray(rows), scratch, found
-                )
+            scratch = np.zeros(self._plan.scratch, np.int64)
+            wraps = self._kernels.annotate(self._arena, self._plan.words, np.ascontiguousarray(rows), scratch, found)
             if wraps:
                 raise too_many(self._plan.query)
         return found

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from livejoin.errors import CapacityError
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import free
 from livejoin.kernels.memory import layout as k
@@ -67,10 +66,9 @@ class Arena:
         if not self.words[k.H_MOVING]:
             self.double()
             return
-        with wrapping():
-            done = move_slots(self.words, 0)
-            while done:
-                done = move_slots(self.words, done)
+        done = move_slots(self.words, 0)
+        while done:
+            done = move_slots(self.words, done)
 
     def double(self) -> None:
         """Double the buffer, in place if it is large; references stay valid.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from livejoin.errors import CapacityError
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory.layout import MAX_MULTIPLICITY
 from livejoin.kernels.relation import derived_rows, find
@@ -100,11 +99,10 @@ class DerivedRows:
         touched = np.empty((changes, 2), np.int64)
         events = np.empty((derived_rows.ROW_EVENT, changes), np.int64)
         progress = np.zeros(PROGRESS, np.int64)
-        with wrapping():
-            arguments = (self._header, self.words, self.stride, self._slots, values, weights, versions)
-            status = k.MORE
-            while status == k.MORE:
-                status = derived_rows.apply(*arguments, touched, named, events, progress)
+        arguments = (self._header, self.words, self.stride, self._slots, values, weights, versions)
+        status = k.MORE
+        while status == k.MORE:
+            status = derived_rows.apply(*arguments, touched, named, events, progress)
         self._named.append(named)
         if status != k.DONE:
             raise too_large(self._name)
@@ -116,11 +114,10 @@ class DerivedRows:
 
     def finish(self) -> None:
         """End what was applied: ids of rows that are gone may be used again. May be called again."""
-        with wrapping():
-            for named in self._named:
-                for begin in range(0, named.shape[0], k.AT_ONCE):
-                    piece = named[begin : begin + k.AT_ONCE]
-                    derived_rows.finish(self._header, self.words, self.stride, self._slots, piece)
+        for named in self._named:
+            for begin in range(0, named.shape[0], k.AT_ONCE):
+                piece = named[begin : begin + k.AT_ONCE]
+                derived_rows.finish(self._header, self.words, self.stride, self._slots, piece)
         self._named = []
 
     def live_rows(self) -> tuple[Words, Words]:
@@ -140,8 +137,7 @@ class DerivedRows:
     def find(self, values: Words) -> Words:
         """Ids of given rows, -1 for those that are not there; as `livejoin.state.table.BaseTable.find`."""
         found = np.empty(values.shape[1], np.int64)
-        with wrapping():
-            find.find_rows(self.words, self.stride, 1, self._slots, _NO_KEY, values, found)
+        find.find_rows(self.words, self.stride, 1, self._slots, _NO_KEY, values, found)
         return found
 
     def values_of(self, rows: Words) -> Words:

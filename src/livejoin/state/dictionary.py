@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import CapacityError, StateError
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.values.strings import (
     CODES,
     FREE,
@@ -50,8 +49,7 @@ def _capacity(needed: int) -> int:
 def _filled_slots(header: Longs, heap: Bytes, starts: Longs, lengths: Ints, needed: int) -> npt.NDArray[np.uint64]:
     """A hash index with at least ``needed`` slots over all strings."""
     slots = np.zeros(_capacity(needed), np.uint64)
-    with wrapping():
-        fill_slots(header, heap, starts, lengths, slots)
+    fill_slots(header, heap, starts, lengths, slots)
     return slots
 
 
@@ -145,10 +143,9 @@ class ByteDictionary:
         row = 0
         while row < out.size:
             piece = out[: row + _AT_ONCE]  # some ten milliseconds, after which Python looks for signals
-            with wrapping():
-                row = encode_strings(
-                    self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid, row, piece
-                )
+            row = encode_strings(
+                self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid, row, piece
+            )
             if row < piece.size:
                 self._make_space(int(offsets[row + 1] - offsets[row]))
         return out
@@ -367,7 +364,6 @@ class KnownStrings(ByteDictionary):
         data.setflags(write=False)
         row = 0
         while row < out.size:
-            with wrapping():
-                arguments = (self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid)
-                row = encode_strings(*arguments, row, out) + 1
+            arguments = (self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid)
+            row = encode_strings(*arguments, row, out) + 1
         return out

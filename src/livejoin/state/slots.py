@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory.layout import MASK32
 from livejoin.kernels.relation import rows as kernel
 from livejoin.state.budget import Budget
@@ -49,9 +48,8 @@ def roomy(slots: Words, rows: int, budget: Budget) -> Words:
         budget.take(8 << least, "an index of rows")
     log = least
     other = empty_slots(log)
-    with wrapping():
-        for begin in range(0, slots.shape[0] - 1, _AT_ONCE):
-            kernel.rehash(slots, other, begin, min(begin + _AT_ONCE, slots.shape[0] - 1))
+    for begin in range(0, slots.shape[0] - 1, _AT_ONCE):
+        kernel.rehash(slots, other, begin, min(begin + _AT_ONCE, slots.shape[0] - 1))
     return other
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from livejoin.errors import CapacityError, StateError
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.relation import (
     find,
@@ -198,14 +197,13 @@ class BaseTable:
             if staged is not None:
                 return staged
         self._begin(weights)
-        with wrapping():
-            arguments = (*self._state(self._uniques), values, weights, ignore, self._touched, _no_progress())
-            status = kernel.MORE
-            while status == kernel.MORE:
-                status, count, change = stage_commit.stage_commit(*arguments)
-            if status != kernel.OK:
-                self.rollback()
-                raise Conflict(status, _that_brings(status, change, values, weights))
+        arguments = (*self._state(self._uniques), values, weights, ignore, self._touched, _no_progress())
+        status = kernel.MORE
+        while status == kernel.MORE:
+            status, count, change = stage_commit.stage_commit(*arguments)
+        if status != kernel.OK:
+            self.rollback()
+            raise Conflict(status, _that_brings(status, change, values, weights))
         return self._result(self._net_events(count))
 
     def _stage_few(self, few: _Few, values: Words, weights: Words, ignore: bool) -> Staged | None:
@@ -256,10 +254,9 @@ class BaseTable:
         """Look at the UNIQUE constraints, of changes that are staged without them and have touched so many rows."""
         progress, status = _no_progress(), kernel.MORE
         progress[staging.G_COUNT] = count
-        with wrapping():
-            arguments = (*self._index(self._uniques), self._window, self._touched, progress)
-            while status == kernel.MORE:
-                status, _, _ = settle_keys.settle_uniques(*arguments)
+        arguments = (*self._index(self._uniques), self._window, self._touched, progress)
+        while status == kernel.MORE:
+            status, _, _ = settle_keys.settle_uniques(*arguments)
         if status != kernel.OK:
             row = self._touched[progress[staging.G_PLACE] - count, 0]
             brought = events[(events[:, 0] == row) & (events[:, 1] > 0)]
@@ -270,11 +267,10 @@ class BaseTable:
         """Apply changes one after the other, each under some UNIQUE constraints; the events in order."""
         self._begin(weights)
         events = np.empty((self._touched.shape[0] + weights.shape[0], 3), np.int64)
-        with wrapping():
-            arguments = (*self._state(uniques), values, weights, ignore, self._touched, _no_progress(), events)
-            status = kernel.MORE
-            while status == kernel.MORE:
-                status, _, made, change = stage_changes.stage_changes(*arguments)
+        arguments = (*self._state(uniques), values, weights, ignore, self._touched, _no_progress(), events)
+        status = kernel.MORE
+        while status == kernel.MORE:
+            status, _, made, change = stage_changes.stage_changes(*arguments)
         if status != kernel.OK:
             self.rollback()
             raise Conflict(status, change)
@@ -284,10 +280,9 @@ class BaseTable:
         """What is left of the changes that are staged, deletions first; they have touched so many rows."""
         self._counted = count  # from here on nothing more is touched
         events, progress = np.empty((count, 3), np.int64), _no_progress()
-        with wrapping():
-            arguments = (self.words, self.stride, self._touched, count, events, progress)
-            while settling.net_events(*arguments) == kernel.MORE:
-                pass
+        arguments = (self.words, self.stride, self._touched, count, events, progress)
+        while settling.net_events(*arguments) == kernel.MORE:
+            pass
         return events[: progress[G_MADE]]
 
     def commit(self) -> None:
@@ -310,9 +305,8 @@ class BaseTable:
             self.tombstones.rollback()
         if self._phase[settling.PHASE] == settling.STAGED:
             staged: tuple[Any, ...] = (self._touched, self._staged, self._phase, *self._before)
-            with wrapping():
-                while settling.undo(*self._state(self._uniques), *staged) == kernel.MORE:
-                    pass
+            while settling.undo(*self._state(self._uniques), *staged) == kernel.MORE:
+                pass
         self.commit()
 
     def note_late(self, count: int) -> None:
@@ -349,8 +343,7 @@ class BaseTable:
             values: Words of shape (columns, n).
         """
         found = np.empty(values.shape[1], np.int64)
-        with wrapping():
-            find.find_rows(self.words, self.stride, self._first, self._slots, self._key, values, found)
+        find.find_rows(self.words, self.stride, self._first, self._slots, self._key, values, found)
         return self._there(found)
 
     def find_key(self, values: Words, key: tuple[int, ...] | None = None) -> Words:
@@ -361,13 +354,12 @@ class BaseTable:
             key: One of the table's keys; None for the primary key.
         """
         found = np.empty(values.shape[1], np.int64)
-        with wrapping():
-            if key in (None, self.table.primary_key):
-                find.find_keys(self.words, self.stride, self._slots, self._key, values, found)
-            else:
-                one = self.table.unique.index(key)
-                arguments = (self.words, self.stride, self._unique_slots, self._uniques, one)
-                unique.find_unique(*arguments, values, found)
+        if key in (None, self.table.primary_key):
+            find.find_keys(self.words, self.stride, self._slots, self._key, values, found)
+        else:
+            one = self.table.unique.index(key)
+            arguments = (self.words, self.stride, self._unique_slots, self._uniques, one)
+            unique.find_unique(*arguments, values, found)
         return self._there(found)
 
     def used_words(self, column: int) -> Words:
@@ -450,8 +442,7 @@ class BaseTable:
         if self._entries <= 2 * (self.rows if by_range else self.total) + _DEAD_ENTRIES:
             return
         compact = range_window.compact_range if by_range else window.compact_window
-        with wrapping():
-            compact(self._header, self.words, self.stride, self._slots, self._key, self._queue)
+        compact(self._header, self.words, self.stride, self._slots, self._key, self._queue)
 
     def _make_room_in_window(self, entries: int) -> None:
         """Make room for so many entries; a window of which less than a sixteenth is needed shrinks."""

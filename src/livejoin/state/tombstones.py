@@ -18,7 +18,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.relation.sequences import judge
 from livejoin.kernels.relation.staging import AT_ONCE
 from livejoin.state.slots import empty_slots
@@ -77,9 +76,8 @@ def _judged(base: BaseTable, keys: Words, sequence: Words) -> tuple[Words, npt.N
     last, late = np.empty(count, np.int64), np.empty(count, np.int64)
     slots = empty_slots(max(2 * count, 16).bit_length())
     begin = 0
-    with wrapping():
-        while begin < count:
-            begin = judge(keys, sequence, floors, shut, slots, last, late, begin)
+    while begin < count:
+        begin = judge(keys, sequence, floors, shut, slots, last, late, begin)
     return last, late == 1
 
 

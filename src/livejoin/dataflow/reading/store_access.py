@@ -13,7 +13,6 @@ from livejoin.dataflow.stores.groups import AggregateStore
 from livejoin.dataflow.stores.set_operation import SetOperator
 from livejoin.dataflow.stores.store import Store
 from livejoin.dataflow.stores.top_k import TopKOperator
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
@@ -108,9 +107,8 @@ class GroupAccess:
 
     def rows_of(self, keys: Words) -> tuple[Rows, Words]:
         entries = np.empty(keys.shape[1], np.int64)
-        with wrapping():
-            key = int(self._store.plan.words[g.P_KEY])
-            look_up.find_entries(self._store.arena.words, g.G_DIRECTORY, key, np.ascontiguousarray(keys), entries)
+        key = int(self._store.plan.words[g.P_KEY])
+        look_up.find_entries(self._store.arena.words, g.G_DIRECTORY, key, np.ascontiguousarray(keys), entries)
         there = np.flatnonzero(entries)
         return self._store.rows_of(entries[there]), there
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from livejoin.dataflow.stores.group_plan import GroupPlan
 from livejoin.families.arena_checks import Span, check_tiling, directory_spans
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.groups import exact_sum
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.exact_sum import first_of, window_of
@@ -43,9 +42,8 @@ def check(plan: GroupPlan, arena: Words) -> None:
 def _found(p: Words, arena: Words, group: int) -> int:
     """What the directory has for a group's key."""
     key, width, offsets = group + int(p[g.P_KEY]), int(p[g.P_GROUPS]), int(p[g.P_OFFSETS])
-    with wrapping():
-        h = hash_key(arena, p, key, width, offsets)
-        return int(find(arena, p, g.G_DIRECTORY, int(p[g.P_KEY]), key, width, offsets, h))
+    h = hash_key(arena, p, key, width, offsets)
+    return int(find(arena, p, g.G_DIRECTORY, int(p[g.P_KEY]), key, width, offsets, h))
 
 
 def _check_accumulator(arena: Words, group: int, accumulator: Words, spans: list[Span]) -> None:

@@ -19,7 +19,6 @@ from livejoin.dataflow.stores.group_checks import check
 from livejoin.dataflow.stores.group_plan import GroupPlan
 from livejoin.dataflow.stores.group_rows import result_rows
 from livejoin.errors import CapacityError, StateError
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups import look_up as group_access
 from livejoin.kernels.groups import maintain as kernel
@@ -79,8 +78,7 @@ class AggregateStore:
         output = np.empty((self.plan.width, capacity), np.int64)
         lists = np.empty(capacity if self.plan.lists else 0, np.int64)
         while slot >= 0:
-            with wrapping():
-                slot = kernel.scan(self.arena.words, self.plan.words, slot, output, lists)
+            slot = kernel.scan(self.arena.words, self.plan.words, slot, output, lists)
             rows = int(self.arena.words[g.G_OUT])
             if rows:
                 results = result_rows(self.plan, self._codec, output[:, :rows].copy(), lists)
@@ -94,8 +92,7 @@ class AggregateStore:
         parts, items = [output[:, :0]], [lists[:0]]
         begin = listed = 0
         while begin < groups.shape[0]:
-            with wrapping():
-                begin = group_access.write_groups(self.arena.words, self.plan.words, groups, begin, output, lists)
+            begin = group_access.write_groups(self.arena.words, self.plan.words, groups, begin, output, lists)
             parts.append(self._shifted(output[:, : self.arena.words[g.G_OUT]].copy(), listed))
             items.append(lists[: self.arena.words[g.G_LISTED]].copy())
             listed += items[-1].shape[0]
@@ -116,8 +113,7 @@ class AggregateStore:
         output = np.empty((self.plan.width, 1 << 12), np.int64)
         lists, slot = np.empty(0, np.int64), 0
         while slot >= 0 and kept:
-            with wrapping():
-                slot = kernel.scan(self.arena.words, self.plan.words, slot, output, lists)
+            slot = kernel.scan(self.arena.words, self.plan.words, slot, output, lists)
             found.append(output[kept, : self.arena.words[g.G_OUT]].ravel())
             lists = self._enough(lists)
         for offset, type_ in self.plan.indexes:
@@ -189,8 +185,7 @@ class AggregateStore:
         status = NEED_SPACE
         while status != DONE:
             plan, state = self.plan.words, self.arena.words
-            with wrapping():
-                status = kernel.maintain(state, plan, values, weights, versions, texts, places, emit, output, lists)
+            status = kernel.maintain(state, plan, values, weights, versions, texts, places, emit, output, lists)
             if state[g.G_OUT]:
                 rows.append(self._shifted(output[:, : state[g.G_OUT]].copy(), sum(part.shape[0] for part in items)))
                 items.append(lists[: state[g.G_LISTED]].copy())

@@ -16,7 +16,6 @@ import numpy as np
 from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.kernels.memory.directory import LEAST_LOG
@@ -111,12 +110,11 @@ class SetOperator:
         out = np.empty((2, length), np.int64)
         arena.words[[kernel.M_CHANGE, kernel.M_TOUCHED, kernel.M_MADE, kernel.M_SETTLED]] = 0
         arguments = (self._offsets, self.kernel_kind, self.sides, values, weights, versions, sides, touched, out)
-        with wrapping():
-            status = k.MORE
-            while status != k.DONE:
-                status = kernel.apply(arena.words, *arguments)
-                if status == k.NEED_SPACE:
-                    arena.grow()
+        status = k.MORE
+        while status != k.DONE:
+            status = kernel.apply(arena.words, *arguments)
+            if status == k.NEED_SPACE:
+                arena.grow()
         return out[:, : int(arena.words[kernel.M_MADE])]
 
     def _compact(self) -> None:
@@ -168,8 +166,7 @@ class SetOperator:
     def entries_of(self, values: Words) -> Words:
         """The entries of rows, int64 of shape (width, n), 0 for those that stand on no side; expected O(1) a row."""
         found = np.empty(values.shape[1], np.int64)
-        with wrapping():
-            look_up.find_entries(self.arena.words, kernel.M_DIRECTORY, self._key, values, found)
+        look_up.find_entries(self.arena.words, kernel.M_DIRECTORY, self._key, values, found)
         return found
 
     def columns_of(self, entries: Words) -> list[Words]:

@@ -16,7 +16,6 @@ from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder
 from livejoin.dataflow.stores.top_k_checks import check
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import top_k as kernel
@@ -95,8 +94,7 @@ class TopKOperator:
         status = k.NEED_SPACE
         while status != k.DONE:
             out = np.empty((kernel.CHANGE_FIELDS + values.shape[0], capacity), np.int64)
-            with wrapping():
-                status = kernel.maintain(self.arena.words, self.plan, values, weights, versions, *text, touched, out)
+            status = kernel.maintain(self.arena.words, self.plan, values, weights, versions, *text, touched, out)
             parts.append(out[:, : int(self.arena.words[kernel.K_MADE])])
             if status == k.NEED_SPACE:
                 self.arena.grow()
@@ -120,8 +118,7 @@ class TopKOperator:
         while cursor[0] != 0:
             output = np.empty((width + 1, min(capacity, max(self.count(), 1))), np.int64)
             text = self.order.text(self.codec)
-            with wrapping():
-                made = kernel.scan(self.arena.words, self.plan, *text, cursor, output)
+            made = kernel.scan(self.arena.words, self.plan, *text, cursor, output)
             if made:
                 yield self.order.decode(output[:width, :made], self.codec), output[width, :made]
 

@@ -17,7 +17,6 @@ from livejoin.families.derived import RowDelta
 from livejoin.families.events import slices
 from livejoin.kernels.bag import layout as b
 from livejoin.kernels.bag import maintain as kernel
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.state.budget import Budget
@@ -59,8 +58,7 @@ class BagJoin(ArenaState["BagJoinPlan"]):
         for part in slices(events):
             status = k.NEED_SPACE
             while status != k.DONE:
-                with wrapping():
-                    status = kernel.maintain(self.arena.words, self.plan.words, part, output)
+                status = kernel.maintain(self.arena.words, self.plan.words, part, output)
                 if status == k.TOO_LARGE:
                     raise too_large(self._name)
                 if status == k.NEED_SPACE:

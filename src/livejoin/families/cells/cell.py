@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from livejoin.families.cells.partition import Partition, TableSplit
 from livejoin.kernels import route as kernel
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.state.budget import Budget
 from livejoin.state.reserved import bytes_to_grow, grown
@@ -116,20 +115,19 @@ class Cell(Generic[J]):
         for table, load in loads.items():
             split = self._tables[table]
             self._make_space(table, load.named, events.shape[1])
-            with wrapping():
-                kept += kernel.route(
-                    events,
-                    table,
-                    *_as_words(split),
-                    self.number,
-                    self._count,
-                    load.words[load.first :],
-                    load.stride,
-                    self._homes[table],
-                    self._spare[table],
-                    rows,
-                    masks,
-                )
+            kept += kernel.route(
+                events,
+                table,
+                *_as_words(split),
+                self.number,
+                self._count,
+                load.words[load.first :],
+                load.stride,
+                self._homes[table],
+                self._spare[table],
+                rows,
+                masks,
+            )
         chosen = np.empty((q.EVENT_FIELDS, kept), np.int64)
         self._budget.hold(rows.nbytes + masks.nbytes + chosen.nbytes, "staged changes")
         kernel.gather(events, rows, masks, chosen)

@@ -11,7 +11,6 @@ from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.join_access import Values
 from livejoin.families.ranks import no_annotations
 from livejoin.kernels.chain import layout as j
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
@@ -67,8 +66,7 @@ class ChainAccess:
         store = self._plan.stores[-1]
         given = np.array([values[v] for v in store.variables], np.int64).reshape(len(store.variables), length)
         rows = np.empty(length, np.int64)
-        with wrapping():
-            look_up.find_entries(self._m, self._directory, self._key, given, rows)
+        look_up.find_entries(self._m, self._directory, self._key, given, rows)
         return np.where(rows != 0, self._times(rows), 0), self._annotations(rows)
 
     def _times(self, rows: Words) -> Words:

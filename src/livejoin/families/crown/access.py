@@ -23,7 +23,6 @@ from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations
 from livejoin.kernels.crown import layout as u
 from livejoin.kernels.crown import ranks as kernel
 from livejoin.kernels.crown.look_up import sum_block
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
@@ -165,17 +164,15 @@ class TreeAccess:
         offsets = np.array([table.columns.index(used.column_of(v)) for v in others], np.int64)
         sums = np.empty(there.shape[0], np.int64)
         given = np.ascontiguousarray(_matrix(others, values, length)[:, there])
-        with wrapping():
-            node = plan.node_offsets[position]
-            sum_block(m, plan.words, node, blocks, lengths, offsets, given, sums)
+        node = plan.node_offsets[position]
+        sum_block(m, plan.words, node, blocks, lengths, offsets, given, sums)
         found[there] = sums
         return found
 
     def _entries(self, directory: int, key: int, variables: tuple[str, ...], values: Values, length: int) -> Words:
         """The entries of keys in a directory, 0 where there is none."""
         entries = np.empty(length, np.int64)
-        with wrapping():
-            look_up.find_entries(self._arena, directory, key, _matrix(variables, values, length), entries)
+        look_up.find_entries(self._arena, directory, key, _matrix(variables, values, length), entries)
         return entries
 
     def _is_whole(self, position: int, rows: Words) -> npt.NDArray[np.bool_]:

@@ -22,7 +22,6 @@ from livejoin.families.join_access import RowIndexes
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import layout as u
 from livejoin.kernels.crown import maintain as kernel
-from livejoin.kernels.errstate import wrapping
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.state.budget import Budget
@@ -113,8 +112,7 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
         done = False
         while not done:
             output = np.empty((lines, capacity), np.int64)
-            with wrapping():
-                done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
+            done, rows = kernel.scan(self.arena.words, self.plan.words, cursor, output)
             self.refuse_overflow()
             if rows:
                 yield output[:, :rows]

@@ -9,7 +9,6 @@ import numpy as np
 from livejoin.errors import UnsupportedQueryError
 from livejoin.families.arena_join import ArenaJoin
 from livejoin.kernels.dyn import look_up as dyn_lookup
-from livejoin.kernels.errstate import wrapping
 from livejoin.words import Words
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ def multiplicities(join: ArenaJoin[DynPlan], rows: Words) -> Words:
         raise UnsupportedQueryError(msg, clause="SELECT")
     values = np.ascontiguousarray(rows[[shown.index(v) for v in plan.output]]).reshape(-1, rows.shape[1])
     found = np.empty((plan.annotation, rows.shape[1]), np.int64)
-    with wrapping():
-        dyn_lookup.look_up(join.arena.words, plan.words, np.zeros(plan.cursor_words, np.int64), values, found)
+    dyn_lookup.look_up(join.arena.words, plan.words, np.zeros(plan.cursor_words, np.int64), values, found)
     join.refuse_overflow()
     same = np.ones(rows.shape[1], bool)
     for line, variable in zip(rows, shown, strict=True):
