@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def wrapping(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Tests of kernels call helpers as Python does not: uncompiled ones warn of wraps where no kernel is around them."""
+    """Tests of kernels call helpers alone, and uncompiled ones warn of wraps where no kernel is around them."""
     with np.errstate(over="ignore" if "kernels" in request.path.parts else None):
         yield
 
