@@ -176,12 +176,13 @@ class AggregateStore:
         pairs = min(self._capacity, max(1, versions.shape[0])) if emit else 1
         output = np.empty((self.plan.width + 3, 2 * pairs), np.int64)
         lists = np.empty(pairs if self.plan.lists else 0, np.int64)
-        rows = [output[:, :0]]
-        items = [lists[:0]]
+        rows: list[Words] = []
+        items: list[Words] = []
         texts = self._codec.texts
         weights, versions = np.ascontiguousarray(weights), np.ascontiguousarray(versions)
         places = np.empty(g.BLOCK, np.int64)
-        self.arena.words[[g.G_ROW, g.G_PHASE, g.G_PAIR]] = 0
+        state = self.arena.words
+        state[g.G_ROW] = state[g.G_PHASE] = state[g.G_PAIR] = 0
         status = NEED_SPACE
         while status != DONE:
             plan, state = self.plan.words, self.arena.words
@@ -194,7 +195,9 @@ class AggregateStore:
             if status == NEED_SPACE:
                 self.arena.grow()
             lists = self._enough(lists)
-        return np.concatenate(rows, axis=1), np.concatenate(items)
+        if len(rows) == 1:
+            return rows[0], items[0]
+        return np.concatenate([output[:, :0], *rows], axis=1), np.concatenate([lists[:0], *items])
 
     def _too_large(self) -> CapacityError:
         counting = [call.function.upper() for call in self.plan.calls if not ignores_copies(call)]
