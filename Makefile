@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench fuzz torture conformance lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test ci bench peers fuzz torture conformance lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -30,6 +30,9 @@ ci: ## run what CI runs: checks of the source, then all tests
 
 bench: $(STAMP) ## measure on a sample; make bench DATA=soc-Epinions1.txt.gz for the real thing
 	@$(BIN)/python -m benchmarks graph $(if $(DATA),--data $(DATA),--small)
+
+peers: $(STAMP) ## build native peers by cargo and measure beside them; DATA=soc-Epinions1.txt.gz DBSP=1
+	@$(BIN)/python -m benchmarks peers --build $(if $(DBSP),--dbsp) $(if $(DATA),--data $(DATA),--small)
 
 fuzz: $(STAMP) ## run the property tests with new random cases; MINUTES=60 EXAMPLES=300
 	@sh tools/fuzz.sh $(BIN)/python $(or $(MINUTES),10) $(or $(EXAMPLES),300)

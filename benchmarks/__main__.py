@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph|queries|batches|crown|paired``: measure and print a table, and JSON into a file."""
+"""``python -m benchmarks graph|queries|batches|crown|paired|peers``: measure, print tables, and write JSON."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from benchmarks import batches
 from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.paired import command as paired
+from benchmarks.peers import command as peers
 from benchmarks.stream import EdgeStream, load_edges
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hop3" / "data"
@@ -27,11 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, about in (
         ("graph", "3-Hop over a graph's edges as a change stream with a sliding window"),
         ("queries", "the classes of queries over the same stream: projections, aggregates, cycles, stores"),
+        ("peers", "the same stream beside native programs: differential dataflow, DBSP, and a floor in plain Rust"),
     ):
         one = commands.add_parser(name, help=about)
         _edge_options(one)
         if name == "graph":
             one.add_argument("--threads", type=int, default=1, help="instead compare this many threads with one")
+        elif name == "peers":
+            peers.options(one)
     batches.add_parser(commands, SAMPLE)
     crown.options(commands.add_parser("crown", help="CROWN's section 8 on real data, beside other systems"))
     paired.add_parser(commands)
@@ -42,10 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         screen = Console()
         measured = crown.run if options.benchmark == "crown" else paired.run
         return measured(options, screen if screen.is_terminal else Console(width=200), Console(stderr=True))
+    if options.benchmark == "peers":
+        options.limit = options.limit or peers.EDGES
     edges = load_edges(SAMPLE, options.limit or 2_000) if options.small else load_edges(options.data, options.limit)
     stream = EdgeStream(edges, max(1, round(options.window * len(edges))), max(1, round(1 / options.keep)))
     notes, screen = Console(stderr=True), Console()
-    screen = screen if screen.is_terminal else Console(width=140)
+    screen = screen if screen.is_terminal else Console(width=200 if options.benchmark == "peers" else 140)
+    if options.benchmark == "peers":
+        return peers.run(stream, options, screen, notes)
     over = (
         f"{len(edges):,} edges, window {stream.window:,}, end points divisible by {stream.modulus}, "
         f"{stream.changes:,} graph changes"

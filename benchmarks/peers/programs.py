@@ -1,0 +1,112 @@
+"""The programs, how they are built, and why one is not measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import which
+
+from benchmarks.peers.job import COUNT, HOP3, HOP4, STAR, STATE, Job, Run, read_line
+
+FOLDER = Path(__file__).resolve().parent
+_ROOT = FOLDER.parents[1]
+DBSP = FOLDER / "dbsp"
+NO_CARGO = "cargo is not there"
+_BOTH = ("best", "text")
+
+
+class ProgramError(Exception):
+    """A program failed."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that maintains the queries.
+
+    Args:
+        name: What the table calls it.
+        command: What starts it.
+        plans: Its plans for each case that it has.
+        workers: How many workers it can have at most.
+        package: The folder with the ``Cargo.toml`` that builds it; None if there is nothing to build.
+        floor: Whether it is written for its queries alone, so that it takes part in no competition.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    plans: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    workers: int = 1
+    package: Path | None = None
+    floor: bool = False
+
+    @property
+    def missing(self) -> str:
+        """Why it cannot run; empty if it can."""
+        if self.package is None or Path(self.command[0]).exists():
+            return ""
+        if which("cargo") is None:
+            return NO_CARGO
+        return f"it is not built, which make peers{' DBSP=1' if self.package == DBSP else ''} does"
+
+    def plans_of(self, job: Job) -> tuple[str, ...]:
+        """The plans that it has for a job."""
+        return self.plans.get(job.case, ()) if job.workers <= self.workers else ()
+
+    def run(self, file: Path, job: Job, plan: str, limit: float) -> Run | None:
+        """Run it; None if that takes longer than a limit in seconds.
+
+        Raises:
+            ProgramError: It fails; the message has the last line that it wrote.
+        """
+        command = [*self.command, str(file), *job.arguments(plan)]
+        try:
+            run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit, cwd=_ROOT)
+        except subprocess.TimeoutExpired:
+            return None
+        if run.returncode:
+            said = [line for line in run.stderr.strip().splitlines() if not line.startswith("note: ")]
+            msg = f"{self.name}, {plan}, {job.case}: {(said or ['no message'])[-1]}"
+            raise ProgramError(msg)
+        return read_line(run.stdout)
+
+
+def programs() -> list[Program]:
+    """livejoin, its peers, and the floor."""
+    queries = dict.fromkeys((HOP3, COUNT, HOP4, STAR), ("deltas",))
+    both = dict.fromkeys(queries, _BOTH)
+    return [
+        Program("livejoin", (sys.executable, "-m", "benchmarks.peers.ours"), {**queries, STATE: ("state",)}, workers=2),
+        Program("differential dataflow", (_built(FOLDER, "differential"),), both, workers=2, package=FOLDER),
+        Program("DBSP", (_built(DBSP, "peer-dbsp"),), both, workers=2, package=DBSP),
+        Program(
+            "native",
+            (_built(FOLDER, "native"),),
+            {HOP3: ("paths",), STATE: ("counts",), COUNT: ("counts",)},
+            package=FOLDER,
+            floor=True,
+        ),
+    ]
+
+
+def build(packages: Sequence[Path]) -> str:
+    """Build programs in release mode, one crate at a time; why that was not done, or empty.
+
+    Raises:
+        ProgramError: They cannot be built.
+    """
+    cargo = which("cargo")
+    if cargo is None:
+        return NO_CARGO
+    for package in packages:
+        manifest = ["--manifest-path", str(package / "Cargo.toml")]
+        if subprocess.run([cargo, "build", "--release", "--locked", "--jobs", "1", *manifest], check=False).returncode:
+            msg = f"{package.name}: cargo could not build it; what it says is above"
+            raise ProgramError(msg)
+    return ""
+
+
+def _built(package: Path, name: str) -> str:
+    return str(package / "target" / "release" / name)
