@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert, refuse_null
 from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column
-from livejoin.changes.source import Source, read_source
+from livejoin.changes.source import Source, Values, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
 from livejoin.words import Words
@@ -117,7 +117,10 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
     columns = _match_names(table, source.names, needs_sequence, keyed)
     kinds = None
     if CHANGE_TYPE in columns:
-        kinds = _read_kinds(_convert_own(source, columns[CHANGE_TYPE], _CHANGE_TYPE_COLUMN, table), table, keyed)
+        place = columns[CHANGE_TYPE]
+        kinds = _plain_kinds(source.values[place], keyed)
+        if kinds is None:
+            kinds = _read_kinds(_convert_own(source, place, _CHANGE_TYPE_COLUMN, table), table, keyed)
     weights = _insertions(source.rows) if kinds is None else _WEIGHT_OF_KIND[kinds]
     replaces = _replacing(table, source, columns, kinds, weights, by_key) if keyed else None
     if replaces is None:
@@ -242,6 +245,14 @@ def _convert_own(source: Source, place: int, column: Column, table: Table) -> pa
         return convert(source.values[place], column, table, not column.nullable, source.sound)
     except ChangeValueError as error:
         raise ChangeFormatError(error.message, table.name, error.row) from error
+
+
+def _plain_kinds(types: Values, keyed: bool) -> Words | None:
+    """As `_read_kinds` of Python's strings; None if one is no change type, or may be none here."""
+    if not isinstance(types, tuple) or not all(type(value) is str for value in types):
+        return None
+    known = [_PLACE.get(value, -1) for value in types]
+    return None if -1 in known or (not keyed and _UPSERT in known) else np.array(known, np.int64)
 
 
 def _read_kinds(types: pa.Array, table: Table, keyed: bool) -> Words:

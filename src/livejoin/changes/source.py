@@ -72,8 +72,12 @@ def read_source(table: Table, data: object, may_lack: bool = False) -> Source:
 
 
 def _read(table: Table, data: Any, may_lack: bool) -> Source:
-    if type(data) is list and data and set(map(type, data)) <= _TUPLES:  # what is asked most often, asked first
-        return _from_tuples(table, data)
+    if type(data) is list and data:  # what is asked most often, asked first
+        found = set(map(type, data))
+        if found <= _TUPLES:
+            return _from_tuples(table, data)
+        if found == {dict}:
+            return _from_dicts(table, data.copy(), may_lack)
     if isinstance(data, pa.Table) or _is_pandas(data) or hasattr(data, _STREAM) or hasattr(data, _ARRAY):
         frame = data if isinstance(data, pa.Table) else _as_arrow(table, data)
         return Source(tuple(frame.schema.names), tuple(frame.columns), frame.num_rows, _is_sound(frame))
@@ -84,7 +88,7 @@ def _read(table: Table, data: Any, may_lack: bool) -> Source:
     if not rows:
         names = (*(column.name for column in table.columns), *CHANGE_COLUMNS)
         return Source(names, ((),) * len(names), 0)
-    if isinstance(rows[0], Mapping):
+    if type(rows[0]) is dict or isinstance(rows[0], Mapping):
         return _from_dicts(table, rows, may_lack)
     return _from_tuples(table, rows)
 
@@ -133,7 +137,7 @@ def _from_tuples(table: Table, rows: list[Any]) -> Source:
 
 
 def _from_dicts(table: Table, rows: list[Any], may_lack: bool) -> Source:
-    if not all(isinstance(row, Mapping) for row in rows):
+    if set(map(type, rows)) != {dict} and not all(isinstance(row, Mapping) for row in rows):
         raise _mixed(table, rows, Mapping)
     first = max(rows, key=len) if may_lack else rows[0]
     names = tuple(first)
