@@ -26,7 +26,6 @@ UPSERT = "upsert"
 _KINDS = ("insert", "delete", "update_preimage", "update_postimage", UPSERT)
 _WEIGHTS = (1, -1, -1, 1, 1)
 _PLACE = {kind: place for place, kind in enumerate(_KINDS)}
-_CHANGE_TYPES = pa.array(_KINDS, pa.string())
 _OWN = frozenset(CHANGE_COLUMNS)
 _FEW = 16
 _WEIGHT_OF_KIND = np.array(_WEIGHTS, np.int64)
@@ -263,7 +262,7 @@ def _read_kinds(types: pa.Array, table: Table, keyed: bool) -> Words:
         if -1 not in known:
             kinds = np.array(known, np.int64)
     if kinds is None:
-        found = pc.index_in(types, _CHANGE_TYPES)
+        found = pc.index_in(types, pa.array(_KINDS, pa.string()))  # made here: pyarrow imports pandas for it
         if found.null_count:
             raise _unknown(types, pc.index(found.is_null(), True).as_py(), table, keyed)
         kinds = found.to_numpy().astype(np.int64)

@@ -18,7 +18,7 @@ from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, Subscribers
 from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.block import Batches, Change
-from livejoin.dataflow.deltas.view_delta import TableDelta, ViewDelta
+from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta
 from livejoin.dataflow.graph import Graph
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
@@ -142,9 +142,9 @@ class View:
         return delta_schema(self._query.schema).with_metadata({KEYS: json.dumps(self._keys)})
 
     @cached_property
-    def _no_delta(self) -> TableDelta:
-        """The delta of a commit that did not change the view; tables of Arrow do not change, and it is made once."""
-        return TableDelta(self._delta_schema.empty_table())
+    def _no_delta(self) -> MemoryDelta:
+        """The delta of a commit that did not change the view; it does not change, and is made once."""
+        return MemoryDelta((), self._delta_schema)
 
     @alone
     def to_arrow(self) -> pa.Table:
