@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from datetime import date
 from decimal import Decimal
 
 import pyarrow as pa
+import pytest
 
 import livejoin
+from livejoin.errors import ReadError
 
 WIDE = Decimal("12345678901234567890.25")
 JOIN = "SELECT A.k, A.s, A.d, upper(B.s) AS up, A.day FROM T A JOIN T B ON A.k = B.k"
@@ -81,8 +85,23 @@ def test_a_delta_can_be_streamed_before_and_after_it_is_a_table() -> None:
     assert commit.rows("groups") == 100
 
 
-def test_a_delta_outlives_its_database() -> None:
+def test_a_delta_outlives_its_database_and_holds_nothing_of_it() -> None:
+    """Plain columns, computed ones, strings, groups, rows that cancel, and a view without deltas beside them."""
     db = database()
-    commit = db.apply("T", rows(0, 3, "x"))
+    db.create_view("plain", "SELECT A.k, B.day FROM T A JOIN T B ON A.k = B.k")
+    db.create_view("netted", "SELECT A.k AS a, B.s FROM T A JOIN T B ON A.k = B.k WHERE A.d > 0")
+    db.create_view("quiet", "SELECT k FROM T", deltas=False)
+    db.apply("T", rows(0, 5, "w"))
+    gone = dict(zip(("k", "s", "d", "day"), rows(0, 1, "w")[0], strict=True), _change_type="delete")
+    new = [dict(zip(("k", "s", "d", "day"), row, strict=True), _change_type="insert") for row in rows(0, 3, "x")]
+    commit = db.apply("T", [gone, *new])
+    kept = weakref.ref(db._contents)
     del db
-    assert [row["s"] for row in commit["joined"].to_pylist()] == ["x 0", "x 1", "x 2"]
+    gc.collect()
+    assert kept() is None, "whoever keeps a commit does not keep the database"
+    assert {row["s"] for row in commit["joined"].to_pylist() if row["k"] == 2} == {"w 2", "x 2"}
+    assert sorted({row["k"] for row in commit["plain"].to_pylist()}) == [1, 2], "rows of 0 cancel"
+    assert {row["a"]: row["s"] for row in commit["netted"].to_pylist() if row["_change_type"] == "delete"} == {0: "w 0"}
+    assert commit["groups"].num_rows == 4
+    with pytest.raises(ReadError, match="quiet"):
+        commit["quiet"]

@@ -125,3 +125,19 @@ def test_an_interrupt_in_a_subscriber_leaves_the_commit_and_the_next_ones() -> N
     end()
     assert db.apply("T", [(2,)]).version == 2
     db._check()
+
+
+def test_what_ends_a_subscription_of_a_dropped_view_ends_none_of_the_view_that_has_its_name() -> None:
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (a BIGINT)")
+    end = db.create_view("v", "SELECT a FROM T").subscribe(lambda _: None)
+    db.drop_view("v")
+    seen: list[int] = []
+    end_new = db.create_view("V", "SELECT a FROM T").subscribe(lambda delta: seen.append(delta.num_rows))
+    end()
+    db.apply("T", [(1,), (2,)])
+    assert seen == [2]
+    end_new()
+    end_new()
+    db.apply("T", [(3,)])
+    assert seen == [2]

@@ -22,13 +22,13 @@ class ShownViews:
     Attributes:
         views: As given.
         unchanged: The delta of each view that has deltas, where a commit does not change it.
-        quiet: The views that have none.
+        quiet: The names of the views that have none.
     """
 
     def __init__(self, views: Mapping[str, View], graph: Graph) -> None:
         self.views = views
         self.unchanged: ByName[ViewDelta] = ByName((v.name, v._no_delta) for v in views.values() if v.deltas)
-        self.quiet = ByName((v.name, v) for v in views.values() if not v.deltas)
+        self.quiet = ByName((v.name, v.name) for v in views.values() if not v.deltas)
         self._graph = graph
         self._reached: dict[tuple[str, ...], tuple[View, ...]] = {}
 

@@ -54,6 +54,7 @@ class ChunkRows:
     Args:
         chunk: The chunk.
         results: What makes rows of its words; what is computed is computed here.
+        rows: The rows, if they are there.
 
     Raises:
         ExpressionError: An output has no value for some row.
@@ -61,10 +62,10 @@ class ChunkRows:
 
     __slots__ = ("_results", "_rows", "chunk")
 
-    def __init__(self, chunk: DeltaChunk, results: Results) -> None:
+    def __init__(self, chunk: DeltaChunk, results: Results, rows: Rows | None = None) -> None:
         self.chunk = chunk
         self._results = results
-        self._rows = results.rows(chunk.words) if results.computes else None
+        self._rows = results.rows(chunk.words) if rows is None and results.computes else rows
 
     @property
     def rows(self) -> Rows:
@@ -82,6 +83,11 @@ class ChunkRows:
         """As `Rows.keep_values`."""
         if self._results.has_codes:
             self.rows.keep_values()
+
+    def values(self) -> ChunkRows:
+        """As `Rows.values`."""
+        made = self._results.has_codes or self._results.computes
+        return ChunkRows(self.chunk, self._results.detached, self.rows.values() if made else None)
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """The rows as Arrow, with the schema of a delta."""

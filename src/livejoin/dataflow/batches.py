@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +73,12 @@ class Rows:
             words = self._codes[column]
             if is_coded(type) and (words is None or has_codes(words, type)):
                 self.arrow(column)
+
+    def values(self) -> Rows:
+        """These rows with values where words are codes: they hold nothing of the database, whatever becomes of it."""
+        self.keep_values()
+        columns = [self._codes[i] if values is None else values for i, values in enumerate(self._arrow)]
+        return Rows(_no_codec(), self.types, [column for column in columns if column is not None], self.length)
 
     def nbytes(self, column: int) -> int:
         """Bytes of a column as Arrow, about if it is not there yet."""
@@ -151,6 +158,12 @@ class Delta:
         """What takes the changes back: the last one first, in versions that ascend again."""
         back = np.arange(self.weights.shape[0])[::-1]
         return Delta(self.rows.take(back), -self.weights[back], -self.versions[back])
+
+
+@cache
+def _no_codec() -> Codec:
+    """What turns words into values that no dictionary is needed for."""
+    return Codec()
 
 
 def no_rows(codec: Codec, types: Sequence[SqlType]) -> Rows:

@@ -55,8 +55,19 @@ class Results:
     @cached_property
     def of_shown(self) -> Results:
         """What makes rows of the words of a chunk that `shown` gave: each output is there as it is."""
+        return self._with(_sources=list(range(len(self._types))), _evaluator=None)
+
+    @cached_property
+    def detached(self) -> Results:
+        """These results for who has rows with values, or no codes: they hold nothing of the database."""
+        return self._with(_codec=Codec(), _evaluator=None)
+
+    def _with(self, **changes: object) -> Results:
+        """These results but for some attributes."""
         results = copy(self)
-        results._sources, results._evaluator = list(range(len(self._types))), None
+        for derived in ("of_shown", "detached"):
+            vars(results).pop(derived, None)
+        vars(results).update(changes)
         return results
 
     def rows(self, words: Words) -> Rows:

@@ -7,7 +7,6 @@ subscriber cannot commit: others would hear of its commit before they hear of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction
@@ -61,10 +60,10 @@ class Subscribers:
 
         def end() -> None:
             subscription.has_ended = True
-            with suppress(ValueError):
+            if subscription in self._subscriptions:  # else another view may have the name by now
                 self._subscriptions.remove(subscription)
-            if not self._subscriptions:
-                self._listened.discard(self._view.lower())
+                if not self._subscriptions:
+                    self._listened.discard(self._view.lower())
 
         return end
 

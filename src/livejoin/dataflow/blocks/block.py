@@ -11,6 +11,7 @@ A *block* maintains a derived relation from other relations. Laws:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -202,10 +203,10 @@ class RowChange:
             table = cancelled(self._delta, schema)
             budget.hold(table.get_total_buffer_size(), "deltas")
             return TableDelta(table)
-        shown.rows.keep_values()
+        rows = shown.rows.values()
         if budget.refuses:
-            budget.hold(sum(shown.rows.nbytes(i) for i in range(len(shown.rows.types))), "deltas")
-        return MemoryDelta([shown], schema)
+            budget.hold(sum(rows.nbytes(i) for i in range(len(rows.types))), "deltas")
+        return MemoryDelta([replace(shown, rows=rows)], schema)
 
 
 def not_stored() -> AssertionError:

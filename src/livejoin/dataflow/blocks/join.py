@@ -210,9 +210,7 @@ class ResultChange:
         pieces: Sequence[ChunkRows] = [piece for piece in self._pieces if isinstance(piece, ChunkRows)]
         if self._consolidate:
             pieces = net_pieces(self._leaf.results, pieces)
-        for piece in pieces:
-            piece.keep_values()
-        return MemoryDelta(pieces, schema)
+        return MemoryDelta([piece.values() for piece in pieces], schema)
 
     def events(self) -> DerivedEvents:
         raise not_stored()
