@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from benchmarks import recompute
 from benchmarks.stream import EdgeStream
+from livejoin.catalog import Catalog
 from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Change
@@ -31,7 +32,7 @@ from livejoin.families.events import in_order
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.warm import ready
 from livejoin.plan.query_plan import plan_query
-from livejoin.schema import Catalog, Column, SqlType, Table
+from livejoin.schema import Column, SqlType, Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query

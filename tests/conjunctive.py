@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from livejoin.catalog import Catalog
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Join
-from livejoin.schema import Catalog
 from livejoin.sql import bind_query
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from livejoin.catalog import Catalog
 from livejoin.errors import SchemaError
-from livejoin.schema import Catalog, Column, ForeignKey, SqlType, Table
+from livejoin.schema import Column, ForeignKey, SqlType, Table
 from livejoin.sql import parse_columns
 
 BIGINT = SqlType.integer(64)

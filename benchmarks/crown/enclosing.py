@@ -14,10 +14,10 @@ import pyarrow as pa
 from benchmarks.crown.job import SEQUENCE, SIGN, Atom, Shape
 from benchmarks.crown.queries import CrownQuery
 from benchmarks.crown.streams import ChangeStream
+from livejoin.catalog import Catalog
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.plan.operators import leaves
 from livejoin.plan.query_plan import plan_query
-from livejoin.schema import Catalog
 from livejoin.search.statistics import Statistics
 from livejoin.sql import bind_query, parse_columns
 from livejoin.theory.logs.change_sequences import enclosing_sequence_for

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import livejoin
 from conjunctive import bind
+from livejoin.catalog import Catalog
 from livejoin.dataflow import arrow_delta as module
 from livejoin.dataflow.arrow_delta import (
     ChunkRows,
@@ -34,7 +35,7 @@ from livejoin.families import delta_chunk
 from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
-from livejoin.schema import Catalog, SqlType
+from livejoin.schema import SqlType
 from livejoin.sql import parse_columns
 from livejoin.state.codec import Codec
 from strategies import FUZZ

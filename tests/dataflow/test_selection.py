@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from conjunctive import bind
+from livejoin.catalog import Catalog
 from livejoin.dataflow.selection import Selector
 from livejoin.errors import ExpressionError
 from livejoin.families.layout.table_use import TableUse
-from livejoin.schema import Catalog
 from livejoin.sql import parse_columns
 from livejoin.state.codec import Codec
 

@@ -9,13 +9,13 @@ import pytest
 
 from conjunctive import bind
 from join_driver import JoinDriver
+from livejoin.catalog import Catalog
 from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.kernels.crown import layout as u
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
-from livejoin.schema import Catalog
 from livejoin.search.choose import choose_tree
 from livejoin.sql import parse_columns
 from test_naive import random_tree

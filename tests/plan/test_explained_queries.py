@@ -7,8 +7,8 @@ from textwrap import dedent, indent
 import pytest
 
 from conjunctive import bind
+from livejoin.catalog import Catalog
 from livejoin.plan import Explanation, Statistics, describe, describe_query
-from livejoin.schema import Catalog
 from livejoin.sql import bind_query, parse_columns, parse_schema
 
 pytestmark = pytest.mark.nojit

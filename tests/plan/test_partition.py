@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conjunctive import bind
+from livejoin.catalog import Catalog
 from livejoin.families.cells.partition import (
     TableSplit,
     partition,
@@ -15,7 +16,6 @@ from livejoin.families.cells.partition import (
 )
 from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
-from livejoin.schema import Catalog
 from livejoin.search.statistics import Statistics, given
 from livejoin.sql import parse_columns
 

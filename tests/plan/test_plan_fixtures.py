@@ -20,8 +20,9 @@ import pytest
 import livejoin
 from conjunctive import bind
 from harness import Harness
+from livejoin.catalog import Catalog
 from livejoin.plan import Explanation, Statistics, describe
-from livejoin.schema import Catalog, Table
+from livejoin.schema import Table
 from livejoin.search.statistics import given
 from livejoin.sql import parse_schema
 from scenario import Change, ColumnSpec, ColumnType, QuerySpec, Row, TableSpec

@@ -11,9 +11,9 @@ import pytest
 
 import livejoin
 from conjunctive import bind
+from livejoin.catalog import Catalog
 from livejoin.changes import read_changes
 from livejoin.errors import SchemaError
-from livejoin.schema import Catalog
 from livejoin.search.choose import choose_tree
 from livejoin.search.problem import expected_changes, problem_of
 from livejoin.search.statistics import Figure, Statistics, given, observe, observe_rows

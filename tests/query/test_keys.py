@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from livejoin.catalog import Catalog
 from livejoin.query.keys import keys
 from livejoin.query.relational import Query
-from livejoin.schema import Catalog
 from livejoin.sql import bind_query, parse_columns
 
 CATALOG = Catalog()

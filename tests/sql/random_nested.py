@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from livejoin.schema import Catalog
+from livejoin.catalog import Catalog
 from livejoin.sql import parse_columns
 
 TABLES = {

@@ -13,9 +13,10 @@ import duckdb
 import pyarrow as pa
 
 from factors import in_duckdb
+from livejoin.catalog import Catalog
 from livejoin.query import ConjunctiveQuery, Factor, Output
 from livejoin.query.scalar import Expression
-from livejoin.schema import Catalog, Column
+from livejoin.schema import Column
 from livejoin.sql import parse_columns
 from livejoin.sql.to_duckdb.result_types import column_type
 

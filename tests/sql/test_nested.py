@@ -13,8 +13,8 @@ from random_nested import Generator, make_tables
 from relations import Row, evaluate
 from sql_fixtures import quoted
 
+from livejoin.catalog import Catalog
 from livejoin.query.relational import Query
-from livejoin.schema import Catalog
 from livejoin.sql import bind_query, to_duckdb
 
 CATALOG = make_tables()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from test_refusals import CATALOG, offset_of, refusal
 
+from livejoin.catalog import Catalog
 from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.schema import Catalog
 from livejoin.sql import bind_query, parse_columns, to_duckdb
 
 QUERIES = [

@@ -9,8 +9,8 @@ import pytest
 from sql_fixtures import bag, by_definition, fill
 
 from conjunctive import bind
+from livejoin.catalog import Catalog
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
-from livejoin.schema import Catalog
 from livejoin.sql import parse_columns
 from oracle import connect
 

@@ -7,8 +7,8 @@ import pytest
 from sql_fixtures import bag, by_definition, fill, make_catalog
 
 from conjunctive import bind
+from livejoin.catalog import Catalog
 from livejoin.errors import SqlSyntaxError, UnknownNameError, UnsupportedQueryError
-from livejoin.schema import Catalog
 from livejoin.sql import parse_columns, to_duckdb
 from oracle import connect
 

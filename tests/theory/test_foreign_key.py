@@ -10,9 +10,10 @@ from foreign_key_brute import graph_of, natural_join, random_instance
 from tpch_joins import JOINS, tpch, tpch_join
 
 from conjunctive import bind
+from livejoin.catalog import Catalog
 from livejoin.errors import SchemaError
 from livejoin.query import ConjunctiveQuery
-from livejoin.schema import Catalog, Column, ForeignKey, SqlType, Table
+from livejoin.schema import Column, ForeignKey, SqlType, Table
 from livejoin.sql import parse_columns
 from livejoin.theory import is_acyclic
 from livejoin.theory.keys.digraph import Digraph

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from conjunctive import bind
+from livejoin.catalog import Catalog
 from livejoin.query import ConjunctiveQuery
-from livejoin.schema import Catalog
 from livejoin.sql import parse_schema
 
 _SCHEMA = Path(__file__).parent.parent / "fixtures" / "tpch.sql"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert, refuse_null
 from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column
-from livejoin.changes.source import Source, Values, read_source
+from livejoin.changes.source import Source, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
 from livejoin.words import Words
@@ -117,7 +117,9 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
     kinds = None
     if CHANGE_TYPE in columns:
         place = columns[CHANGE_TYPE]
-        kinds = _plain_kinds(source.values[place], keyed)
+        given = source.values[place]
+        if isinstance(given, tuple) and set(map(type, given)) == {str}:
+            kinds = _known(given, keyed)
         if kinds is None:
             kinds = _read_kinds(_convert_own(source, place, _CHANGE_TYPE_COLUMN, table), table, keyed)
     weights = _insertions(source.rows) if kinds is None else _WEIGHT_OF_KIND[kinds]
@@ -246,21 +248,15 @@ def _convert_own(source: Source, place: int, column: Column, table: Table) -> pa
         raise ChangeFormatError(error.message, table.name, error.row) from error
 
 
-def _plain_kinds(types: Values, keyed: bool) -> Words | None:
-    """As `_read_kinds` of Python's strings; None if one is no change type, or may be none here."""
-    if not isinstance(types, tuple) or not all(type(value) is str for value in types):
-        return None
+def _known(types: Sequence[Any], keyed: bool) -> Words | None:
+    """The place of each change type among `_KINDS`; None if one is none, or may be none here."""
     known = [_PLACE.get(value, -1) for value in types]
     return None if -1 in known or (not keyed and _UPSERT in known) else np.array(known, np.int64)
 
 
 def _read_kinds(types: pa.Array, table: Table, keyed: bool) -> Words:
     """The place of each change type among `_KINDS`."""
-    kinds = None
-    if len(types) <= _FEW:  # a call of Arrow's costs more than they do
-        known = [_PLACE.get(value, -1) for value in types.to_pylist()]
-        if -1 not in known:
-            kinds = np.array(known, np.int64)
+    kinds = _known(types.to_pylist(), keyed) if len(types) <= _FEW else None  # a call of Arrow's costs more than they
     if kinds is None:
         found = pc.index_in(types, pa.array(_KINDS, pa.string()))  # made here: pyarrow imports pandas for it
         if found.null_count:

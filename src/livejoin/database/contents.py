@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from livejoin.catalog import Catalog
 from livejoin.database.shown_views import ShownViews
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.compaction import Replacement, Seen, install
@@ -21,7 +22,7 @@ from livejoin.plan.explain.graph import kind
 from livejoin.plan.query_plan import plan_query
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
-from livejoin.schema import Catalog, Table
+from livejoin.schema import Table
 from livejoin.search.statistics import Statistics, given
 from livejoin.sql import bind_query
 from livejoin.state.budget import Budget

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
+from livejoin.catalog import Catalog
 from livejoin.database import Database
 from livejoin.errors import PipelineError
 from livejoin.pipeline.load import Pipeline
 from livejoin.query.relational import Query
 from livejoin.query.session import reason
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Catalog
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_query, to_duckdb

@@ -11,11 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from livejoin.catalog import Catalog
 from livejoin.errors import LivejoinError, PipelineError, UnknownNameError
 from livejoin.pipeline.lines import key_lines, line_of
 from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource, ViewText, allowed_keys
 from livejoin.query.relational import Query
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Catalog
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_view, names_read, parse_columns
 

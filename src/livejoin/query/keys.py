@@ -37,7 +37,7 @@ def keys(relation: Relation) -> tuple[Key, ...]:
 
     Cost: one closure for each column of each key; a few ms for a join of dozens of atoms.
 
-    >>> from livejoin.schema import Catalog
+    >>> from livejoin.catalog import Catalog
     >>> from livejoin.sql import bind_query, parse_columns
     >>> catalog = Catalog()
     >>> catalog.add(parse_columns("R", "k INT PRIMARY KEY, a INT"))

@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.catalog import Catalog
 from livejoin.changes import ChangeBatch
 from livejoin.errors import SchemaError
 from livejoin.query import ConjunctiveQuery
-from livejoin.schema import Catalog, Table
+from livejoin.schema import Table
 from livejoin.words import Words
 
 Known = Literal["given", "observed", "unknown"]

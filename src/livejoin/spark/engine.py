@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from livejoin.catalog import Catalog
 from livejoin.database import Database
 from livejoin.database.snapshots.snapshot import is_there
 from livejoin.errors import StateError
-from livejoin.schema import TOMBSTONES, Catalog, Table
+from livejoin.schema import TOMBSTONES, Table
 from livejoin.spark.written_parts import WrittenParts
 from livejoin.sql import bind_views
 

@@ -16,9 +16,9 @@ from dataclasses import replace
 
 from sqlglot import TokenType, exp
 
+from livejoin.catalog import Catalog
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import Distinct, Query, Relation
-from livejoin.schema import Catalog
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith

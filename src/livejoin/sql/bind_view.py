@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 
 from sqlglot import exp
 
+from livejoin.catalog import Catalog
 from livejoin.errors import SchemaError, SqlError, UnknownNameError
 from livejoin.query.relational import Query
-from livejoin.schema import Catalog
 from livejoin.sql.bind_query import bind_query
 from livejoin.sql.parse.parse import parse
 

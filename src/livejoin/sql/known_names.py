@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from livejoin.catalog import Catalog
 from livejoin.query.relational import Join, Project, Query
-from livejoin.schema import Catalog, Table
+from livejoin.schema import Table
 from livejoin.sql.lower.bound import Bound
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import NestedQuery

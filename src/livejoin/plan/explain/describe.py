@@ -69,7 +69,7 @@ def describe(
     Raises:
         ChangeFormatError: A log of several tables without ``_seq``.
 
-    >>> from livejoin.schema import Catalog
+    >>> from livejoin.catalog import Catalog
     >>> from livejoin.sql import bind_query, parse_columns
     >>> catalog = Catalog()
     >>> catalog.add(parse_columns("G", "src BIGINT, dst BIGINT"))

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from sqlglot import TokenType
 from sqlglot.errors import TokenError
 
+from livejoin.catalog import Catalog
 from livejoin.errors import SchemaError, SqlError, SqlSyntaxError, UnsupportedQueryError
 from livejoin.query.relational import Query
-from livejoin.schema import Catalog
 from livejoin.sql.bind_view import bind_view
 from livejoin.sql.parse.parse import SparkAnsi
 from livejoin.sql.parse.source import Source

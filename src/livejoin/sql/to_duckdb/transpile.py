@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from sqlglot import ErrorLevel, TokenType, exp
 from sqlglot.errors import UnsupportedError
 
+from livejoin.catalog import Catalog
 from livejoin.query.relational import Query
-from livejoin.schema import Catalog
 from livejoin.sql.bind_query import bind_tree
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import find_aggregate

@@ -1,0 +1,85 @@
+"""The tables of a database by name, and what one may refer to of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from livejoin.errors import SchemaError
+from livejoin.schema import ForeignKey, Table
+
+
+class Catalog:
+    """The tables of one database, by name; mutable, insertion order kept."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Table] = {}
+
+    def add(self, table: Table) -> None:
+        """Add a table.
+
+        Raises:
+            SchemaError: The name is taken, or a foreign key refers to a table that is not there, to columns that are no
+                key of it, or to columns of another type.
+        """
+        if table.name.lower() in self._tables:
+            msg = f"table {table.name!r} exists already"
+            raise SchemaError(msg)
+        for key in table.foreign_keys:
+            self._check_reference(table, key)
+        self._tables[table.name.lower()] = table
+
+    def remove(self, name: str) -> None:
+        """Forget a table.
+
+        Raises:
+            SchemaError: There is no such table, or the foreign key of another one refers to it.
+        """
+        table = self[name]
+        users = [t.name for t in self if t is not table and any(key.refers_to(name) for key in t.foreign_keys)]
+        if users:
+            msg = (
+                f"table {table.name!r} is referenced by a foreign key of {', '.join(map(repr, users))}; "
+                "drop the referencing tables first"
+            )
+            raise SchemaError(msg)
+        del self._tables[table.name.lower()]
+
+    def _check_reference(self, table: Table, key: ForeignKey) -> None:
+        where = f"table {table.name!r}: {table.describe(key)}"
+        referenced = table if key.refers_to(table.name) else self._tables.get(key.table.lower())
+        if referenced is None:
+            known = ", ".join(repr(t.name) for t in self) or "none yet"
+            msg = f"{where} names a table that is not there; known tables: {known}. Declare the referenced table first"
+            raise SchemaError(msg)
+        if not referenced.primary_key and not key.references:
+            msg = f"{where}: table {referenced.name!r} has no primary key; declare one, or leave the foreign key out"
+            raise SchemaError(msg)
+        targets = key.targets(referenced)
+        if len(targets) != len(key.columns) or sorted(targets) not in map(sorted, referenced.keys):
+            allowed = [", ".join(referenced.columns[column].name for column in own) for own in referenced.keys]
+            found = f"allowed is REFERENCES ({') or ('.join(allowed)})" if allowed else "it has none; declare one"
+            unique = ", nor to UNIQUE columns that are all NOT NULL" if referenced.unique else ""
+            msg = f"{where} does not refer to the primary key of {referenced.name!r}{unique}; {found}"
+            raise SchemaError(msg)
+        for own, other in zip(key.columns, targets, strict=True):
+            left, right = table.columns[own], referenced.columns[other]
+            if left.type.join_class != right.type.join_class:
+                msg = f"{where}: {left.name} is {left.type} and {right.name} is {right.type}; give both the same type"
+                raise SchemaError(msg)
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._tables
+
+    def __getitem__(self, name: str) -> Table:
+        try:
+            return self._tables[name.lower()]
+        except KeyError:
+            names = ", ".join(repr(t.name) for t in self) or "none yet"
+            msg = f"there is no table {name!r}; known tables: {names}"
+            raise SchemaError(msg) from None
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(self._tables.values())
+
+    def __len__(self) -> int:
+        return len(self._tables)
