@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import pyarrow as pa
 
@@ -107,6 +108,33 @@ class Product:
     wide: bool = False
 
 
+EdgeKind = Literal["exists", "not exists", "optional"]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A part of a query that hangs on another part by an edge that is not inner.
+
+    The atoms of a branch are joined with each other, and have variables of their own. A row of the part above *matches*
+    the combinations of them that have the values of its key. Where a match is wanted (``exists``) or is not
+    (``not exists``), the branch brings no columns and no multiplicity. An ``optional`` branch (a left outer join) brings
+    its matches, and one row of NULLs where there is none.
+
+    Args:
+        kind: The kind of the edge.
+        atoms: Positions of its atoms, ascending, without those of branches that hang on it.
+        key: Pairs of equal variables, the one above and the one in the branch; all of those above are in one atom of
+            the part that it hangs on, and all of the others in one atom of the branch. NULL equals nothing. Empty: every
+            row above matches all of the branch.
+        above: Position among the query's branches of the one that it hangs on, before its own; None for the core.
+    """
+
+    kind: EdgeKind
+    atoms: tuple[int, ...]
+    key: tuple[tuple[str, str], ...]
+    above: int | None = None
+
+
 @dataclass(frozen=True)
 class ConjunctiveQuery:
     """A conjunctive query; with bag semantics, or with distinct results, or with annotated ones.
@@ -120,6 +148,9 @@ class ConjunctiveQuery:
             variables, and a result has the multiplicity of the rows that it is made of.
         sums: The annotation of every result (CROWN, section 7.3), which follows the head; the first one counts. Empty:
             without annotation.
+        branches: What hangs on the inner join of the other atoms, the core, by other edges; parents before children.
+            No two parts have a variable in common. The head has columns of the core and of optional branches that hang
+            on the core or on optional branches.
 
     ``variables`` and ``edges`` are the query's hypergraph: variables are nodes, each atom is an edge.
     """
@@ -130,6 +161,7 @@ class ConjunctiveQuery:
     outputs: tuple[Output, ...]
     free: frozenset[str] | None = None
     sums: tuple[Product, ...] = ()
+    branches: tuple[Branch, ...] = ()
 
     @cached_property
     def edges(self) -> tuple[frozenset[str], ...]:
@@ -141,14 +173,22 @@ class ConjunctiveQuery:
         """All variables."""
         return frozenset[str]().union(*self.edges)
 
+    @cached_property
+    def core(self) -> tuple[int, ...]:
+        """Positions of the atoms that are in no branch."""
+        hanging = {atom for branch in self.branches for atom in branch.atoms}
+        return tuple(atom for atom in range(len(self.atoms)) if atom not in hanging)
+
     def join_variables(self, atom: int) -> frozenset[str]:
-        """Variables of an atom that occur in another atom too; a row with NULL in one of them joins nothing."""
+        """Variables of an atom that must equal another atom's; a row with NULL in one of them takes no part."""
         return self._join_variables[atom]
 
     @cached_property
     def _join_variables(self) -> tuple[frozenset[str], ...]:
+        wanted = {inner for branch in self.branches for _, inner in branch.key}
+        wanted |= {outer for branch in self.branches if branch.kind == "exists" for outer, _ in branch.key}
         return tuple(
-            edge & frozenset[str]().union(*(other for j, other in enumerate(self.edges) if i != j))
+            edge & wanted.union(*(other for j, other in enumerate(self.edges) if i != j))
             for i, edge in enumerate(self.edges)
         )
 

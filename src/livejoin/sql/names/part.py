@@ -1,0 +1,35 @@
+"""Parts of a SELECT that hang on the rest by edges that are not inner: outer joins, and sub-queries that are joins.
+
+``R LEFT JOIN S ON c`` hangs S on R as an ``optional`` part, ``WHERE EXISTS (SELECT ... FROM S WHERE c)`` hangs it as an
+``exists`` part; both have the occurrences of their tables in the scope of the SELECT, numbered like all others, and c
+is over that scope.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import EdgeKind
+from livejoin.sql.names.from_clause import Equality
+
+
+@dataclass(frozen=True)
+class Part:
+    """What hangs on the core of a SELECT, or on another part of it.
+
+    Args:
+        kind: The kind of the edge.
+        atoms: Occurrences of tables in it, by their number in the scope, without those of parts that hang on it.
+        conditions: What decides whether a row above and a row of the part match, resolved over the scope: the ON
+            condition, or the WHERE condition of the sub-query.
+        equalities: Columns that USING and NATURAL make equal, or that IN compares.
+        above: Position among the parts of the one that it hangs on, before its own; None for the core.
+    """
+
+    kind: EdgeKind
+    atoms: tuple[int, ...]
+    conditions: tuple[exp.Expr, ...]
+    equalities: tuple[Equality, ...] = ()
+    above: int | None = None
