@@ -115,17 +115,17 @@ EdgeKind = Literal["exists", "not exists", "optional"]
 class Branch:
     """A part of a query that hangs on another part by an edge that is not inner.
 
-    The atoms of a branch are joined with each other, and have variables of their own. A row of the part above *matches*
-    the combinations of them that have the values of its key. Where a match is wanted (``exists``) or is not
-    (``not exists``), the branch brings no columns and no multiplicity. An ``optional`` branch (a left outer join) brings
-    its matches, and one row of NULLs where there is none.
+    The atoms of a branch are joined with each other, and have variables of their own. A row of the part above matches
+    the combinations of them that have the values of its key. Where a match is wanted (``exists``) or is not wanted
+    (``not exists``), the branch brings no columns and no multiplicity. An ``optional`` branch (a left outer join) has
+    its matches beside the row, or NULLs where there is none.
 
     Args:
         kind: The kind of the edge.
         atoms: Positions of its atoms, ascending, without those of branches that hang on it.
         key: Pairs of equal variables, the one above and the one in the branch; all of those above are in one atom of
-            the part that it hangs on, and all of the others in one atom of the branch. NULL equals nothing. Empty: every
-            row above matches all of the branch.
+            the part that it hangs on, and all of the others in one atom of the branch. NULL equals nothing. Empty:
+            every row above matches all of the branch.
         above: Position among the query's branches of the one that it hangs on, before its own; None for the core.
     """
 
