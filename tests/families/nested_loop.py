@@ -16,7 +16,7 @@ import numpy as np
 
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.derived import DerivedTable
-from livejoin.families.family import NO_CANDIDATES, Candidates, SearchOutline
+from livejoin.families.family import INNER_ONLY, NO_CANDIDATES, Candidates, SearchOutline
 from livejoin.families.join_access import RowIndexes, Values
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline, atom_outlines
@@ -312,6 +312,7 @@ class NestedLoop:
     """The family; ``bound`` is what it promises."""
 
     obstacle = ""
+    edges = INNER_ONLY
     aggregates = "of each group computed anew"
 
     def __init__(self, algorithms: tuple[str, ...], bound: UpdateBound) -> None:

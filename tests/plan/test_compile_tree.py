@@ -109,7 +109,8 @@ def test_programs_open_every_node_once(seed: int) -> None:
     plan = JoinDriver(variables, tree).join.plan
     for start, program in programs(plan):
         reached: list[int | None] = [start]
-        for kind, source, where, state, _, at in steps(plan, program):
+        for kind, source, where, state, _, at, null in steps(plan, program):
+            assert null == 0  # no edge is optional
             node = opened(plan, kind, reached[source], where)
             assert node not in reached
             assert at == plan.node_offsets[node]

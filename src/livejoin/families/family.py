@@ -21,7 +21,7 @@ from typing import Protocol
 from livejoin.families.derived import DerivedTable
 from livejoin.families.outline import PlanOutline
 from livejoin.families.program import Program
-from livejoin.query import ConjunctiveQuery
+from livejoin.query import ConjunctiveQuery, EdgeKind
 from livejoin.search.guarantee import Guarantee, UpdateBound
 from livejoin.search.statistics import Statistics
 from livejoin.theory.trees.join_tree import JoinTree
@@ -105,6 +105,7 @@ class Candidates:
     search: SearchOutline
 
 
+INNER_ONLY: frozenset[EdgeKind] = frozenset()  # the `Family.edges` of one that takes no other edges
 NO_CANDIDATES = Candidates((), "", SearchOutline(0, 0, True, ""))
 
 
@@ -118,6 +119,10 @@ class Family(Protocol):
     @property
     def obstacle(self) -> str:
         """Why nothing runs any of its plans, which then are only explained; empty if this version runs it."""
+
+    @property
+    def edges(self) -> frozenset[EdgeKind]:
+        """The kinds of edges, beside inner ones, that its plans may have; it is not asked about other joins."""
 
     @property
     def aggregates(self) -> str:

@@ -8,6 +8,7 @@ from livejoin.families.derived import DerivedTable
 from livejoin.families.family import SearchOutline
 from livejoin.families.outline import AtomOutline, atom_outlines
 from livejoin.query import ConjunctiveQuery
+from livejoin.search.branches import choose_with_branches
 from livejoin.search.choose import Choice, Measured, choose
 from livejoin.search.cost import propagation
 from livejoin.search.problem import Problem, problem_of
@@ -77,7 +78,8 @@ def join_trees(query: ConjunctiveQuery, known: Statistics) -> JoinTrees | None:
     if not is_acyclic(query.edges):
         return None
     problem = problem_of(query, known, query.free)
-    return JoinTrees(problem, choose(problem))
+    choice = choose_with_branches(query, problem) if query.branches else choose(problem)
+    return None if choice is None else JoinTrees(problem, choice)
 
 
 def free_connex_output(query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:

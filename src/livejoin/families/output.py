@@ -34,9 +34,10 @@ def shown_variables(query: ConjunctiveQuery) -> frozenset[str]:
 def without_unneeded(query: ConjunctiveQuery) -> ConjunctiveQuery:
     """The query without variables that only one atom has and nobody asks for."""
     needed = shown_variables(query)
+    keys = frozenset(variable for branch in query.branches for pair in branch.key for variable in pair)
     atoms = []
     for i, atom in enumerate(query.atoms):
-        shared = query.join_variables(i)
+        shared = query.join_variables(i) | keys
         left = [(c, v) for c, v in zip(atom.columns, atom.variables, strict=True) if v in needed or v in shared]
         atoms.append(replace(atom, columns=tuple(c for c, _ in left), variables=tuple(v for _, v in left)))
     return replace(query, atoms=tuple(atoms))

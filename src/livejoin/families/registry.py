@@ -60,9 +60,10 @@ def check_algorithm(name: str) -> None:
         raise SchemaError(msg)
 
 
-def families_of(algorithm: str) -> Iterator[Family]:
-    """The families that an algorithm's name selects."""
-    return (family for family in FAMILIES if algorithm in family.algorithms)
+def families_of(algorithm: str, query: ConjunctiveQuery) -> Iterator[Family]:
+    """The families that an algorithm's name selects, of those that take the kinds of edges that a query has."""
+    kinds = {branch.kind for branch in query.branches}
+    return (family for family in FAMILIES if algorithm in family.algorithms and kinds <= family.edges)
 
 
 def kept_output(query: ConjunctiveQuery, asked: frozenset[str], algorithm: str) -> frozenset[str]:
@@ -71,10 +72,10 @@ def kept_output(query: ConjunctiveQuery, asked: frozenset[str], algorithm: str) 
     Raises:
         UnsupportedQueryError: No family of the algorithm takes the join.
     """
-    for family in families_of(algorithm):
+    for family in families_of(algorithm, query):
         if not family.obstacle and (output := family.output(query, asked)) is not None:
             return output
-    raise _not_taken(algorithm, [])
+    raise _not_taken(query, algorithm, [])
 
 
 def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
@@ -90,17 +91,17 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[
     Raises:
         UnsupportedQueryError: No family runs it.
     """
-    found = [*_candidates(query, known, (f for f in families_of(algorithm) if not f.obstacle))]
+    found = [*_candidates(query, known, (f for f in families_of(algorithm, query) if not f.obstacle))]
     runs = [one for one in found if not one.first.obstacle]
     if not runs:
-        raise _not_taken(algorithm, [one.first.obstacle for one in found])
+        raise _not_taken(query, algorithm, [one.first.obstacle for one in found])
     best = runs[0] if len(runs) == 1 else min(runs, key=lambda one: one.first.guarantee.bound)
     return (best, *(one for one in found if one is not best))
 
 
 def theoretical(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
     """The families that are known to theory only, with what they would promise for a query."""
-    return (*_candidates(query, known, (f for f in families_of(algorithm) if f.obstacle)),)
+    return (*_candidates(query, known, (f for f in families_of(algorithm, query) if f.obstacle)),)
 
 
 def _candidates(query: ConjunctiveQuery, known: Statistics, families: Iterable[Family]) -> Iterator[Ranked]:
@@ -110,7 +111,9 @@ def _candidates(query: ConjunctiveQuery, known: Statistics, families: Iterable[F
             yield Ranked(family, found)
 
 
-def _not_taken(algorithm: str, obstacles: Sequence[str]) -> UnsupportedQueryError:
-    why = f": {'; '.join(obstacles)}" if obstacles else ""
+def _not_taken(query: ConjunctiveQuery, algorithm: str, obstacles: Sequence[str]) -> UnsupportedQueryError:
+    kinds = ", ".join(dict.fromkeys(f"{branch.kind!r}" for branch in query.branches))
+    reasons = [*obstacles, *([f"it has edges of the kind {kinds}"] if kinds else [])]
+    why = f": {'; '.join(reasons)}" if reasons else ""
     msg = f"algorithm={algorithm!r} does not maintain this join{why}; algorithm='auto' maintains every join"
     return UnsupportedQueryError(msg, clause="FROM")

@@ -25,7 +25,7 @@ from livejoin.plan.operators import (
     Selected,
     Stored,
 )
-from livejoin.query import ConjunctiveQuery, Output, Product
+from livejoin.query import Branch, ConjunctiveQuery, Output, Product
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
 
@@ -86,7 +86,13 @@ def _join(leaf: Scan | Annotated, algorithm: Algorithm, adaptive: bool) -> Ident
     head = tuple(numbers[query.variable(ref)] for ref in query.head)
     free = None if query.free is None else tuple(sorted(numbers[v] for v in query.free))
     sums = tuple(map(_product, query.sums))
-    return (algorithm, adaptive, atoms, head, _outputs(query.outputs), free, sums)
+    branches = tuple(_branch(branch, numbers) for branch in query.branches)
+    return (algorithm, adaptive, atoms, head, _outputs(query.outputs), free, sums, branches)
+
+
+def _branch(branch: Branch, numbers: dict[str, int]) -> Identity:
+    key = tuple(sorted((numbers[outer], numbers[inner]) for outer, inner in branch.key))
+    return (branch.kind, branch.atoms, key, branch.above)
 
 
 def _atoms(query: ConjunctiveQuery, given: Sequence[JoinInput]) -> tuple[Identity, dict[str, int]]:

@@ -163,8 +163,13 @@ def _scan(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: 
     return Scan(leaf.physical, query, join.types, asked, leaf.partition, leaf.inputs)
 
 
+def _is_plain(join: Join) -> bool:
+    """Whether a join is an inner one of several atoms, so that its plan may have distinct or annotated results."""
+    return len(join.query.atoms) > 1 and not join.query.branches
+
+
 def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
-    if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
+    if not isinstance(relation.input, Join) or not _is_plain(relation.input):
         return Combine("distinct", False, (_below(relation.input, by),), relation.types)
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
@@ -175,7 +180,7 @@ def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
 
 def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
     source: Operator
-    if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
+    if not isinstance(relation.input, Join) or not _is_plain(relation.input):
         source = _below(relation.input, by)
     elif by.powers and (power := power_of(relation, relation.input)):
         return _powered(relation, relation.input, power, by)

@@ -25,6 +25,7 @@ from typing import Literal
 
 from livejoin.search.guarantee import UpdateBound
 from livejoin.search.problem import Problem, edge_variables
+from livejoin.theory.classes.gyo import is_acyclic
 from livejoin.theory.classes.hypergraph import Hypergraph
 from livejoin.theory.trees.join_tree import JoinTree, Shape, to_join_tree
 
@@ -75,6 +76,44 @@ def cheapest_tree(problem: Problem, bound: UpdateBound, budget: int = 20_000) ->
         return CheapestTree(None, False, budget)
     tree = None if best is None else to_join_tree(best.shape, problem.free)
     return CheapestTree(tree, True, search.steps)
+
+
+def rooted_shape(problem: Problem, atoms: tuple[int, ...], key: frozenset[str], budget: int = 2_000) -> Shape | None:
+    """The cheapest join tree of some atoms whose root contains some variables.
+
+    Cost: at most ``budget`` separations; where that is not enough, the first tree in the order of the atoms.
+
+    Args:
+        problem: The query.
+        atoms: Positions of the atoms.
+        key: The variables.
+
+    Returns:
+        None if there is none: the atoms are cyclic, or with the key as an edge.
+    """
+    if not is_acyclic([*(problem.edges[atom] for atom in atoms), key]):
+        return None
+    try:
+        best = _Search(problem, budget).general(atoms, key, "any")
+    except _BudgetSpentError:
+        best = None
+    if best is not None:
+        return best.shape
+    root = next((atom for atom in atoms if key <= problem.edges[atom]), None)
+    return None if root is None else _hung(problem, atoms, root)
+
+
+def _hung(problem: Problem, atoms: Sequence[int], root: int) -> Shape:
+    """Some join tree of acyclic atoms without generalized relations, with an atom at its root."""
+    edge = problem.edges[root]
+    others = [atom for atom in atoms if atom != root]
+    parts = Hypergraph(tuple(problem.edges[atom] for atom in others)).components(edge)
+    children = []
+    for part in parts:
+        below = [others[position] for position in part]
+        shared = edge_variables(problem.edges, below) & edge
+        children.append(_hung(problem, below, next(atom for atom in below if shared <= problem.edges[atom])))
+    return Shape(edge, root, tuple(children))
 
 
 class _BudgetSpentError(Exception):

@@ -16,7 +16,8 @@ limit. The choice is a pure function of query and statistics.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.cheapest_tree import cheapest_tree
@@ -109,17 +110,15 @@ def choose(problem: Problem, most_trees: int = MOST_TREES, budget: int = 20_000)
     for tree in trees:
         if (same := _unordered(tree)) not in measured:
             measured[same] = measure(tree, problem)
-    ranked = sorted(measured.values(), key=lambda m: m.rank)
+    found = Choice(first, (), len(measured), steps, trees.complete, searched, "")
+    return choose_among([*measured.values()], found, problem)
+
+
+def choose_among(measured: Sequence[Measured], search: Choice, problem: Problem) -> Choice:
+    """The best of some trees, with the reason; how they were found is told by ``search``."""
+    ranked = sorted(measured, key=lambda m: m.rank)
     best, others = ranked[0], tuple(ranked[1 : 1 + _KEPT])
-    return Choice(
-        best=best,
-        others=others,
-        compared=len(measured),
-        steps=steps,
-        all_compared=trees.complete,
-        searched=searched,
-        reason=_reason(best, others, problem),
-    )
+    return replace(search, best=best, others=others, reason=_reason(best, others, problem))
 
 
 def measure(tree: JoinTree, problem: Problem) -> Measured:

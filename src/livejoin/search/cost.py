@@ -50,7 +50,7 @@ def propagation(tree: JoinTree, problem: Problem) -> float:
         key = frozenset(node.key)
         above = tree.nodes[node.parent].atom
         flip = 1.0 if node.atom is None else problem.flip(node.atom, key)
-        reached = 1.0 if above is None else problem.fanout(above, key)
+        reached = 1.0 if above is None else problem.fanout(above, frozenset(node.parent_key))
         visited.append(1.0 + flip * reached * visited[node.parent])
     total = sum(problem.weights) or 1.0
     return (

@@ -23,6 +23,11 @@ Three laws give the bound of a tree, amortised and for a fixed query:
   - or the edge is single, and so are those below it that are not quiet. Then the counter of a row of p changes
     O(lambda(t)) times, as in a foreign-key join (AJU, Lemma 7), and lambda(t) = 0 for such a sequence.
 
+Over an ``optional`` edge nothing comes up: its parents depend on nothing, and what a change brings or takes there is in
+the delta; it counts as unique. Over a ``not exists`` edge rows of p leave where a key comes, so that lifespans in V_s
+are cut into pieces: a row of p is still visited as often as a key of c comes or goes in its lifespan, which is
+O(lambda(t)), but a first-in-first-out sequence gives no better bound (docs/decisions/0034).
+
 - Any tree: O(1) for every insertion-only sequence (Lemma 6.10), O(lambda_T) for every sequence (Theorem 6.6, with
   crossing lifespans where they matter, see `livejoin.theory.logs.tree_enclosureness`).
 """
@@ -47,9 +52,11 @@ def spreads(tree: JoinTree, problem: Problem) -> tuple[Spread | None, ...]:
             found.append(None)
         elif not changing[position]:
             found.append("quiet")
+        elif node.edge == "optional":
+            found.append("unique")
         else:
             above = tree.nodes[node.parent].atom
-            one = above is None or problem.identifies(frozenset(node.key), above)
+            one = above is None or problem.identifies(frozenset(node.parent_key), above)
             found.append("unique" if one else "wide")
     return tuple(found)
 
@@ -77,6 +84,8 @@ def tree_bound(tree: JoinTree, problem: Problem) -> UpdateBound:
     kinds = spreads(tree, problem)
     if "wide" not in kinds:
         return UpdateBound.ALWAYS
+    if any(node.edge == "not exists" for node in tree.nodes):
+        return UpdateBound.LAMBDA
     changing = dynamic_below(tree, problem)
     single = _single_below(tree, problem, kinds)
     for position, (node, kind) in enumerate(zip(tree.nodes, kinds, strict=True)):

@@ -84,6 +84,7 @@ from livejoin.theory.static.variable_order import (
 from livejoin.theory.static.view_tree import Rewriting, View, rewrite
 from livejoin.theory.static.well_behaved import UnsafePath, WellBehaved, well_behaved
 from livejoin.theory.trees.all_trees import TreeIterator, all_trees
+from livejoin.theory.trees.branches import Hanging, shape_of, with_branches
 from livejoin.theory.trees.dyn_tree_laws import dyn_violations, guards, width_one_violations
 from livejoin.theory.trees.dyn_trees import Compatible, Simple, check_compatible, check_simple, dyn_tree, simple_tree
 from livejoin.theory.trees.join_tree import (
@@ -116,6 +117,7 @@ __all__ = [
     "FractionalCover",
     "FreeConnex",
     "FreePath",
+    "Hanging",
     "Hierarchical",
     "Hypergraph",
     "IntegralCover",
@@ -190,6 +192,7 @@ __all__ = [
     "rewriting_violations",
     "schema_graph",
     "search_tree",
+    "shape_of",
     "simple_tree",
     "static_dynamic",
     "to_join_tree",
@@ -199,4 +202,5 @@ __all__ = [
     "violations",
     "well_behaved",
     "width_one_violations",
+    "with_branches",
 ]

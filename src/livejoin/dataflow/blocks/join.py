@@ -61,7 +61,8 @@ class JoinBlock:
         self._tables = tables
         query = plan.physical.query
         self.source = RowSource(query, plan.physical.tables, plan.inputs, inputs, tables, codec)
-        self._injective = isinstance(plan, Scan) and is_injective(plan.physical.query)
+        # Over other edges than inner ones what comes to one side may take rows and bring rows in one version.
+        self._injective = isinstance(plan, Scan) and not query.branches and is_injective(query)
         self._copied = copied_columns(query)
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:

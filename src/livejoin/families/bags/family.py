@@ -13,7 +13,7 @@ from livejoin.families.bags.outline import bag_line, bag_outline
 from livejoin.families.bags.plan import Cut, cut_into_bags
 from livejoin.families.bags.update_cost import update_exponent
 from livejoin.families.derived import DerivedTable
-from livejoin.families.family import NO_CANDIDATES, Candidate, Candidates, Family, SearchOutline
+from livejoin.families.family import INNER_ONLY, NO_CANDIDATES, Candidate, Candidates, Family, SearchOutline
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery
@@ -111,6 +111,7 @@ class Bags:
     """
 
     obstacle = ""
+    edges = INNER_ONLY
 
     def __init__(self, inner: Family, across: str = "") -> None:
         self._inner = inner

@@ -5,11 +5,15 @@ the variable are split by its values, the others are replicated in every cell. A
 the variable, so it is found in the cell of its value and nowhere else. Law: results with multiplicities are the
 multiset union of the cells' results, for every variable; distinct and annotated results are their disjoint union if the
 variable is an output variable.
+
+What hangs on a join by edges that are not inner follows it: a row of the core is in one cell, and there are all rows
+that it may match. So the variable is one of the core. The atoms of a branch are split by what equals it by the keys on
+the way, and the others are replicated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from livejoin.families.layout.table_use import TableUse
@@ -67,8 +71,9 @@ def partition(
     variable = partition_variable(query, cells, statistics)
     if variable is None:
         return None
-    replicated = tuple(i for i, atom in enumerate(query.atoms) if variable not in atom.variables)
-    return Partition(cells, variable, replicated, tuple(_split(query, use, variable) for use in tables))
+    split = _columns(query, variable)
+    replicated = tuple(i for i in range(len(query.atoms)) if i not in split)
+    return Partition(cells, variable, replicated, tuple(_split(query, use, split) for use in tables))
 
 
 def partition_variable(query: ConjunctiveQuery, cells: int, statistics: Statistics) -> str | None:
@@ -79,7 +84,7 @@ def partition_variable(query: ConjunctiveQuery, cells: int, statistics: Statisti
     then the order of the variables in the query. Cost: O(variables * atoms).
 
     """
-    variables = list(dict.fromkeys(v for atom in query.atoms for v in atom.variables))
+    variables = list(dict.fromkeys(v for atom in query.core for v in query.atoms[atom].variables))
     allowed = [v for v in variables if query.free is None or v in query.free]
     if not allowed:
         return None
@@ -88,7 +93,8 @@ def partition_variable(query: ConjunctiveQuery, cells: int, statistics: Statisti
 
     def cost(variable: str) -> tuple[float, float]:
         share = max(1 / cells, 1 / _values(query, variable, statistics))
-        left = [share if variable in atom.variables else 1.0 for atom in query.atoms]
+        split = _columns(query, variable)
+        left = [share if i in split else 1.0 for i in range(len(query.atoms))]
         work = sum(c * s for c, s in zip(changes, left, strict=True))
         return work, sum(r * s for r, s in zip(rows, left, strict=True))
 
@@ -134,13 +140,25 @@ def _values(query: ConjunctiveQuery, variable: str, statistics: Statistics) -> f
     return max(1.0, *found) if found else float("inf")
 
 
-def _split(query: ConjunctiveQuery, use: TableUse, variable: str) -> TableSplit:
-    """Where the rows of a table go if a variable splits the join."""
+def _columns(query: ConjunctiveQuery, variable: str) -> dict[int, int]:
+    """For each atom that a variable of the core splits the column that has it, or what a key says is equal to it."""
+    equal = {variable}
+    for branch in query.branches:
+        equal.update([inner for outer, inner in branch.key if outer in equal][:1])
+    found = {}
+    for i, atom in enumerate(query.atoms):
+        if own := equal.intersection(atom.variables):
+            found[i] = atom.column_of(own.pop())
+    return found
+
+
+def _split(query: ConjunctiveQuery, use: TableUse, split: Mapping[int, int]) -> TableSplit:
+    """Where the rows of a table go if a variable splits the join, which these atoms have in these columns."""
     by_column: dict[int, int] = {}
     replicated = 0
     for position, atom in _atoms_over(query, use.name):
-        if variable in query.atoms[position].variables:
-            column = query.atoms[position].column_of(variable)
+        if position in split:
+            column = split[position]
             by_column[column] = by_column.get(column, 0) | atom
         else:
             replicated |= atom

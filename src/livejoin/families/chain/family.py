@@ -9,7 +9,7 @@ from livejoin.families.chain.order import Store, chain_stores, join_order
 from livejoin.families.chain.outline import chain_outline
 from livejoin.families.chain.plan import ChainPlan, compile_chain
 from livejoin.families.derived import DerivedTable
-from livejoin.families.family import Candidates, SearchOutline
+from livejoin.families.family import INNER_ONLY, Candidates, SearchOutline
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import Guarantee, UpdateBound
@@ -103,6 +103,7 @@ class ChangePropagation:
 
     algorithms = ("change-propagation",)
     obstacle = ""
+    edges = INNER_ONLY
     aggregates = "of each group kept with its row in the last join"
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:

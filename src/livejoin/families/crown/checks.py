@@ -1,7 +1,7 @@
 """Asserts every invariant of a join-tree state by recomputing it from the records; slow, for tests.
 
-Views: a row is in V_s iff each child entry has a V_s row; an entry's LEN counts its V_s rows (derivation counting); a
-row is live iff it is in V_s and at the root or below a live row (CROWN, Lemma 5.5). Structure: blocks and the
+Views: a row is in V_s iff every edge to a child is satisfied; an entry's LEN counts its V_s rows (derivation counting);
+a row is live iff it is in V_s and at the root or below a live row (CROWN, Lemma 5.5). Structure: blocks and the
 positions that rows remember agree, live parents stand first, every key has one entry that probing reaches, and every
 word of the arena is accounted for: headers, records, hash slots, entries, blocks and free lists.
 """
@@ -119,9 +119,9 @@ class State:
         """Counters and keys of a node's rows."""
         node = self.plan.nodes[index]
         for row in self.rows[index]:
-            full = [self.pair(self.child_slot(index, row, c) + u.S_LEN)[0] > 0 for c in range(len(node.children))]
+            satisfied = sum(self._is_satisfied(index, row, c) for c in range(len(node.children)))
             counter = self.word(row + self.node(index, u.N_STATE)) & u.COUNTER_MASK
-            assert counter == sum(full), "a counter counts the children whose V_p has the key"
+            assert counter == satisfied, "a counter counts the children whose edge is satisfied"
             for position, child in enumerate(node.children):
                 if position >= node.inline:
                     entry = self.child_slot(index, row, position)
@@ -139,6 +139,17 @@ class State:
                 offsets = self._list(index, u.N_KEY, u.N_KEY_WIDTH)
                 key = [self.word(at + i) for i in range(len(offsets))]
                 assert key == [self.word(row + o) for o in offsets], "a child row has its entry's key"
+
+    def _is_satisfied(self, index: int, row: int, position: int) -> bool:
+        """Whether the edge to a child is satisfied: V_p has the key, or has not, or it does not matter."""
+        has_key = self.pair(self.child_slot(index, row, position) + u.S_LEN)[0] > 0
+        match self.plan.nodes[self.plan.nodes[index].children[position]].edge:
+            case "not exists":
+                return not has_key
+            case "optional":
+                return True
+            case _:
+                return has_key
 
     def _list(self, index: int, name: int, length: int) -> list[int]:
         at = self.node(index, name)

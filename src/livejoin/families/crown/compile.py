@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from livejoin.families.crown.enumeration import enumeration_steps
+from livejoin.families.crown.null_rows import NullRows
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.crown.structure import PlanNode, plan_nodes
 from livejoin.families.layout.annotation import annotation_widths, result_mode
@@ -16,6 +17,13 @@ from livejoin.kernels.crown import layout as u
 from livejoin.kernels.join import layout as q
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.theory.trees.join_tree import JoinTree
+
+_EDGES = {
+    "inner": u.EDGE_INNER,
+    "exists": u.EDGE_EXISTS,
+    "not exists": u.EDGE_NOT_EXISTS,
+    "optional": u.EDGE_OPTIONAL,
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,9 @@ class _Compiler:
         arena = u.H_STACK + self.frame * (len(nodes) + 1)
         self.table_headers = [arena + t * q.TABLE for t in range(len(self.tables))]
         arena += q.TABLE * len(self.tables)
-        self.directory_of, self.header_words = place_directories([(n.children, n.inline) for n in nodes], arena)
+        self.directory_of, end = place_directories([(n.children, n.inline) for n in nodes], arena)
+        self.nulls = NullRows(nodes, [self._row_words(i) for i in range(len(nodes))], end)
+        self.header_words = self.nulls.end
 
     def compile(self) -> PhysicalPlan:
         """The finished plan."""
@@ -99,6 +109,7 @@ class _Compiler:
             header_words=self.header_words,
             directories=tuple(dict.fromkeys(self.directory_of.values())),
             node_offsets=tuple(self.node_at),
+            null_words=self.nulls.words([(layout.state, layout.up, layout.link) for layout in self.layouts]),
         )
 
     def _own(self, i: int) -> int:
@@ -124,6 +135,15 @@ class _Compiler:
     def _key_of(self, i: int) -> int:
         """Offset of the variables in the rows of a derived node."""
         return self.layouts[i].key
+
+    def _row_words(self, i: int) -> int:
+        """Words of a node's rows; of an atom's those of the record."""
+        node = self.nodes[i]
+        if node.atom is not None:
+            return self.tables[self.table_of_atom[node.atom]].stride
+        annotated = sum(not self.nodes[c].connex for c in node.children[: node.inline])
+        extra = annotated * self.annotation if self.annotation > 1 else 0
+        return self._key_of(i) + len(node.variables) + extra
 
     def _offset(self, node: int, variable: str) -> int:
         """Where a node's rows hold the value of a variable."""
@@ -157,13 +177,13 @@ class _Compiler:
         words[u.N_CONNEX] = int(node.connex)
         words[u.N_TOUCH] = layout.touch if self._has_touch(i) else -1
         words[u.N_WEIGHT] = self._weights(i)
+        words[u.N_EDGE] = _EDGES[node.edge]
+        words[u.N_NULL], words[u.N_NULL_SLOT] = self.nulls.row_and_slot(i)
         if node.atom is None:
-            annotated = sum(not self.nodes[c].connex for c in node.children[: node.inline])
-            extra = annotated * self.annotation if self.annotation > 1 else 0
             words[u.N_ROWS_DIRECTORY] = self.directory_of[node.children[0]]
             words[u.N_ROWS_KEY] = self._key_of(i)
             words[u.N_ROWS_WIDTH] = len(node.variables)
-            words[u.N_ROWS_ENTRY] = self._key_of(i) + len(node.variables) + extra
+            words[u.N_ROWS_ENTRY] = self._row_words(i)
         else:
             words[u.N_TABLE] = self.table_of_atom[node.atom]
             words[u.N_BIT] = node.atom
@@ -185,7 +205,7 @@ class _Compiler:
                 extra = self.annotation if self.annotation > 1 and not node.connex else 0
                 words[u.N_ENTRY_KEY] = u.E_KEY
                 words[u.N_ENTRY] = u.E_KEY + len(node.key) + extra
-                words[u.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.key])
+                words[u.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.parent_key])
         words[u.N_PROGRAM] = self._program(i) if node.connex else 0
         return words
 
@@ -218,7 +238,10 @@ class _Compiler:
                 where = u.SLOT * self.nodes[from_node].children.index(node)
             counts = self.query.free is None and self.nodes[node].atom is not None
             state = self.layouts[node].state if counts else -1
-            words += [kind, source, where, state, shift, self.node_at[node]]
+            instead = 0
+            if kind == u.STEP_DOWN_LINKED and self.nodes[node].edge == "optional":
+                instead = self.nulls.row_and_slot(node)[1]
+            words += [kind, source, where, state, shift, self.node_at[node], instead]
         outer: list[int] = []
         inner: list[int] = []
         for column, ref in enumerate(self.query.head):

@@ -15,7 +15,7 @@ from livejoin.families.crown.structure import plan_nodes
 from livejoin.families.family import NO_CANDIDATES, Candidates
 from livejoin.families.join_trees import TreePlan, free_connex_output, join_trees, tree_search
 from livejoin.families.outline import PlanOutline, atom_outlines
-from livejoin.query import ConjunctiveQuery
+from livejoin.query import ConjunctiveQuery, EdgeKind
 from livejoin.search.choose import best_bound
 from livejoin.search.guarantee import Guarantee, UpdateBound
 from livejoin.search.problem import Problem, problem_of
@@ -52,6 +52,7 @@ class Crown:
 
     algorithms = ("auto", "crown")
     obstacle = ""
+    edges = frozenset[EdgeKind]({"exists", "not exists", "optional"})
     aggregates = (
         "of each group as annotations of the tree (CROWN, 7.3): no state of their own; a change also visits the rows "
         "above it that share its keys, up to the groups"

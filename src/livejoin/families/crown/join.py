@@ -41,6 +41,8 @@ class MultiwayJoin(ArenaJoin["PhysicalPlan"]):
 
     def __init__(self, plan: PhysicalPlan, budget: Budget | None = None) -> None:
         super().__init__(plan, counting.count, budget)
+        for at, word in plan.null_words.items():
+            self.arena.words[at] = word
         self._cursor = np.zeros(plan.cursor_words, np.int64)
         self._output = np.empty((plan.columns, 0), np.int64)
         self._runs = np.empty((q.RUN_FIELDS, 0), np.int64)

@@ -7,6 +7,7 @@ same plan again.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,7 @@ class PhysicalPlan:
         header_words: Words of the arena's header, directories and tables included.
         directories: References of the directory headers in the arena.
         node_offsets: Offset of each node's descriptor in ``words``.
+        null_words: Words of the header that hold NULL rows, by their offset.
     """
 
     query: ConjunctiveQuery
@@ -53,6 +55,7 @@ class PhysicalPlan:
     header_words: int
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
+    null_words: Mapping[int, int]
 
     @property
     def digest(self) -> str:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from livejoin.theory.trees.join_tree import JoinTree
+
+Edge = Literal["inner", "exists", "not exists", "optional"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class PlanNode:
         key: ``key(e)``, sorted.
         inline: Number of the children whose key is all of this derived node's variables.
         connex: Whether the node belongs to the connex subtree.
+        edge: The kind of the edge to the parent.
+        parent_key: The variables of the parent that the key equals.
     """
 
     variables: tuple[str, ...]
@@ -35,14 +40,20 @@ class PlanNode:
     key: tuple[str, ...]
     inline: int
     connex: bool
+    edge: Edge
+    parent_key: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class _Shape:
+    """A node before it is numbered; over an edge that is not inner with its keys in the node and in the parent."""
+
     variables: tuple[str, ...]
     atom: int | None
     connex: bool
     children: tuple[_Shape, ...] = ()
+    edge: Edge = "inner"
+    keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
 
 def plan_nodes(tree: JoinTree, free: frozenset[str] | None, distinct: Sequence[bool]) -> tuple[PlanNode, ...]:
@@ -56,13 +67,14 @@ def plan_nodes(tree: JoinTree, free: frozenset[str] | None, distinct: Sequence[b
     Returns:
         The nodes; the root is the first one.
     """
-    connex = frozenset(range(len(tree.nodes))) if free is None else _least_connex(tree, free)
+    connex = tree.connex if free is None else _least_connex(tree, free)
 
     def shape(position: int) -> _Shape:
         node = tree.nodes[position]
         if free is None or position not in connex:
             below = tuple(shape(child) for child in node.children)
-            return _Shape(node.variables, node.atom, free is None, below)
+            keys = (node.key, node.parent_key)
+            return _Shape(node.variables, node.atom, position in connex, below, node.edge, keys)
         kept = tuple(v for v in node.variables if v in free)
         inside = tuple(shape(child) for child in node.children if child in connex)
         outside = tuple(shape(child) for child in node.children if child not in connex)
@@ -88,12 +100,13 @@ def _numbered(root: _Shape) -> tuple[PlanNode, ...]:
     nodes: list[PlanNode] = []
 
     def is_inline(shape: _Shape, child: _Shape) -> bool:
-        return shape.atom is None and set(shape.variables) <= set(child.variables)
+        return shape.atom is None and child.edge == "inner" and set(shape.variables) <= set(child.variables)
 
     def add(shape: _Shape, parent: int | None, above: frozenset[str]) -> int:
         position = len(nodes)
         key = tuple(v for v in shape.variables if v in above)
-        nodes.append(PlanNode(shape.variables, shape.atom, parent, (), key, 0, shape.connex))
+        keys = (key, key) if shape.edge == "inner" else shape.keys
+        nodes.append(PlanNode(shape.variables, shape.atom, parent, (), keys[0], 0, shape.connex, shape.edge, keys[1]))
         ordered = sorted(shape.children, key=lambda child: not is_inline(shape, child))
         children = tuple(add(child, position, frozenset(shape.variables)) for child in ordered)
         inline = sum(is_inline(shape, child) for child in ordered)

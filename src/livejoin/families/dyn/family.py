@@ -9,7 +9,7 @@ from functools import cached_property
 from livejoin.families.dyn.outline import dyn_outline
 from livejoin.families.dyn.plan import DynPlan, compile_dyn
 from livejoin.families.dyn.structure import DynNode, dyn_nodes
-from livejoin.families.family import NO_CANDIDATES, Candidates
+from livejoin.families.family import INNER_ONLY, NO_CANDIDATES, Candidates
 from livejoin.families.join_trees import TreePlan, free_connex_output, join_trees, tree_search
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.query import ConjunctiveQuery
@@ -56,6 +56,7 @@ class Dyn:
 
     algorithms = ("dyn",)
     obstacle = ""
+    edges = INNER_ONLY
     aggregates = "of each group as annotations of the T-representation (DYN, section 4): no state of their own"
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:

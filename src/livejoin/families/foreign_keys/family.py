@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from livejoin.families.family import NO_CANDIDATES, Candidates
+from livejoin.families.family import INNER_ONLY, NO_CANDIDATES, Candidates
 from livejoin.families.first_in_first_out import fifo_update
 from livejoin.families.foreign_keys.outline import graph_outline
 from livejoin.families.outline import PlanOutline, atom_outlines
@@ -66,6 +66,7 @@ class ForeignKeys:
 
     algorithms = ("auto", "crown")
     obstacle = OBSTACLE
+    edges = INNER_ONLY
     aggregates = "of each group"
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:

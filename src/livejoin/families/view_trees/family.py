@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from livejoin.families.family import NO_CANDIDATES, Candidates
+from livejoin.families.family import INNER_ONLY, NO_CANDIDATES, Candidates
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.families.theory_only import TheoryOnly
 from livejoin.families.view_trees.outline import view_line, view_tree_outline
@@ -72,6 +72,7 @@ class ViewTrees:
 
     algorithms = ("auto", "crown")
     obstacle = OBSTACLE
+    edges = INNER_ONLY
     aggregates = "of each group"
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:

@@ -10,11 +10,13 @@ import numpy as np
 
 from livejoin.kernels.crown.layout import (
     COUNTER_BITS,
+    EDGE_OPTIONAL,
     H_ROOT,
     N_ATOM,
     N_CHILD_LIST,
     N_CHILDREN,
     N_CONNEX,
+    N_EDGE,
     N_PARENT,
     N_STATE,
     P_CONNEX,
@@ -57,6 +59,8 @@ def _weight_of(m: Arena, p: Plan, node: int, row: int) -> tuple[int, float]:
             continue
         slot = slot_below(m, p, node, row, c, child)
         weight = m[slot + S_LEN] >> 32 if is_flat(m, p, child) else m[slot + S_WEIGHT]
+        if p[child + N_EDGE] == EDGE_OPTIONAL and m[slot + S_LEN] >> 32 == 0:
+            weight = 1
         exact *= weight
         rough *= float(weight)
     return exact, rough

@@ -14,13 +14,16 @@ half of a directory entry: the rows of the child's semi-join view ``V_s`` that c
     record              the values of a base row that the query uses and the factors that annotate it (once for all
                         atoms over the table), then for each atom over the table STATE, UP, a LINK a child, and TOUCH
 
-    STATE   multiplicity (atom) or live flag (derived) above COUNTER_BITS, below: children whose V_p has the key
+    STATE   multiplicity (atom) or live flag (derived) above COUNTER_BITS, below: children whose edge is satisfied
     UP      slot in the parent's directory | position in the slot's block while in V_s
     LINK    edge entry | position in the entry's block of parent rows
     TOUCH   next row in the list of rows whose annotation the current change has touched, 0: not in it
 
 A child is *inline* if its key is all of its derived parent: then its slot lies in the parent's row and there is one
 such row. Otherwise it is *linked*: an entry of the edge's directory has the slot and the parent rows with this key.
+
+A node at or below an optional edge has a NULL row in the header, of which all values are NULL, in a slot of its own, to
+which the NULL row above it is linked. It is in no entry; its UP word is set where its results are enumerated.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 3  # changes whenever a stored state could be misread
+STATE_FORMAT = 4  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 COUNTER_MASK = (1 << COUNTER_BITS) - 1
@@ -44,11 +47,12 @@ H_NEXT = 26
 H_TOUCHED_NODE = 27
 H_STACK = ARENA_HEADER  # frames of the propagation, FRAME words each; tables and directories follow
 
-FRAME = 3
+FRAME = 4
 F_NODE = 0
 F_ROW = 1
 F_INDEX = 2
-F_WEIGHT = 3  # the change of an annotation, P_WORDS words
+F_PHASE = 3  # the phase in which the walk goes on with the frame
+F_WEIGHT = 4  # the change of an annotation, P_WORDS words
 
 # Slot and edge entry
 S_LEN = 0
@@ -99,7 +103,17 @@ N_WEIGHT = 26  # from this node's slot to its annotation (not connex)
 N_TOUCH = 27  # offset of TOUCH in the node's rows, -1: none
 N_FACTORS = 28  # factors of an atom's annotation: number, list of pairs (component, offset in the record)
 N_FACTOR_LIST = 29
-PLAN_NODE = 30
+N_EDGE = 30  # kind of the edge to the parent
+N_NULL = 31  # below an optional edge: the node's NULL row, else 0
+N_NULL_SLOT = 32  # and the slot that holds it alone
+PLAN_NODE = 33
+
+# Kinds of edges. A row is in V_s iff every edge to a child is satisfied: by a V_s row of the child with its key, by
+# none, or in any case. Children over edges that only want or do not want a row are not connex.
+EDGE_INNER = 0
+EDGE_EXISTS = 1
+EDGE_NOT_EXISTS = 2
+EDGE_OPTIONAL = 3  # enumerates the NULL slot while its own is empty
 
 # Plan: enumeration program
 G_DEPTHS = 0
@@ -116,7 +130,8 @@ STEP_OFFSET = 2
 STEP_STATE = 3  # STATE offset of the rows found if their multiplicity counts, else -1
 STEP_SHIFT = 4  # STEP_UP_INLINE: words from the derived row to the slot
 STEP_NODE = 5  # node offset
-STEP = 6
+STEP_NULL = 6  # STEP_DOWN_LINKED over an optional edge: the NULL slot, else 0
+STEP = 7
 
 STEP_ROOT = 0  # the root's V_s
 STEP_DOWN_LINKED = 1  # child slot through a LINK
@@ -137,14 +152,18 @@ LEVEL = 5  # words of a level while an annotation has one word
 
 # Phases of one change at one atom, after FRESH
 ENTER = 1
-ENTER_ENUMERATE = 2
-ENTER_NEXT = 3
-LEAVE = 4
-LEAVE_ENUMERATE = 5
-LEAVE_DETACH = 6
-LEAVE_NEXT = 7
-WEIGH = 8  # only a multiplicity changed
-ANNOTATE = 9
+ENTER_NULL = 2  # withdraws the NULL row in whose place a first row comes
+ENTER_ENUMERATE = 3
+ENTER_NEXT = 4
+LEAVE = 5
+LEAVE_ENUMERATE = 6
+LEAVE_DETACH = 7
+LEAVE_NULL = 8  # brings the NULL row in the place of the last row
+LEAVE_DONE = 9
+LEAVE_NEXT = 10
+FLIP_NEXT = 11  # parents leave because a key has come
+WEIGH = 12  # only a multiplicity changed
+ANNOTATE = 13
 
 # Steps of the annotation pass
 WALK = 0

@@ -8,6 +8,7 @@ from livejoin.kernels.crown.layout import (
     COUNTER_BITS,
     COUNTER_MASK,
     ENTER,
+    ENTER_NEXT,
     FLUSH,
     H_NEXT,
     H_NODE,
@@ -15,7 +16,6 @@ from livejoin.kernels.crown.layout import (
     H_STEP,
     H_TOUCHED_ROWS,
     LEAVE,
-    LEAVE_NEXT,
     N_BIT,
     N_CHILDREN,
     N_CONNEX,
@@ -104,7 +104,8 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, curso
         return DONE
     m[H_WEIGHED] += 1
     slot = (m[row + p[node + N_UP]] >> 32) & MASK32
-    if p[P_MODE] == BAG and in_view and p[P_LIVE] == 1 and slot_is_live(m, p, node, slot):
+    shown = p[P_MODE] == BAG and p[node + N_CONNEX] == 1
+    if shown and in_view and p[P_LIVE] == 1 and slot_is_live(m, p, node, slot):
         start(cursor, row, abs(weight))
         m[H_NODE] = node
         m[H_PHASE] = WEIGH
@@ -144,9 +145,18 @@ def _carry_on(
             m[H_DUPLICATES] -= 1
         m[H_PHASE] = FRESH
         return True
-    if m[H_PHASE] == LEAVE or (LEAVE < m[H_PHASE] <= LEAVE_NEXT):
-        if not leave(m, p, cursor, emit, out, capacity, runs):
+    if m[H_PHASE] == ANNOTATE and m[H_NEXT] != THEN_WITHDRAW:
+        if not annotate(m, p, node, row, weight, cursor, emit, out, capacity, runs):
             return False
+        m[H_PHASE] = ENTER if m[H_NEXT] == THEN_ENTER else FRESH
+    is_walking = m[H_PHASE] != FRESH and m[H_PHASE] != ANNOTATE
+    while m[H_PHASE] != FRESH and m[H_PHASE] != ANNOTATE:
+        if m[H_PHASE] <= ENTER_NEXT:
+            if not enter(m, p, cursor, emit, out, capacity, runs):
+                return False
+        elif not leave(m, p, cursor, emit, out, capacity, runs):
+            return False
+    if is_walking and weight < 0:
         m[H_NEXT] = THEN_WITHDRAW
         m[H_PHASE] = ANNOTATE
         m[H_STEP] = FLUSH
@@ -156,13 +166,10 @@ def _carry_on(
     if m[H_PHASE] == ANNOTATE:
         if not annotate(m, p, node, row, weight, cursor, emit, out, capacity, runs):
             return False
-        m[H_PHASE] = ENTER if m[H_NEXT] == THEN_ENTER else FRESH
-        if m[H_NEXT] == THEN_WITHDRAW:
-            if m[row + p[node + N_STATE]] >> COUNTER_BITS > 1:
-                m[H_DUPLICATES] -= 1
-            withdraw(m, p, node, row)
-    if m[H_PHASE] != FRESH:
-        return enter(m, p, cursor, emit, out, capacity, runs)
+        m[H_PHASE] = FRESH
+        if m[row + p[node + N_STATE]] >> COUNTER_BITS > 1:
+            m[H_DUPLICATES] -= 1
+        withdraw(m, p, node, row)
     return True
 
 

@@ -3,7 +3,8 @@
 `advance` runs a *program*: a list of steps, each of which opens a block of rows from a row that an earlier depth holds.
 The program from the root's V_s downwards is FULLENUM (CROWN, Algorithm 5); the program that starts at a witness row,
 walks up through live parents and then down through all other children is DELTAENUM (Algorithm 6, with its joins
-interleaved as the paper says). Every block that a step opens is non-empty, so the delay between rows is O(|Q|).
+interleaved as the paper says). Every block that a step opens is non-empty, so the delay between rows is O(|Q|): below
+an optional edge the NULL row stands for an empty one.
 The innermost block is written in one go, column by column.
 """
 
@@ -37,6 +38,7 @@ from livejoin.kernels.crown.layout import (
     STEP_DOWN_LINKED,
     STEP_KIND,
     STEP_NODE,
+    STEP_NULL,
     STEP_OFFSET,
     STEP_ROOT,
     STEP_SHIFT,
@@ -76,8 +78,11 @@ def _open(m: Arena, p: Plan, cursor: Cursor, step: int, level: int, size: int) -
         word = cursor[CURSOR_HEADER + p[step + STEP_SOURCE] * size + C_ROW] + p[step + STEP_OFFSET]
         if kind == STEP_DOWN_LINKED:
             slot = (m[word] >> 32) & MASK32
-            block = m[slot + S_BLOCK] & REF_MASK
             length = m[slot + S_LEN] >> 32
+            if length == 0:
+                slot = p[step + STEP_NULL]
+                length = 1
+            block = m[slot + S_BLOCK] & REF_MASK
         elif kind == STEP_UP_LINKED:
             slot = (m[word] >> 32) & MASK32
             block = m[slot + E_PARENT_BLOCK] & REF_MASK

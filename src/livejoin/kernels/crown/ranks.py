@@ -14,12 +14,16 @@ from __future__ import annotations
 from livejoin.kernels.crown.annotation import annotation, multiplicity
 from livejoin.kernels.crown.count import is_flat
 from livejoin.kernels.crown.layout import (
+    EDGE_OPTIONAL,
     G_DEPTHS,
     G_STEPS,
     H_ROOT,
     N_CHILD_LIST,
     N_CHILDREN,
     N_CONNEX,
+    N_EDGE,
+    N_NULL,
+    N_NULL_SLOT,
     P_CONNEX,
     S_BLOCK,
     S_LEN,
@@ -27,6 +31,7 @@ from livejoin.kernels.crown.layout import (
     STEP_DOWN_LINKED,
     STEP_KIND,
     STEP_NODE,
+    STEP_NULL,
     STEP_OFFSET,
     STEP_ROOT,
     STEP_SOURCE,
@@ -45,6 +50,8 @@ from livejoin.kernels.parameters import Arena, ArenaArray, Line, Plan, Sums, Wor
 def _results_below(m: Arena, p: Plan, sums: Sums, node: int, slot: int) -> int:
     """Results below all rows of a slot."""
     length: int = m[slot + S_LEN] >> 32
+    if length == 0 and p[node + N_EDGE] == EDGE_OPTIONAL:
+        return 1
     if length == 0 or is_flat(m, p, node):
         return length
     results: int = sums[(m[slot + S_BLOCK] & REF_MASK) + length - 1]
@@ -99,6 +106,8 @@ def weigh(arena: ArenaArray, plan: Plan, prefix_sums: Sums) -> float:
             slot = slot_at(m, p, node, place)
             if slot != 0:
                 largest = max(largest, _weigh_slot(m, p, sums, node, slot))
+        if p[node + N_NULL] != 0:
+            sums[m[p[node + N_NULL_SLOT] + S_BLOCK] & REF_MASK] = 1
     return largest
 
 
@@ -117,7 +126,8 @@ def _slot_of_step(m: Arena, p: Plan, step: int, rows: Line, rank: int) -> int:
         return H_ROOT
     word = rows[p[step + STEP_SOURCE] - 1, rank] + p[step + STEP_OFFSET]
     if p[step + STEP_KIND] == STEP_DOWN_LINKED:
-        return int((m[word] >> 32) & MASK32)
+        slot = int((m[word] >> 32) & MASK32)
+        return slot if m[slot + S_LEN] >> 32 > 0 else int(p[step + STEP_NULL])
     return int(word)
 
 

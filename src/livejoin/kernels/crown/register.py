@@ -12,12 +12,15 @@ from livejoin.kernels.crown.layout import (
     COUNTER_BITS,
     E_PARENT_BLOCK,
     E_PARENTS,
+    EDGE_NOT_EXISTS,
+    EDGE_OPTIONAL,
     H_ROOT,
     N_CHAIN,
     N_CHAIN_LIST,
     N_CHILD_LIST,
     N_CHILDREN,
     N_DIRECTORY,
+    N_EDGE,
     N_ENTRY,
     N_ENTRY_KEY,
     N_INDEX,
@@ -124,12 +127,20 @@ def prepare(m: Arena, p: Plan, node: int, row: int) -> bool:
     return bool(prepare_row(m, p, node, row, above))
 
 
+@inlined
+def is_satisfied(m: Arena, p: Plan, child: int, slot: int) -> bool:
+    """Whether the edge above a child is satisfied for the parents of a slot."""
+    kind = p[child + N_EDGE]
+    return kind == EDGE_OPTIONAL or (m[slot + S_LEN] >> 32 > 0) != (kind == EDGE_NOT_EXISTS)  # type: ignore[no-any-return]
+
+
 @helper
 def enroll_row(m: Arena, p: Plan, node: int, row: int) -> int:
-    """Register a prepared row; returns its counter: the children whose V_p has its key."""
+    """Register a prepared row; returns its counter: the children whose edge is satisfied."""
     slot = (m[row + p[node + N_UP]] >> 32) & MASK32
     m[slot + S_LEN] += 1
     links = row + p[node + N_LINK]
+    children = p[node + N_CHILD_LIST]
     counter = 0
     for c in range(p[node + N_INLINE], p[node + N_CHILDREN]):
         entry = (m[links + c] >> 32) & MASK32
@@ -138,7 +149,7 @@ def enroll_row(m: Arena, p: Plan, node: int, row: int) -> int:
         m[(m[entry + E_PARENT_BLOCK] & REF_MASK) + position] = row
         m[entry + E_PARENTS] = parents + (1 << 32)
         m[links + c] = (entry << 32) | position
-        if m[entry + S_LEN] >> 32 > 0:
+        if is_satisfied(m, p, p[children + c], entry):
             counter += 1
     return counter
 

@@ -85,7 +85,7 @@ def _best(trial: _Trial, statistics: Statistics, bound: UpdateBound, algorithm: 
     """The best plan of a trial if it has a better bound: one that runs, if there is one."""
     query = replace(trial.query, free=trial.free)
     plans = []
-    for family in families_of(algorithm):
+    for family in families_of(algorithm, query):
         plan = family.better(query, statistics, bound)
         if plan is not None and plan.guarantee.bound < bound:
             if not plan.obstacle:

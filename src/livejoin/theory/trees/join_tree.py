@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from livejoin.errors import UnknownNameError, UnsupportedQueryError
 from livejoin.theory.classes.gyo import cycle, is_acyclic
@@ -45,7 +46,10 @@ class Node:
         atom: Position of the atom in the query, None for a generalized relation.
         parent: Position of the parent in the tree's ``nodes``, None for the root.
         children: Positions of the children, ascending.
-        key: ``key(e) = e & parent(e)``, sorted; empty for the root.
+        key: ``key(e) = e & parent(e)``, sorted; empty for the root. Over an edge that is not inner the variables of the
+            node that equal those of ``over``, in the same order.
+        edge: The kind of the edge to the parent.
+        over: Over an edge that is not inner, the variables of the parent that the key equals.
     """
 
     variables: tuple[str, ...]
@@ -53,6 +57,13 @@ class Node:
     parent: int | None
     children: tuple[int, ...]
     key: tuple[str, ...]
+    edge: Literal["inner", "exists", "not exists", "optional"] = "inner"
+    over: tuple[str, ...] = ()
+
+    @property
+    def parent_key(self) -> tuple[str, ...]:
+        """The variables of the parent that the key equals."""
+        return self.key if self.edge == "inner" else self.over
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,7 @@ class JoinTree:
         def show(position: int) -> str:
             node = self.nodes[position]
             head = f"[{', '.join(node.variables)}]" if node.atom is None else str(node.atom)
+            head = head if node.edge == "inner" else f"{node.edge} {head}"
             below = ", ".join(show(child) for child in node.children)
             return f"{head}{{{below}}}" if below else head
 
