@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
 from random import Random
 from typing import Any
 
@@ -14,7 +16,8 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.families.crown.family import Crown
 from livejoin.families.events import table_events, view_events
 from livejoin.families.registry import ranked
-from livejoin.query import ConjunctiveQuery
+from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
+from livejoin.query.scalar import Expression
 from livejoin.search.statistics import Statistics
 from livejoin.words import NULL_CODE
 from naive_branches import heads
@@ -42,7 +45,9 @@ class Driver:
             return Counter()
         number = np.array([self.ids.setdefault((table, row), len(self.ids))])
         words = np.array([NULL_CODE if value is None else value for value in row] * (number[0] + 1), np.int64)
-        self.join.load(self.position[table], number, words, len(row), 0)
+        uses = self.join.plan.tables[self.position[table]].factors
+        factors = np.array([[row[int(one.text)] or 0] for one in uses], np.int64).reshape(len(uses), 1)
+        self.join.load(self.position[table], number, words, len(row), 0, factors)
         mask = sum(1 << i for i, atom in enumerate(self.query.atoms) if atom.table.name == table and self.joins(i, row))
         part = table_events(table, number, np.array([weight]), np.array([mask]), np.zeros(1, np.int64))
         delta: Counter[Row] = Counter()
@@ -57,10 +62,17 @@ class Driver:
         used = self.query.atoms[atom]
         return all(row[used.column_of(v)] is not None for v in self.query.join_variables(atom))
 
-    @staticmethod
-    def values(words: np.ndarray) -> list[Row]:
-        """The values of results."""
-        return [tuple(None if word == NULL_CODE else word for word in row) for row in words.T.tolist()]
+    def values(self, words: np.ndarray) -> list[Row]:
+        """The values of results, with the numbers of an annotation behind them."""
+        columns = len(self.query.head)
+        rows = []
+        for row in words.T.tolist():
+            sums, at = [], columns
+            for product in self.query.sums:
+                sums.append((row[at] % (1 << 64) + (row[at + 1] << 64)) if product.wide else row[at])
+                at += 2 if product.wide else 1
+            rows.append((*(None if word == NULL_CODE else word for word in row[:columns]), *sums))
+        return rows
 
     def result(self) -> Counter[Row]:
         """The whole result."""
@@ -74,13 +86,59 @@ class Driver:
     def expected(self) -> Counter[Row]:
         """The result by its definition."""
         contents: Mapping[str, list[Row]] = {name: list(rows.elements()) for name, rows in self.rows.items()}
-        return Counter(heads(self.query, contents))
+        if self.query.free is None:
+            return Counter(heads(self.query, contents))
+        factors = list(dict.fromkeys(factor for product in self.query.sums for factor in product.factors))
+        columns = tuple(ColumnRef(factor.atom, int(factor.expression.text)) for factor in factors)
+        groups: dict[Row, list[int]] = {}
+        for row in heads(replace(self.query, head=(*self.query.head, *columns)), contents):
+            values = dict(zip(factors, row[len(self.query.head) :], strict=True))
+            totals = groups.setdefault(row[: len(self.query.head)], [0] * len(self.query.sums))
+            for i, product in enumerate(self.query.sums):
+                totals[i] += prod(values[factor] or 0 for factor in product.factors)
+        return Counter((*group, *totals) for group, totals in groups.items())
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_change_gives_what_the_definition_says(seed: int) -> None:
     random = Random(seed)
-    query = random_query(random, 1 + seed % 4)
+    run(random, random_query(random, 1 + seed % 4))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_so_it_does_with_annotations_and_with_distinct_results(seed: int) -> None:
+    random = Random(seed)
+    run(random, grouped(random, random_query(random, 1 + seed % 4), 0 if seed % 5 == 0 else random.choice((1, 2, 3))))
+
+
+def grouped(random: Random, query: ConjunctiveQuery, sums: int) -> ConjunctiveQuery:
+    """A query with distinct results over some variables of its core, annotated with so many sums of products."""
+    core = {v: ColumnRef(a, query.atoms[a].column_of(v)) for a in query.core for v in query.atoms[a].variables}
+    asked = frozenset(random.sample(sorted(core), random.randint(0, min(2, len(core)))))
+    free = Crown().output(query, asked)
+    assert free is not None, "the core is a tree, of variables that it has"
+    shown = [a for a in range(len(query.atoms)) if a in query.core or _is_optional(query, a)]
+    products = [Product((), random.random() < 0.3)]
+    for _ in range(sums - 1):
+        atoms = random.sample(shown, random.randint(1, min(2, len(shown))))
+        factors = [Factor(a, Expression(str(random.choice(query.atoms[a].columns)), None)) for a in atoms]
+        products.append(Product(tuple(factors), random.random() < 0.3))
+    head = tuple(core[v] for v in sorted(free))
+    return replace(query, head=head, outputs=query.outputs[:0], free=free, sums=tuple(products[:sums]))
+
+
+def _is_optional(query: ConjunctiveQuery, atom: int) -> bool:
+    """Whether an atom is in a branch above which only optional edges are."""
+    at = next((branch for branch in query.branches if atom in branch.atoms), None)
+    while at is not None:
+        if at.kind != "optional":
+            return False
+        at = None if at.above is None else query.branches[at.above]
+    return True
+
+
+def run(random: Random, query: ConjunctiveQuery) -> None:
+    """Maintain a query under random changes."""
     driver = Driver(query, random.randrange(3), random.choice((None, 3)))
     before: Counter[Row] = Counter()
     wide = sum(len(branch.key) == 0 for branch in query.branches) + len(query.atoms) > 7
@@ -94,7 +152,7 @@ def test_every_change_gives_what_the_definition_says(seed: int) -> None:
             delta = driver.change(table.name, row, -random.choice((times, 1)))
             driver.rows[table.name] += Counter()
         else:
-            row = tuple(random.choice((None, 0, 1, 2)) for _ in table.columns)
+            row = tuple(random.choice((None, -1, 0, 1)) for _ in table.columns)
             delta = driver.change(table.name, row, random.choice((1, 1, 1, 2)))
         after = driver.expected()
         change = Counter(after)

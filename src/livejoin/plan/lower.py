@@ -32,7 +32,7 @@ from livejoin.plan.operators import (
     Stored,
 )
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
-from livejoin.query import ConjunctiveQuery, Factor, Product
+from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
 from livejoin.query.conjunctive import present
 from livejoin.query.relational import (
     Aggregate,
@@ -163,15 +163,17 @@ def _scan(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool, asked: 
     return Scan(leaf.physical, query, join.types, asked, leaf.partition, leaf.inputs)
 
 
-def _is_plain(join: Join) -> bool:
-    """Whether a join is an inner one of several atoms, so that its plan may have distinct or annotated results."""
-    return len(join.query.atoms) > 1 and not join.query.branches
+def _is_of_core(query: ConjunctiveQuery, head: Sequence[ColumnRef]) -> bool:
+    """Whether some columns are of the core, so that a plan may have distinct or annotated results over them."""
+    return all(ref.atom in query.core for ref in head)
 
 
 def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
-    if not isinstance(relation.input, Join) or not _is_plain(relation.input):
+    if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
         return Combine("distinct", False, (_below(relation.input, by),), relation.types)
     query = relation.input.query
+    if not _is_of_core(query, query.head):
+        return Combine("distinct", False, (lower(relation.input, by, True),), relation.types)
     head = frozenset(query.variable(ref) for ref in query.head)
     if by.output(query, head) == head and _shows(query):
         return _distinct_results(relation.input, by, live)
@@ -180,12 +182,14 @@ def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
 
 def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
     source: Operator
-    if not isinstance(relation.input, Join) or not _is_plain(relation.input):
+    if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
         source = _below(relation.input, by)
     elif by.powers and (power := power_of(relation, relation.input)):
         return _powered(relation, relation.input, power, by)
     elif annotated := _annotated(relation, relation.input, by, live):
         return annotated
+    elif not _is_of_core(relation.input.query, relation.input.query.head):
+        source = lower(relation.input, by, True)
     elif all(ignores_copies(call) for call in relation.calls):
         source = _distinct_results(relation.input, by, True)
     else:
@@ -237,7 +241,7 @@ def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Ann
         return None
     group = tuple(query.head[place] for place in places if isinstance(place, int))
     free = frozenset(query.variable(ref) for ref in group)
-    if by.output(query, free) != free:
+    if not _is_of_core(query, group) or by.output(query, free) != free:
         return None
     sums = [Product((), len(query.atoms) > _NARROW_ATOMS)]
     results = []
@@ -269,7 +273,8 @@ def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums:
     wide = Product(product.factors, True)
     if call.function == "count":
         return Result("count", (_place(sums, wide),), call.type)
-    counted = tuple(present(factor) for factor in product.factors if not _never_null(factor))
+    may_lack = {atom for branch in query.branches if branch.kind == "optional" for atom in branch.atoms}
+    counted = tuple(present(f) for f in product.factors if f.atom in may_lack or not _never_null(f))
     places = [_place(sums, Product(counted, sums[0].wide)), _place(sums, wide)]
     if squares:
         places.append(_place(sums, Product(product.factors + product.factors, True)))

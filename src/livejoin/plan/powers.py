@@ -69,7 +69,9 @@ def power_of(relation: Aggregate, join: Join) -> Power | None:
     (call, *others) = relation.calls
     if others or call.function != "count" or call.argument is not None or call.distinct:
         return None
-    if len(query.atoms) == 1 or not shared or not all(_is_same(query, i) for i in range(len(query.atoms))):
+    if query.branches or len(query.atoms) == 1 or not shared:
+        return None
+    if not all(_is_same(query, i) for i in range(len(query.atoms))):
         return None
     places = [output.source for output in query.outputs[: relation.groups]]
     heads = [query.head[place] for place in places if isinstance(place, int)]

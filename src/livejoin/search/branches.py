@@ -14,7 +14,6 @@ from livejoin.search.cheapest_tree import rooted_shape
 from livejoin.search.choose import Choice, choose, choose_among, measure
 from livejoin.search.problem import Problem
 from livejoin.theory.trees.branches import Hanging, shape_of, with_branches
-from livejoin.theory.trees.shape import Shape
 
 
 def choose_with_branches(query: ConjunctiveQuery, problem: Problem) -> Choice | None:
@@ -35,8 +34,9 @@ def choose_with_branches(query: ConjunctiveQuery, problem: Problem) -> Choice | 
         over, key = (tuple(pair[side] for pair in branch.key) for side in (0, 1))
         hanging.setdefault(above, []).append(Hanging(branch.kind, over, key, shape))
     choice = choose(_of_atoms(problem, query.core))
-    shapes: list[Shape] = [shape_of(one.tree, query.core) for one in (choice.best, *choice.others)]
-    return choose_among([measure(with_branches(shape, hanging), problem) for shape in shapes], choice, problem)
+    cores = [shape_of(one.tree, query.core) for one in (choice.best, *choice.others)]
+    trees = [with_branches(core, hanging, query.free) for core in cores]
+    return choose_among([measure(tree, problem) for tree in trees], choice, problem)
 
 
 def _atom_above(query: ConjunctiveQuery, branch: Branch, problem: Problem) -> int | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans, record_spans
+from livejoin.families.crown.roles import Role, roles
 from livejoin.families.layout.annotation import annotation_widths
 from livejoin.kernels.crown import layout as u
 from livejoin.kernels.join import layout as q
@@ -227,28 +228,51 @@ class State:
     def check_annotations(self) -> None:
         """Annotations of the slots outside of the connex subtree (CROWN, formulas 10 and 11)."""
         widths = annotation_widths(self.plan.query)
+        what = roles(self.plan.query, self.plan.nodes)
         of_slot: dict[int, list[int]] = {}
         for index in reversed(range(len(self.plan.nodes))):
             node = self.plan.nodes[index]
             if node.connex:
                 assert all(self.word(r + t) == 0 for r in self.rows[index] if (t := self.node(index, u.N_TOUCH)) > 0)
+            if not what[index].annotated:
                 continue
             for row in self.rows[index]:
                 totals = self._factors(index, row, widths)
-                for position in range(len(node.children)):
-                    below = of_slot.get(self.child_slot(index, row, position), [0] * len(widths))
+                for position, child in enumerate(node.children):
+                    below = self._worth(what[child], child, self.child_slot(index, row, position), of_slot)
                     totals = [a * b for a, b in zip(totals, below, strict=True)]
                 slot = self.pair(row + self.node(index, u.N_UP))[0]
                 so_far = of_slot.get(slot, [0] * len(widths))
                 of_slot[slot] = [a + b for a, b in zip(so_far, totals, strict=True)]
-        for slot, expected in of_slot.items():
-            at = slot + self.node(self.slot_child[slot], u.N_WEIGHT)
-            for width, total in zip(widths, expected, strict=True):
-                low = sum((self.word(at + i) % (1 << 64)) << (64 * i) for i in range(width - 1))
-                assert low + (self.word(at + width - 1) << (64 * (width - 1))) == total, (
-                    "an annotation is the sum of its rows' annotations"
-                )
-                at += width
+        for slot, child in self.slot_child.items():
+            if what[child].has_own:
+                own = of_slot.get(slot, [0] * len(widths))
+                assert self._vector(slot + self.node(child, u.N_OWN), widths) == own, "the sum of its rows' annotations"
+            if what[child].weighs:
+                worth = self._worth(what[child], child, slot, of_slot)
+                expected = [a - b for a, b in zip(worth, what[child].empty, strict=True)]
+                found = self._vector(slot + self.node(child, u.N_WEIGHT), widths)
+                assert found == expected, "what a slot is worth to its parents, less what an empty one is"
+
+    def _worth(self, role: Role, child: int, slot: int, of_slot: dict[int, list[int]]) -> list[int]:
+        """The factor of a slot in the annotations of its parents."""
+        has_rows = self.pair(slot + u.S_LEN)[0] > 0
+        match self.plan.nodes[child].edge:
+            case "exists" | "not exists" as edge:
+                return [int(has_rows == (edge == "exists"))] * len(role.empty)
+            case "optional" if not has_rows:
+                return list(role.empty)
+            case _:
+                return of_slot.get(slot, [0] * len(role.empty))
+
+    def _vector(self, at: int, widths: list[int]) -> list[int]:
+        """An annotation that the arena has."""
+        found = []
+        for width in widths:
+            low = sum((self.word(at + i) % (1 << 64)) << (64 * i) for i in range(width - 1))
+            found.append(low + (self.word(at + width - 1) << (64 * (width - 1))))
+            at += width
+        return found
 
     def _factors(self, index: int, row: int, widths: list[int]) -> list[int]:
         """Weight of a row in each component, without its children."""

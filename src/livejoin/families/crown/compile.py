@@ -9,6 +9,7 @@ import numpy as np
 from livejoin.families.crown.enumeration import enumeration_steps
 from livejoin.families.crown.null_rows import NullRows
 from livejoin.families.crown.plan import PhysicalPlan
+from livejoin.families.crown.roles import roles
 from livejoin.families.crown.structure import PlanNode, plan_nodes
 from livejoin.families.layout.annotation import annotation_widths, result_mode
 from livejoin.families.layout.plan_words import PlanWords, place_directories
@@ -58,6 +59,7 @@ class _Compiler:
         self.annotation = sum(self.widths)
         self.frame = u.FRAME + self.annotation
         self.out = PlanWords(u.CROWN_HEADER)
+        self.roles = roles(query, nodes)
         self.node_at = [self.out.put([0] * u.PLAN_NODE) for _ in nodes]
         self.node_of_atom = {node.atom: i for i, node in enumerate(nodes) if node.atom is not None}
         self.records = lay_out_records(query, [self._own(self.node_of_atom[a]) for a in range(len(query.atoms))])
@@ -122,7 +124,7 @@ class _Compiler:
     def _has_touch(self, i: int) -> bool:
         """Whether the annotation of a node's rows can change while they have results."""
         node = self.nodes[i]
-        outside = any(not self.nodes[c].connex for c in node.children)
+        outside = any(self.roles[c].weighs for c in node.children)
         return bool(self.query.sums) and self.live and node.connex and (outside or node.atom is not None)
 
     def _lay_out_derived(self, i: int) -> _Layout:
@@ -141,8 +143,8 @@ class _Compiler:
         node = self.nodes[i]
         if node.atom is not None:
             return self.tables[self.table_of_atom[node.atom]].stride
-        annotated = sum(not self.nodes[c].connex for c in node.children[: node.inline])
-        extra = annotated * self.annotation if self.annotation > 1 else 0
+        weighing = sum(self.roles[c].weighs for c in node.children[: node.inline])
+        extra = weighing * self.annotation if self.annotation > 1 else 0
         return self._key_of(i) + len(node.variables) + extra
 
     def _offset(self, node: int, variable: str) -> int:
@@ -153,16 +155,16 @@ class _Compiler:
         return self.tables[self.table_of_atom[atom]].columns.index(self.query.atoms[atom].column_of(variable))
 
     def _weights(self, i: int) -> int:
-        """From a node's slot to its annotation; a connex node has none."""
+        """From a node's slot to its annotation, if that is a factor of its parents'."""
         node = self.nodes[i]
-        if self.annotation <= 1 or node.connex or node.parent is None:
+        if self.annotation <= 1 or not self.roles[i].weighs or node.parent is None:
             return u.S_WEIGHT
         parent = self.nodes[node.parent]
         index = parent.children.index(i)
         if index >= parent.inline:
             return u.E_KEY + len(node.key)
         behind = self._key_of(node.parent) + len(parent.variables)
-        outside = sum(not self.nodes[c].connex for c in parent.children[:index])
+        outside = sum(self.roles[c].weighs for c in parent.children[:index])
         return behind + outside * self.annotation - u.SLOT * index
 
     def _descriptor(self, i: int) -> list[int]:
@@ -177,6 +179,10 @@ class _Compiler:
         words[u.N_CONNEX] = int(node.connex)
         words[u.N_TOUCH] = layout.touch if self._has_touch(i) else -1
         words[u.N_WEIGHT] = self._weights(i)
+        role = self.roles[i]
+        words[u.N_ANNOTATED], words[u.N_WEIGHS] = int(role.annotated), int(role.weighs)
+        words[u.N_FLIPS] = int(role.weighs and node.edge != "inner")
+        words[u.N_EMPTY] = out.put(role.empty) if any(role.empty) else -1
         words[u.N_EDGE] = _EDGES[node.edge]
         words[u.N_NULL], words[u.N_NULL_SLOT] = self.nulls.row_and_slot(i)
         if node.atom is None:
@@ -202,9 +208,10 @@ class _Compiler:
             words[u.N_KEY] = out.put([self._offset(i, v) for v in node.key])
             if words[u.N_INDEX] >= parent.inline:
                 words[u.N_LINKED] = 1
-                extra = self.annotation if self.annotation > 1 and not node.connex else 0
+                extra = self.annotation if self.annotation > 1 and role.weighs else 0
                 words[u.N_ENTRY_KEY] = u.E_KEY
-                words[u.N_ENTRY] = u.E_KEY + len(node.key) + extra
+                words[u.N_OWN] = u.E_KEY + len(node.key) + extra
+                words[u.N_ENTRY] = words[u.N_OWN] + (self.annotation if role.has_own else 0)
                 words[u.N_PARENT_KEY] = out.put([self._offset(node.parent, v) for v in node.parent_key])
         words[u.N_PROGRAM] = self._program(i) if node.connex else 0
         return words

@@ -59,7 +59,10 @@ class Crown:
     )
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
-        return free_connex_output(query, asked)
+        if not query.branches:
+            return free_connex_output(query, asked)
+        core = replace(query, atoms=tuple(query.atoms[atom] for atom in query.core), branches=())
+        return free_connex_output(core, asked) if asked <= core.variables else None
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         if (trees := join_trees(query, known)) is None:
@@ -71,7 +74,7 @@ class Crown:
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> TreeCandidate | None:
         asked = query.variables if query.free is None else query.free
         output = free_connex_output(query, asked)
-        if output is None or than == UpdateBound.ALWAYS:
+        if output is None or query.branches or than == UpdateBound.ALWAYS:
             return None
         problem = problem_of(query, known, output)
         measured = best_bound(problem, UpdateBound(min(than - 1, UpdateBound.LAMBDA)))

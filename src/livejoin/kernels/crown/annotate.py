@@ -10,21 +10,30 @@ The pass starts at a change outside of the connex subtree and carries the differ
 to all parent rows with its key. Where the parent is connex, its row is *touched*: the results that contain a live
 touched row are enumerated with their old annotation before the first difference reaches it, and with the new one at
 the end. The law: between two changes, the rows emitted with sign +1 minus those with sign -1 are the annotated result.
+
+Where an edge that is not inner flips (docs/decisions/0034), a pass of its own starts at the slot in the middle of the
+walk: before the parents enter V_s, and behind their leaving.
 """
 
 from __future__ import annotations
 
 from livejoin.kernels.crown.annotation import annotation, multiplicity, multiply_annotation
 from livejoin.kernels.crown.layout import (
+    ANNOTATE,
     COUNTER_BITS,
     COUNTER_MASK,
     E_PARENT_BLOCK,
     E_PARENTS,
+    EDGE_EXISTS,
+    EDGE_NOT_EXISTS,
+    EDGE_OPTIONAL,
     F_INDEX,
     F_NODE,
     F_ROW,
     F_WEIGHT,
     FLUSH,
+    H_BASE,
+    H_NEXT,
     H_SP,
     H_STACK,
     H_STEP,
@@ -32,8 +41,11 @@ from livejoin.kernels.crown.layout import (
     H_TOUCHED_ROWS,
     N_CHILDREN,
     N_CONNEX,
+    N_EDGE,
+    N_EMPTY,
     N_INDEX,
     N_LINKED,
+    N_OWN,
     N_PARENT,
     N_STATE,
     N_TOUCH,
@@ -42,7 +54,9 @@ from livejoin.kernels.crown.layout import (
     P_FRAME,
     P_LIVE,
     RESTORING,
+    S_LEN,
     SLOT,
+    THEN_RESUME,
     TOUCH_END,
     TOUCH_SELF,
     WALK,
@@ -52,17 +66,25 @@ from livejoin.kernels.crown.live_views import slot_is_live
 from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
 from livejoin.kernels.jit import helper
 from livejoin.kernels.join import ring
-from livejoin.kernels.join.layout import H_OVERFLOW, H_TOUCHED, P_WORDS
+from livejoin.kernels.join.layout import H_OVERFLOW, H_PHASE, H_TOUCHED, P_WORDS
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 
 @helper
 def _push(m: Arena, p: Plan, node: int, row: int) -> None:
-    """Put a frame for the slot of a row on the stack; its difference is written already."""
+    """Put a frame for the slot of a row on the stack; its difference is written already.
+
+    Over an optional edge parents do not see it while V_s of the slot is empty.
+    """
     frame = H_STACK + m[H_SP] * p[P_FRAME]
+    slot = (m[row + p[node + N_UP]] >> 32) & MASK32
+    if p[node + N_EDGE] == EDGE_OPTIONAL:
+        m[H_OVERFLOW] |= ring.add(m, p, slot + p[node + N_OWN], m, frame + F_WEIGHT)
+        if m[slot + S_LEN] >> 32 == 0:
+            return
     m[frame + F_NODE] = node
-    m[frame + F_ROW] = (m[row + p[node + N_UP]] >> 32) & MASK32
+    m[frame + F_ROW] = slot
     m[frame + F_INDEX] = 0
     m[H_SP] += 1
 
@@ -72,10 +94,49 @@ def begin_annotation(m: Arena, p: Plan, node: int, row: int, times: int) -> None
     """Start the pass for a row outside of the connex subtree whose multiplicity changes by ``times``."""
     m[H_TOUCHED_ROWS] = TOUCH_END
     m[H_STEP] = WALK
+    m[H_BASE] = m[H_SP]
     frame = H_STACK + m[H_SP] * p[P_FRAME]
     m[H_OVERFLOW] |= annotation(m, p, node, row, times, -1, m, frame + F_WEIGHT)
     if not ring.is_zero(m, p, frame + F_WEIGHT):
         _push(m, p, node, row)
+
+
+@helper
+def begin_flip(m: Arena, p: Plan, node: int, slot: int) -> bool:
+    """Start the pass for a slot of which V_s has become empty or has ceased to be; whether there is anything to do.
+
+    What the slot is worth to its parents changes: over an exists or not exists edge from 0 to 1 or from 1 to 0, over an
+    optional one between what an empty slot is worth and the sum of its rows' annotations.
+    """
+    at = H_STACK + m[H_SP] * p[P_FRAME] + F_WEIGHT
+    wraps = 0
+    for i in range(p[P_WORDS]):
+        m[at + i] = 0
+    if m[slot + S_LEN] >> 32 > 0:
+        if p[node + N_EDGE] == EDGE_EXISTS:
+            ring.set_one(m, p, at)
+        elif p[node + N_EDGE] == EDGE_NOT_EXISTS:
+            ring.set_one(m, p, at)
+            wraps |= ring.scale(m, p, at, -1)
+        else:
+            ring.set_listed(m, p, at, p[node + N_EMPTY])
+            wraps |= ring.scale(m, p, at, -1)
+            wraps |= ring.add(m, p, at, m, slot + p[node + N_OWN])
+    wraps |= ring.subtract(m, p, at, m, slot + p[node + N_WEIGHT])
+    m[H_OVERFLOW] |= wraps
+    if ring.is_zero(m, p, at):
+        return False
+    m[H_TOUCHED_ROWS] = TOUCH_END
+    m[H_STEP] = WALK
+    m[H_BASE] = m[H_SP]
+    frame = at - F_WEIGHT
+    m[frame + F_NODE] = node
+    m[frame + F_ROW] = slot
+    m[frame + F_INDEX] = 0
+    m[H_SP] += 1
+    m[H_PHASE] = ANNOTATE
+    m[H_NEXT] = THEN_RESUME
+    return True
 
 
 @helper
@@ -104,7 +165,7 @@ def walk(m: Arena, p: Plan, emit: bool) -> bool:
     emit = emit and p[P_LIVE] == 1
     wraps, touched = 0, 0
     is_due = False
-    while m[H_SP] > 0 and not is_due:
+    while m[H_SP] > m[H_BASE] and not is_due:
         frame = H_STACK + (m[H_SP] - 1) * p[P_FRAME]
         node = m[frame + F_NODE]
         slot = m[frame + F_ROW]
@@ -185,7 +246,7 @@ def annotate(
         elif step == WITHDRAWING:
             if not enumerate_witness(m, p, m[H_TOUCHED_NODE], -1, cursor, out, capacity, runs):
                 return False
-            m[H_STEP] = WALK if m[H_SP] > 0 else TOUCH_SELF
+            m[H_STEP] = WALK if m[H_SP] > m[H_BASE] else TOUCH_SELF
         elif step == TOUCH_SELF:
             m[row + p[node + N_STATE]] += weight << COUNTER_BITS
             m[H_STEP] = FLUSH
@@ -210,6 +271,7 @@ def begin_self(m: Arena, p: Plan, node: int, row: int, cursor: Cursor, emit: boo
     """Start the pass for a row of a connex atom whose multiplicity changes."""
     m[H_TOUCHED_ROWS] = TOUCH_END
     m[H_STEP] = TOUCH_SELF
+    m[H_BASE] = m[H_SP]
     if emit and p[P_LIVE] == 1 and touch(m, p, node, row):
         begin_witness(m, p, node, row, cursor)
         m[H_STEP] = WITHDRAWING

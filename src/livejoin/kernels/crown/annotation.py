@@ -7,10 +7,11 @@ from livejoin.kernels.crown.layout import (
     N_ATOM,
     N_CHILD_LIST,
     N_CHILDREN,
-    N_CONNEX,
+    N_EMPTY,
     N_FACTOR_LIST,
     N_FACTORS,
     N_STATE,
+    N_WEIGHS,
     N_WEIGHT,
 )
 from livejoin.kernels.crown.slots import slot_below
@@ -46,9 +47,12 @@ def multiply_annotation(m: Arena, p: Plan, node: int, row: int, times: int, with
     children = p[node + N_CHILD_LIST]
     for c in range(p[node + N_CHILDREN]):
         child = p[children + c]
-        if c != without and p[child + N_CONNEX] == 0:
+        if c != without and p[child + N_WEIGHS] == 1:
             slot = slot_below(m, p, node, row, c, child)
-            wraps |= ring.multiply(out, p, at, m, slot + p[child + N_WEIGHT])
+            if p[child + N_EMPTY] < 0:
+                wraps |= ring.multiply(out, p, at, m, slot + p[child + N_WEIGHT])
+            else:
+                wraps |= ring.multiply_above(out, p, at, m, slot + p[child + N_WEIGHT], p[child + N_EMPTY])
     return wraps
 
 

@@ -22,6 +22,11 @@ half of a directory entry: the rows of the child's semi-join view ``V_s`` that c
 A child is *inline* if its key is all of its derived parent: then its slot lies in the parent's row and there is one
 such row. Otherwise it is *linked*: an entry of the edge's directory has the slot and the parent rows with this key.
 
+A slot's factor in the annotations of its parents is w_p, over an inner edge the sum of the annotations of its rows.
+Over the others it is w_p and what an empty slot is worth: 0 (exists), 1 (not exists), what a NULL row is worth
+(optional); while V_s has rows w_p is 1, -1, or the sum less what a NULL row is worth, else 0. So it does not rest on a
+sum that may be 0 while there are rows.
+
 A node at or below an optional edge has a NULL row in the header, of which all values are NULL, in a slot of its own, to
 which the NULL row above it is linked. It is in no entry; its UP word is set where its results are enumerated.
 """
@@ -45,7 +50,9 @@ H_TOUCHED_ROWS = 23  # head of the list of touched rows, TOUCH_END: empty
 H_STEP = 25  # of the annotation pass: what it does, what follows it, the node of the touched rows
 H_NEXT = 26
 H_TOUCHED_NODE = 27
-H_STACK = ARENA_HEADER  # frames of the propagation, FRAME words each; tables and directories follow
+H_BASE = ARENA_HEADER  # height of the stack at which the annotation pass began
+H_ENDING = ARENA_HEADER + 1  # 1: behind the change its row is withdrawn
+H_STACK = ARENA_HEADER + 2  # frames of the propagation, FRAME words each; tables and directories follow
 
 FRAME = 4
 F_NODE = 0
@@ -106,7 +113,12 @@ N_FACTOR_LIST = 29
 N_EDGE = 30  # kind of the edge to the parent
 N_NULL = 31  # below an optional edge: the node's NULL row, else 0
 N_NULL_SLOT = 32  # and the slot that holds it alone
-PLAN_NODE = 33
+N_ANNOTATED = 33  # 1 if its rows are annotated: it is not connex, and no exists or not exists edge is above it
+N_WEIGHS = 34  # 1 if the annotation of its slots is a factor of its parents' annotations
+N_FLIPS = 35  # 1 if that changes where V_s of a slot becomes empty or ceases to be
+N_EMPTY = 36  # the factor of an empty slot, a word a component; -1: all of them 0
+N_OWN = 37  # from the slot to the sum of its rows' annotations (optional edge)
+PLAN_NODE = 38
 
 # Kinds of edges. A row is in V_s iff every edge to a child is satisfied: by a V_s row of the child with its key, by
 # none, or in any case. Children over edges that only want or do not want a row are not connex.
@@ -176,3 +188,4 @@ RESTORING = 4  # enumerates the new results of a touched row
 THEN_DONE = 0
 THEN_ENTER = 1
 THEN_WITHDRAW = 2
+THEN_RESUME = 3  # the walk goes on

@@ -10,12 +10,14 @@ from livejoin.kernels.crown.layout import (
     ENTER,
     ENTER_NEXT,
     FLUSH,
+    H_ENDING,
     H_NEXT,
     H_NODE,
     H_ROW,
     H_STEP,
     H_TOUCHED_ROWS,
     LEAVE,
+    N_ANNOTATED,
     N_BIT,
     N_CHILDREN,
     N_CONNEX,
@@ -24,13 +26,14 @@ from livejoin.kernels.crown.layout import (
     P_LIVE,
     THEN_DONE,
     THEN_ENTER,
+    THEN_RESUME,
     THEN_WITHDRAW,
     TOUCH_END,
     WEIGH,
 )
 from livejoin.kernels.crown.live_views import slot_is_live
 from livejoin.kernels.crown.odometer import advance, advance_annotated, start
-from livejoin.kernels.crown.propagate import enter, leave
+from livejoin.kernels.crown.propagate import enter, leave, resume
 from livejoin.kernels.crown.register import enroll, prepare, withdraw
 from livejoin.kernels.crown.witness import enumerate_witness
 from livejoin.kernels.jit import helper, kernel
@@ -72,7 +75,7 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, curso
     """First step of a change at one atom; returns NEED_SPACE before anything changed, else DONE with a phase set."""
     state = row + p[node + N_STATE]
     before = m[state] >> COUNTER_BITS
-    annotated = p[P_MODE] == RING and p[node + N_CONNEX] == 0
+    annotated = p[node + N_ANNOTATED] == 1
     if weight > 0 and before == 0:
         if (mask >> p[node + N_BIT]) & 1 == 0:
             return DONE
@@ -97,6 +100,7 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, curso
             m[H_NODE] = node
             m[H_ROW] = row
             m[H_PHASE] = LEAVE
+            m[H_ENDING] = 1
         else:
             if before > 1:
                 m[H_DUPLICATES] -= 1
@@ -113,7 +117,7 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, curso
         m[H_DUPLICATES] += 1
     elif before + weight == 1 and m[H_PHASE] != WEIGH:
         m[H_DUPLICATES] -= 1
-    if p[P_MODE] == RING and in_view:
+    if p[P_MODE] == RING and in_view and (annotated or p[node + N_CONNEX] == 1):
         m[H_PHASE] = ANNOTATE
         m[H_NEXT] = THEN_DONE
         if not annotated:
@@ -145,31 +149,31 @@ def _carry_on(
             m[H_DUPLICATES] -= 1
         m[H_PHASE] = FRESH
         return True
-    if m[H_PHASE] == ANNOTATE and m[H_NEXT] != THEN_WITHDRAW:
-        if not annotate(m, p, node, row, weight, cursor, emit, out, capacity, runs):
-            return False
-        m[H_PHASE] = ENTER if m[H_NEXT] == THEN_ENTER else FRESH
-    is_walking = m[H_PHASE] != FRESH and m[H_PHASE] != ANNOTATE
-    while m[H_PHASE] != FRESH and m[H_PHASE] != ANNOTATE:
-        if m[H_PHASE] <= ENTER_NEXT:
+    while m[H_PHASE] != FRESH:
+        if m[H_PHASE] == ANNOTATE:
+            if not annotate(m, p, node, row, weight, cursor, emit, out, capacity, runs):
+                return False
+            following = m[H_NEXT]
+            m[H_PHASE] = ENTER if following == THEN_ENTER else FRESH
+            if following == THEN_RESUME:
+                resume(m, p)
+            elif following == THEN_WITHDRAW:
+                if m[row + p[node + N_STATE]] >> COUNTER_BITS > 1:
+                    m[H_DUPLICATES] -= 1
+                withdraw(m, p, node, row)
+        elif m[H_PHASE] <= ENTER_NEXT:
             if not enter(m, p, cursor, emit, out, capacity, runs):
                 return False
         elif not leave(m, p, cursor, emit, out, capacity, runs):
             return False
-    if is_walking and weight < 0:
-        m[H_NEXT] = THEN_WITHDRAW
-        m[H_PHASE] = ANNOTATE
-        m[H_STEP] = FLUSH
-        m[H_TOUCHED_ROWS] = TOUCH_END
-        if p[P_MODE] == RING and p[node + N_CONNEX] == 0:
-            begin_annotation(m, p, node, row, -(m[row + p[node + N_STATE]] >> COUNTER_BITS))
-    if m[H_PHASE] == ANNOTATE:
-        if not annotate(m, p, node, row, weight, cursor, emit, out, capacity, runs):
-            return False
-        m[H_PHASE] = FRESH
-        if m[row + p[node + N_STATE]] >> COUNTER_BITS > 1:
-            m[H_DUPLICATES] -= 1
-        withdraw(m, p, node, row)
+        if m[H_PHASE] == FRESH and m[H_ENDING] == 1:
+            m[H_ENDING] = 0
+            m[H_NEXT] = THEN_WITHDRAW
+            m[H_PHASE] = ANNOTATE
+            m[H_STEP] = FLUSH
+            m[H_TOUCHED_ROWS] = TOUCH_END
+            if p[node + N_ANNOTATED] == 1:
+                begin_annotation(m, p, node, row, -(m[row + p[node + N_STATE]] >> COUNTER_BITS))
     return True
 
 

@@ -19,6 +19,7 @@ one with its key, the NULL row in whose place it is has results too, those of th
 
 from __future__ import annotations
 
+from livejoin.kernels.crown.annotate import begin_flip
 from livejoin.kernels.crown.layout import (
     COUNTER_MASK,
     E_PARENT_BLOCK,
@@ -48,6 +49,7 @@ from livejoin.kernels.crown.layout import (
     N_CHILDREN,
     N_CONNEX,
     N_EDGE,
+    N_FLIPS,
     N_INDEX,
     N_LINKED,
     N_NULL,
@@ -69,7 +71,7 @@ from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 
 @inlined
-def _resume(m: Arena, p: Plan) -> None:
+def resume(m: Arena, p: Plan) -> None:
     """Go on with what is on top of the stack; the walk is done if nothing is."""
     m[H_PHASE] = FRESH
     if m[H_SP] > 0:
@@ -100,7 +102,7 @@ def _begin_null(m: Arena, p: Plan, node: int, slot: int, cursor: Cursor) -> None
 def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: int, runs: Segments) -> bool:
     """Carry on with a row that enters V_s of its node and with all that follows; False if the buffer is full.
 
-    Returns True in a phase of `leave`, or `FRESH` where all is done.
+    Returns True in a phase of `leave`, in `ANNOTATE`, or in `FRESH` where all is done.
     """
     live_views = p[P_LIVE] == 1
     while True:
@@ -119,9 +121,13 @@ def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
             kind = p[node + N_EDGE]
             if parent >= 0 and length == 0 and kind <= EDGE_NOT_EXISTS:
                 if kind == EDGE_NOT_EXISTS:
-                    _push(m, p, parent, slot, 0, FLIP_NEXT)
+                    _push(m, p, node, slot, 0, FLIP_NEXT)
                     return True
-                if p[node + N_LINKED] == 0:
+                if p[node + N_FLIPS] == 1:
+                    _push(m, p, parent, slot, 0, ENTER_NEXT)
+                    if begin_flip(m, p, node, slot):
+                        return True
+                elif p[node + N_LINKED] == 0:
                     m[H_PHASE] = ENTER_NEXT
                     above = slot - SLOT * p[node + N_INDEX]
                     m[above + p[parent + N_STATE]] += 1
@@ -143,6 +149,10 @@ def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
                         m[H_PHASE] = ENTER_NULL
                     elif emit:
                         begin_witness(m, p, node, row, cursor)
+                elif length == 0 and p[node + N_FLIPS] == 1:
+                    resume(m, p)
+                    if begin_flip(m, p, node, slot):
+                        return True
         elif phase == ENTER_NULL:
             if not enumerate_witness(m, p, m[H_NODE], -1, cursor, out, capacity, runs):
                 return False
@@ -208,7 +218,7 @@ def _detach(m: Arena, p: Plan, node: int, row: int) -> int:
 def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: int, runs: Segments) -> bool:
     """Carry on with a row that leaves V_s of its node and with all that follows; False if the buffer is full.
 
-    Returns True in a phase of `enter`, or `FRESH` where all is done.
+    Returns True in a phase of `enter`, in `ANNOTATE`, or in `FRESH` where all is done.
     """
     live_views = p[P_LIVE] == 1
     while True:
@@ -249,8 +259,10 @@ def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
             slot = (m[row + p[node + N_UP]] >> 32) & MASK32
             if p[node + N_EDGE] == EDGE_NOT_EXISTS and m[slot + S_LEN] >> 32 == 0:
                 _push(m, p, p[node + N_PARENT], slot, 0, ENTER_NEXT)
+            else:
+                resume(m, p)
+            if p[node + N_FLIPS] == 1 and m[slot + S_LEN] >> 32 == 0 and begin_flip(m, p, node, slot):
                 return True
-            _resume(m, p)
             if m[H_PHASE] <= ENTER_NEXT:
                 return True
         elif phase == LEAVE_NEXT:
@@ -284,8 +296,9 @@ def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
                 m[H_SP] -= 1
         else:
             frame = H_STACK + (m[H_SP] - 1) * p[P_FRAME]
-            parent = m[frame + F_NODE]
+            child = m[frame + F_NODE]
             slot = m[frame + F_ROW]
+            parent = p[child + N_PARENT]
             full = p[parent + N_CHILDREN]
             state = p[parent + N_STATE]
             block = m[slot + E_PARENT_BLOCK] & REF_MASK
@@ -304,6 +317,8 @@ def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
             m[frame + F_INDEX] = index
             if m[H_PHASE] != LEAVE:
                 m[H_SP] -= 1
-                _resume(m, p)
+                resume(m, p)
+                if p[child + N_FLIPS] == 1 and begin_flip(m, p, child, slot):
+                    return True
                 if m[H_PHASE] <= ENTER_NEXT:
                     return True

@@ -50,6 +50,16 @@ def set_one(m: Arena, p: Plan, at: int) -> None:
 
 
 @helper
+def set_listed(m: Arena, p: Plan, at: int, numbers: int) -> None:
+    """Set a vector to what the plan has at ``numbers``, 0 or 1 a component."""
+    for i in range(p[P_COMPONENTS]):
+        m[at] = p[numbers + i]
+        if p[p[P_WIDTHS] + i] == 2:
+            m[at + 1] = 0
+        at += p[p[P_WIDTHS] + i]
+
+
+@helper
 def add(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
     """Add a vector to another one; -1 if a component does not fit."""
     if p[P_COMPONENTS] == 1:
@@ -93,6 +103,26 @@ def multiply(m: Arena, p: Plan, at: int, source: Words, origin: int) -> int:
             wraps |= multiply_word(m, at, source[origin])
         else:
             wraps |= multiply_wide(m, at, source[origin], source[origin + 1])
+        at += width
+        origin += width
+    return wraps
+
+
+@helper
+def multiply_above(m: Arena, p: Plan, at: int, source: Words, origin: int, above: int) -> int:
+    """Multiply a vector by the sum of another one and what the plan has at ``above``, 0 or 1 a component.
+
+    Returns -1 if a component does not fit.
+    """
+    wraps = 0
+    for i in range(p[P_COMPONENTS]):
+        width = p[p[P_WIDTHS] + i]
+        low = source[origin] + p[above + i]
+        if width == 1:
+            wraps |= multiply_word(m, at, low) | -(low < source[origin])
+        else:
+            high = source[origin + 1] + (1 if p[above + i] == 1 and low == 0 else 0)
+            wraps |= multiply_wide(m, at, low, high) | -(high < source[origin + 1])
         at += width
         origin += width
     return wraps

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from livejoin.theory.trees.join_tree import JoinTree, Node
+from livejoin.theory.trees.join_tree import JoinTree, Node, connex_subtree
 from livejoin.theory.trees.shape import Shape
 
 
@@ -44,12 +44,15 @@ def shape_of(tree: JoinTree, atoms: Sequence[int]) -> Shape:
     return shape(0)
 
 
-def with_branches(core: Shape, hanging: Mapping[int, Sequence[Hanging]]) -> JoinTree:
+def with_branches(
+    core: Shape, hanging: Mapping[int, Sequence[Hanging]], free: frozenset[str] | None = None
+) -> JoinTree:
     """The tree of a core and of what hangs on its atoms, and on theirs.
 
     Args:
         core: The tree of the core.
         hanging: For an atom the parts that hang on it.
+        free: The output variables, all of the core; None for all but those below exists and not exists edges.
 
     >>> orders = Hanging("not exists", ("k",), ("o.k",), Shape(frozenset({"o.k"}), 1))
     >>> tree = with_branches(Shape(frozenset({"k"}), 0), {0: [orders]})
@@ -75,4 +78,4 @@ def with_branches(core: Shape, hanging: Mapping[int, Sequence[Hanging]]) -> Join
         return position
 
     add(core, None, (), True)
-    return JoinTree(tuple(nodes), frozenset(connex))
+    return JoinTree(tuple(nodes), frozenset(connex) if free is None else connex_subtree(nodes, free))

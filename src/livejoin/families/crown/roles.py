@@ -1,0 +1,58 @@
+"""What the nodes of a plan are to its annotations (CROWN, section 7.3, with edges that are not inner)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from livejoin.families.crown.structure import PlanNode
+from livejoin.query import ConjunctiveQuery
+
+
+@dataclass(frozen=True)
+class Role:
+    """What one node is to the annotations.
+
+    Args:
+        annotated: Whether its rows are annotated.
+        weighs: Whether its slots are factors of its parents' annotations. Over an exists or not exists edge they are if
+            these are annotated: a connex parent is in V_s only where the edge is satisfied.
+        empty: What an empty slot is worth in each component.
+        has_own: Whether its slots have the sum of their rows' annotations beside the factor.
+    """
+
+    annotated: bool
+    weighs: bool
+    empty: tuple[int, ...]
+    has_own: bool
+
+
+def roles(query: ConjunctiveQuery, nodes: Sequence[PlanNode]) -> tuple[Role, ...]:
+    """The roles of the nodes of a plan.
+
+    Without annotations none has any. What is below an exists or not exists edge brings no annotation. An empty optional
+    slot is worth what a NULL row is: 1 in a component without a factor from there, as COUNT(*), else 0.
+    """
+    found: list[Role] = []
+    for i, node in enumerate(nodes):
+        above = node.parent is not None and found[node.parent].annotated
+        in_branch = above or (node.parent is not None and nodes[node.parent].connex)
+        is_shown = node.edge in ("inner", "optional")
+        annotated = bool(query.sums) and not node.connex and is_shown and in_branch
+        weighs = annotated if is_shown else above
+        empty = (0,) * len(query.sums)
+        if node.edge == "not exists":
+            empty = (1,) * len(query.sums)
+        elif node.edge == "optional":
+            atoms = _atoms_below(nodes, i)
+            empty = tuple(int(all(f.atom not in atoms for f in one.factors)) for one in query.sums)
+        found.append(Role(annotated, weighs, empty, weighs and node.edge == "optional"))
+    return tuple(found)
+
+
+def _atoms_below(nodes: Sequence[PlanNode], position: int) -> set[int]:
+    """The atoms in the subtree of a node."""
+    below = [position]
+    for i in below:
+        below.extend(nodes[i].children)
+    return {atom for i in below if (atom := nodes[i].atom) is not None}
