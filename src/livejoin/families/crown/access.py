@@ -27,7 +27,7 @@ from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.state.derived_rows import DerivedRows
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 if TYPE_CHECKING:
     from livejoin.families.crown.plan import PhysicalPlan
@@ -71,7 +71,8 @@ class TreeAccess:
         self._arena = join.arena.words
         self._tables = tables
         self._ranks = Ranks(_rank_plan(plan), join.arena.words, _KERNELS)
-        self.needed = plan.query.variables if plan.query.free is None else plan.query.free
+        self._optional = _optional_edges(plan)
+        self.needed = _needed(plan) if plan.query.free is None else plan.query.free
 
     def total(self) -> int:
         return self._ranks.total
@@ -81,21 +82,7 @@ class TreeAccess:
 
     def find(self, values: Values, length: int) -> tuple[Words, Words]:
         plan = self._plan
-        bag = plan.query.free is None
-        times = np.ones(length, np.int64)
-        rough = np.ones(length)
-        rows: dict[int, Words] = {}
-        for position, node in enumerate(plan.nodes):
-            if not node.connex or (bag and node.atom is None):
-                continue
-            if node.atom is None:
-                found, rows[position] = self._derived(position, values, length)
-            elif plan.query.is_distinct(node.atom):
-                found, rows[position] = self._row(position, node.atom, values, length)
-            else:
-                found = self._group(position, node.atom, values, length)
-            times *= found if bag else found > 0
-            rough *= found if bag else 1
+        times, rough, rows = self._part(0, values, length)
         if rough.max(initial=0) > _MAX_MULTIPLICITY:
             msg = f"a row stands about {rough.max():.3g} times in the result, more than 64 bits count"
             raise CapacityError(msg)
@@ -105,6 +92,54 @@ class TreeAccess:
         annotations = np.zeros((int(plan.words[q.P_WORDS]), length), np.int64)
         annotations[:, there] = self._ranks.annotations(np.array([rows[step][there] for step in _order(plan)]))
         return times, annotations
+
+    def _part(self, root: int, values: Values, length: int) -> tuple[Words, npt.NDArray[np.float64], dict[int, Words]]:
+        """How often rows stand in a part of the tree: exactly, about, and the rows of its nodes.
+
+        A part is a node with all connex ones below it; what is below an optional edge has the values, or NULL in their
+        place where nothing has the key.
+        """
+        plan = self._plan
+        bag = plan.query.free is None
+        times, rough = np.ones(length, np.int64), np.ones(length)
+        rows: dict[int, Words] = {}
+        waiting = [root]
+        for position in waiting:
+            node = plan.nodes[position]
+            waiting += [child for child in node.children if plan.nodes[child].connex and child not in self._optional]
+            for child in self._optional.intersection(node.children):
+                found, about = self._or_nulls(child, values, length)
+                times *= found
+                rough *= about
+            if bag and node.atom is None:
+                continue
+            if node.atom is None:
+                found, rows[position] = self._derived(position, values, length)
+            elif plan.query.is_distinct(node.atom):
+                found, rows[position] = self._row(position, node.atom, values, length)
+            else:
+                found = self._group(position, node.atom, values, length)
+            times *= found if bag else found > 0
+            rough *= found if bag else 1
+        return times, rough, rows
+
+    def _or_nulls(self, root: int, values: Values, length: int) -> tuple[Words, npt.NDArray[np.float64]]:
+        """How often rows stand in an optional part for the rows above: exactly, and about."""
+        plan = self._plan
+        node, at = plan.nodes[root], plan.node_offsets[root]
+        given = dict(zip(node.key, (values[outer] for outer in node.parent_key), strict=True))
+        agree = np.ones(length, bool)
+        for inner, line in given.items():
+            agree &= (line == values.get(inner, line)) & (line != NULL_CODE)
+        directory, key = plan.words[[at + u.N_DIRECTORY, at + u.N_ENTRY_KEY]].tolist()
+        lines = np.array([*given.values()], np.int64).reshape(len(given), length)
+        entries = np.empty(length, np.int64)
+        look_up.find_entries(self._arena, directory, key, lines, entries)
+        is_empty = (self._arena[entries + u.S_LEN] >> 32 == 0) | (entries == 0)
+        for variable in _shown_below(plan, root) & values.keys():
+            is_empty &= values[variable] == NULL_CODE
+        times, rough, _ = self._part(root, {**values, **given}, length)
+        return np.where(agree, times, 0) + is_empty, np.where(agree, rough, 0) + is_empty
 
     def _derived(self, position: int, values: Values, length: int) -> tuple[Words, Words]:
         """Whether the derived rows with some values are in ``V_s``, and the rows."""
@@ -207,6 +242,28 @@ class _Place:
 
 
 @lru_cache(maxsize=256)
+def _optional_edges(plan: PhysicalPlan) -> frozenset[int]:
+    """The connex nodes below optional edges."""
+    return frozenset(i for i, node in enumerate(plan.nodes) if node.connex and node.edge == "optional")
+
+
+@lru_cache(maxsize=256)
+def _needed(plan: PhysicalPlan) -> frozenset[str]:
+    """The variables of connex nodes but the keys of optional ones, which are NULL or equal to others."""
+    keys = {variable for i in _optional_edges(plan) for variable in plan.nodes[i].key}
+    return _shown_below(plan, 0) - keys
+
+
+@lru_cache(maxsize=256)
+def _shown_below(plan: PhysicalPlan, root: int) -> frozenset[str]:
+    """The variables of the connex nodes in a subtree."""
+    below = [root]
+    for position in below:
+        below += [child for child in plan.nodes[position].children if plan.nodes[child].connex]
+    return frozenset(variable for position in below for variable in plan.nodes[position].variables)
+
+
+@lru_cache(maxsize=256)
 def _place(plan: PhysicalPlan, position: int) -> _Place:
     atom = plan.nodes[position].atom
     assert atom is not None
@@ -268,5 +325,5 @@ def _widest_edge(plan: PhysicalPlan, position: int) -> _Edge:
     for child in node.children:
         below = plan.node_offsets[child]
         directory, key = words[[below + u.N_DIRECTORY, below + u.N_ENTRY_KEY]].tolist()
-        edges.append(_Edge(plan.nodes[child].key, directory, key, u.E_PARENT_BLOCK, u.E_PARENTS, False))
+        edges.append(_Edge(plan.nodes[child].parent_key, directory, key, u.E_PARENT_BLOCK, u.E_PARENTS, False))
     return max(edges, key=lambda edge: len(edge.variables))
