@@ -70,7 +70,7 @@ def bind_query(sql: str, catalog: Catalog, views: Mapping[str, Query] | None = N
     (('means',), ['means'])
     """
     tree, source = parse(sql)
-    names = KnownNames(catalog, views or {}, source, bind_tree)
+    names = KnownNames(catalog, views or {}, source, bind_tree, bind_select)
     relation = bind_tree(query_tree(tree, source), names).relation
     return Query(sql, relation, tuple(names.reads))
 
@@ -80,8 +80,7 @@ def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
     match tree:
         case Block():
             block = resolve_block(tree, names)
-            merged = merge(block)
-            return BoundBlock(block, merged, bind_block(merged))
+            return bind_select(block)
         case Combined():
             left, right = bind_tree(tree.left, names), bind_tree(tree.right, names)
             relation = combine(tree.kind, tree.all, (left.relation, right.relation), tree.source, tree.offset)
@@ -110,8 +109,17 @@ def _define(definition: Definition, names: KnownNames) -> NestedQuery:
     return NestedQuery(definition.name, columns, bound.relation, bound, bound.plain)
 
 
+def bind_select(block: SelectBlock) -> BoundBlock:
+    """A SELECT; raises as `bind_query`."""
+    merged = merge(block)
+    return BoundBlock(block, merged, bind_block(merged))
+
+
 def bind_block(block: SelectBlock) -> Relation:
     """The relation of a SELECT; raises as `bind_query`."""
+    if block.parts:
+        msg = "outer, semi and anti joins are not supported yet; allowed are inner joins"
+        raise block.source.unsupported("JOIN", msg, block.source.find({TokenType.JOIN}))
     joined = Joined.of(block)
     hidden = [] if block.distinct or block.order is None else _hidden(block.items, block.order)
     items = [*block.items, *hidden]

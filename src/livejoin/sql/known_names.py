@@ -10,14 +10,18 @@ from sqlglot import exp
 from livejoin.catalog import Catalog
 from livejoin.query.relational import Join, Project, Query
 from livejoin.schema import Table
-from livejoin.sql.lower.bound import Bound
-from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.lower.bound import Bound, BoundCombined
+from livejoin.sql.lower.select_block import SelectBlock, select_of
+from livejoin.sql.lower.set_operation import combine
+from livejoin.sql.names.from_clause import FromClause
 from livejoin.sql.names.nested import NestedQuery
+from livejoin.sql.names.outputs import Item
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import QueryTree, query_tree
 from livejoin.sql.parse.source import Source
 
 Bind = Callable[[QueryTree, "KnownNames"], Bound]
+BindSelect = Callable[[SelectBlock], Bound]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +33,7 @@ class KnownNames:
         views: The views by their names in lower case.
         text: The whole text.
         bind: Binds a query of the text.
+        bind_select: Binds a SELECT whose names are resolved.
         definitions: The definitions by their names in lower case; the nearest WITH clause goes first.
         reads: The views that the text was seen to read; mutable, shared by all names of one text.
         plain: The SELECTs of plain views that were looked up; mutable, shared by the names of all texts.
@@ -38,6 +43,7 @@ class KnownNames:
     views: Mapping[str, Query]
     text: Source
     bind: Bind
+    bind_select: BindSelect
     definitions: Mapping[str, NestedQuery] = field(default_factory=dict)
     reads: dict[str, None] = field(default_factory=dict)
     plain: dict[str, SelectBlock | None] = field(default_factory=dict)
@@ -63,6 +69,18 @@ class KnownNames:
         """The query in a pair of parentheses."""
         bound = self.bind(query_tree(query, self.text), self)
         return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+
+    def full_join(
+        self,
+        matched: tuple[FromClause, tuple[Item, ...]],
+        unmatched: tuple[FromClause, tuple[Item, ...]],
+        source: Source,
+        offset: int,
+    ) -> NestedQuery:
+        """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list."""
+        left, right = (self.bind_select(select_of(*side, source)) for side in (matched, unmatched))
+        relation = combine("union", True, (left.relation, right.relation), source, offset)
+        return NestedQuery("", left.columns, relation, BoundCombined("union", True, left, right, relation), None)
 
     def fresh(self, name: str) -> str:
         """A name, with a number behind it if a table has it."""

@@ -61,7 +61,7 @@ def merge(block: SelectBlock) -> SelectBlock:
 
     Cost: the nodes of its expressions times the queries that stay apart.
     """
-    chosen = _candidates(block)
+    chosen = frozenset[int]() if block.parts else _candidates(block)
     while chosen:
         merged = _Merger(block, chosen).merged()
         apart = _undecided(block, chosen, merged)
@@ -78,7 +78,7 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
     uses = [ref for value in _values(block) for ref in _all_refs(value)]
     for relation in block.scope.relations:
         plain = None if relation.nested is None else relation.nested.plain
-        if plain is None or atoms + len(plain.scope.relations) - 1 > MOST_ATOMS:
+        if plain is None or plain.parts or atoms + len(plain.scope.relations) - 1 > MOST_ATOMS:
             continue
         if len(block.scope.relations) > 1 and _reads_lists(plain):
             continue

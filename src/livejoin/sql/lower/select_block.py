@@ -20,10 +20,11 @@ from livejoin.sql.lower.aggregates import (
     refuse_windows,
 )
 from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.names.from_clause import Equality, bind_from
+from livejoin.sql.names.from_clause import Equality, FromClause, bind_from
 from livejoin.sql.names.nested import Names
 from livejoin.sql.names.order import Order, SortBy, order_of, position_of
 from livejoin.sql.names.outputs import Item, select_items
+from livejoin.sql.names.part import Part
 from livejoin.sql.names.scope import Scope, resolve
 from livejoin.sql.parse.query_tree import Block
 from livejoin.sql.parse.source import Source, offset_of, shown
@@ -39,7 +40,7 @@ class SelectBlock:
     Args:
         scope: The tables in FROM.
         equalities: The columns that USING and NATURAL make equal.
-        conditions: ON and WHERE conditions.
+        conditions: ON conditions of inner joins, and WHERE conditions.
         items: The SELECT list.
         groups: The expressions of GROUP BY, each once; None if there is neither GROUP BY nor an aggregate nor HAVING.
         is_global: Whether rows are aggregated without GROUP BY.
@@ -48,6 +49,7 @@ class SelectBlock:
         order: ORDER BY with LIMIT.
         source: Its text.
         start: Where its conditions begin, for those that do not know it.
+        parts: What hangs on the other occurrences of the scope.
     """
 
     scope: Scope
@@ -61,6 +63,13 @@ class SelectBlock:
     order: Order | None
     source: Source
     start: int
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def core(self) -> tuple[int, ...]:
+        """The occurrences that are in no part."""
+        hanging = {atom for part in self.parts for atom in part.atoms}
+        return tuple(relation.atom for relation in self.scope.relations if relation.atom not in hanging)
 
 
 def resolve_block(block: Block, known: Names) -> SelectBlock:
@@ -77,7 +86,7 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
     order = order_of(select, source)
     clause = bind_from(select, known, source)
     conditions, start = list(clause.conditions), source.find({TokenType.FROM})
-    for condition in conditions:
+    for condition in (*conditions, *(one for part in clause.parts for one in part.conditions)):
         refuse_aggregates(condition, "ON", "write a condition on groups as HAVING", source, start)
     if where := select.args.get("where"):
         start = source.find_outermost({TokenType.WHERE})
@@ -108,6 +117,25 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         order=order,
         source=source,
         start=start,
+        parts=clause.parts,
+    )
+
+
+def select_of(clause: FromClause, items: tuple[Item, ...], source: Source) -> SelectBlock:
+    """A SELECT of some items, and nothing else, from what a FROM clause brings."""
+    return SelectBlock(
+        scope=clause.scope,
+        equalities=clause.equalities,
+        conditions=clause.conditions,
+        items=items,
+        groups=None,
+        is_global=False,
+        having=None,
+        distinct=False,
+        order=None,
+        source=source,
+        start=source.find({TokenType.FROM}),
+        parts=clause.parts,
     )
 
 

@@ -1,21 +1,25 @@
-"""The FROM clause: occurrences of tables, columns that must be equal, and ON conditions.
+"""The FROM clause: occurrences of tables, columns that must be equal, ON conditions, and parts.
 
-Parentheses, commas and joins in any nesting are flattened: all joins are inner, so their conditions may be checked in
-any order. What nesting decides is only which names an ON condition or a USING list sees.
+Parentheses, commas and inner joins in any nesting are flattened: their conditions may be checked in any order, and what
+nesting decides is only which names an ON condition or a USING list sees. The right side of a LEFT, SEMI or ANTI JOIN is
+a part that hangs on what stands to its left (`livejoin.sql.names.part`), the left side of a RIGHT JOIN one that hangs
+on what stands to its right. A FULL JOIN is a nested query (`livejoin.sql.names.full_join`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
-from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.schema import CHANGE_COLUMNS, Column, Table
 from livejoin.sql.names.nested import Names, NestedQuery
+from livejoin.sql.names.full_join import Pair, full_join
 from livejoin.sql.names.outputs import distinct_names
+from livejoin.sql.names.part import Part, moved
 from livejoin.sql.names.scope import Relation, Scope, Shown, resolve, resolve_bare
 from livejoin.sql.parse.refuse import check_join, check_nested, check_table, refuse_column_names
 from livejoin.sql.parse.source import Source, offset_of
@@ -33,11 +37,25 @@ class Equality:
 
 @dataclass(frozen=True)
 class FromClause:
-    """What a FROM clause, or a part of one, brings: a scope, merged columns, and resolved ON conditions."""
+    """What a FROM clause, or a piece of one, brings.
+
+    Args:
+        scope: The occurrences and names.
+        equalities: The columns that USING and NATURAL make equal, of inner joins.
+        conditions: The ON conditions of inner joins, resolved.
+        parts: What hangs on the inner join.
+    """
 
     scope: Scope = Scope()  # noqa: RUF009
     equalities: tuple[Equality, ...] = ()
     conditions: tuple[exp.Expr, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def core(self) -> tuple[int, ...]:
+        """The occurrences that are in no part."""
+        hanging = {atom for part in self.parts for atom in part.atoms}
+        return tuple(relation.atom for relation in self.scope.relations if relation.atom not in hanging)
 
 
 def bind_from(select: exp.Select, names: Names, source: Source) -> FromClause:
@@ -144,38 +162,74 @@ class _Binder:
 
     def _join(self, left: FromClause, right: FromClause, join: exp.Join) -> FromClause:
         both = _beside(left, right)
-        if join.args.get("using"):
-            return self._merge(left, right, [(c.name, offset_of(c, self._start)) for c in join.args["using"]])
-        if join.args.get("method"):
-            common = dict.fromkeys(s.name for s in left.scope.shown if right.scope.named(s.name))
+        conditions: tuple[exp.Expr, ...] = ()
+        pairs = self._pairs(left, right, join)
+        if not pairs and join.args.get("on") is not None:
+            conditions = (resolve(join.args["on"], both.scope, self._source),)
+        equal = tuple(Equality(pair.left, pair.right, pair.offset) for pair in pairs)
+        side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
+        if side == "FULL":
+            self._count = both.scope.relations[0].atom + 1
+            matched = _hung(left, right, "optional", (equal, conditions), both.scope)
+            unmatched = _hung(right, left, "not exists", (equal, conditions), both.scope)
             at = offset_of(join.this, self._start)
-            if not common:
+            return FromClause(full_join(matched, unmatched, left.scope, pairs, self._names, self._source, at))
+        taken = {ref for pair in pairs for ref in (pair.left, pair.right)}
+        merged = [Shown(pair.name, pair.right if side == "RIGHT" else pair.left) for pair in pairs]
+        scope = replace(both.scope, shown=(*merged, *(s for s in both.scope.shown if s.ref not in taken)))
+        if kind in ("SEMI", "ANTI"):
+            inner = {relation.atom for relation in right.scope.relations}
+            scope = replace(left.scope, relations=both.scope.relations, hidden=left.scope.hidden | inner)
+            return _hung(left, right, "exists" if kind == "SEMI" else "not exists", (equal, conditions), scope)
+        if side == "LEFT":
+            return _hung(left, right, "optional", (equal, conditions), scope)
+        if side == "RIGHT":
+            return _hung(right, left, "optional", (equal, conditions), scope)
+        return replace(both, scope=scope, equalities=both.equalities + equal, conditions=both.conditions + conditions)
+
+    def _pairs(self, left: FromClause, right: FromClause, join: exp.Join) -> list[Pair]:
+        """The columns that USING or NATURAL merges."""
+        at = offset_of(join.this, self._start)
+        if join.args.get("using"):
+            names = [(c.name, offset_of(c, self._start)) for c in join.args["using"]]
+        elif join.args.get("method"):
+            names = [
+                (name, at) for name in dict.fromkeys(s.name for s in left.scope.shown if right.scope.named(s.name))
+            ]
+            if not names:
                 msg = "NATURAL JOIN of tables without a common column; write CROSS JOIN for all pairs of rows"
                 raise self._source.unsupported("NATURAL JOIN", msg, at)
-            return self._merge(left, right, [(name, at) for name in common])
-        if join.args.get("on") is None:
-            return both
-        condition = resolve(join.args["on"], both.scope, self._source)
-        return FromClause(both.scope, both.equalities, (*both.conditions, condition))
-
-    def _merge(self, left: FromClause, right: FromClause, names: Iterable[tuple[str, int]]) -> FromClause:
-        both = _beside(left, right)
-        equalities: list[Equality] = []
-        merged: list[Shown] = []
+        else:
+            return []
+        found = []
         for name, offset in names:
             mine = resolve_bare(name, left.scope, self._source, offset)
             other = resolve_bare(name, right.scope, self._source, offset)
-            equalities.append(Equality(mine, other, offset))
-            merged.append(Shown(next(shown.name for shown in left.scope.shown if shown.ref == mine), mine))
-        taken = {ref for e in equalities for ref in (e.left, e.right)}
-        shown = (*merged, *(s for s in both.scope.shown if s.ref not in taken))
-        return FromClause(Scope(both.scope.relations, shown), (*both.equalities, *equalities), both.conditions)
+            shown = next(shown.name for shown in left.scope.shown if shown.ref == mine)
+            found.append(Pair(shown, mine, other, offset))
+        return found
 
 
 def _beside(left: FromClause, right: FromClause) -> FromClause:
     return FromClause(
-        left.scope.beside(right.scope), left.equalities + right.equalities, left.conditions + right.conditions
+        left.scope.beside(right.scope),
+        left.equalities + right.equalities,
+        left.conditions + right.conditions,
+        left.parts + moved(right.parts, len(left.parts)),
     )
+
+
+def _hung(
+    above: FromClause,
+    below: FromClause,
+    kind: EdgeKind,
+    on: tuple[tuple[Equality, ...], tuple[exp.Expr, ...]],
+    scope: Scope,
+) -> FromClause:
+    """A clause that hangs on another one by an edge."""
+    own, number = below.core, len(above.parts)
+    part = Part(kind, own, below.conditions + on[1], below.equalities + on[0])
+    return replace(above, scope=scope, parts=(*above.parts, part, *moved(below.parts, number + 1, number)))
 
 
 def column_names(given: Sequence[exp.Expr], number: int, source: Source, offset: int) -> tuple[str, ...]:

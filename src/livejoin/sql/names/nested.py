@@ -18,6 +18,9 @@ from livejoin.schema import Table
 if TYPE_CHECKING:
     from livejoin.sql.lower.bound import Bound
     from livejoin.sql.lower.select_block import SelectBlock
+    from livejoin.sql.names.from_clause import FromClause
+    from livejoin.sql.names.outputs import Item
+    from livejoin.sql.parse.source import Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,15 @@ class Names(Protocol):
 
     def nested(self, query: exp.Expr) -> NestedQuery:
         """The query in a pair of parentheses."""
+
+    def full_join(
+        self,
+        matched: tuple[FromClause, tuple[Item, ...]],
+        unmatched: tuple[FromClause, tuple[Item, ...]],
+        source: Source,
+        offset: int,
+    ) -> NestedQuery:
+        """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list."""
 
     def fresh(self, name: str) -> str:
         """A name, with a number behind it if a table has it."""

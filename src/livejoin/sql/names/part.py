@@ -7,12 +7,16 @@ is over that scope.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from livejoin.query.conjunctive import EdgeKind
-from livejoin.sql.names.from_clause import Equality
+
+if TYPE_CHECKING:
+    from livejoin.sql.names.from_clause import Equality
 
 
 @dataclass(frozen=True)
@@ -23,9 +27,10 @@ class Part:
         kind: The kind of the edge.
         atoms: Occurrences of tables in it, by their number in the scope, without those of parts that hang on it.
         conditions: What decides whether a row above and a row of the part match, resolved over the scope: the ON
-            condition, or the WHERE condition of the sub-query.
+            condition, or the WHERE condition of the sub-query. They may be over all of what the part is applied to,
+            columns of optional parts before it too, and over optional parts within it.
         equalities: Columns that USING and NATURAL make equal, or that IN compares.
-        above: Position among the parts of the one that it hangs on, before its own; None for the core.
+        above: Position among the parts of the one that it is applied to a row of, before its own; None for the core.
     """
 
     kind: EdgeKind
@@ -33,3 +38,8 @@ class Part:
     conditions: tuple[exp.Expr, ...]
     equalities: tuple[Equality, ...] = ()
     above: int | None = None
+
+
+def moved(parts: Sequence[Part], number: int, above: int | None = None) -> tuple[Part, ...]:
+    """Parts behind ``number`` others; those of the core are applied to a row of the part ``above``."""
+    return tuple(replace(part, above=above if part.above is None else part.above + number) for part in parts)

@@ -54,6 +54,32 @@ class Relation:
             return self.table.arrow
         return pa.schema([(f"c{i}", kind) for i, kind in enumerate(self.nested.relation.schema.types)])
 
+    @property
+    def described(self) -> str:
+        """What it is, for messages."""
+        return "a query" if self.nested is not None else f"table {self.table.name!r}"
+
+
+@dataclass(frozen=True)
+class Side:
+    """An occurrence within a FULL OUTER JOIN, which is a nested query: its alias stands for columns of that.
+
+    Args:
+        alias: Its name in the query.
+        names: What its columns are called.
+        refs: The columns of the nested query that they are.
+        described: What it is, for messages.
+    """
+
+    alias: str
+    names: tuple[str, ...]
+    refs: tuple[ColumnRef, ...]
+    described: str
+
+    def column(self, position: int) -> ColumnRef:
+        """A column of this occurrence."""
+        return self.refs[position]
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -65,10 +91,20 @@ class Shown:
 
 @dataclass(frozen=True)
 class Scope:
-    """Relations and columns in the order in which ``*`` shows them."""
+    """What stands in FROM, and what of it is seen.
+
+    Args:
+        relations: All occurrences, in their order.
+        shown: The columns in the order in which ``*`` shows them.
+        sides: The occurrences within FULL OUTER JOINs.
+        hidden: Those of ``relations`` that no alias stands for: of SEMI and ANTI JOIN, and the nested queries that FULL
+            OUTER JOINs are.
+    """
 
     relations: tuple[Relation, ...] = ()
     shown: tuple[Shown, ...] = ()
+    sides: tuple[Side, ...] = ()
+    hidden: frozenset[int] = frozenset()
 
     @staticmethod
     def of(relation: Relation) -> Scope:
@@ -78,11 +114,21 @@ class Scope:
 
     def beside(self, other: Scope) -> Scope:
         """The scope of two parts of a FROM clause that merge no columns."""
-        return Scope(self.relations + other.relations, self.shown + other.shown)
+        return Scope(
+            self.relations + other.relations,
+            self.shown + other.shown,
+            self.sides + other.sides,
+            self.hidden | other.hidden,
+        )
 
-    def relation(self, alias: str) -> Relation | None:
+    @property
+    def aliased(self) -> tuple[Relation | Side, ...]:
+        """The occurrences that an alias stands for."""
+        return (*(r for r in self.relations if r.atom not in self.hidden), *self.sides)
+
+    def relation(self, alias: str) -> Relation | Side | None:
         """The occurrence with this alias."""
-        return next((r for r in self.relations if r.alias.lower() == alias.lower()), None)
+        return next((r for r in self.aliased if r.alias.lower() == alias.lower()), None)
 
     def named(self, name: str) -> tuple[Shown, ...]:
         """The columns that a bare name may stand for."""
@@ -102,6 +148,9 @@ class Scope:
 
     def qualified(self, ref: ColumnRef) -> str:
         """A column with its alias, for messages."""
+        for side in self.sides:
+            if ref in side.refs:
+                return f"{side.alias}.{side.names[side.refs.index(ref)]}"
         return f"{self._atom(ref).alias}.{self.name(ref)}"
 
     def _atom(self, ref: ColumnRef) -> Relation:
@@ -123,7 +172,7 @@ def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
     return node
 
 
-def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relation:
+def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relation | Side:
     """The occurrence that a qualifier names.
 
     Raises:
@@ -132,7 +181,7 @@ def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relatio
     relation = scope.relation(qualifier.name)
     if relation is None:
         _refuse_correlation(qualifier, source)
-        known = ", ".join(repr(r.alias) for r in scope.relations)
+        known = ", ".join(repr(r.alias) for r in scope.aliased)
         msg = f"no table or alias {qualifier.name!r} is in scope here; in scope: {known}"
         raise source.error(UnknownNameError, msg, offset_of(qualifier, 0))
     return relation
@@ -152,7 +201,7 @@ def _resolve(column: exp.Column, scope: Scope, source: Source) -> ColumnRef:
     return resolve_bare(column.name, scope, source, offset)
 
 
-def _column_of(relation: Relation, name: exp.Identifier, source: Source, offset: int) -> ColumnRef:
+def _column_of(relation: Relation | Side, name: exp.Identifier, source: Source, offset: int) -> ColumnRef:
     """The column that a name stands for in an occurrence."""
     places = [i for i, own in enumerate(relation.names) if own.lower() == name.name.lower()]
     if len(places) == 1:
@@ -160,8 +209,9 @@ def _column_of(relation: Relation, name: exp.Identifier, source: Source, offset:
     if places:
         msg = f"{relation.alias!r} has {len(places)} columns {name.name!r}; give each its own name with AS in the query"
     else:
-        kind = f"table {relation.table.name!r}" if relation.nested is None else "a query"
-        msg = f"{relation.alias!r} ({kind}) has no column {name.name!r}; it has {', '.join(relation.names)}"
+        msg = (
+            f"{relation.alias!r} ({relation.described}) has no column {name.name!r}; it has {', '.join(relation.names)}"
+        )
     raise source.error(UnknownNameError, msg, offset_of(name, offset))
 
 

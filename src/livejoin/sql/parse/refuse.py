@@ -15,7 +15,7 @@ from livejoin.sql.parse.spans import sub_queries
 
 _ALLOWED = (
     "allowed is SELECT expressions and aggregates FROM tables, views and queries in parentheses, joined on equal "
-    "columns, with WHERE, GROUP BY, HAVING, ORDER BY ... LIMIT, set operations of such queries, and WITH"
+    "columns by inner, outer, semi and anti joins, with WHERE, GROUP BY, HAVING, ORDER BY ... LIMIT, set operations of such queries, and WITH"
 )
 
 # Arguments of a SELECT node: clause, tokens of its keyword, what works instead.
@@ -57,6 +57,15 @@ _TABLE_CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
 _ALLOWED_QUERY = {"this", "alias", "joins"}
 _ALLOWED_TABLE = {"this", "alias", "joins", "db", "catalog"}
 _ALLOWED_JOIN = {"this", "on", "using", "side", "kind", "method"}
+_JOINS = {
+    *(("", kind) for kind in ("", "INNER", "CROSS", "SEMI", "ANTI")),
+    *((side, kind) for side in ("LEFT", "RIGHT", "FULL") for kind in ("", "OUTER")),
+    *(("LEFT", kind) for kind in ("SEMI", "ANTI")),
+}
+_ALLOWED_JOINS = (
+    "allowed are [INNER] JOIN, LEFT, RIGHT and FULL [OUTER] JOIN, [LEFT] SEMI JOIN, [LEFT] ANTI JOIN, CROSS JOIN, all "
+    "but the last with NATURAL too, and commas"
+)
 
 _PARAMETERS = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
 
@@ -215,7 +224,7 @@ def refuse_column_names(table: exp.Table, source: Source, offset: int) -> None:
 
 
 def check_join(join: exp.Join, source: Source, default: int) -> None:
-    """An inner, cross or natural join.
+    """An inner, cross, outer, semi or anti join, natural or not.
 
     Raises:
         UnsupportedQueryError: It is another one.
@@ -223,11 +232,11 @@ def check_join(join: exp.Join, source: Source, default: int) -> None:
     offset = offset_of(join.this, default)
     parts = [str(join.args.get(name) or "").upper() for name in ("method", "side", "kind")]
     odd = next((name for name, value in join.args.items() if value and name not in _ALLOWED_JOIN), None)
-    if parts[0] in ("", "NATURAL") and parts[1] == "" and parts[2] in ("", "INNER", "CROSS") and odd is None:
+    if parts[0] in ("", "NATURAL") and tuple(parts[1:]) in _JOINS and odd is None:
         return
     clause = " ".join(part for part in parts if part)
     clause = clause if clause.endswith("JOIN") else f"{clause} JOIN".strip()
     word = next((part for part in parts if part not in ("", "NATURAL")), "JOIN")
     at = next((t.start for t in reversed(source.tokens) if t.start < offset and t.text.upper() == word), offset)
-    msg = f"{clause} is not supported yet; allowed are [INNER] JOIN, CROSS JOIN, NATURAL JOIN and commas"
+    msg = f"{clause} is not supported yet; {_ALLOWED_JOINS}"
     raise source.unsupported(clause, msg, at)

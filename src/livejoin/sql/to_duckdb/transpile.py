@@ -16,7 +16,7 @@ from sqlglot.errors import UnsupportedError
 
 from livejoin.catalog import Catalog
 from livejoin.query.relational import Query
-from livejoin.sql.bind_query import bind_tree
+from livejoin.sql.bind_query import bind_select, bind_tree
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import find_aggregate
 from livejoin.sql.names.from_clause import bind_from
@@ -51,7 +51,7 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
     """
     tree, text = parse(sql)
     query = query_tree(tree, text)
-    names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree)
+    names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree, bind_select)
     if not isinstance(query, Block) or _computes(query.select) or any(sub_queries(query.select)):
         known = _known(names, text)
         return query_text(bind_tree(query, known), known)

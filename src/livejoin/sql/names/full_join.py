@@ -1,0 +1,138 @@
+"""FULL OUTER JOIN: a nested query, which is the union of two that each keep one side's rows.
+
+    L FULL JOIN R ON c  =  (L LEFT JOIN R ON c)  UNION ALL  (R ANTI JOIN L ON c, with NULLs for the columns of L).
+
+The columns of the nested query are those that are seen of both sides, and for every column of USING or NATURAL the
+COALESCE of both; so outside of it an alias stands for some of its columns (`livejoin.sql.names.scope.Side`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.schema import Column, SqlType, Table
+from livejoin.sql.names.nested import Names
+from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.names.scope import Relation, Scope, Shown, Side
+from livejoin.sql.parse.source import Source
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+
+if TYPE_CHECKING:
+    from livejoin.sql.names.from_clause import Equality, FromClause
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns that USING or NATURAL merges, under the name of the first, and where the text says so."""
+
+    name: str
+    left: ColumnRef
+    right: ColumnRef
+    offset: int
+
+
+def full_join(
+    matched: FromClause,
+    unmatched: FromClause,
+    left: Scope,
+    pairs: Sequence[Pair],
+    names: Names,
+    source: Source,
+    offset: int,
+) -> Scope:
+    """The scope behind a FULL JOIN, whose nested query has the number of the first occurrence within it.
+
+    Args:
+        matched: The left side, on which the right one hangs as an optional part.
+        unmatched: The right side, on which the left one hangs as a part that must not exist.
+        left: What is seen of the left side.
+        pairs: What its USING or NATURAL merges.
+        names: What binds the nested query.
+        source: The tokens of the SELECT.
+        offset: Where the right side stands.
+
+    Raises:
+        SqlError: A column or a condition that the nested query cannot have.
+    """
+    seen = matched.scope
+    first = seen.relations[0].atom
+    own = {relation.atom for relation in left.relations}
+    columns = [one.column(position) for one in seen.aliased for position in range(len(one.names))]
+    refs = list(dict.fromkeys([*columns, *(s.ref for s in seen.shown)]))
+    written = [seen.name(ref) for ref in refs] + [pair.name for pair in pairs]
+    labels = distinct_names(written)
+
+    def column(ref: ColumnRef) -> exp.Expr:
+        return bound_column(ColumnRef(ref.atom - first, ref.column), seen.name(ref))
+
+    def items(values: Sequence[exp.Expr]) -> tuple[Item, ...]:
+        named = zip(labels, values, written, strict=True)
+        return tuple(Item(label, value, offset, written=name) for label, value, name in named)
+
+    both = [exp.Coalesce(this=column(pair.left), expressions=[column(pair.right)]) for pair in pairs]
+    right = [column(pair.right) for pair in pairs]
+    padded = [null_of(seen.declared(ref).type) if ref.atom in own else column(ref) for ref in refs]
+    query = names.full_join(
+        (_from_zero(matched, first), items([*map(column, refs), *both])),
+        (_from_zero(unmatched, first), items([*padded, *right])),
+        source,
+        offset,
+    )
+    alias = " FULL JOIN ".join(one.alias for one in seen.aliased)
+    declared = zip(query.relation.schema.names, query.relation.types, strict=True)
+    table = Table(names.fresh("full join"), tuple(Column(name, kind) for name, kind in declared))
+    place = {ref: ColumnRef(first, position) for position, ref in enumerate(refs)}
+    taken = {ref for pair in pairs for ref in (pair.left, pair.right)}
+    merged = [Shown(pair.name, ColumnRef(first, len(refs) + i)) for i, pair in enumerate(pairs)]
+    return Scope(
+        relations=(Relation(first, alias, table, query, offset),),
+        shown=(*merged, *(Shown(s.name, place[s.ref]) for s in seen.shown if s.ref not in taken)),
+        sides=tuple(
+            Side(one.alias, one.names, tuple(place[one.column(i)] for i in range(len(one.names))), one.described)
+            for one in seen.aliased
+        ),
+        hidden=frozenset({first}),
+    )
+
+
+def null_of(kind: SqlType) -> exp.Expr:
+    """NULL of a type."""
+    return exp.Cast(this=exp.null(), to=exp.DataType.build(str(kind), dialect="spark"))
+
+
+def _from_zero(clause: FromClause, first: int) -> FromClause:
+    """A clause whose occurrences are numbered from 0 instead of from another number."""
+
+    def ref(one: ColumnRef) -> ColumnRef:
+        return ColumnRef(one.atom - first, one.column)
+
+    def equal(equalities: Sequence[Equality]) -> tuple[Equality, ...]:
+        return tuple(replace(one, left=ref(one.left), right=ref(one.right)) for one in equalities)
+
+    def condition(value: exp.Expr) -> exp.Expr:
+        found = value.copy()
+        for column in found.find_all(exp.Column):
+            column.meta[REF] = ref(column.meta[REF])
+        return found
+
+    parts = tuple(
+        replace(
+            part,
+            atoms=tuple(atom - first for atom in part.atoms),
+            conditions=tuple(map(condition, part.conditions)),
+            equalities=equal(part.equalities),
+        )
+        for part in clause.parts
+    )
+    return replace(
+        clause,
+        scope=Scope(tuple(replace(one, atom=one.atom - first) for one in clause.scope.relations)),
+        equalities=equal(clause.equalities),
+        conditions=tuple(map(condition, clause.conditions)),
+        parts=parts,
+    )
