@@ -16,8 +16,8 @@ from sqlglot import TokenType, exp
 from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.schema import CHANGE_COLUMNS, Column, Table
-from livejoin.sql.names.nested import Names, NestedQuery
 from livejoin.sql.names.full_join import Pair, full_join
+from livejoin.sql.names.nested import Names, NestedQuery
 from livejoin.sql.names.outputs import distinct_names
 from livejoin.sql.names.part import Part, moved
 from livejoin.sql.names.scope import Relation, Scope, Shown, resolve, resolve_bare
