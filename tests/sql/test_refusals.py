@@ -82,7 +82,7 @@ CLAUSES = [
     ("SELECT SUM(^COLUMNS('c0')) AS t FROM G", "COLUMNS"),
     ("SELECT ^alias(src) AS t FROM G", "ALIAS"),
     ("SELECT G.src FROM G JOIN H ON ^G.src < H.src", "<"),
-    ("SELECT G.src FROM G JOIN H ON G.src = H.src AND ^1 + G.dst <> H.dst", "<>"),
+    ("SELECT G.src FROM G JOIN H ON G.src = H.src, K WHERE ^1 + G.dst <> K.src", "<>"),
     ("SELECT G.src FROM G JOIN H ON ^G.src <=> H.src", "<=>"),
     ("SELECT G.src FROM G, H WHERE ^G.src BETWEEN H.src AND H.dst", "BETWEEN"),
     ("SELECT G.src FROM G, H WHERE H.b AND ^G.src + 1 = H.src", "="),

@@ -175,9 +175,9 @@ class Contents:
             msg = f"the name {name!r} is taken by a {'view' if name.lower() in self.views else 'table'}"
             raise SchemaError(msg)
 
-    def bind(self, sql: str) -> Query:
-        """The query of a text over the tables and the views; raises as `livejoin.sql.bind_query`."""
-        return bind_query(sql, self.catalog, self.queries)
+    def bind(self, sql: str, allow_product: bool = False) -> Query:
+        """The query of a text over the tables and the views; as `livejoin.sql.bind_query`."""
+        return bind_query(sql, self.catalog, self.queries, allow_product)
 
     def known(self, joins: Sequence[ConjunctiveQuery], statistics: GivenStatistics | None = None) -> Statistics:
         """What is known of the joins' tables: what is given, and the sizes and distinct keys of the rows there are."""

@@ -134,8 +134,12 @@ class Database:
         return ByName((view.name, view) for view in self._contents.views.values())
 
     @alone
-    def execute(self, sql: str) -> None:
+    def execute(self, sql: str, *, allow_product: bool = False) -> None:
         """Run ``CREATE TABLE``, ``CREATE VIEW name AS SELECT ...``, ``DROP TABLE`` or ``DROP VIEW``.
+
+        Args:
+            sql: The statement.
+            allow_product: As for `create_view`.
 
         Raises:
             SqlError: The statement is not one of these or is wrong, with its position.
@@ -147,7 +151,7 @@ class Database:
                     self._contents.add_table(table)
             case CreateView(name, query, if_not_exists):
                 if not (if_not_exists and name.lower() in self._contents.views):
-                    self.create_view(name, query)
+                    self.create_view(name, query, allow_product=allow_product)
             case DropTable(name, if_exists):
                 if not (if_exists and name not in self._contents.catalog):
                     self.drop_table(name)
@@ -214,6 +218,7 @@ class Database:
         statistics: GivenStatistics | None = None,
         algorithm: Algorithm = "auto",
         adaptive: bool = False,
+        allow_product: bool = False,
     ) -> View:
         """Maintain a query from now on; over filled tables it is loaded first, in O(base rows).
 
@@ -231,6 +236,9 @@ class Database:
                 have come to be others than its tree was chosen for and the move, linear in the base rows, pays. Over
                 empty tables the tree is so chosen from the first changes. Deltas stay as they are; ``stats()["moves"]``
                 and a line of the logger ``livejoin`` tell of it.
+            allow_product: Whether a condition may be over tables that no equality connects, as in ``FROM R, S WHERE
+                R.a < S.b``. Then each pair of their rows is looked at when the view is read, and every row on the other
+                side when one comes. A CROSS JOIN without such a condition needs no leave.
 
         Raises:
             SqlError: The query is wrong or outside of what is maintained, with the position.
@@ -241,8 +249,9 @@ class Database:
         check_name(name, "view")
         check_switch(deltas, "deltas")
         check_switch(adaptive, "adaptive")
+        check_switch(allow_product, "allow_product")
         self._contents.refuse_taken(name)
-        query = self._contents.bind(sql)
+        query = self._contents.bind(sql, allow_product)
         refuse_large_joins(query)
         refuse_dropped(self._contents, query)
         options = ViewOptions(deltas, algorithm, adaptive, self._contents.known(query.joins, statistics))
@@ -276,6 +285,7 @@ class Database:
         statistics: GivenStatistics | None = None,
         log: Mapping[str, object] | None = None,
         algorithm: Algorithm = "auto",
+        allow_product: bool = False,
     ) -> Explanation: ...
     @alone
     def explain(
@@ -286,6 +296,7 @@ class Database:
         statistics: GivenStatistics | None = None,
         log: Mapping[str, object] | None = None,
         algorithm: Algorithm = "auto",
+        allow_product: bool = False,
     ) -> Explanation | GraphExplanation:
         """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
 
@@ -297,6 +308,7 @@ class Database:
             statistics: As for `create_view`.
             log: Changes of each table as for `replay`, of which the enclosureness is computed; they are not applied.
             algorithm: As for `create_view`.
+            allow_product: As for `create_view`.
 
         Returns:
             What ``print`` and a notebook show; ``json``, ``svg`` and ``html`` give other forms.
@@ -314,9 +326,10 @@ class Database:
             return explain_graph(self._contents)
         check_algorithm(algorithm)
         check_switch(deltas, "deltas")
+        check_switch(allow_product, "allow_product")
         if log is not None:
             log = check_changes(log, "{'G': changes}")
-        query = self._contents.bind(sql)
+        query = self._contents.bind(sql, allow_product)
         known = self._contents.known(query.joins, statistics)
         changes = (
             [read_changes(self._contents.catalog[name], data, len(log) > 1, "never") for name, data in log.items()]

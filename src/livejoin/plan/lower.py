@@ -94,7 +94,7 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
             return _scan(relation, relation.query, by, live)
         case Project():
             below = lower(relation.input, by, live)
-            return Compute(below, relation.outputs, relation.types, relation.predicate)
+            return _computed(relation, below)
         case Distinct():
             return _distinct(relation, by, live)
         case Aggregate():
@@ -118,11 +118,15 @@ def _below(relation: Relation, by: Compiler) -> Operator:
         case Join() if len(relation.query.atoms) == 1:
             return _selected(relation, by)
         case Project():
-            return Compute(_below(relation.input, by), relation.outputs, relation.types, relation.predicate)
+            return _computed(relation, _below(relation.input, by))
         case SetOperation(kind="union", all=True):
             return Combine("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
         case _:
             return lower(relation, by, True)
+
+
+def _computed(relation: Project, below: Operator) -> Compute:
+    return Compute(below, relation.outputs, relation.types, relation.predicate, across=relation.across)
 
 
 def _selected(join: Join, by: Compiler) -> Selected:

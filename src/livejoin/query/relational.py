@@ -6,7 +6,7 @@ Columns are named by position; an expression over the columns of a relation call
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -62,12 +62,15 @@ class Project:
         outputs: The columns; each copies one (its position) or is an expression over ``c0``, ``c1``, ... .
         types: Their types.
         predicate: A BOOLEAN over ``c0``, ``c1``, ..., or None.
+        across: Where the predicate holds the conditions across tables that a join below cannot decide: these as they
+            are written, for messages. Empty elsewhere.
     """
 
     input: Relation
     outputs: tuple[Output, ...]
     types: tuple[SqlType, ...]
     predicate: Expression | None = None
+    across: str = field(default="", compare=False)
 
     @property
     def schema(self) -> pa.Schema:

@@ -89,6 +89,20 @@ def projected_guarantee(below: Guarantee, more: str) -> Guarantee:
     return replace(below, delay=delay)
 
 
+def checked_guarantee(below: Guarantee, condition: str) -> Guarantee:
+    """What a plan promises for a join whose rows are checked for a condition across tables as they are read.
+
+    Args:
+        below: What it promises for the join.
+        condition: The condition, as it is written.
+    """
+    delay = (
+        f"{below.delay}, of the join; {condition} is checked on each of them, so that the delay between two results is "
+        "not constant: rows that it is not true for lie between them"
+    )
+    return replace(below, delay=delay)
+
+
 def stored_guarantee(below: Guarantee, changed: str, kept: str) -> Guarantee:
     """What a plan promises for a join whose rows go into a store above it (DYN, section 5.1).
 

@@ -40,13 +40,17 @@ from livejoin.sql.to_duckdb.scalar_text import REF
 
 
 @within_depth
-def bind_query(sql: str, catalog: Catalog, views: Mapping[str, Query] | None = None) -> Query:
+def bind_query(
+    sql: str, catalog: Catalog, views: Mapping[str, Query] | None = None, allow_product: bool = False
+) -> Query:
     """The relational query of a text over the tables of a catalog and over views.
 
     Args:
         sql: The text.
         catalog: The tables.
         views: The views that it may read, by their names in lower case, each bound over the same tables and views.
+        allow_product: Whether a condition may be over tables that no equality connects; then it is checked on each pair
+            of their rows.
 
     Cost: a few ms; each predicate and each expression is bound by DuckDB, over no rows. A view that is merged is bound
     once more.
@@ -70,7 +74,7 @@ def bind_query(sql: str, catalog: Catalog, views: Mapping[str, Query] | None = N
     (('means',), ['means'])
     """
     tree, source = parse(sql)
-    names = KnownNames(catalog, views or {}, source, bind_tree, bind_select)
+    names = KnownNames(catalog, views or {}, source, bind_tree, bind_select, allow_product)
     relation = bind_tree(query_tree(tree, source), names).relation
     return Query(sql, relation, tuple(names.reads))
 
@@ -80,7 +84,7 @@ def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
     match tree:
         case Block():
             block = resolve_block(tree, names)
-            return bind_select(block)
+            return bind_select(block, names.allow_product)
         case Combined():
             left, right = bind_tree(tree.left, names), bind_tree(tree.right, names)
             relation = combine(tree.kind, tree.all, (left.relation, right.relation), tree.source, tree.offset)
@@ -109,18 +113,18 @@ def _define(definition: Definition, names: KnownNames) -> NestedQuery:
     return NestedQuery(definition.name, columns, bound.relation, bound, bound.plain)
 
 
-def bind_select(block: SelectBlock) -> BoundBlock:
+def bind_select(block: SelectBlock, allow_product: bool = False) -> BoundBlock:
     """A SELECT; raises as `bind_query`."""
     merged = merge(block)
-    return BoundBlock(block, merged, bind_block(merged))
+    return BoundBlock(block, merged, bind_block(merged, allow_product))
 
 
-def bind_block(block: SelectBlock) -> Relation:
+def bind_block(block: SelectBlock, allow_product: bool = False) -> Relation:
     """The relation of a SELECT; raises as `bind_query`."""
     if block.parts:
         msg = "outer, semi and anti joins are not supported yet; allowed are inner joins"
         raise block.source.unsupported("JOIN", msg, block.source.find({TokenType.JOIN}))
-    joined = Joined.of(block)
+    joined = Joined.of(block, allow_product)
     hidden = [] if block.distinct or block.order is None else _hidden(block.items, block.order)
     items = [*block.items, *hidden]
     names = distinct_names([item.name for item in items])

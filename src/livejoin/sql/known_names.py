@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from livejoin.catalog import Catalog
+from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Join, Project, Query
 from livejoin.schema import Table
 from livejoin.sql.lower.bound import Bound, BoundCombined
@@ -21,7 +23,7 @@ from livejoin.sql.parse.query_tree import QueryTree, query_tree
 from livejoin.sql.parse.source import Source
 
 Bind = Callable[[QueryTree, "KnownNames"], Bound]
-BindSelect = Callable[[SelectBlock], Bound]
+BindSelect = Callable[[SelectBlock, bool], Bound]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,7 @@ class KnownNames:
         text: The whole text.
         bind: Binds a query of the text.
         bind_select: Binds a SELECT whose names are resolved.
+        allow_product: Whether conditions may be over tables that no equality connects.
         definitions: The definitions by their names in lower case; the nearest WITH clause goes first.
         reads: The views that the text was seen to read; mutable, shared by all names of one text.
         plain: The SELECTs of plain views that were looked up; mutable, shared by the names of all texts.
@@ -44,6 +47,7 @@ class KnownNames:
     text: Source
     bind: Bind
     bind_select: BindSelect
+    allow_product: bool = False
     definitions: Mapping[str, NestedQuery] = field(default_factory=dict)
     reads: dict[str, None] = field(default_factory=dict)
     plain: dict[str, SelectBlock | None] = field(default_factory=dict)
@@ -78,7 +82,7 @@ class KnownNames:
         offset: int,
     ) -> NestedQuery:
         """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list."""
-        left, right = (self.bind_select(select_of(*side, source)) for side in (matched, unmatched))
+        left, right = (self.bind_select(select_of(*side, source), self.allow_product) for side in (matched, unmatched))
         relation = combine("union", True, (left.relation, right.relation), source, offset)
         return NestedQuery("", left.columns, relation, BoundCombined("union", True, left, right, relation), None)
 
@@ -104,5 +108,6 @@ class KnownNames:
             if isinstance(view.root, (Join, Project)):
                 tree, text = parse(view.sql)
                 inside = replace(self, text=text, definitions={}, reads={})
-                self.plain[name] = self.bind(query_tree(tree, text), inside).plain
+                with suppress(UnsupportedQueryError):  # a product that this text does not allow: it stays apart
+                    self.plain[name] = self.bind(query_tree(tree, text), inside).plain
         return self.plain[name]

@@ -78,7 +78,7 @@ def restored(
                 check_words(contents.codec, table.of_tombstones, rows.tombstones)
         for kept in image.views:
             contents.refuse_taken(kept.name)
-            query = contents.bind(kept.sql)
+            query = contents.bind(kept.sql, allow_product=True)  # as it was when it was made
             refuse_large_joins(query)
             refuse_dropped(contents, query)
             options = ViewOptions(kept.deltas, kept.algorithm, kept.adaptive, kept.statistics)

@@ -31,7 +31,7 @@ from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
-from livejoin.search.guarantee import UpdateBound, stored_guarantee
+from livejoin.search.guarantee import UpdateBound, checked_guarantee, stored_guarantee
 from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics, observe
 from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
@@ -65,6 +65,7 @@ def describe_query(
         known = known if log is None else known.over(observe(log, join))
     plan = plan_with_reasons(query, known, live, algorithm, threads)
     there = {} if running is None else running(plan.operator)
+    checked = {one.input: one.across for one in _upwards(plan.operator) if isinstance(one, Compute) and one.across}
     told = []
     for planned_leaf, kept in _leaves(plan.operator, ""):
         if isinstance(planned_leaf, Selected):
@@ -79,6 +80,7 @@ def describe_query(
         planned = Planned(join, leaf.physical, ranked, leaf.asked, gives, algorithm, by)
         one = explained(planned, None if _relations_below(leaf) else log)
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
+        one = _with_check(one, checked.get(planned_leaf, ""))
         told.append(_over_inputs(_with_store(one, join, kept), leaf))
     drawn = (operator for operator in _upwards(plan.operator) if not isinstance(operator, Bag))  # bags are in the plans
     lines = tuple(line for operator in drawn for line in operator_lines(operator, plan.ranked))
@@ -188,6 +190,11 @@ def _keeps_values(plan: Group) -> bool:
     return any(call.distinct or call.function in ("min", "max", "array_agg") for call in plan.calls)
 
 
+def _with_check(told: Explanation, condition: str) -> Explanation:
+    """What is promised where a condition across tables is checked on every row that the join gives."""
+    return replace(told, guarantee=checked_guarantee(told.guarantee, condition)) if condition else told
+
+
 def _with_store(told: Explanation, query: ConjunctiveQuery, kept: str) -> Explanation:
     """What is promised where every row that the join gains or loses goes into a store."""
     if not kept:
@@ -259,6 +266,10 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
             yield f"{_many(len(operator.results), 'aggregate')} {family.aggregates}"
         case Compute():
             kept = ", for the rows that fit a condition" if operator.predicate else ""
+            if operator.across:
+                kept = (
+                    f", for the rows that {operator.across} is true for: it is checked on each row that the join gives"
+                )
             yield f"{_many(len(operator.outputs), 'column')} computed from each row{kept}: no state"
         case Combine() if operator.kind == "union" and operator.all:
             yield "UNION ALL: no state"

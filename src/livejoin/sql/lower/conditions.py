@@ -1,8 +1,13 @@
-"""Split conditions into equalities that join, and predicates of single atoms.
+"""Split conditions into equalities that join, predicates of single atoms, and residuals.
 
 A conjunction is true if and only if each conjunct is. An equality of two columns of different atoms joins them. Every
 other conjunct is a predicate of the atom whose columns it uses, or of one that has columns equal to these by the joins
-(see `substitute`); one that no atom can decide is refused.
+(see `substitute`). One that no atom can decide is a *residual*: it is checked on each row that the join gives,
+
+    R |><|_(e AND p) S = sigma_p(R |><|_e S),
+
+which keeps nothing, but the rows that it drops are looked at. So the equalities must connect all atoms that it is over,
+or it would be checked on a product.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from livejoin.sql.lower.join_types import can_join, cannot_join
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.lower.variables import classes
 from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.scope import Relation, Scope
+from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BOOLEAN
@@ -40,18 +45,65 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """A condition over several atoms that is checked on the rows of the join.
+
+    Args:
+        condition: It, resolved.
+        offset: Where it is written.
+    """
+
+    condition: exp.Expr
+    offset: int
+
+
 @dataclass(frozen=True)
 class Conditions:
-    """The classes of equal columns, and for each atom its predicates."""
+    """What the conditions of a SELECT are.
+
+    Args:
+        equal: The classes of equal columns.
+        predicates: For each atom its predicates.
+        residuals: The residuals, in the order in which they are written.
+    """
 
     equal: tuple[tuple[ColumnRef, ...], ...]
     predicates: dict[int, tuple[Expression, ...]]
+    residuals: tuple[Residual, ...] = ()
+
+    def residual(self, row: RowType, source: Source) -> Expression:
+        """All residuals as one predicate over the rows of the join.
+
+        Raises:
+            SqlTypeError: One is not BOOLEAN, or its types do not fit.
+            UnsupportedQueryError: One is no function of its row.
+        """
+        bound = [
+            (_bound(one.condition, one.condition, row, source, one.offset), GUARDED in one.condition.meta)
+            for one in self.residuals
+        ]
+        whole = conjunction(_in_order(bound))
+        assert whole is not None, "there are residuals"
+        return whole
+
+    @property
+    def written(self) -> str:
+        """The residuals as they are written, for messages."""
+        return " AND ".join(shown(one.condition) for one in self.residuals)
 
 
 def split_conditions(
-    conditions: Iterable[exp.Expr], merged: Sequence[Equality], scope: Scope, source: Source, offset: int
+    conditions: Iterable[exp.Expr],
+    merged: Sequence[Equality],
+    scope: Scope,
+    source: Source,
+    offset: int,
+    allow_product: bool = False,
 ) -> Conditions:
     """Split resolved conditions; one with `GUARDED` in its ``meta`` is decided behind those before it (see `merge`).
+
+    A guarded one that stands behind a residual is a residual too.
 
     Args:
         conditions: ON and WHERE conditions whose columns are resolved.
@@ -59,10 +111,11 @@ def split_conditions(
         scope: All occurrences of tables.
         source: The SQL text.
         offset: A position for conjuncts without one.
+        allow_product: Whether a residual may be over atoms that no equality connects.
 
     Raises:
         SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or two columns cannot be joined.
-        UnsupportedQueryError: A conjunct that is neither an equality of columns nor a predicate of an atom.
+        UnsupportedQueryError: A residual over atoms that no equality connects.
     """
     for using in merged:
         if not can_join(using, scope):
@@ -79,16 +132,42 @@ def split_conditions(
         others.append((conjunct, at))
     equal = classes(joined)
     found: dict[int, list[tuple[Expression, bool]]] = {}
+    residuals: list[Residual] = []
     for conjunct, at in others:
+        is_guarded = bool(conjunct.meta.get(GUARDED))
         placed = onto_one_atom(conjunct, equal, scope)
-        if placed is None:
+        if placed is None or (is_guarded and residuals):
             equality = column_equality(conjunct, at)
-            raise cannot_join(equality, scope, source) if equality else _refusal(conjunct, scope, source, at)
+            if equality is not None and not can_join(equality, scope):
+                raise cannot_join(equality, scope, source)
+            if not allow_product and not are_connected(conjunct, equal, scope):
+                raise _refusal(conjunct, equal, scope, source, at)
+            residuals.append(Residual(conjunct, at))
+            continue
         atom, predicate = placed
         if not _is_true(predicate):
-            bound = _predicate(conjunct, predicate, scope.relations[atom], source, at)
-            found.setdefault(atom, []).append((bound, bool(conjunct.meta.get(GUARDED))))
-    return Conditions(equal, {atom: _in_order(bound) for atom, bound in found.items()})
+            relation = scope.relations[atom]
+            row = RowType.of_table(relation.table.columns, relation.rows)
+            found.setdefault(atom, []).append((_bound(conjunct, predicate, row, source, at), is_guarded))
+    predicates = {atom: _in_order(bound) for atom, bound in found.items()}
+    return Conditions(equal, predicates, tuple(residuals))
+
+
+def are_connected(node: exp.Expr, equal: Sequence[tuple[ColumnRef, ...]], scope: Scope) -> bool:
+    """Whether equalities connect all atoms that a resolved condition is over, perhaps through others."""
+    atoms = {ref.atom for ref in refs_of(node)}
+    return any(atoms <= part for part in connected(equal, scope))
+
+
+def connected(equal: Sequence[tuple[ColumnRef, ...]], scope: Scope) -> list[set[int]]:
+    """The parts of FROM that equalities connect, as atoms."""
+    parts = [{relation.atom} for relation in scope.relations]
+    for members in equal:
+        atoms = {ref.atom for ref in members}
+        joined = [part for part in parts if part & atoms]
+        parts = [part for part in parts if not part & atoms]
+        parts.append(set[int]().union(*joined))
+    return parts
 
 
 def _in_order(predicates: Sequence[tuple[Expression, bool]]) -> tuple[Expression, ...]:
@@ -146,11 +225,10 @@ def _is_true(node: exp.Expr) -> bool:
     return isinstance(node, exp.Boolean) and bool(node.this)
 
 
-def _predicate(written: exp.Expr, node: exp.Expr, relation: Relation, source: Source, offset: int) -> Expression:
-    """A predicate of an atom; errors show the condition as it was written."""
+def _bound(written: exp.Expr, node: exp.Expr, row: RowType, source: Source, offset: int) -> Expression:
+    """A condition over some rows; errors show it as it was written."""
     if isinstance(node, exp.Null):
         return Expression("CAST(NULL AS BOOLEAN)", Constant(None, BOOLEAN))
-    row = RowType.of_table(relation.table.columns, relation.rows)
     predicate, found = bind_expression(node, row, source, offset, written)
     if found != pa.bool_():
         msg = f"the condition {shown(written)} has the type {found}; a condition is BOOLEAN"
@@ -158,24 +236,16 @@ def _predicate(written: exp.Expr, node: exp.Expr, relation: Relation, source: So
     return predicate
 
 
-def _refusal(node: exp.Expr, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
+def _refusal(
+    node: exp.Expr, equal: Sequence[tuple[ColumnRef, ...]], scope: Scope, source: Source, offset: int
+) -> UnsupportedQueryError:
     atoms = sorted({ref.atom for ref in refs_of(node)})
-    aliases = " and ".join(repr(scope.relations[atom].alias) for atom in atoms)
+    parts = [sorted(part.intersection(atoms)) for part in connected(equal, scope) if part.intersection(atoms)]
+    named = " and ".join(", ".join(repr(scope.relations[atom].alias) for atom in part) for part in sorted(parts))
     name = node.sql_name() if isinstance(node, exp.Func) else node.key.upper()
-    clause = _COMPARISONS.get(type(node), name)
-    match node:
-        case exp.EQ(this=exp.Tuple()):
-            remedy = "write a = c AND b = d for (a, b) = (c, d)"
-        case exp.EQ():
-            remedy = "store the value that is computed in a column of its table and join on that column"
-        case exp.Or():
-            remedy = "create a view of each alternative, and when you read one leave out what satisfies an earlier one"
-        case exp.NullSafeEQ():
-            remedy = "write =, which joins no NULLs"
-        case _:
-            remedy = "leave it out, return its columns, and filter what you read"
     msg = (
-        f"the condition {shown(node)} is over {aliases}, and by the joins no single table has columns equal to all of "
-        f"its columns. Allowed across tables is column = column; {remedy}"
+        f"the condition {shown(node)} is over {named}, which no equality connects: it would be checked on each pair of "
+        "their rows. Join them by an equality too (column = column); or allow the product with allow_product=True, at "
+        "the cost of all pairs a read, and of all rows on the other side a change"
     )
-    return source.unsupported(clause, msg, offset)
+    return source.unsupported(_COMPARISONS.get(type(node), name), msg, offset)

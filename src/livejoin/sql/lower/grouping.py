@@ -94,7 +94,7 @@ class Grouping:
         products = [call.product for call in self._calls if call.product is not None]
         rows, found = self._joined.rows_with(items, products)
         left = iter(found)
-        placed = [call if call.product is None else replace(call, product=next(left)) for call in self._calls]
+        placed = [call if call.product is None else replace(call, product=next(left, None)) for call in self._calls]
         for position in list_columns(rows.schema):
             item = items[position]
             msg = f"the {item.role} {item.name!r} is a list, which groups and aggregates would compare; leave it out"

@@ -9,7 +9,8 @@ its tables itself, with its conditions, and write its expressions in the place o
 A query stays apart, and its rows are stored where they are joined, if
 
 * a condition of the reader could not be decided any more: it compares a computed column with a column of another table
-  (a join is on columns), or is over columns of several of the query's tables (a filter over the query decides it);
+  (a join is on columns), or is over several of the query's tables, which no equality connects (a filter over the query
+  decides it), or it reads a view alone, whose join a filter over it shares;
 * the reader would join more than `MOST_ATOMS` tables;
 * the expressions written in the place of columns would grow too long: each level of queries may double them;
 * it reads lists, which a join does not.
@@ -32,7 +33,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import SqlType
-from livejoin.sql.lower.conditions import GUARDED, column_equality, conjuncts
+from livejoin.sql.lower.conditions import GUARDED, are_connected, column_equality, conjuncts
 from livejoin.sql.lower.join_types import can_join
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.lower.substitute import onto_one_atom
@@ -105,14 +106,22 @@ def _undecided(block: SelectBlock, chosen: frozenset[int], merged: SelectBlock) 
         joins = equality is not None and equality.left.atom != equality.right.atom and can_join(equality, merged.scope)
         if joins or onto_one_atom(conjunct, equal, merged.scope) is not None:
             continue
-        atoms = {ref.atom for ref in refs_of(written)} & chosen
         computed = {ref.atom for ref in refs_of(written) if ref.atom in chosen and not merger.is_column(ref)}
         both = column_equality(written, 0)
-        found |= computed if computed and both is not None and both.left.atom != both.right.atom else atoms
+        if computed and both is not None and both.left.atom != both.right.atom:
+            found |= computed
+        elif _is_view(block) or not are_connected(conjunct, equal, merged.scope):
+            found |= {ref.atom for ref in refs_of(written)} & chosen
     for using in block.equalities:
         sides = {ref for ref in (using.left, using.right) if ref.atom in chosen}
         found |= {ref.atom for ref in sides if not merger.is_column(ref)}
     return frozenset(found)
+
+
+def _is_view(block: SelectBlock) -> bool:
+    """Whether a SELECT reads one view alone, whose join it may then share."""
+    only = block.scope.relations[0]
+    return len(block.scope.relations) == 1 and only.nested is not None and only.nested.bound is None
 
 
 def _conjuncts(block: SelectBlock) -> Iterator[exp.Expr]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from livejoin.query.conjunctive import ConjunctiveQuery, Product
-from livejoin.query.relational import Join, Relation
+from livejoin.query.conjunctive import ColumnRef, ConjunctiveQuery, Output, Product
+from livejoin.query.relational import Join, Project, Relation
 from livejoin.query.scalar import conjunction
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import Conditions, split_conditions
@@ -19,10 +19,12 @@ from livejoin.sql.lower.inputs import read_inputs
 from livejoin.sql.lower.project import list_columns, project, project_nothing
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.variables import make_atoms
-from livejoin.sql.names.outputs import Item, compute, no_column_type
+from livejoin.sql.names.outputs import Item, compute, distinct_names, no_column_type
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
+from livejoin.sql.scalars.expression import RowType
 from livejoin.sql.to_duckdb.result_types import column_type
+from livejoin.sql.to_duckdb.scalar_text import bound_column, refs_of
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,20 @@ class Joined:
     source: Source
 
     @staticmethod
-    def of(block: SelectBlock) -> Joined:
+    def of(block: SelectBlock, allow_product: bool = False) -> Joined:
         """The join of a SELECT.
+
+        Args:
+            block: The SELECT.
+            allow_product: Whether a condition may be over tables that no equality connects.
 
         Raises:
             SqlTypeError: A condition or a join whose types do not fit.
-            UnsupportedQueryError: A condition that no atom can decide.
+            UnsupportedQueryError: A condition over tables that no equality connects.
         """
-        split = split_conditions(block.conditions, block.equalities, block.scope, block.source, block.start)
+        split = split_conditions(
+            block.conditions, block.equalities, block.scope, block.source, block.start, allow_product
+        )
         return Joined(block.scope, split, block.source)
 
     @property
@@ -51,7 +59,9 @@ class Joined:
         return only.nested.relation if len(self.scope.relations) == 1 and only.nested is not None else None
 
     def rows(self, items: Sequence[Item]) -> Relation:
-        """The rows below the SELECT with some expressions as columns: a `Join`, or a `Project` over a nested query.
+        """The rows below the SELECT with some expressions as columns.
+
+        They are a `Join`; a `Project` over one that checks the residuals; or a `Project` over a nested query.
 
         Raises:
             SqlTypeError, UnsupportedQueryError: As for `rows_with`.
@@ -66,7 +76,7 @@ class Joined:
             products: The products of their aggregates, over the columns of FROM.
 
         Returns:
-            The rows, and the products over what they are joined from.
+            The rows, and the products over what they are joined from; none where residuals are checked on the rows.
 
         Raises:
             SqlTypeError: DuckDB cannot bind an expression, or its type is not one of a column.
@@ -75,10 +85,32 @@ class Joined:
         if self.query is not None:
             return self._over(self.query, items), tuple(products)
         head, outputs = compute(items, self.scope, self.source)
+        if self.conditions.residuals:
+            return self._checked(head, outputs), ()
         whole = make_atoms(self.scope, self.conditions.equal, self.conditions.predicates, head)
         atoms, read, found, inputs = read_inputs(self.scope, whole, head, products, self.source)
         types = tuple(kind for output in outputs if (kind := column_type(output.type)) is not None)
         return Join(ConjunctiveQuery(self.source.sql, atoms, read, outputs), types, inputs), found
+
+    def _checked(self, head: tuple[ColumnRef, ...], outputs: tuple[Output, ...]) -> Project:
+        """Outputs over a head, of the rows of the join that the residuals are true for."""
+        read = (ref for one in self.conditions.residuals for ref in refs_of(one.condition))
+        wide = tuple(dict.fromkeys((*head, *read)))
+        names = distinct_names([self.scope.qualified(ref) for ref in wide])
+        columns = [
+            Item(name, bound_column(ref, name), self.conditions.residuals[0].offset)
+            for name, ref in zip(names, wide, strict=True)
+        ]
+        joined = Joined(self.scope, replace(self.conditions, residuals=()), self.source)
+        row = RowType.of_types(
+            [self.scope.declared(ref).type for ref in wide], [self.scope.arrow(ref) for ref in wide], wide.index
+        )
+        predicate = self.conditions.residual(row, self.source)
+        below = joined.rows(columns)
+        if not outputs:
+            return replace(project_nothing(below), predicate=predicate, across=self.conditions.written)
+        types = tuple(kind for output in outputs if (kind := column_type(output.type)) is not None)
+        return Project(below, outputs, types, predicate, self.conditions.written)
 
     def type_of(self, value: exp.Expr, written: str, role: str, offset: int) -> SqlType:
         """The type of a resolved expression; raises as `rows`."""

@@ -51,7 +51,7 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
     """
     tree, text = parse(sql)
     query = query_tree(tree, text)
-    names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree, bind_select)
+    names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree, bind_select, True)
     if not isinstance(query, Block) or _computes(query.select) or any(sub_queries(query.select)):
         known = _known(names, text)
         return query_text(bind_tree(query, known), known)

@@ -1,0 +1,136 @@
+"""Conditions across tables: what they become, and that the relation has DuckDB's rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import duckdb
+import pytest
+from relations import evaluate
+from sql_fixtures import fill, make_catalog
+
+from factors import text_of
+from livejoin.errors import SqlTypeError, UnsupportedQueryError
+from livejoin.query.relational import Join, Project, Relation
+from livejoin.sql import bind_query, bind_views, to_duckdb
+from oracle import connect
+
+CATALOG = make_catalog()
+
+# A condition over G and H, which are joined on src, and the residual over what the join gives.
+RESIDUALS = [
+    ("G.dst < H.dst", "c1 < c2"),
+    ("G.dst <> H.dst AND H.w > 0.5", "c1 <> c2"),
+    ("G.dst BETWEEN H.dst AND H.w", "c1 BETWEEN c2 AND c3"),
+    ("H.s LIKE '%a%' OR G.dst = 2", "c1 LIKE '%a%' OR c2 = 2"),
+    ("CASE WHEN G.dst > 1 THEN H.b ELSE H.w < 2 END", "CASE WHEN c3 > 1 THEN c1 ELSE c2 < 2 END"),
+    ("coalesce(G.dst, 0) + coalesce(H.dst, 0) > 3", "coalesce(c1, 0) + coalesce(c2, 0) > 3"),
+    ("(G.dst IS NULL OR H.w = 1.0) AND G.dst + H.dst > H.w", "(c1 IS NULL OR c2 = 1.0) AND (c1 + c3 > c2)"),
+    ("G.dst IN (H.dst, H.w)", "c1 IN (c2, c3)"),
+]
+
+
+@pytest.fixture(scope="module", params=range(3))
+def filled(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
+    connection = connect()
+    fill(connection, CATALOG, seed=request.param)
+    return connection
+
+
+def checked(relation: Relation) -> Project:
+    """The projection that checks the residual, below whatever stands above it."""
+    while not (isinstance(relation, Project) and relation.across):
+        assert not isinstance(relation, Join)
+        relation = relation.input  # type: ignore[union-attr]
+    assert isinstance(relation.input, Join)
+    return relation
+
+
+@pytest.mark.parametrize(("condition", "expected"), RESIDUALS)
+def test_a_residual_is_checked_on_the_rows_of_the_join(condition: str, expected: str) -> None:
+    relation = checked(bind_query(f"SELECT G.src FROM G JOIN H ON G.src = H.src WHERE {condition}", CATALOG).root)
+    found = text_of(relation.predicate)
+    assert found is not None
+    assert found.replace("COALESCE", "coalesce") == expected
+    assert relation.schema.names == ["src"]
+
+
+@pytest.mark.parametrize("condition", [condition for condition, _ in RESIDUALS])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT G.dst + 1 AS x, H.* FROM G, H WHERE G.src = H.src AND {}",
+        "SELECT H.w, sum(G.dst * H.src) AS s, count(*) AS n FROM G JOIN H ON {} AND G.src = H.src GROUP BY H.w",
+        "SELECT count(G.dst) AS n, sum(G.dst) AS s FROM G JOIN H ON {} AND G.src = H.src",
+        "SELECT DISTINCT H.w FROM G JOIN H USING (src) WHERE {}",
+        "SELECT G.dst, H.s FROM G JOIN H USING (src) WHERE {} ORDER BY H.t DESC, G.dst, H.s LIMIT 3",
+        "SELECT 1 AS one FROM G JOIN K ON G.src = K.src JOIN H ON K.src = H.src AND {}",
+    ],
+)
+def test_same_rows_as_duckdb(sql: str, condition: str, filled: duckdb.DuckDBPyConnection) -> None:
+    text = sql.format(f"({condition})")
+    relation = bind_query(text, CATALOG).root
+    expected = filled.sql(to_duckdb(text, CATALOG)).fetchall()
+    assert Counter(evaluate(relation, filled)) == Counter(expected)
+    assert checked(relation).across
+
+
+def test_nested_queries_are_merged_and_a_view_that_is_read_alone_is_shared(filled: duckdb.DuckDBPyConnection) -> None:
+    inner = "SELECT A.src AS a, B.dst AS b, A.dst + B.src AS s FROM G A JOIN G B ON A.dst = B.src"
+    views = bind_views({"hop": inner}, CATALOG)
+    for sql in (
+        f"SELECT q.a, H.w FROM ({inner}) q JOIN H ON q.b = H.src WHERE q.a < H.dst AND q.s > q.b",
+        f"SELECT q.a FROM ({inner} AND A.src <> B.dst) q JOIN H ON q.b = H.src WHERE q.a < H.dst",
+        f"SELECT count(*) AS n FROM (SELECT q.a AS x, H.w AS y FROM ({inner}) q JOIN H ON q.b = H.dst) r WHERE x > y",
+    ):
+        relation = bind_query(sql, CATALOG).root
+        join = checked(relation).input
+        assert isinstance(join, Join)
+        assert (len(join.query.atoms), join.inputs) == (3, ()), sql
+        assert Counter(evaluate(relation, filled)) == Counter(filled.sql(to_duckdb(sql, CATALOG)).fetchall()), sql
+    above = bind_query("SELECT a FROM hop WHERE a < b", CATALOG, views).root
+    assert isinstance(above, Project)
+    assert above.input is views["hop"].root
+
+
+def test_what_may_fail_is_decided_behind_what_keeps_rows_away_from_it() -> None:
+    sql = "SELECT x FROM (SELECT 12 / G.dst AS x, H.w FROM G JOIN H USING (src) WHERE G.dst <> H.dst) q WHERE x > 1"
+    root = bind_query(sql, CATALOG).root
+    assert text_of(checked(root).predicate) == "CASE WHEN (c0 <> c1) IS NOT TRUE THEN FALSE ELSE (12 / c0) > 1 END"
+
+
+@pytest.mark.parametrize(
+    ("sql", "parts"),
+    [
+        ("SELECT 1 FROM G, H WHERE G.src < H.src", ["'G' and 'H'", "no equality connects", "allow_product=True"]),
+        ("SELECT 1 FROM G A JOIN G B ON A.src = B.src, H WHERE A.dst + B.dst > H.src", ["'A', 'B' and 'H'"]),
+        ("SELECT 1 FROM G, H, K WHERE G.src = H.src AND H.dst <> K.z AND K.name = 'a'", ["'H' and 'K'"]),
+    ],
+)
+def test_a_product_with_a_condition_wants_leave(sql: str, parts: list[str], filled: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(UnsupportedQueryError) as caught:
+        bind_query(sql, CATALOG)
+    assert all(part in str(caught.value) for part in parts), str(caught.value)
+    relation = bind_query(sql, CATALOG, allow_product=True).root
+    assert Counter(evaluate(relation, filled)) == Counter(filled.sql(sql).fetchall())
+    assert bind_query(sql.partition(" WHERE ")[0], CATALOG).root  # a product that says so needs no leave
+
+
+def test_a_view_that_is_a_product_with_a_condition_stays_apart_where_it_is_read() -> None:
+    product = bind_query("SELECT G.src AS a, H.src AS b FROM G, H WHERE G.src < H.src", CATALOG, allow_product=True)
+    sql = "SELECT p.a FROM p JOIN K ON p.b = K.z"
+    apart = bind_query(sql, CATALOG, {"p": product}).root
+    assert isinstance(apart, Join)
+    assert apart.inputs
+    merged = bind_query(sql, CATALOG, {"p": product}, allow_product=True).root
+    assert isinstance(merged, Project)
+
+
+def test_a_residual_may_be_wrong_as_any_condition() -> None:
+    start = "SELECT 1 FROM G JOIN H ON G.src = H.src WHERE "
+    with pytest.raises(SqlTypeError, match=r"the condition G\.dst \+ H\.dst has the type int64"):
+        bind_query(f"{start} G.dst + H.dst", CATALOG)
+    with pytest.raises(UnsupportedQueryError, match="RAND is a volatile function"):
+        bind_query(f"{start} G.dst + H.dst > rand()", CATALOG)
+    with pytest.raises(SqlTypeError, match="line 2, column 2"):
+        bind_query(f"{start}\n G.dst < H.d", CATALOG)
