@@ -34,6 +34,7 @@ from livejoin.query.relational import (
 )
 from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType
+from naive_branches import heads
 
 Row = tuple[Any, ...]
 
@@ -43,6 +44,8 @@ _PREFIX = "input of "
 def evaluate(relation: Relation, connection: duckdb.DuckDBPyConnection) -> list[Row]:
     """The rows of a relation. Every operator's result must have the types and the schema that it declares."""
     match relation:
+        case Join() if relation.query.branches:
+            rows = _with_branches(relation, connection)
         case Join():
             # DuckDB has no relations without columns.
             one = Output("one", pa.int32(), Expression("1", Constant(1, SqlType.integer(32))))
@@ -67,6 +70,19 @@ def evaluate(relation: Relation, connection: duckdb.DuckDBPyConnection) -> list[
     for key in keys(relation):
         assert len({tuple(row[i] for i in sorted(key)) for row in found}) == len(found), (key, relation)
     return found
+
+
+def _with_branches(relation: Join, connection: duckdb.DuckDBPyConnection) -> list[Row]:
+    query = replace(relation.query, atoms=_renamed(relation))
+    with _read(relation, connection):
+        names = {atom.table.name for atom in query.atoms}
+        tables = {name: _rows(connection.sql(f"SELECT * FROM {quoted(name)}").to_arrow_table()) for name in names}
+        rows = heads(query, tables)
+    types = [query.atoms[ref.atom].table.arrow.types[ref.column] for ref in query.head]
+    below = connection.from_arrow(_table([*types, pa.int32()], [(*row, 1) for row in rows]))
+    outputs = [f'"c{o.source}"' if isinstance(o.source, int) else typed_text(o) for o in query.outputs]
+    listed = ", ".join(f"{text} AS o{i}" for i, text in enumerate([*outputs, "1"]))
+    return [row[:-1] for row in _rows(below.project(listed).to_arrow_table())]
 
 
 def _renamed(join: Join) -> tuple[Atom, ...]:

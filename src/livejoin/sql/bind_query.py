@@ -24,6 +24,7 @@ from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
 from livejoin.sql.lower.grouping import Grouping
 from livejoin.sql.lower.merge import merge
+from livejoin.sql.lower.normal_parts import normal
 from livejoin.sql.lower.project import column_at, first_rows, project, refuse_lists
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.lower.select_join import Joined
@@ -121,9 +122,7 @@ def bind_select(block: SelectBlock, allow_product: bool = False) -> BoundBlock:
 
 def bind_block(block: SelectBlock, allow_product: bool = False) -> Relation:
     """The relation of a SELECT; raises as `bind_query`."""
-    if block.parts:
-        msg = "outer, semi and anti joins are not supported yet; allowed are inner joins"
-        raise block.source.unsupported("JOIN", msg, block.source.find({TokenType.JOIN}))
+    block = normal(block, lambda inner: bind_block(inner, allow_product))
     joined = Joined.of(block, allow_product)
     hidden = [] if block.distinct or block.order is None else _hidden(block.items, block.order)
     items = [*block.items, *hidden]

@@ -12,7 +12,7 @@ or it would be checked on a product.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ from livejoin.sql.scalars.operands import BOOLEAN
 from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
 
 GUARDED = "guarded"
+AT = "at"  # in the ``meta`` of a condition that is not written as one: where the text says it
 _BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -100,6 +101,8 @@ def split_conditions(
     source: Source,
     offset: int,
     allow_product: bool = False,
+    among: Collection[int] | None = None,
+    links: Sequence[tuple[ColumnRef, ...]] = (),
 ) -> Conditions:
     """Split resolved conditions; one with `GUARDED` in its ``meta`` is decided behind those before it (see `merge`).
 
@@ -112,6 +115,8 @@ def split_conditions(
         source: The SQL text.
         offset: A position for conjuncts without one.
         allow_product: Whether a residual may be over atoms that no equality connects.
+        among: The atoms that are joined and have predicates; all of them if None.
+        links: Columns that connect atoms, but need not be equal.
 
     Raises:
         SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or two columns cannot be joined.
@@ -120,12 +125,14 @@ def split_conditions(
     for using in merged:
         if not can_join(using, scope):
             raise cannot_join(using, scope, source)
+    own = {relation.atom for relation in scope.relations} if among is None else set(among)
     joined = list(merged)
     others: list[tuple[exp.Expr, int]] = []
     for conjunct in (part for condition in conditions for part in conjuncts(condition)):
-        at = source.behind(_BOUNDARIES, offset_of(conjunct, offset))
+        at = conjunct.meta.get(AT, source.behind(_BOUNDARIES, offset_of(conjunct, offset)))
         equality = column_equality(conjunct, at)
-        if equality is not None and can_join(equality, scope):
+        within = equality is not None and {equality.left.atom, equality.right.atom} <= own
+        if equality is not None and within and can_join(equality, scope):
             joined.append(equality)
             if equality.left.atom != equality.right.atom:
                 continue
@@ -135,13 +142,13 @@ def split_conditions(
     residuals: list[Residual] = []
     for conjunct, at in others:
         is_guarded = bool(conjunct.meta.get(GUARDED))
-        placed = onto_one_atom(conjunct, equal, scope)
+        placed = onto_one_atom(conjunct, equal, scope, own)
         if placed is None or (is_guarded and residuals):
             equality = column_equality(conjunct, at)
             if equality is not None and not can_join(equality, scope):
                 raise cannot_join(equality, scope, source)
-            if not allow_product and not are_connected(conjunct, equal, scope):
-                raise _refusal(conjunct, equal, scope, source, at)
+            if not allow_product and not are_connected(conjunct, [*equal, *links], scope):
+                raise _refusal(conjunct, [*equal, *links], scope, source, at)
             residuals.append(Residual(conjunct, at))
             continue
         atom, predicate = placed

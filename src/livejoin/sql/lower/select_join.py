@@ -14,6 +14,7 @@ from livejoin.query.conjunctive import ColumnRef, ConjunctiveQuery, Output, Prod
 from livejoin.query.relational import Join, Project, Relation
 from livejoin.query.scalar import conjunction
 from livejoin.schema import SqlType
+from livejoin.sql.lower.branches import Edge, key_columns, make_branches, split_parts
 from livejoin.sql.lower.conditions import Conditions, split_conditions
 from livejoin.sql.lower.inputs import read_inputs
 from livejoin.sql.lower.project import list_columns, project, project_nothing
@@ -34,6 +35,7 @@ class Joined:
     scope: Scope
     conditions: Conditions
     source: Source
+    edges: tuple[Edge, ...] = ()
 
     @staticmethod
     def of(block: SelectBlock, allow_product: bool = False) -> Joined:
@@ -47,10 +49,18 @@ class Joined:
             SqlTypeError: A condition or a join whose types do not fit.
             UnsupportedQueryError: A condition over tables that no equality connects.
         """
+        if block.parts:
+            split, edges = split_parts(block, allow_product)
+            return Joined(block.scope, split, block.source, edges)
         split = split_conditions(
             block.conditions, block.equalities, block.scope, block.source, block.start, allow_product
         )
         return Joined(block.scope, split, block.source)
+
+    @property
+    def optional(self) -> frozenset[int]:
+        """The atoms whose columns are NULL where there is no match."""
+        return frozenset(atom for edge in self.edges if edge.part.kind == "optional" for atom in edge.part.atoms)
 
     @property
     def query(self) -> Relation | None:
@@ -87,10 +97,13 @@ class Joined:
         head, outputs = compute(items, self.scope, self.source)
         if self.conditions.residuals:
             return self._checked(head, outputs), ()
-        whole = make_atoms(self.scope, self.conditions.equal, self.conditions.predicates, head)
+        used = tuple(dict.fromkeys((*head, *key_columns(self.edges))))
+        whole = make_atoms(self.scope, self.conditions.equal, self.conditions.predicates, used)
+        branches = make_branches(self.edges, whole)
         atoms, read, found, inputs = read_inputs(self.scope, whole, head, products, self.source)
         types = tuple(kind for output in outputs if (kind := column_type(output.type)) is not None)
-        return Join(ConjunctiveQuery(self.source.sql, atoms, read, outputs), types, inputs), found
+        query = ConjunctiveQuery(self.source.sql, atoms, read, outputs, branches=branches)
+        return Join(query, types, inputs), found
 
     def _checked(self, head: tuple[ColumnRef, ...], outputs: tuple[Output, ...]) -> Project:
         """Outputs over a head, of the rows of the join that the residuals are true for."""
@@ -101,7 +114,7 @@ class Joined:
             Item(name, bound_column(ref, name), self.conditions.residuals[0].offset)
             for name, ref in zip(names, wide, strict=True)
         ]
-        joined = Joined(self.scope, replace(self.conditions, residuals=()), self.source)
+        joined = replace(self, conditions=replace(self.conditions, residuals=()))
         row = RowType.of_types(
             [self.scope.declared(ref).type for ref in wide], [self.scope.arrow(ref) for ref in wide], wide.index
         )

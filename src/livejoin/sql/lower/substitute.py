@@ -15,7 +15,7 @@ CAST(x AS STRING) can tell a -0.0 from the 0.0 that it is joined with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -26,7 +26,9 @@ from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
 Classes = Sequence[tuple[ColumnRef, ...]]
 
 
-def onto_one_atom(node: exp.Expr, equal: Classes, scope: Scope) -> tuple[int, exp.Expr] | None:
+def onto_one_atom(
+    node: exp.Expr, equal: Classes, scope: Scope, among: Collection[int] | None = None
+) -> tuple[int, exp.Expr] | None:
     """The atom that a resolved condition is a predicate of, and the condition over its columns.
 
     Of several atoms it is the one with the fewest columns exchanged, then with the fewest of another type, then the
@@ -36,6 +38,7 @@ def onto_one_atom(node: exp.Expr, equal: Classes, scope: Scope) -> tuple[int, ex
         node: A condition whose columns are resolved; it is not changed.
         equal: The classes of equal columns.
         scope: All occurrences of tables.
+        among: The atoms that it may be a predicate of; all of them if None.
 
     Returns:
         None if no atom has a column of every class that the condition uses.
@@ -43,15 +46,16 @@ def onto_one_atom(node: exp.Expr, equal: Classes, scope: Scope) -> tuple[int, ex
     Cost: columns of the condition times columns in their classes.
     """
     refs = refs_of(node)
-    choices = [(relation.atom, _stand_ins(refs, relation.atom, equal, scope)) for relation in scope.relations]
+    atoms = [relation.atom for relation in scope.relations if among is None or relation.atom in among]
+    choices = [(atom, stand_ins(refs, atom, equal, scope)) for atom in atoms]
     complete = [(atom, chosen) for atom, chosen in choices if len(chosen) == len(refs)]
     if not complete:
         return None
     atom, chosen = min(complete, key=lambda choice: _cost(choice[1], scope))
-    return atom, node.copy().transform(lambda part: _exchanged(part, chosen, scope))
+    return atom, node.copy().transform(lambda part: exchange(part, chosen, scope))
 
 
-def _stand_ins(refs: Sequence[ColumnRef], atom: int, equal: Classes, scope: Scope) -> dict[ColumnRef, ColumnRef]:
+def stand_ins(refs: Sequence[ColumnRef], atom: int, equal: Classes, scope: Scope) -> dict[ColumnRef, ColumnRef]:
     """For each column that an atom has an equal column of: that column, of the same type if it can be."""
     chosen: dict[ColumnRef, ColumnRef] = {}
     for ref in refs:
@@ -73,7 +77,8 @@ def _differ(ref: ColumnRef, other: ColumnRef, scope: Scope) -> bool:
     return scope.declared(ref).type != scope.declared(other).type
 
 
-def _exchanged(part: exp.Expr, chosen: Mapping[ColumnRef, ColumnRef], scope: Scope) -> exp.Expr:
+def exchange(part: exp.Expr, chosen: Mapping[ColumnRef, ColumnRef], scope: Scope) -> exp.Expr:
+    """A column, exchanged for the one that is chosen and cast to its own type; every other node as it is."""
     if not isinstance(part, exp.Column):
         return part
     ref = part.meta[REF]

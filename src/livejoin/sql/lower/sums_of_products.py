@@ -54,7 +54,7 @@ def product_of(
     conditions = (*parts.conditions, *(conjuncts(condition) if condition is not None else ()))
     values = _by_atom(parts.factors, joined)
     guards = _by_atom(conditions, joined)
-    if values is None or guards is None:
+    if values is None or guards is None or joined.optional & {*values, *guards}:
         return None
     factors: list[Factor] = []
     scale, decimal = 0, False
@@ -75,7 +75,7 @@ def count_of(present: Sequence[exp.Expr], condition: exp.Expr | None, joined: Jo
         return None
     conditions: list[exp.Expr] = [exp.Not(this=exp.Is(this=exp.paren(x), expression=exp.null())) for x in present]
     guards = _by_atom([*conditions, *(conjuncts(condition) if condition is not None else ())], joined)
-    if guards is None:
+    if guards is None or joined.optional & guards.keys():
         return None
     factors = []
     for atom in sorted(guards):
@@ -90,7 +90,8 @@ def never_null(node: exp.Expr, joined: Joined) -> bool:
     """Whether an expression is made of columns that are declared NOT NULL, of numbers, and of + - * alone."""
     match node:
         case exp.Column():
-            return all(not joined.scope.declared(ref).nullable for ref in refs_of(node))
+            refs = refs_of(node)
+            return all(not joined.scope.declared(ref).nullable and ref.atom not in joined.optional for ref in refs)
         case exp.Literal() | exp.Boolean():
             return True
         case exp.Mul() | exp.Add() | exp.Sub():

@@ -1,0 +1,129 @@
+"""Set some occurrences of a SELECT apart: a nested query joins them, and the SELECT reads its columns in their place.
+
+    SELECT f(R.a, S.b) FROM R, S, T WHERE c(R, S) AND d(S, T)
+      =  SELECT f(q.a, q.b) FROM (SELECT R.a, S.b, ... FROM R, S WHERE c(R, S)) q, T WHERE d(q, T)
+
+The nested query is not merged again; its rows are stored where they are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from livejoin.query import relational
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.schema import Column, Table
+from livejoin.sql.lower.part_tree import changed, over
+from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.names.nested import NestedQuery
+from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.names.part import Part
+from livejoin.sql.names.scope import Relation, Scope
+from livejoin.sql.parse.source import shown
+
+Bind: TypeAlias = Callable[[SelectBlock], relational.Relation]
+"""What makes the relation of a SELECT."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What a nested query has of a SELECT; all of it is over the scope of that.
+
+    Args:
+        alias: Its alias, for messages and ``explain``.
+        atoms: The occurrences.
+        conditions: The conditions of its core.
+        parts: Its parts; ``above`` counts among these.
+        values: Its columns.
+        distinct: Whether it has each row once.
+        given: An occurrence of another nested query that it reads beside its own, if there is one.
+        columns: For columns of the SELECT which of ``given`` stand for them.
+    """
+
+    alias: str
+    atoms: Collection[int]
+    conditions: Sequence[exp.Expr]
+    parts: Sequence[Part]
+    values: Sequence[exp.Expr]
+    distinct: bool = False
+    given: Relation | None = None
+    columns: Mapping[ColumnRef, int] | None = None
+
+
+def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
+    """The occurrence of a nested query, without a number.
+
+    Raises:
+        SqlError: As the SELECT that it is does.
+    """
+    first = 0 if apart.given is None else 1
+    number = {atom: first + place for place, atom in enumerate(sorted(apart.atoms))}
+    stand_ins = apart.columns or {}
+
+    def place(ref: ColumnRef) -> ColumnRef:
+        if ref in stand_ins:
+            return ColumnRef(0, stand_ins[ref])
+        return ColumnRef(number[ref.atom], ref.column)
+
+    own = [replace(one, atom=number[one.atom]) for one in block.scope.relations if one.atom in number]
+    relations = own if apart.given is None else [replace(apart.given, atom=0), *own]
+    values = apart.values or [exp.Literal.number(0)]
+    names = distinct_names([one.name if isinstance(one, exp.Column) else shown(one) for one in values])
+    inner = replace(
+        block,
+        scope=Scope(tuple(relations)),
+        conditions=tuple(over(one, place) for one in apart.conditions),
+        items=tuple(
+            Item(name, over(value, place), block.start, written=name) for name, value in zip(names, values, strict=True)
+        ),
+        groups=None,
+        is_global=False,
+        having=None,
+        distinct=apart.distinct,
+        order=None,
+        parts=tuple(
+            replace(
+                part,
+                atoms=tuple(number[atom] for atom in part.atoms),
+                conditions=tuple(over(one, place) for one in part.conditions),
+            )
+            for part in apart.parts
+        ),
+    )
+    relation = bind(inner)
+    columns = tuple(Column(name, kind) for name, kind in zip(names, relation.types, strict=True))
+    query = NestedQuery("", tuple(names), relation, None, None)
+    return Relation(0, apart.alias, Table(f"{apart.alias} rows", columns), query, block.start)
+
+
+def exchanged(
+    block: SelectBlock, gone: Collection[int], new: Relation, columns: Mapping[ColumnRef, int]
+) -> SelectBlock:
+    """A SELECT that reads one occurrence in the place of some others.
+
+    Args:
+        block: The SELECT; the parts that the nested query has are no parts of it any more.
+        gone: The other occurrences.
+        new: The one.
+        columns: For the columns of the others that the SELECT uses: which of the new one stand for them.
+    """
+    number: dict[int, int] = {}
+    relations: list[Relation] = []
+    for one in block.scope.relations:
+        if one.atom == min(gone):
+            number |= dict.fromkeys(gone, len(relations))
+            relations.append(replace(new, atom=len(relations)))
+        elif one.atom not in gone:
+            number[one.atom] = len(relations)
+            relations.append(replace(one, atom=len(relations)))
+
+    def place(ref: ColumnRef) -> ColumnRef:
+        return ColumnRef(number[ref.atom], columns[ref] if ref.atom in gone else ref.column)
+
+    found = changed(block, lambda value: over(value, place))
+    parts = tuple(replace(one, atoms=tuple(sorted({number[atom] for atom in one.atoms}))) for one in found.parts)
+    return replace(found, scope=Scope(tuple(relations)), parts=parts)

@@ -1,0 +1,100 @@
+"""Parts in normal form as the branches of a conjunctive query: conditions of each level split for itself, and keys.
+
+Columns are equal within a level alone: across an edge they differ where there is no match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from livejoin.query.conjunctive import Atom, Branch, ColumnRef
+from livejoin.sql.lower.conditions import Conditions, column_equality, split_conditions
+from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.names.from_clause import Equality
+from livejoin.sql.names.part import Part
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An edge between columns.
+
+    Args:
+        part: The part below.
+        pairs: The columns that are equal, the one above on the left.
+        above: Position of the edge below which it hangs; None for the core.
+    """
+
+    part: Part
+    pairs: tuple[Equality, ...]
+    above: int | None
+
+
+def split_parts(block: SelectBlock, allow_product: bool) -> tuple[Conditions, tuple[Edge, ...]]:
+    """The conditions of all levels, and the edges between them.
+
+    Args:
+        block: A SELECT in normal form (`livejoin.sql.lower.normal_parts`).
+        allow_product: Whether a residual may be over occurrences that no equality connects.
+
+    Raises:
+        SqlError: A condition whose types do not fit, or a residual over occurrences that no equality connects.
+    """
+    edges = []
+    found = []
+    for part in block.parts:
+        pairs = [pair for one in part.conditions if (pair := _pair(column_equality(one, 0), part))]
+        own = [one for one in part.conditions if _pair(column_equality(one, 0), part) is None]
+        edges.append(Edge(part, tuple(pairs), part.above))
+        found.append(split_conditions(own, (), block.scope, block.source, block.start, among=part.atoms))
+    links: list[tuple[ColumnRef, ...]] = [(pair.left, pair.right) for edge in edges for pair in edge.pairs]
+    links += [members for one in found for members in one.equal]
+    core = split_conditions(
+        block.conditions,
+        block.equalities,
+        block.scope,
+        block.source,
+        block.start,
+        allow_product,
+        among=block.core,
+        links=links,
+    )
+    equal = (*core.equal, *(members for one in found for members in one.equal))
+    predicates = {atom: bound for one in (core, *found) for atom, bound in one.predicates.items()}
+    return Conditions(equal, predicates, core.residuals), tuple(edges)
+
+
+def _pair(equality: Equality | None, part: Part) -> Equality | None:
+    if equality is None or (equality.left.atom in part.atoms) == (equality.right.atom in part.atoms):
+        return None
+    if equality.left.atom in part.atoms:
+        return Equality(equality.right, equality.left, equality.offset)
+    return equality
+
+
+def key_columns(edges: Sequence[Edge]) -> tuple[ColumnRef, ...]:
+    """The columns of all keys, each once."""
+    return tuple(dict.fromkeys(ref for edge in edges for pair in edge.pairs for ref in (pair.left, pair.right)))
+
+
+def make_branches(edges: Sequence[Edge], atoms: Sequence[Atom]) -> tuple[Branch, ...]:
+    """The branches of a query.
+
+    Args:
+        edges: The edges.
+        atoms: The atoms over all columns of their occurrences, those of the keys among them.
+    """
+
+    def variable(ref: ColumnRef) -> str:
+        atom = atoms[ref.atom]
+        return atom.variables[atom.columns.index(ref.column)]
+
+    return tuple(
+        Branch(
+            edge.part.kind,
+            edge.part.atoms,
+            tuple(dict.fromkeys((variable(pair.left), variable(pair.right)) for pair in edge.pairs)),
+            edge.above,
+        )
+        for edge in edges
+    )

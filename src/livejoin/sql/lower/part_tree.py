@@ -1,0 +1,129 @@
+"""The parts of a SELECT as a tree: the core is its root, and a *level* is the core or a part.
+
+A row of a level is a row of the inner join of its own occurrences, with the matches of the optional parts that are
+applied to it beside it. The conditions of the core keep its rows, those of a part say which of its rows match a row
+above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.lower.conditions import AT, conjuncts
+from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.names.from_clause import Equality
+from livejoin.sql.names.order import Order
+from livejoin.sql.names.part import Part
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+
+Change = Callable[[exp.Expr], exp.Expr]
+
+
+def flat(block: SelectBlock) -> SelectBlock:
+    """A SELECT whose conditions are conjuncts, the columns that USING, NATURAL and IN make equal among them."""
+
+    def of(equalities: Iterable[Equality], conditions: Iterable[exp.Expr]) -> tuple[exp.Expr, ...]:
+        found = [_equation(equality, block) for equality in equalities]
+        return (*found, *(part for condition in conditions for part in conjuncts(condition)))
+
+    parts = tuple(replace(part, conditions=of(part.equalities, part.conditions), equalities=()) for part in block.parts)
+    return replace(block, conditions=of(block.equalities, block.conditions), equalities=(), parts=parts)
+
+
+def _equation(equality: Equality, block: SelectBlock) -> exp.Expr:
+    left, right = (bound_column(ref, block.scope.qualified(ref)) for ref in (equality.left, equality.right))
+    found = exp.EQ(this=left, expression=right)
+    found.meta[AT] = equality.offset
+    return found
+
+
+def atoms_at(block: SelectBlock, level: int | None) -> tuple[int, ...]:
+    """The occurrences of a level."""
+    return block.core if level is None else block.parts[level].atoms
+
+
+def conditions_at(block: SelectBlock, level: int | None) -> tuple[exp.Expr, ...]:
+    """The conditions of a level."""
+    return block.conditions if level is None else block.parts[level].conditions
+
+
+def with_conditions(block: SelectBlock, level: int | None, conditions: Sequence[exp.Expr]) -> SelectBlock:
+    """A SELECT with other conditions of a level."""
+    if level is None:
+        return replace(block, conditions=tuple(conditions))
+    return with_part(block, level, replace(block.parts[level], conditions=tuple(conditions)))
+
+
+def with_part(block: SelectBlock, position: int, part: Part) -> SelectBlock:
+    """A SELECT with another part in the place of one."""
+    return replace(block, parts=(*block.parts[:position], part, *block.parts[position + 1 :]))
+
+
+def below(block: SelectBlock, position: int) -> tuple[int, ...]:
+    """A part and those that hang on it, at any depth, in their order."""
+    found = [position]
+    for other, part in enumerate(block.parts):
+        if part.above in found:
+            found.append(other)
+    return tuple(found)
+
+
+def atoms_below(block: SelectBlock, position: int) -> frozenset[int]:
+    """The occurrences of a part and of those that hang on it."""
+    return frozenset(atom for other in below(block, position) for atom in block.parts[other].atoms)
+
+
+def without_parts(block: SelectBlock, gone: Collection[int], above: int | None = None) -> SelectBlock:
+    """A SELECT without some parts; those that hang on them are applied to a level that stays."""
+    kept = [position for position in range(len(block.parts)) if position not in gone]
+
+    def place(level: int | None) -> int | None:
+        level = above if level in gone else level
+        return None if level is None else kept.index(level)
+
+    return replace(block, parts=tuple(replace(block.parts[old], above=place(block.parts[old].above)) for old in kept))
+
+
+def atoms_of(node: exp.Expr) -> frozenset[int]:
+    """The occurrences whose columns a resolved expression uses."""
+    return frozenset(ref.atom for ref in refs_of(node))
+
+
+def values_above(block: SelectBlock) -> Iterator[exp.Expr]:
+    """The expressions of a SELECT that are over its rows."""
+    yield from (item.value for item in block.items)
+    yield from block.groups or ()
+    if block.having is not None:
+        yield block.having
+    if block.order is not None:
+        yield from (key.value for key in block.order.keys)
+
+
+def changed(block: SelectBlock, change: Change) -> SelectBlock:
+    """A SELECT with every expression changed; its parts keep their occurrences."""
+    order = block.order
+    if order is not None:
+        order = Order(tuple(replace(key, value=change(key.value)) for key in order.keys), order.limit, order.offset)
+    groups = None if block.groups is None else [change(value) for value in block.groups]
+    return replace(
+        block,
+        conditions=tuple(map(change, block.conditions)),
+        items=tuple(replace(item, value=change(item.value)) for item in block.items),
+        groups=None if groups is None else tuple({key_of(value): value for value in groups}.values()),
+        having=None if block.having is None else change(block.having),
+        order=order,
+        parts=tuple(replace(part, conditions=tuple(map(change, part.conditions))) for part in block.parts),
+    )
+
+
+def over(value: exp.Expr, place: Callable[[ColumnRef], ColumnRef]) -> exp.Expr:
+    """An expression over other columns."""
+    found = value.copy()
+    for column in found.find_all(exp.Column):
+        if REF in column.meta:
+            column.meta[REF] = place(column.meta[REF])
+    return found

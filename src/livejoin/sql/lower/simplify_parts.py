@@ -1,0 +1,117 @@
+"""Parts that WHERE makes simpler ones.
+
+* A condition of a level that rejects the NULLs of an optional part, or one of a part that must exist for a row of the
+  level, makes the part inner: its occurrences and conditions become the level's. What it hangs on follows, as its own
+  conditions reject the NULLs of that.
+* A condition over the level alone decides nothing about a match of a part that must exist: it becomes the level's.
+* ``x IS NULL`` for a column x of an optional part that no match has NULL in keeps the rows without a match: the part
+  must not exist. Its other columns are NULL then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.lower.null_rejection import reject
+from livejoin.sql.lower.part_tree import (
+    atoms_below,
+    atoms_of,
+    below,
+    changed,
+    conditions_at,
+    values_above,
+    with_conditions,
+    with_part,
+    without_parts,
+)
+from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.names.full_join import null_of
+from livejoin.sql.to_duckdb.scalar_text import REF
+
+
+def simplified(block: SelectBlock) -> SelectBlock:
+    """A SELECT with the same rows whose parts are as simple as its conditions make them; its conditions are flat."""
+    while True:
+        steps = (step(block, position) for position in range(len(block.parts)) for step in _STEPS)
+        found = next((one for one in steps if one is not None), None)
+        if found is None:
+            return block
+        block = found
+
+
+def _to_the_level(block: SelectBlock, position: int) -> SelectBlock | None:
+    """Conditions of a part that must exist which are over what it is applied to alone."""
+    part = block.parts[position]
+    inside = atoms_below(block, position)
+    alone = [one for one in part.conditions if (atoms := atoms_of(one)) and not atoms & inside]
+    if part.kind != "exists" or not alone:
+        return None
+    rest = tuple(one for one in part.conditions if not any(one is other for other in alone))
+    block = with_part(block, position, replace(part, conditions=rest))
+    return with_conditions(block, part.above, (*conditions_at(block, part.above), *alone))
+
+
+def _to_inner(block: SelectBlock, position: int) -> SelectBlock | None:
+    """An optional part whose NULLs are rejected."""
+    part = block.parts[position]
+    if part.kind != "optional":
+        return None
+    inside = atoms_below(block, position)
+    conditions = list(conditions_at(block, part.above))
+    for other in block.parts:
+        if other.kind == "exists" and other.above == part.above:
+            conditions += other.conditions
+    if not reject(conditions, lambda ref: ref.atom in inside):
+        return None
+    block = with_conditions(block, part.above, (*conditions_at(block, part.above), *part.conditions))
+    if part.above is not None:
+        level = block.parts[part.above]
+        block = with_part(block, part.above, replace(level, atoms=tuple(sorted(level.atoms + part.atoms))))
+    return without_parts(block, {position}, part.above)
+
+
+def _to_not_exists(block: SelectBlock, position: int) -> SelectBlock | None:
+    """An optional part of which only the rows without a match are kept."""
+    part = block.parts[position]
+    if part.kind != "optional":
+        return None
+    inside = atoms_below(block, position)
+    conditions = conditions_at(block, part.above)
+    asked = next((one for one in conditions if _is_null(one, block, position)), None)
+    if asked is None:
+        return None
+    rest = [one for one in conditions if one is not asked]
+    own = set(below(block, position))
+    used = [*rest, *(one for i, other in enumerate(block.parts) if i not in own for one in other.conditions)]
+    if any(atoms_of(one) & inside for one in used):
+        return None
+    if block.groups is not None and any(atoms_of(one) & inside for one in values_above(block)):
+        return None
+    block = with_conditions(block, part.above, rest)
+    block = with_part(block, position, replace(block.parts[position], kind="not exists"))
+
+    def as_null(column: exp.Expr) -> exp.Expr:
+        ref = column.meta.get(REF) if isinstance(column, exp.Column) else None
+        return null_of(block.scope.declared(ref).type) if ref is not None and ref.atom in inside else column
+
+    without = replace(block, conditions=(), parts=())
+    shown = changed(without, lambda value: value.copy().transform(as_null) if atoms_of(value) & inside else value)
+    return replace(shown, conditions=block.conditions, parts=block.parts)
+
+
+def _is_null(condition: exp.Expr, block: SelectBlock, position: int) -> bool:
+    """Whether a condition is ``x IS NULL`` for a column x that no match of a part has NULL in."""
+    part = block.parts[position]
+    if not isinstance(condition, exp.Is) or not isinstance(condition.expression, exp.Null):
+        return False
+    column = condition.this.unnest()
+    if not isinstance(column, exp.Column) or column.meta[REF].atom not in part.atoms:
+        return False
+    ref: ColumnRef = column.meta[REF]
+    return not block.scope.declared(ref).nullable or reject(part.conditions, {ref})
+
+
+_STEPS = (_to_the_level, _to_inner, _to_not_exists)
