@@ -6,6 +6,10 @@ a key of R_i are (a functional dependency K_i -> R_i), and then all of its varia
 dependencies is the textbook's (Beeri and Bernstein, 1979); all minimal keys follow from one by leaving out, one at a
 time, each of its columns (Lucchesi and Osborn, 1978). Found keys are keys; some may be missed, as predicates and
 expressions are not looked into.
+
+With branches K has to determine the row of the core, of which exists and not exists edges keep some. It then determines
+whether an optional branch has a match and, if so, the columns of the edge's key in the branch, whose rows follow from
+these and from the columns of the branch in K; it says nothing of the rows above, as without a match it is NULL.
 """
 
 from __future__ import annotations
@@ -117,8 +121,23 @@ def _dependencies(query: ConjunctiveQuery, inputs: Iterable[Input]) -> list[list
 
 
 def _determines_rows(known: set[str], query: ConjunctiveQuery, dependencies: list[list[frozenset[str]]]) -> bool:
-    """Whether the closure of some variables has a row of every atom."""
-    open_atoms = set(range(len(query.atoms)))
+    """Whether some variables determine the rows of the core, and below these those of every optional branch."""
+    if not _determines(known, query.core, query, dependencies):
+        return False
+    shown: set[int | None] = {None}
+    for position, branch in enumerate(query.branches):
+        if branch.kind == "optional" and branch.above in shown:
+            shown.add(position)
+            if not _determines(known.union(inner for _, inner in branch.key), branch.atoms, query, dependencies):
+                return False
+    return True
+
+
+def _determines(
+    known: set[str], atoms: Iterable[int], query: ConjunctiveQuery, dependencies: list[list[frozenset[str]]]
+) -> bool:
+    """Whether the closure of some variables has a row of each of some atoms that are joined."""
+    open_atoms = set(atoms)
     while True:
         reached = {atom for atom in open_atoms if any(key <= known for key in dependencies[atom])}
         if not reached:

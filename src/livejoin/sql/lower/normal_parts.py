@@ -6,7 +6,8 @@ A part is in normal form if
   above and a column of the part, a *pair*, which no other pair repeats;
 * the columns above of all pairs are of one occurrence of the level that the part is applied to, or of the part that it
   hangs on, and the others are of one occurrence of the part;
-* its occurrences are joined by their equalities, without a cycle.
+* its occurrences are joined by their equalities, without a cycle; those of the core may be joined by none, but not in a
+  cycle either.
 
 What is not becomes so in steps, each of which keeps the rows of the SELECT:
 
@@ -84,8 +85,11 @@ def normal(block: SelectBlock, bind: Bind) -> SelectBlock:
         steps = (step(block, position, bind) for position in range(len(block.parts)) for step in _STEPS)
         found = next((one for one in steps if one is not None), None)
         if found is None:
-            return block
+            break
         block = found
+    if block.parts and _is_cyclic(block.conditions, block.core, block.scope):
+        return _joined_above(block, None, frozenset(block.core), (), bind)
+    return block
 
 
 @dataclass(frozen=True)
@@ -337,9 +341,15 @@ def _is_joined_by_more(block: SelectBlock, position: int) -> bool:
         return True
     if not _is_connected(block, part):
         return True
+    return _is_cyclic(part.conditions, part.atoms, block.scope)
+
+
+def _is_cyclic(conditions: Sequence[exp.Expr], atoms: Sequence[int], scope: Scope) -> bool:
+    """Whether equalities of columns join some occurrences in a cycle."""
+    equal = level_classes(conditions, atoms, scope)
     edges = [
         frozenset(str(i) for i, members in enumerate(equal) if any(ref.atom == atom for ref in members))
-        for atom in part.atoms
+        for atom in atoms
     ]
     return not is_acyclic(edges)
 
