@@ -42,6 +42,8 @@ class RandomOuterJoins:
 
     def _item(self, size: int) -> tuple[str, list[tuple[str, str]]]:
         """Joined tables, and what is seen of them: aliases with their tables."""
+        if self.random.random() < 0.2:
+            return self._query(size)
         if size == 1:
             table = self.random.choice(list(COLUMNS))
             self._count += 1
@@ -49,7 +51,7 @@ class RandomOuterJoins:
         left_size = size - 1 if self.random.random() < 0.7 else self.random.randrange(1, size)
         left, seen = self._item(left_size)
         right, other = self._item(size - left_size)
-        right = f"({right})" if size - left_size > 1 else right
+        right = f"({right})" if " JOIN " in right and not right.startswith("(SELECT") else right
         join = self.random.choice(_JOINS)
         mine = [f"{alias}.{column}" for alias, table in seen for column in COLUMNS[table]]
         theirs = [f"{alias}.{column}" for alias, table in other for column in COLUMNS[table]]
@@ -65,6 +67,21 @@ class RandomOuterJoins:
         self.random.shuffle(conditions)
         visible = seen if join in ("SEMI JOIN", "ANTI JOIN") else seen + other
         return f"{left} {join} {right} ON {' AND '.join(conditions)}", visible
+
+    def _query(self, size: int) -> tuple[str, list[tuple[str, str]]]:
+        """A query in parentheses, whose columns are called as those of some table."""
+        clause, seen = self._item(size)
+        columns = [f"{alias}.{column}" for alias, table in seen for column in COLUMNS[table]]
+        table = self.random.choice(list(COLUMNS))
+        shown = []
+        for name in COLUMNS[table]:
+            one = self.random.choice(columns)
+            value = self.random.choice((one, one, one, f"COALESCE({one}, 1)", f"{one} + {self.random.choice(columns)}"))
+            shown.append(f"{value} AS {name}")
+        where = f" WHERE {self._filter(columns)}" if self.random.random() < 0.4 else ""
+        self._count += 1
+        alias = f"q{self._count}"
+        return f"(SELECT {', '.join(shown)} FROM {clause}{where}) {alias}", [(alias, table)]
 
     def _filter(self, columns: list[str]) -> str:
         one, other = self.random.choice(columns), self.random.choice(columns)

@@ -6,13 +6,15 @@ its tables itself, with its conditions, and write its expressions in the place o
     SELECT f(q.x) FROM (SELECT e AS x FROM R WHERE c) q, S WHERE p(q.x)
       =  SELECT f(e) FROM R, S WHERE c AND p(e).
 
-A query stays apart, and its rows are stored where they are joined, if
+Its parts hang on the rows of the reader, and a reader of an outer join's right side may be merged with what it reads
+as any other. A query stays apart, and its rows are stored where they are joined, if
 
 * a condition of the reader could not be decided any more: it compares a computed column with a column of another table
   (a join is on columns), or is over several of the query's tables, which no equality connects (a filter over the query
   decides it), or it reads a view alone, whose join a filter over it shares;
 * the reader would join more than `MOST_ATOMS` tables;
 * the expressions written in the place of columns would grow too long: each level of queries may double them;
+* it is read by an optional part, and an expression of it is used above that: it is NULL there without a match;
 * it reads lists, which a join does not.
 
 Merging changes the rows that an expression is evaluated for. In the SELECT list, in groups and in aggregates these are
@@ -25,7 +27,7 @@ whether a filter comes before a join.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -35,11 +37,13 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import GUARDED, are_connected, column_equality, conjuncts
 from livejoin.sql.lower.join_types import can_join
+from livejoin.sql.lower.part_tree import below
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.lower.variables import classes
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.order import Order
+from livejoin.sql.names.part import Part, moved
 from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
@@ -62,7 +66,7 @@ def merge(block: SelectBlock) -> SelectBlock:
 
     Cost: the nodes of its expressions times the queries that stay apart.
     """
-    chosen = frozenset[int]() if block.parts else _candidates(block)
+    chosen = _candidates(block)
     while chosen:
         merged = _Merger(block, chosen).merged()
         apart = _undecided(block, chosen, merged)
@@ -76,16 +80,18 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
     """The queries that are plain and not too large, taken in their order."""
     found: set[int] = set()
     atoms = len(block.scope.relations)
-    uses = [ref for value in _values(block) for ref in _all_refs(value)]
+    uses = [ref for value in (*_values(block), *_of_parts(block)) for ref in _all_refs(value)]
     for relation in block.scope.relations:
         plain = None if relation.nested is None else relation.nested.plain
-        if plain is None or plain.parts or atoms + len(plain.scope.relations) - 1 > MOST_ATOMS:
+        if plain is None or atoms + len(plain.scope.relations) - 1 > MOST_ATOMS:
             continue
         if len(block.scope.relations) > 1 and _reads_lists(plain):
             continue
         used = [plain.items[ref.column].value for ref in uses if ref.atom == relation.atom]
         computed = [value for value in used if not isinstance(value, exp.Column)]
         if sum(len(list(value.walk())) for value in computed) > _MOST_NODES:
+            continue
+        if not _may_be_null(relation, plain, block):
             continue
         if max((_levels(value) for value in computed), default=0) > _MOST_LEVELS:
             continue
@@ -94,12 +100,29 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
     return frozenset(found)
 
 
+def _may_be_null(relation: Relation, plain: SelectBlock, block: SelectBlock) -> bool:
+    """Whether NULL is what the columns of a query are over NULLs, if it is in optional parts of its reader.
+
+    That is so for columns; an expression may be another value, so that none is used above the innermost optional part.
+    """
+    level = next((i for i, part in enumerate(block.parts) if relation.atom in part.atoms), None)
+    while level is not None and block.parts[level].kind != "optional":
+        level = block.parts[level].above
+    if level is None:
+        return True
+    inside = below(block, level)
+    outside = (one for i, part in enumerate(block.parts) if i not in inside for one in part.conditions)
+    refs = {ref for value in (*_values(block), *outside) for ref in _all_refs(value)}
+    return all(isinstance(plain.items[ref.column].value, exp.Column) for ref in refs if ref.atom == relation.atom)
+
+
 def _undecided(block: SelectBlock, chosen: frozenset[int], merged: SelectBlock) -> frozenset[int]:
     """The merged queries that a condition of the reader is over which can no longer be decided."""
     merger = _Merger(block, chosen)
     pairs = [(conjunct, merger.over(conjunct)) for c in block.conditions for conjunct in conjuncts(c)]
     equalities = [e for conjunct in _conjuncts(merged) if (e := column_equality(conjunct, 0)) is not None]
     equal = classes([*merged.equalities, *(e for e in equalities if can_join(e, merged.scope))])
+    links = [*equal, *((e.left, e.right) for e in _pairs(merged))]
     found: set[int] = set()
     for written, conjunct in pairs:
         equality = column_equality(conjunct, 0)
@@ -110,9 +133,13 @@ def _undecided(block: SelectBlock, chosen: frozenset[int], merged: SelectBlock) 
         both = column_equality(written, 0)
         if computed and both is not None and both.left.atom != both.right.atom:
             found |= computed
-        elif _is_view(block) or not are_connected(conjunct, equal, merged.scope):
+        elif _is_view(block) or not are_connected(conjunct, links, merged.scope):
             found |= {ref.atom for ref in refs_of(written)} & chosen
-    for using in block.equalities:
+    for written in _of_parts(block):
+        refs = refs_of(written)
+        if len({ref.atom for ref in refs}) > 1:
+            found |= {ref.atom for ref in refs if ref.atom in chosen and not merger.is_column(ref)}
+    for using in (*block.equalities, *(one for part in block.parts for one in part.equalities)):
         sides = {ref for ref in (using.left, using.right) if ref.atom in chosen}
         found |= {ref.atom for ref in sides if not merger.is_column(ref)}
     return frozenset(found)
@@ -126,6 +153,16 @@ def _is_view(block: SelectBlock) -> bool:
 
 def _conjuncts(block: SelectBlock) -> Iterator[exp.Expr]:
     return (conjunct for condition in block.conditions for conjunct in conjuncts(condition))
+
+
+def _of_parts(block: SelectBlock) -> Iterator[exp.Expr]:
+    return (conjunct for part in block.parts for condition in part.conditions for conjunct in conjuncts(condition))
+
+
+def _pairs(block: SelectBlock) -> Iterator[Equality]:
+    """The columns that conditions of parts make equal."""
+    yield from (one for part in block.parts for one in part.equalities)
+    yield from (found for one in _of_parts(block) if (found := column_equality(one, 0)) is not None)
 
 
 def _values(block: SelectBlock) -> Iterator[exp.Expr]:
@@ -166,18 +203,7 @@ class _Merger:
     def merged(self) -> SelectBlock:
         """The SELECT over the tables of the queries."""
         block = self.block
-        equalities: list[Equality] = []
-        conditions: list[exp.Expr] = []
-        for relation in block.scope.relations:
-            if relation.atom in self.chosen:
-                equalities += self._inner_equalities(relation)
-                conditions += self._inner_conditions(relation)
-        equalities += [
-            Equality(self._ref(e.left), self._ref(e.right), e.offset)
-            for e in block.equalities
-            if self.is_column(e.left) and self.is_column(e.right)
-        ]
-        conditions += [self.over(conjunct) for conjunct in _conjuncts(block)]
+        equalities, conditions = self._joined(block.core, block.equalities, block.conditions)
         groups = None if block.groups is None else [self.over(value) for value in block.groups]
         order = block.order
         if order is not None:
@@ -186,13 +212,60 @@ class _Merger:
         return replace(
             block,
             scope=Scope(tuple(self._relations())),
-            equalities=tuple(equalities),
-            conditions=tuple(conditions),
+            equalities=equalities,
+            conditions=conditions,
+            parts=self._parts(),
             items=tuple(replace(item, value=self.over(item.value)) for item in block.items),
             groups=None if groups is None else tuple({key_of(value): value for value in groups}.values()),
             having=None if block.having is None else self.over(block.having),
             order=order,
         )
+
+    def _joined(
+        self, atoms: Sequence[int], equalities: Sequence[Equality], conditions: Sequence[exp.Expr]
+    ) -> tuple[tuple[Equality, ...], tuple[exp.Expr, ...]]:
+        """What joins the tables of some occurrences: what their queries say, then what the reader says."""
+        merged = [self.block.scope.relations[atom] for atom in atoms if atom in self.chosen]
+        equal = [one for relation in merged for one in self._inner_equalities(relation)]
+        equal += [
+            Equality(self._ref(e.left), self._ref(e.right), e.offset)
+            for e in equalities
+            if self.is_column(e.left) and self.is_column(e.right)
+        ]
+        inner = [one for relation in merged for one in self._inner_conditions(relation)]
+        own = [self.over(conjunct) for condition in conditions for conjunct in conjuncts(condition)]
+        return tuple(equal), (*inner, *own)
+
+    def _parts(self) -> tuple[Part, ...]:
+        """The parts of the reader and of the queries, those of a query behind the level that it is read at."""
+        block = self.block
+        found = list(self._inner_parts(block.core, 0, None))
+        places: dict[int, int] = {}
+        for position, part in enumerate(block.parts):
+            places[position] = len(found)
+            atoms = tuple(self._start(atom) + own for atom in part.atoms for own in self._core(atom))
+            equalities, conditions = self._joined(part.atoms, part.equalities, part.conditions)
+            above = None if part.above is None else places[part.above]
+            found.append(Part(part.kind, atoms, conditions, equalities, above))
+            found += self._inner_parts(part.atoms, len(found), places[position])
+        return tuple(found)
+
+    def _inner_parts(self, atoms: Sequence[int], number: int, above: int | None) -> Iterator[Part]:
+        """The parts of the queries among some occurrences, behind ``number`` others."""
+        for relation in (self.block.scope.relations[atom] for atom in atoms if atom in self.chosen):
+            start, plain = self._start(relation.atom), self._plain(relation)
+            for part in moved(plain.parts, number, above):
+                yield replace(
+                    part,
+                    atoms=tuple(start + atom for atom in part.atoms),
+                    conditions=tuple(self._read(part.conditions, relation)),
+                    equalities=tuple(self._equal(part.equalities, relation)),
+                )
+            number += len(plain.parts)
+
+    def _core(self, atom: int) -> tuple[int, ...]:
+        """The tables that an occurrence is joined of, without parts of its query, numbered from 0."""
+        return self._plain(self.block.scope.relations[atom]).core if atom in self.chosen else (0,)
 
     def over(self, value: exp.Expr) -> exp.Expr:
         """An expression of the reader over the tables of the queries."""
@@ -249,15 +322,22 @@ class _Merger:
         return found
 
     def _inner_conditions(self, relation: Relation) -> Iterator[exp.Expr]:
-        """The conditions of a query; those of another text stand where the query is read."""
+        """The conditions of a query."""
+        yield from self._read(_conjuncts(self._plain(relation)), relation)
+
+    def _read(self, conditions: Iterable[exp.Expr], relation: Relation) -> Iterator[exp.Expr]:
+        """Conditions of a query; those of another text stand where the query is read."""
         plain = self._plain(relation)
-        for conjunct in _conjuncts(plain):
+        for conjunct in conditions:
             found = self._shifted(conjunct, relation.atom)
             yield found if plain.source.sql == self.block.source.sql else _moved(found, relation.offset)
 
     def _inner_equalities(self, relation: Relation) -> Iterator[Equality]:
+        yield from self._equal(self._plain(relation).equalities, relation)
+
+    def _equal(self, equalities: Iterable[Equality], relation: Relation) -> Iterator[Equality]:
         plain, start = self._plain(relation), self._start(relation.atom)
-        for e in plain.equalities:
+        for e in equalities:
             left, right = (ColumnRef(start + ref.atom, ref.column) for ref in (e.left, e.right))
             yield Equality(left, right, e.offset if plain.source.sql == self.block.source.sql else relation.offset)
 
