@@ -29,14 +29,15 @@ from livejoin.sql.lower.project import column_at, first_rows, project, refuse_li
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.names.from_clause import column_names
-from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.order import Order, SortBy, order_of, position_of
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
-from livejoin.sql.parse.query_tree import Block, Combined, Definition, QueryTree, Sorted, With, query_tree
+from livejoin.sql.parse.query_tree import Block, Combined, QueryTree, Sorted, With, query_tree
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.sub_queries.free import refuse_outer
+from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.unnest import unnest
 from livejoin.sql.to_duckdb.scalar_text import REF
 
 
@@ -85,7 +86,9 @@ def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
     match tree:
         case Block():
             block = resolve_block(tree, names)
-            return bind_select(block, names.allow_product)
+            refuse_outer(block)
+            plain = unnest(block, Making(names, lambda one: bind_select(one, names.allow_product).relation, unnest))
+            return replace(bind_select(plain, names.allow_product), block=block)
         case Combined():
             left, right = bind_tree(tree.left, names), bind_tree(tree.right, names)
             relation = combine(tree.kind, tree.all, (left.relation, right.relation), tree.source, tree.offset)
@@ -99,19 +102,9 @@ def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
         case With():
             definitions = []
             for definition in tree.definitions:
-                query = _define(definition, names)
-                names = names.within(query)
+                query, names = names.defined(definition)
                 definitions.append(query)
             return BoundWith(tuple(definitions), bind_tree(tree.query, names))
-
-
-def _define(definition: Definition, names: KnownNames) -> NestedQuery:
-    """A definition of WITH, its columns named as behind its name if they are named there."""
-    bound = bind_tree(definition.query, names)
-    columns = bound.columns
-    if definition.columns:
-        columns = column_names(definition.columns, len(columns), definition.source, definition.offset)
-    return NestedQuery(definition.name, columns, bound.relation, bound, bound.plain)
 
 
 def bind_select(block: SelectBlock, allow_product: bool = False) -> BoundBlock:

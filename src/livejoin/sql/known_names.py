@@ -13,13 +13,14 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Join, Project, Query
 from livejoin.schema import Table
 from livejoin.sql.lower.bound import Bound, BoundCombined
-from livejoin.sql.lower.select_block import SelectBlock, select_of
+from livejoin.sql.lower.select_block import SelectBlock, resolve_block, select_of
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.names.from_clause import FromClause
+from livejoin.sql.names.from_clause import FromClause, column_names
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outputs import Item
+from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.parse import parse
-from livejoin.sql.parse.query_tree import QueryTree, query_tree
+from livejoin.sql.parse.query_tree import Block, Definition, QueryTree, With, query_tree
 from livejoin.sql.parse.source import Source
 
 Bind = Callable[[QueryTree, "KnownNames"], Bound]
@@ -39,6 +40,7 @@ class KnownNames:
         allow_product: Whether conditions may be over tables that no equality connects.
         definitions: The definitions by their names in lower case; the nearest WITH clause goes first.
         reads: The views that the text was seen to read; mutable, shared by all names of one text.
+        outer: What the query around shows to the expressions of a sub-query.
         plain: The SELECTs of plain views that were looked up; mutable, shared by the names of all texts.
     """
 
@@ -50,11 +52,21 @@ class KnownNames:
     allow_product: bool = False
     definitions: Mapping[str, NestedQuery] = field(default_factory=dict)
     reads: dict[str, None] = field(default_factory=dict)
+    outer: Scope | None = None
     plain: dict[str, SelectBlock | None] = field(default_factory=dict)
 
-    def within(self, definition: NestedQuery) -> KnownNames:
-        """The names behind a definition."""
-        return replace(self, definitions={**self.definitions, definition.name.lower(): definition})
+    def defined(self, definition: Definition) -> tuple[NestedQuery, KnownNames]:
+        """A definition of WITH, its columns named as behind its name if they are named there, and the names behind it.
+
+        Raises:
+            SqlError: As binding its query does, or its list of names does not fit.
+        """
+        bound = self.bind(definition.query, self)
+        columns = bound.columns
+        if definition.columns:
+            columns = column_names(definition.columns, len(columns), definition.source, definition.offset)
+        query = NestedQuery(definition.name, columns, bound.relation, bound, bound.plain)
+        return query, replace(self, definitions={**self.definitions, definition.name.lower(): query})
 
     def look_up(self, name: str) -> Table | NestedQuery | None:
         """The table, view or definition of a name, None if there is none."""
@@ -86,6 +98,18 @@ class KnownNames:
         relation = combine("union", True, (left.relation, right.relation), source, offset)
         return NestedQuery("", left.columns, relation, BoundCombined("union", True, left, right, relation), None)
 
+    def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
+        """The query of a sub-query in an expression over a scope."""
+        names, tree = replace(self, outer=scope), query_tree(query, self.text)
+        while isinstance(tree, With):
+            for definition in tree.definitions:
+                _, names = names.defined(definition)
+            tree = tree.query
+        if isinstance(tree, Block):
+            return resolve_block(tree, names)
+        bound = self.bind(tree, names)
+        return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
+
     def fresh(self, name: str) -> str:
         """A name, with a number behind it if a table has it."""
         found, number = name, 1
@@ -107,7 +131,7 @@ class KnownNames:
             self.plain[name] = None
             if isinstance(view.root, (Join, Project)):
                 tree, text = parse(view.sql)
-                inside = replace(self, text=text, definitions={}, reads={})
+                inside = replace(self, text=text, definitions={}, reads={}, outer=None)
                 with suppress(UnsupportedQueryError):  # a product that this text does not allow: it stays apart
                     self.plain[name] = self.bind(query_tree(tree, text), inside).plain
         return self.plain[name]

@@ -57,7 +57,7 @@ _NEVER_FAILS = (
     *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren),
     *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In, exp.Is),
     *(exp.And, exp.Or, exp.Not, exp.Case, exp.If, exp.Coalesce, exp.TryCast, exp.DataType, exp.DataTypeParam),
-    *(exp.Upper, exp.Lower, exp.Length, exp.DPipe, exp.Like),
+    *(exp.Upper, exp.Lower, exp.Length, exp.DPipe, exp.Like, exp.Var),
 )
 
 

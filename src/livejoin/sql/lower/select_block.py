@@ -7,7 +7,7 @@ column, HAVING the column if it is grouped, ORDER BY the output.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import ErrorLevel, TokenType, exp
 
@@ -26,8 +26,10 @@ from livejoin.sql.names.order import Order, SortBy, order_of, position_of
 from livejoin.sql.names.outputs import Item, select_items
 from livejoin.sql.names.part import Part
 from livejoin.sql.names.scope import Scope, resolve
+from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.query_tree import Block
 from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.parse.sub_queries import take_out
 from livejoin.sql.to_duckdb.scalar_text import REF
 
 _GROUPING_SETS = (exp.Cube, exp.Rollup, exp.GroupingSets)
@@ -50,6 +52,7 @@ class SelectBlock:
         source: Its text.
         start: Where its conditions begin, for those that do not know it.
         parts: What hangs on the other occurrences of the scope.
+        sub_queries: The sub-queries in its expressions, each at the number of its mark.
     """
 
     scope: Scope
@@ -64,6 +67,7 @@ class SelectBlock:
     source: Source
     start: int
     parts: tuple[Part, ...] = ()
+    sub_queries: tuple[SubSelect, ...] = ()
 
     @property
     def core(self) -> tuple[int, ...]:
@@ -83,8 +87,10 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         SqlError: A name that stands for nothing, or a clause outside, with its position.
     """
     select, source = block.select, block.source
+    sub_queries = take_out(select, block.text)
     order = order_of(select, source)
     clause = bind_from(select, known, source)
+    clause = replace(clause, scope=replace(clause.scope, outer=known.outer))
     conditions, start = list(clause.conditions), source.find({TokenType.FROM})
     for condition in (*conditions, *(one for part in clause.parts for one in part.conditions)):
         refuse_aggregates(condition, "ON", "write a condition on groups as HAVING", source, start)
@@ -118,6 +124,10 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         source=source,
         start=start,
         parts=clause.parts,
+        sub_queries=tuple(
+            SubSelect(one.form, one.comparison, known.in_expression(one.query, clause.scope), source, one.offset)
+            for one in sub_queries
+        ),
     )
 
 

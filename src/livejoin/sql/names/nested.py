@@ -1,4 +1,4 @@
-"""Queries that another query reads: views, definitions of WITH, and sub-queries in FROM.
+"""Queries that another query reads: views, definitions of WITH, and sub-queries.
 
 A name in FROM stands for the definition of the nearest WITH around it that has it, then for a table or a view, as in
 Spark. A definition sees those before it and what is around its WITH; so `WITH t AS (SELECT a FROM t)` reads the table
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from livejoin.sql.lower.select_block import SelectBlock
     from livejoin.sql.names.from_clause import FromClause
     from livejoin.sql.names.outputs import Item
+    from livejoin.sql.names.scope import Scope
     from livejoin.sql.parse.source import Source
 
 
@@ -28,7 +29,7 @@ class NestedQuery:
     """A query that another one reads.
 
     Args:
-        name: The name of the view or of the definition; empty for a sub-query in FROM.
+        name: The name of the view or of the definition; empty for a sub-query.
         columns: What its columns are called; a name may occur twice.
         relation: What it gives.
         bound: How it is written, None for a view.
@@ -50,6 +51,10 @@ class NestedQuery:
 class Names(Protocol):
     """What the names in a FROM clause stand for."""
 
+    @property
+    def outer(self) -> Scope | None:
+        """What the query around shows to the expressions of a sub-query."""
+
     def look_up(self, name: str) -> Table | NestedQuery | None:
         """The table, view or definition of a name, None if there is none."""
 
@@ -64,6 +69,9 @@ class Names(Protocol):
         offset: int,
     ) -> NestedQuery:
         """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list."""
+
+    def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
+        """The query of a sub-query in an expression over a scope."""
 
     def fresh(self, name: str) -> str:
         """A name, with a number behind it if a table has it."""

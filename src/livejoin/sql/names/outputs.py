@@ -157,7 +157,7 @@ def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source)
         msg = "* within an expression is not supported; name the columns"
         raise source.unsupported("*", msg, offset)
     value = resolve(value.unnest(), scope, source)
-    if isinstance(node, exp.Column):
+    if isinstance(node, exp.Column) and REF in value.meta:
         name = scope.name(value.meta[REF])
     yield Item(name, value, offset, alias_offset=alias_offset)
 

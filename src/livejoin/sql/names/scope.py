@@ -16,6 +16,7 @@ from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, Table
 from livejoin.sql.names.nested import NestedQuery
+from livejoin.sql.names.outer import Outer, outer_column
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF
 
@@ -99,12 +100,14 @@ class Scope:
         sides: The occurrences within FULL OUTER JOINs.
         hidden: Those of ``relations`` that no alias stands for: of SEMI and ANTI JOIN, and the nested queries that FULL
             OUTER JOINs are.
+        outer: What the query around shows to a sub-query in its expressions.
     """
 
     relations: tuple[Relation, ...] = ()
     shown: tuple[Shown, ...] = ()
     sides: tuple[Side, ...] = ()
     hidden: frozenset[int] = frozenset()
+    outer: Scope | None = None
 
     @staticmethod
     def of(relation: Relation) -> Scope:
@@ -160,16 +163,37 @@ class Scope:
 def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
     """Note in the ``meta`` of every column of an expression what it stands for; returns the same expression.
 
-    Columns that are resolved already keep what they stand for.
+    Columns that are resolved already keep what they stand for; those of a query around become outer columns (see
+    `livejoin.sql.names.outer`).
 
     Raises:
         UnknownNameError: A name stands for nothing or for several columns.
         UnsupportedQueryError: ``alias.*`` is in the expression.
     """
-    for column in node.find_all(exp.Column):
-        if REF not in column.meta:
-            column.meta[REF] = _resolve(column, scope, source)
+    for column in list(node.find_all(exp.Column)):
+        if REF in column.meta:
+            continue
+        level, around = _level(column, scope)
+        ref = _resolve(column, around, source)
+        if level == 0:
+            column.meta[REF] = ref
+            continue
+        outer = outer_column(Outer(level, ref, around.qualified(ref)), offset_of(column, 0))
+        if column is node:
+            return outer
+        column.replace(outer)
     return node
+
+
+def _level(column: exp.Column, scope: Scope) -> tuple[int, Scope]:
+    """How far out the query stands whose scope has a name, and that scope; the first one's if none has it."""
+    level, around = 0, scope
+    while True:
+        if around.relation(column.table) is not None if "table" in column.args else around.named(column.name):
+            return level, around
+        if around.outer is None:
+            return 0, scope
+        level, around = level + 1, around.outer
 
 
 def relation_named(qualifier: exp.Expr, scope: Scope, source: Source) -> Relation | Side:
@@ -226,8 +250,8 @@ def _refuse_correlation(qualifier: exp.Expr, source: Source) -> None:
         ):
             name = qualifier.name
             msg = (
-                f"{name} stands beside this sub-query, which does not see it: LATERAL and correlated sub-queries are "
-                "not supported; return the columns that are compared, and join on them outside"
+                f"{name} stands beside this sub-query in FROM, which does not see it: LATERAL is not supported; return "
+                "the columns that are compared, and join on them outside"
             )
             raise source.unsupported("sub-query", msg, offset_of(qualifier, 0))
         outer = outer.parent_select

@@ -4,7 +4,8 @@
            | WITH name AS (query), ... query
 
 INTERSECT binds stronger than UNION and EXCEPT, which bind alike from left to right. A SELECT's source holds its own
-tokens only, so that a clause is looked for in its own SELECT; the queries in its FROM clause are trees of their own.
+tokens only, so that a clause is looked for in its own SELECT; the queries in its FROM clause and in its expressions are
+trees of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from livejoin.errors import UnknownNameError
 from livejoin.query.relational import SetKind
 from livejoin.sql.parse.refuse import check_select, check_with, refuse_modifiers, refuse_statement
 from livejoin.sql.parse.source import Source, offset_of
-from livejoin.sql.parse.spans import inner_source, keyword_offset, select_source
+from livejoin.sql.parse.spans import inner_source, keyword_offset, mark_expression, select_source
+from livejoin.sql.parse.sub_queries import in_expressions, query_of
 
 _KINDS: dict[type[exp.SetOperation], SetKind] = {
     exp.Union: "union",
@@ -111,7 +113,10 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
             refuse_modifiers(tree, source)
             return _with(_sorted(query_tree(tree.this, text), tree, source), tree, source, text)
         case exp.Select():
-            block = Block(tree, select_source(tree, text), text)
+            within = [query_of(node) for node in in_expressions(tree)]
+            for query in within:
+                mark_expression(query, text)
+            block = Block(tree, select_source(tree, within, text), text)
             check_select(tree, block.source)
             return _with(block, tree, source, text)
         case _:

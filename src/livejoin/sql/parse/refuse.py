@@ -12,6 +12,7 @@ from sqlglot import TokenType, exp
 from livejoin.errors import UnsupportedQueryError
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.parse.spans import sub_queries
+from livejoin.sql.parse.sub_queries import in_expressions, query_of
 
 _ALLOWED = (
     "allowed is SELECT expressions and aggregates FROM tables, views and queries in parentheses, joined on equal "
@@ -85,7 +86,7 @@ def check_select(select: exp.Select, source: Source) -> None:
             clause, kinds, remedy = _CLAUSES.get(name, (name.strip("_").upper(), (), _ALLOWED))
             at = source.find_outermost(kinds, 0 if name in _LEADING_CLAUSES else behind, start)
             found.append((at, clause, f"{clause} is not supported: {remedy}"))
-    found += _queries_in_expressions(select, source)
+    found += _queries_elsewhere(select, source)
     if select.args.get("from_") is None:
         found.append((start, "SELECT", f"SELECT without FROM is constant; {_ALLOWED}"))
     for node in _own_nodes(select):
@@ -149,17 +150,19 @@ def _elsewhere(tree: exp.Expr) -> str:
 
 
 def _own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
-    """The nodes of a SELECT without those of its sub-queries in FROM and of its WITH clause."""
+    """The nodes of a SELECT without those of its sub-queries and of its WITH clause."""
     apart = [node.this for node in sub_queries(select)]
+    apart += [query_of(node) for node in in_expressions(select)]
     if select.args.get("with_"):
         apart.append(select.args["with_"])
     return select.walk(prune=lambda node: any(node is other for other in apart))
 
 
-def _queries_in_expressions(select: exp.Select, source: Source) -> Iterator[tuple[int, str, str]]:
-    """Queries within the expressions of a query, and LATERAL ones."""
+def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int, str, str]]:
+    """Queries in ON, and LATERAL ones."""
     in_from = list(sub_queries(select))
     apart = [*in_from, *(node.this for node in in_from), select.args.get("with_"), select]
+    apart += [query_of(node) for node in in_expressions(select)]
     inner = [node for node in _own_nodes(select) if not any(node is other for other in apart)]
     if any(isinstance(node, exp.Query) and not isinstance(node, exp.Subquery) for node in inner):
         outer = source.find({TokenType.SELECT})
@@ -171,8 +174,8 @@ def _queries_in_expressions(select: exp.Select, source: Source) -> Iterator[tupl
             )
         else:
             msg = (
-                "sub-queries in expressions are not supported; write the sub-query into FROM, as a table, and join it "
-                "on its columns (SELECT DISTINCT for IN and EXISTS)"
+                "sub-queries in ON are not supported; write the condition into WHERE, or for an outer join into a "
+                "query in FROM"
             )
         yield at, "sub-query", msg
 

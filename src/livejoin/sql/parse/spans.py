@@ -6,10 +6,10 @@ as positions in the list of all tokens, so that a clause is looked for in its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from sqlglot import Token, exp
+from sqlglot import Token, TokenType, exp
 
 from livejoin.sql.parse.source import Source
 
@@ -76,14 +76,58 @@ def _below(item: exp.Expr) -> Iterator[exp.Subquery]:
         yield from _below(join.this)
 
 
-def select_source(select: exp.Select, source: Source) -> Source:
-    """The tokens of a SELECT without those of the queries in its FROM clause; ``source`` has all tokens of the text."""
+def mark_expression(query: exp.Expr, source: Source) -> None:
+    """Note the tokens in the parentheses around a query in an expression; ``source`` has all tokens of the text."""
+    nodes = [query]
+    while isinstance(nodes[-1], exp.Subquery):
+        nodes.append(nodes[-1].this)
+    spans = [select.meta[_SPAN] for select in nodes[-1].find_all(exp.Select)]
+    start, end = min(first for first, _ in spans), max(last for _, last in spans)
+    for node in reversed(nodes):
+        if any(node.args.get(clause) for clause in ("order", "limit", "offset")) and node is not nodes[-1]:
+            start, end = _around(start - 1, end + 1, source)
+        else:
+            start, end = _around(start, end, source)
+        mark_inside(node, start, end)
+
+
+def _around(start: int, end: int, source: Source) -> tuple[int, int]:
+    """The tokens in the innermost parentheses around some tokens."""
+    depth, first = 0, start
+    while True:
+        while depth >= 0:
+            first -= 1
+            kind = source.tokens[first].token_type
+            depth += (kind == TokenType.R_PAREN) - (kind == TokenType.L_PAREN)
+        depth, last = 0, first
+        while depth >= 0:
+            last += 1
+            kind = source.tokens[last].token_type
+            depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+        if last >= end:
+            return first + 1, last
+        depth = 0
+
+
+def inside(query: exp.Expr) -> tuple[int, int]:
+    """The positions of the tokens in the parentheses around a query, among all tokens of the text."""
+    found: tuple[int, int] = query.meta[_INSIDE]
+    return found
+
+
+def select_source(select: exp.Select, apart: Iterable[exp.Expr], source: Source) -> Source:
+    """The tokens of a SELECT without those of the queries within it.
+
+    Args:
+        select: The SELECT.
+        apart: The queries in its expressions; those in its FROM clause need not be named.
+        source: All tokens of the text.
+    """
     start, end = select.meta[_SPAN]
     tokens: list[Token] = []
-    for node in sub_queries(select):
-        begin, behind = node.this.meta[_INSIDE]
+    for begin, behind in sorted(inside(query) for query in (*(node.this for node in sub_queries(select)), *apart)):
         tokens += source.tokens[start:begin]
-        start = behind
+        start = max(start, behind)
     return Source(source.sql, (*tokens, *source.tokens[start:end]))
 
 

@@ -1,0 +1,159 @@
+"""Sub-queries in the expressions of a SELECT: which there are, and a mark in the place of each.
+
+An expression with a mark is one like any other to what resolves names, finds aggregates and compares expressions; the
+query itself is read by itself, with its own tokens. The mark has what the sub-query is compared with as its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.spans import inside
+
+Form = Literal["exists", "in", "any", "all", "scalar"]
+
+_MARK = "livejoin_sub_query"
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+
+@dataclass(frozen=True, eq=False)
+class SubQuery:
+    """A sub-query as it is written.
+
+    Args:
+        form: ``EXISTS (q)``, ``x IN (q)``, ``x < ANY (q)`` or ``x < SOME (q)``, ``x < ALL (q)``, or a value.
+        query: What stands in the parentheses.
+        comparison: The comparison of ANY and ALL.
+        offset: Where the query begins.
+    """
+
+    form: Form
+    query: exp.Expr
+    comparison: type[exp.Expr] | None
+    offset: int
+
+
+def in_expressions(select: exp.Select) -> Iterator[exp.Expr]:
+    """The nodes of a SELECT's own expressions that are sub-queries with what they are compared with, from the left.
+
+    Those in the operands of others come too, those within others do not.
+    """
+    for root in _roots(select):
+        waiting = [root]
+        while waiting:
+            node = waiting.pop()
+            is_sub_query = _query_of(node) is not None
+            if is_sub_query:
+                yield node
+            children = _operands(node) if is_sub_query else list(node.iter_expressions())
+            waiting += reversed(children)
+
+
+def take_out(select: exp.Select, source: Source) -> tuple[SubQuery, ...]:
+    """Put marks in the places of the sub-queries in a SELECT's expressions, which lose them.
+
+    Returns:
+        The sub-queries, each at the number of its mark.
+    """
+    found: list[SubQuery] = []
+    for node in reversed(list(in_expressions(select))):  # operands before what they are compared with
+        query = query_of(node)
+        start, _ = inside(query)
+        offset = source.tokens[start].start
+        mark = exp.Anonymous(this=f"sub-query {len(found)}", expressions=_operands(node))
+        mark.meta.update({_MARK: len(found), "start": offset})
+        comparison = type(node) if isinstance(node, _COMPARISONS) else None
+        node.replace(mark)
+        _leave_out_order(query, is_exists=isinstance(node, exp.Exists))
+        found.append(SubQuery(_form(node), query.pop(), comparison, offset))
+    return tuple(found)
+
+
+def marked(node: exp.Expr) -> int | None:
+    """The number of the sub-query that a node is the mark of, None if it is none."""
+    number: int | None = node.meta.get(_MARK)
+    return number
+
+
+def has_marks(node: exp.Expr) -> bool:
+    """Whether an expression has a sub-query in it."""
+    return any(marked(part) is not None for part in node.find_all(exp.Anonymous))
+
+
+def _roots(select: exp.Select) -> Iterator[exp.Expr]:
+    yield from select.expressions
+    for clause in ("where", "group", "having", "order", "distinct"):
+        if select.args.get(clause):
+            yield select.args[clause]
+
+
+def query_of(node: exp.Expr) -> exp.Expr:
+    """The query of a sub-query that `in_expressions` gives."""
+    query = _query_of(node)
+    assert query is not None, "it is a sub-query"
+    return query
+
+
+def _query_of(node: exp.Expr) -> exp.Expr | None:
+    """The query that a node compares with something, asks for rows, or takes as a value."""
+    match node:
+        case exp.Exists():
+            return node.this if isinstance(node.this, exp.Query) else None
+        case exp.In():
+            return node.args.get("query")
+        case exp.Query():
+            return node
+        case _ if isinstance(node, _COMPARISONS):
+            return _quantified(node.expression)
+        case _:
+            return None
+
+
+def _quantified(node: exp.Expr) -> exp.Expr | None:
+    """The query behind ANY, SOME or ALL."""
+    if isinstance(node, (exp.Any, exp.All)):
+        return node.this if isinstance(node.this, exp.Query) else None
+    if isinstance(node, exp.Anonymous) and node.name.upper() == "ALL" and len(node.expressions) == 1:
+        return node.expressions[0] if isinstance(node.expressions[0], exp.Query) else None
+    return None
+
+
+def _operands(node: exp.Expr) -> list[exp.Expr]:
+    """What a sub-query is compared with."""
+    if not isinstance(node, (exp.In, *_COMPARISONS)):
+        return []
+    operand = node.this.unnest()
+    return list(operand.expressions) if isinstance(operand, exp.Tuple) else [operand]
+
+
+def _form(node: exp.Expr) -> Form:
+    match node:
+        case exp.Exists():
+            return "exists"
+        case exp.In():
+            return "in"
+        case exp.Query():
+            return "scalar"
+        case _:
+            return "any" if isinstance(node.expression, exp.Any) else "all"
+
+
+def _leave_out_order(query: exp.Expr, *, is_exists: bool) -> None:
+    """Leave out ORDER BY where no LIMIT follows, and both where the question is whether there is a row."""
+    while isinstance(query, exp.Subquery) and not query.args.get("limit"):
+        query.set("order", None)
+        query = query.this
+    limit = query.args.get("limit")
+    if query.args.get("offset"):
+        return
+    number = limit.expression if isinstance(limit, exp.Limit) else None
+    is_some = isinstance(number, exp.Literal) and number.name.isdigit() and int(number.name) > 0
+    if is_exists and is_some:
+        query.set("limit", None)
+    if not query.args.get("limit"):
+        query.set("order", None)

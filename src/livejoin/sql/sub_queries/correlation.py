@@ -1,0 +1,93 @@
+"""How a sub-query depends on the queries around it: its conditions by whose columns they are over.
+
+A conjunct ``e = f`` whose one side is over the sub-query's columns and whose other side is over outer columns is a key:
+for the rows of the query around that have a value of f it is as if the sub-query were grouped by e. A comparison of the
+same form can be decided by the least or the greatest e of a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.names.outer import outers
+
+Comparison = type[exp.Expr]
+
+_TURNED: dict[Comparison, Comparison] = {
+    exp.EQ: exp.EQ,
+    exp.NEQ: exp.NEQ,
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """``inner comparison outer``, and the conjunct as it is written."""
+
+    comparison: Comparison
+    inner: exp.Expr
+    outer: exp.Expr
+    written: exp.Expr
+
+
+@dataclass
+class Correlation:
+    """The conjuncts of a sub-query's WHERE.
+
+    Attributes:
+        own: Those without outer columns.
+        keys: Equalities of an expression of its own and one of outer columns.
+        compared: Other comparisons of such expressions.
+        above: Those over outer columns alone.
+        others: Those over both that are neither.
+    """
+
+    own: list[exp.Expr] = field(default_factory=list)
+    keys: list[Compared] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
+    above: list[exp.Expr] = field(default_factory=list)
+    others: list[exp.Expr] = field(default_factory=list)
+
+
+def correlation(conditions: Sequence[exp.Expr]) -> Correlation:
+    """Sort the conjuncts of some conditions, whose columns are resolved."""
+    found = Correlation()
+    for conjunct in (part for condition in conditions for part in conjuncts(condition)):
+        compared = _compared(conjunct)
+        if not any(outers(conjunct)):
+            found.own.append(conjunct)
+        elif conjunct.find(exp.Column) is None:
+            found.above.append(conjunct)
+        elif compared is None:
+            found.others.append(conjunct)
+        elif compared.comparison is exp.EQ:
+            found.keys.append(compared)
+        else:
+            found.compared.append(compared)
+    return found
+
+
+def _compared(node: exp.Expr) -> Compared | None:
+    if type(node) not in _TURNED:
+        return None
+    left, right = node.this.unnest(), node.expression.unnest()
+    if _is_own(left) and _is_outer(right):
+        return Compared(type(node), left, right, node)
+    if _is_own(right) and _is_outer(left):
+        return Compared(_TURNED[type(node)], right, left, node)
+    return None
+
+
+def _is_own(node: exp.Expr) -> bool:
+    return node.find(exp.Column) is not None and not any(outers(node))
+
+
+def _is_outer(node: exp.Expr) -> bool:
+    return node.find(exp.Column) is None

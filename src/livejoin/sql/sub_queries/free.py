@@ -1,0 +1,79 @@
+"""The outer columns of a whole SELECT, with those of the sub-queries within it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.names.outer import Outer, outer_column, outer_of
+from livejoin.sql.parse.source import offset_of
+
+
+def expressions(block: SelectBlock) -> Iterator[exp.Expr]:
+    """The expressions of a SELECT."""
+    yield from (item.value for item in block.items)
+    yield from block.conditions
+    yield from (condition for part in block.parts for condition in part.conditions)
+    yield from block.groups or ()
+    if block.having is not None:
+        yield block.having
+    if block.order is not None:
+        yield from (key.value for key in block.order.keys)
+
+
+def free_columns(block: SelectBlock, depth: int = 0) -> Iterator[tuple[Outer, exp.Expr]]:
+    """The columns of queries around a SELECT that it reads, with their nodes; ``depth`` levels stand between."""
+    for value in expressions(block):
+        for node in value.find_all(exp.Var):
+            outer = outer_of(node)
+            if outer is not None and outer.level > depth:
+                yield outer, node
+    for sub in block.sub_queries:
+        if isinstance(sub.query, SelectBlock):
+            yield from free_columns(sub.query, depth + 1)
+
+
+def refuse_outer(block: SelectBlock) -> None:
+    """Refuse a SELECT that is no sub-query in an expression and reads columns of a query around it.
+
+    Raises:
+        UnsupportedQueryError: It does; the position is that of the column.
+    """
+    for outer, node in free_columns(block):
+        msg = (
+            f"{outer.name} is a column of the query around, which is seen in a SELECT that is itself the sub-query "
+            "in an expression, and not in FROM, in WITH, in a set operation or behind LIMIT within it; write the "
+            "condition on it into the WHERE clause of that SELECT"
+        )
+        raise block.source.unsupported("sub-query", msg, offset_of(node, block.start))
+
+
+def moved_outer(block: SelectBlock, place: Callable[[Outer, exp.Expr], Outer], depth: int = 1) -> SelectBlock:
+    """A SELECT that reads other columns of the query ``depth`` levels around it in the place of those it reads."""
+
+    def exchanged(node: exp.Expr) -> exp.Expr:
+        outer = outer_of(node)
+        if outer is None or outer.level != depth:
+            return node
+        return outer_column(place(outer, node), node.meta.get("start"))
+
+    def within(value: exp.Expr) -> exp.Expr:
+        return value.copy().transform(exchanged)
+
+    order = block.order
+    return replace(
+        block,
+        items=tuple(replace(item, value=within(item.value)) for item in block.items),
+        conditions=tuple(map(within, block.conditions)),
+        parts=tuple(replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts),
+        groups=None if block.groups is None else tuple(map(within, block.groups)),
+        having=None if block.having is None else within(block.having),
+        order=order and replace(order, keys=tuple(replace(key, value=within(key.value)) for key in order.keys)),
+        sub_queries=tuple(
+            replace(sub, query=moved_outer(sub.query, place, depth + 1)) if isinstance(sub.query, SelectBlock) else sub
+            for sub in block.sub_queries
+        ),
+    )

@@ -1,0 +1,72 @@
+"""What the rewriting of sub-queries needs of the rest: relations of SELECTs, and SELECTs over relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from livejoin.query.relational import Relation
+from livejoin.schema import Column, Table
+from livejoin.sql.lower.project import column_at
+from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.names.nested import Names, NestedQuery
+from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.names.scope import Relation as Occurrence
+from livejoin.sql.names.scope import Scope
+from livejoin.sql.parse.source import Source
+
+
+@dataclass(frozen=True)
+class Making:
+    """How a SELECT becomes a relation, and a relation is read.
+
+    Args:
+        names: The names of the text.
+        bind: The relation of a SELECT without sub-queries.
+        unnest: A SELECT whose sub-queries are parts of it.
+    """
+
+    names: Names
+    bind: Callable[[SelectBlock], Relation]
+    unnest: Callable[[SelectBlock, Making], SelectBlock]
+
+    def relation(self, block: SelectBlock) -> Relation:
+        """The relation of a SELECT."""
+        return self.bind(self.unnest(block, self))
+
+    def over(self, relation: Relation, readable: str, source: Source, start: int) -> SelectBlock:
+        """``SELECT * FROM relation``.
+
+        Args:
+            relation: The relation.
+            readable: What it is called.
+            source: The text of the query that it comes from.
+            start: Where it stands.
+        """
+        names = tuple(distinct_names(relation.schema.names))
+        columns = tuple(Column(name, kind) for name, kind in zip(names, relation.types, strict=True))
+        table = Table(self.names.fresh(readable), columns)
+        query = NestedQuery("", names, relation, None, None)
+        items = tuple(Item(name, column_at(i), start, written=name) for i, name in enumerate(names))
+        return plain_block(Scope((Occurrence(0, readable, table, query, start),)), (), items, source, start)
+
+
+def plain_block(
+    scope: Scope, conditions: Sequence[exp.Expr], items: Sequence[Item], source: Source, start: int
+) -> SelectBlock:
+    """A SELECT that neither groups nor sorts nor takes distinct rows."""
+    return SelectBlock(
+        scope=scope,
+        equalities=(),
+        conditions=tuple(conditions),
+        items=tuple(items),
+        groups=None,
+        is_global=False,
+        having=None,
+        distinct=False,
+        order=None,
+        source=source,
+        start=start,
+    )

@@ -1,0 +1,151 @@
+"""A SELECT with groups and sub-queries over them, as a SELECT without groups over a query that has them.
+
+    SELECT g, e(q) FROM R GROUP BY g HAVING c(q)  =  SELECT g, e(q) FROM (SELECT g, ... FROM R GROUP BY g) WHERE c(q),
+
+where q is a sub-query that sees the columns of GROUP BY. Sub-queries within aggregates, in WHERE and in GROUP BY are of
+rows, and stay in the query below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.lower.aggregates import aggregate_call
+from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.project import column_at
+from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
+from livejoin.sql.names.outer import Outer
+from livejoin.sql.names.outputs import Item
+from livejoin.sql.parse.source import offset_of, shown
+from livejoin.sql.parse.sub_queries import has_marks, marked
+from livejoin.sql.sub_queries.free import free_columns, moved_outer
+from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.to_duckdb.scalar_text import bound_column
+
+
+def over_groups(block: SelectBlock, making: Making) -> SelectBlock:
+    """The SELECT over its groups; itself if no sub-query is over groups.
+
+    Raises:
+        UnsupportedQueryError: A sub-query reads a column that is not grouped, or the SELECT is correlated itself.
+    """
+    if block.groups is None or not _over_groups(block):
+        return block
+    for outer, node in free_columns(block):
+        msg = (
+            f"{outer.name} is a column of the query around, and the sub-query that reads it has groups with "
+            "sub-queries over them; return the groups from a query in FROM, and compare their columns outside of it"
+        )
+        raise block.source.unsupported("sub-query", msg, offset_of(node, block.start))
+    return _Splitter(block).split(making)
+
+
+def _over_groups(block: SelectBlock) -> bool:
+    return any(_marks(value, block) for value in _values(block))
+
+
+def _values(block: SelectBlock) -> list[exp.Expr]:
+    """The expressions that are over groups."""
+    values = [item.value for item in block.items]
+    values += [] if block.having is None else [block.having]
+    values += [] if block.order is None else [key.value for key in block.order.keys]
+    return values
+
+
+def _marks(value: exp.Expr, block: SelectBlock) -> list[int]:
+    """The sub-queries of an expression that stand outside of aggregates."""
+    found: list[int] = []
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        number = marked(node)
+        found += [] if number is None else [number]
+        if not has_marks(node) or aggregate_call(node, block.source, block.start) is not None:
+            continue
+        waiting += node.iter_expressions()
+    return found
+
+
+class _Splitter:
+    """The query below while it gets its columns; mutable."""
+
+    def __init__(self, block: SelectBlock) -> None:
+        self._block = block
+        self._groups = {key_of(value): i for i, value in enumerate(block.groups or ())}
+        self._values: list[exp.Expr] = list(block.groups or ())
+        self._places = dict(self._groups)
+
+    def split(self, making: Making) -> SelectBlock:
+        """The SELECT over the query below."""
+        block = self._block
+        having = [] if block.having is None else list(conjuncts(block.having))
+        kept = [part for part in having if not _marks(part, block)]
+        items = tuple(replace(item, value=self._over(item.value)) for item in block.items)
+        conditions = tuple(self._over(part) for part in having if _marks(part, block))
+        order = block.order
+        if order is not None:
+            order = replace(order, keys=tuple(replace(key, value=self._over(key.value)) for key in order.keys))
+        numbers = {number for value in _values(block) for number in _marks(value, block)}
+        subs = tuple(
+            replace(sub, query=moved_outer(sub.query, self._group))
+            if isinstance(sub.query, SelectBlock) and number in numbers
+            else sub
+            for number, sub in enumerate(block.sub_queries)
+        )
+        below = replace(
+            block,
+            items=tuple(self._items(self._values)),
+            having=exp.and_(*kept, copy=True) if kept else None,
+            distinct=False,
+            order=None,
+        )
+        start = offset_of(block.having, block.start) if block.having is not None else block.start
+        above = making.over(making.relation(below), "groups", block.source, start)
+        return replace(
+            above,
+            scope=replace(above.scope, outer=block.scope.outer),
+            conditions=conditions,
+            items=items,
+            distinct=block.distinct,
+            order=order,
+            sub_queries=subs,
+        )
+
+    def _items(self, values: Iterable[exp.Expr]) -> Iterable[Item]:
+        return (Item(f"c{i}", v, offset_of(v, self._block.start), written=f"c{i}") for i, v in enumerate(values))
+
+    def _over(self, value: exp.Expr) -> exp.Expr:
+        """An expression over groups over the columns of the query below."""
+
+        def exchanged(part: exp.Expr) -> exp.Expr:
+            group = place_of(part, self._groups)
+            if group is not None:
+                return column_at(group)
+            if aggregate_call(part, self._block.source, offset_of(part, self._block.start)) is not None:
+                return column_at(self._place(part))
+            return column_at(self._place(part)) if isinstance(part, exp.Column) else part
+
+        return value.copy().transform(exchanged)
+
+    def _place(self, value: exp.Expr) -> int:
+        key = key_of(value)
+        if key not in self._places:
+            self._places[key] = len(self._values)
+            self._values.append(value.copy())
+        return self._places[key]
+
+    def _group(self, outer: Outer, node: exp.Expr) -> Outer:
+        """The column of the query below that a column of a group is."""
+        column = bound_column(outer.ref, outer.name)
+        place = self._groups.get(key_of(column))
+        if place is None:
+            msg = (
+                f"the sub-query is over groups and reads {outer.name}, which is not in GROUP BY, so that a group has "
+                f"no single value of it; add {shown(column)} to GROUP BY"
+            )
+            raise self._block.source.unsupported("GROUP BY", msg, offset_of(node, self._block.start))
+        return Outer(1, ColumnRef(0, place), outer.name)

@@ -1,0 +1,287 @@
+"""The parts of a SELECT while its sub-queries become parts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.errors import UnsupportedQueryError
+from livejoin.query.conjunctive import ColumnRef, EdgeKind
+from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.merge import merge
+from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.names.from_clause import Equality
+from livejoin.sql.names.nested import NestedQuery
+from livejoin.sql.names.outer import Outer, landed, lifted, outer_of, outers
+from livejoin.sql.names.outputs import Item
+from livejoin.sql.names.part import Part
+from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.parse.source import offset_of, shown
+from livejoin.sql.sub_queries.correlation import Correlation, correlation
+from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+
+
+class Parts:
+    """The occurrences of tables and the parts of a SELECT; mutable.
+
+    Args:
+        block: The SELECT, whose own ones come first.
+        making: How relations are made.
+    """
+
+    def __init__(self, block: SelectBlock, making: Making) -> None:
+        self.block = block
+        self.making = making
+        self.relations = list(block.scope.relations)
+        self.parts = list(block.parts)
+
+    def plain(self, sub: SubSelect) -> SelectBlock:
+        """A sub-query as a SELECT that neither groups nor sorts; DISTINCT is left as it is written.
+
+        Raises:
+            UnsupportedQueryError: It is correlated and has a LIMIT, or its correlation is not one of keys.
+        """
+        if isinstance(sub.query, NestedQuery):
+            return self.making.over(sub.query.relation, "query", sub.source, sub.offset)
+        block = self.making.unnest(sub.query, self.making)
+        if block.order is not None:
+            for outer, node in free_columns(block):
+                msg = (
+                    f"{outer.name} is a column of the query around, and the sub-query that reads it has a LIMIT: the "
+                    "first rows of each value are not maintained; take MIN or MAX in the sub-query"
+                )
+                raise block.source.unsupported("LIMIT", msg, offset_of(node, sub.offset))
+            return self.making.over(self.making.relation(block), "query", block.source, block.start)
+        if block.groups is None:
+            return merge(block)
+        for outer, node in free_columns(block):
+            if not block.is_global:
+                break
+            msg = (
+                f"{outer.name} is a column of the query around, and the sub-query that reads it gives one row whatever "
+                "matches, as it has aggregates and no GROUP BY; compare a sub-query of one aggregate without HAVING"
+            )
+            raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
+        groups = None if block.is_global else block.groups
+        return self.keyed(block, [item.value for item in block.items], sub, groups=groups, having=block.having)
+
+    def keyed(
+        self,
+        block: SelectBlock,
+        values: Sequence[exp.Expr],
+        sub: SubSelect,
+        *,
+        groups: Sequence[exp.Expr] | None = None,
+        having: exp.Expr | None = None,
+        is_grouped: bool = True,
+        distinct: bool = False,
+    ) -> SelectBlock:
+        """A sub-query as a SELECT of one relation, which has the columns that it is correlated by, and then values.
+
+        Args:
+            block: The sub-query without sub-queries of its own; what it selects does not matter.
+            values: The values, over the rows of the sub-query or over its groups.
+            sub: Where it stands.
+            groups: What is grouped by besides the keys; None for the keys alone.
+            having: A condition on groups.
+            is_grouped: Whether there are groups.
+            distinct: Whether equal rows count once.
+
+        Returns:
+            ``SELECT values FROM relation WHERE key = outer``; column i of the relation is key i.
+
+        Raises:
+            UnsupportedQueryError: It is correlated by something else than equalities.
+        """
+        found = correlation(block.conditions)
+        for conjunct in (*(compared.written for compared in found.compared), *found.others):
+            raise self._other_correlation(conjunct, sub)
+        block = self._nearer(block, found, sub)
+        keys = [key.inner for key in found.keys]
+        named = [*((f"k{i}", key) for i, key in enumerate(keys)), *((f"v{i}", v) for i, v in enumerate(values))]
+        grouped = {key_of(value): value for value in (*keys, *(groups or ()))}
+        kept = replace(
+            block,
+            conditions=tuple(found.own),
+            items=tuple(Item(name, value, offset_of(value, sub.offset), written=name) for name, value in named),
+            groups=tuple(grouped.values()) if is_grouped else None,
+            is_global=is_grouped and not keys and groups is None,
+            having=having,
+            distinct=distinct,
+            order=None,
+        )
+        for outer, node in free_columns(kept):
+            msg = (
+                f"{outer.name} is a column of the query around, and stands in what the sub-query computes; allowed are "
+                "conditions of its WHERE that compare it, as S.k = R.k"
+            )
+            raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
+        relation = self.making.relation(kept)
+        over = self.making.over(relation, "query", block.source, sub.offset)
+        conditions = [
+            _at(exp.EQ(this=over.items[i].value.copy(), expression=key.outer.copy()), key.written)
+            for i, key in enumerate(found.keys)
+        ]
+        return replace(over, conditions=(*conditions, *found.above), items=over.items[len(keys) :])
+
+    def attach(self, block: SelectBlock, kind: EdgeKind) -> int:
+        """Add a plain sub-query as a part; returns the number of its first table."""
+        start, first = len(self.relations), len(self.parts)
+        aliases = {relation.alias.lower() for relation in self.relations}
+        for relation in block.scope.relations:
+            alias, number = relation.alias, 1
+            while alias.lower() in aliases:
+                number += 1
+                alias = f"{relation.alias}_{number}"
+            aliases.add(alias.lower())
+            self.relations.append(replace(relation, atom=start + relation.atom, alias=alias))
+        hanging = {atom for part in block.parts for atom in part.atoms}
+        core = tuple(start + r.atom for r in block.scope.relations if r.atom not in hanging)
+        self.parts.append(Part(kind, core, self._placed(block.conditions, start), _moved(block.equalities, start)))
+        for part in block.parts:
+            self.parts.append(
+                Part(
+                    part.kind,
+                    tuple(start + atom for atom in part.atoms),
+                    self._placed(part.conditions, start),
+                    _moved(part.equalities, start),
+                    first if part.above is None else first + 1 + part.above,
+                )
+            )
+        return start
+
+    def placed(self, value: exp.Expr, start: int) -> exp.Expr:
+        """An expression of a sub-query that `attach` has given the number of its first table."""
+        found = value.copy()
+        for column in found.find_all(exp.Column):
+            ref = column.meta[REF]
+            column.meta[REF] = ColumnRef(start + ref.atom, ref.column)
+        return landed(found, lambda outer: bound_column(outer.ref, outer.name))
+
+    def _placed(self, conditions: Sequence[exp.Expr], start: int) -> tuple[exp.Expr, ...]:
+        return tuple(self.placed(condition, start) for condition in conditions)
+
+    def equal_to(self, block: SelectBlock, operands: Sequence[exp.Expr], sub: SubSelect) -> list[exp.Expr]:
+        """The conditions that the columns of a sub-query equal what they are compared with."""
+        self.check_width(len(block.items), len(operands), sub)
+        return [
+            _at(exp.EQ(this=item.value.copy(), expression=lifted(operand)), operand)
+            for item, operand in zip(block.items, operands, strict=False)
+        ]
+
+    def check_width(self, columns: int, operands: int, sub: SubSelect) -> None:
+        """Refuse a sub-query with another number of columns than it is compared with."""
+        wanted = 1 if sub.form == "scalar" else operands
+        if sub.form != "exists" and columns != wanted:
+            msg = f"the sub-query has {columns} columns where {wanted} are compared; name as many in its SELECT list"
+            raise sub.source.unsupported("sub-query", msg, sub.offset)
+
+    def never_null(self, value: exp.Expr, block: SelectBlock) -> bool:
+        """Whether an expression over the rows of a SELECT that its conditions keep is never NULL."""
+        node = value.unnest()
+        match node:
+            case exp.Literal() | exp.Boolean():
+                return True
+            case exp.Add() | exp.Sub() | exp.Mul():
+                return self.never_null(node.this, block) and self.never_null(node.expression, block)
+            case exp.Neg():
+                return self.never_null(node.this, block)
+            case exp.Column():
+                ref = node.meta[REF]
+                if any(ref in _not_null(part) for condition in block.conditions for part in conjuncts(condition)):
+                    return True
+                optional = {atom for part in block.parts for atom in part.atoms}
+                inside = ref.atom < len(block.scope.relations) and ref.atom not in optional
+                return inside and not block.scope.declared(ref).nullable
+            case _:
+                return False
+
+    def attachable(self, block: SelectBlock, sub: SubSelect) -> SelectBlock:
+        """A plain sub-query whose tables can be a part; one relation in their place where they cannot."""
+        found = correlation(block.conditions)
+        hanging = {atom for part in block.parts for atom in part.atoms}
+        used = {ref.atom for condition in block.conditions for ref in refs_of(condition)}
+        if used & hanging:
+            return self.keyed(block, [], sub, is_grouped=False, distinct=True)
+        return self._nearer(block, found, sub)
+
+    def _nearer(self, block: SelectBlock, found: Correlation, sub: SubSelect) -> SelectBlock:
+        """A sub-query whose parts read its own columns in the place of the outer ones that these equal.
+
+        Raises:
+            UnsupportedQueryError: A part reads an outer column that no column of the sub-query equals.
+        """
+        if not any(any(outers(condition)) for part in block.parts for condition in part.conditions):
+            return block
+        own: dict[Outer, exp.Expr] = {}
+        for key in found.keys:
+            outer = outer_of(key.outer)
+            if outer is not None and isinstance(key.inner, exp.Column):
+                own.setdefault(outer, key.inner)
+
+        def exchanged(node: exp.Expr) -> exp.Expr:
+            outer = outer_of(node)
+            if outer is None:
+                return node
+            column = own.get(outer)
+            if column is None:
+                msg = (
+                    f"{outer.name} is a column of a query that is not right around this sub-query, and no column of "
+                    f"the query between is equal to it; add such a column there, as T.x = {outer.name}, and compare "
+                    "that"
+                )
+                raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
+            return _at(column.copy(), node)
+
+        parts = [
+            replace(part, conditions=tuple(c.copy().transform(exchanged) for c in part.conditions))
+            for part in block.parts
+        ]
+        return replace(block, parts=tuple(parts))
+
+    def _other_correlation(self, conjunct: exp.Expr, sub: SubSelect) -> UnsupportedQueryError:
+        msg = (
+            f"the sub-query is correlated by {shown(conjunct)}; allowed are equalities of its own expressions with "
+            "those of the query around, and for EXISTS and IN one comparison besides them. Join the tables in a query "
+            "in FROM, and group that"
+        )
+        return sub.source.unsupported("sub-query", msg, offset_of(conjunct, sub.offset))
+
+    def tuples(self, sub: SubSelect) -> UnsupportedQueryError:
+        msg = (
+            "NOT IN of several columns that may be NULL is not supported; declare them NOT NULL, add IS NOT NULL to "
+            "both queries, or write NOT EXISTS with equalities"
+        )
+        return sub.source.unsupported("NOT IN", msg, sub.offset)
+
+
+def _at(node: exp.Expr, written: exp.Expr) -> exp.Expr:
+    """A node that stands where another one is written."""
+    offset = offset_of(written, -1)
+    if offset >= 0:
+        node.meta["start"] = offset
+    return node
+
+
+def _not_null(conjunct: exp.Expr) -> set[ColumnRef]:
+    """The columns that are not NULL where a conjunct is true."""
+    if isinstance(conjunct, exp.Not):
+        inner = conjunct.this.unnest()
+        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and isinstance(inner.this, exp.Column):
+            return {inner.this.meta[REF]}
+        return set()
+    if isinstance(conjunct, (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)):
+        sides = (conjunct.this.unnest(), conjunct.expression.unnest())
+        return {side.meta[REF] for side in sides if isinstance(side, exp.Column)}
+    return set()
+
+
+def _moved(equalities: Sequence[Equality], start: int) -> tuple[Equality, ...]:
+    def moved(ref: ColumnRef) -> ColumnRef:
+        return ColumnRef(start + ref.atom, ref.column)
+
+    return tuple(Equality(moved(e.left), moved(e.right), e.offset) for e in equalities)

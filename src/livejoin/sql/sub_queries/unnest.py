@@ -1,0 +1,146 @@
+"""Sub-queries in the expressions of a SELECT as parts of it (Kim 1982; Neumann and Kemper 2015, "Unnesting").
+
+* A conjunct ``EXISTS (q)`` of WHERE is a part of kind ``exists``: its tables join the SELECT's, its WHERE condition
+  says what matches. ``x IN (SELECT k ...)`` is that with ``k = x``. NOT makes the part one of kind ``not exists``.
+* ``x NOT IN (q)`` is true if and only if the set is empty, or x is not NULL and no k is NULL and none equals x. So it
+  is up to three ``not exists`` parts: of rows with k = x; of rows where k is NULL; and, for an x that is NULL, of all
+  rows. What is known not to be NULL leaves the second and the third out.
+* Every other sub-query is a value: columns of an ``optional`` part and an expression over them (see `values`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.names.outer import lifted
+from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.parse.sub_queries import has_marks, marked
+from livejoin.sql.sub_queries.correlation import correlation
+from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.over_groups import over_groups
+from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.values import value_of
+
+
+def unnest(block: SelectBlock, making: Making) -> SelectBlock:
+    """A SELECT without sub-queries in its expressions that gives the same rows.
+
+    Raises:
+        UnsupportedQueryError: A sub-query is correlated in a way that is not maintained, with what would work.
+        SqlError: As binding a sub-query by itself does.
+    """
+    if not block.sub_queries:
+        return block
+    return _Unnester(over_groups(block, making), making).unnested()
+
+
+class _Unnester:
+    """A SELECT while its sub-queries become parts; mutable."""
+
+    def __init__(self, block: SelectBlock, making: Making) -> None:
+        self.block = block
+        self._parts = Parts(block, making)
+        self._values: dict[tuple[int, bool], exp.Expr] = {}
+
+    def unnested(self) -> SelectBlock:
+        """The SELECT with its parts."""
+        block = self.block
+        written = [part for condition in block.conditions for part in conjuncts(condition)]
+        conditions = [found for part in written for found in self._condition(part)]
+        items = tuple(replace(item, value=self._value(item.value)) for item in block.items)
+        groups = None if block.groups is None else [self._value(value) for value in block.groups]
+        having = None if block.having is None else self._value(block.having)
+        order = block.order
+        if order is not None:
+            order = replace(order, keys=tuple(replace(key, value=self._value(key.value)) for key in order.keys))
+        return replace(
+            block,
+            scope=replace(block.scope, relations=tuple(self._parts.relations)),
+            parts=tuple(self._parts.parts),
+            conditions=tuple(conditions),
+            items=items,
+            groups=None if groups is None else tuple({key_of(value): value for value in groups}.values()),
+            having=having,
+            order=order,
+            sub_queries=(),
+        )
+
+    def _value(self, node: exp.Expr, *, as_condition: bool = False) -> exp.Expr:
+        """An expression without marks.
+
+        Args:
+            node: A resolved expression.
+            as_condition: Whether it is all the same if it is NULL or FALSE.
+        """
+        if not has_marks(node):
+            return node
+        number = marked(node)
+        if number is not None:
+            key = (number, as_condition)
+            if key not in self._values:
+                self._values[key] = self._value_of(node, self.block.sub_queries[number], as_condition=as_condition)
+            return self._values[key].copy()
+        found = node.copy()
+        keeps = as_condition and isinstance(node, (exp.And, exp.Or, exp.Paren))
+        for child in list(found.iter_expressions()):
+            if has_marks(child):
+                child.replace(self._value(child, as_condition=keeps))
+        return found
+
+    def _condition(self, conjunct: exp.Expr) -> list[exp.Expr]:
+        """What is left of a conjunct of WHERE when its sub-queries are parts."""
+        if not has_marks(conjunct):
+            return [conjunct]
+        node, negated = conjunct, False
+        while isinstance(node, exp.Not):
+            node, negated = node.this.unnest(), not negated
+        number = marked(node)
+        if number is not None:
+            sub = self.block.sub_queries[number]
+            is_in = sub.form == "in" or (sub.form, sub.comparison) == ("any", exp.EQ)
+            is_not_in = (sub.form, sub.comparison) == ("all", exp.NEQ)
+            if (sub.form == "exists" or is_in or is_not_in) and not self._is_one_row(sub):
+                operands = [self._value(operand) for operand in node.expressions]
+                is_wanted = negated == is_not_in
+                if self._become_parts(sub, operands, is_wanted=is_wanted):
+                    return []
+        return [self._value(conjunct, as_condition=True)]
+
+    def _is_one_row(self, sub: SubSelect) -> bool:
+        """Whether a sub-query is correlated and gives one value for every row, whatever matches: an aggregate."""
+        return isinstance(sub.query, SelectBlock) and sub.query.is_global and any(free_columns(sub.query))
+
+    def _become_parts(self, sub: SubSelect, operands: Sequence[exp.Expr], *, is_wanted: bool) -> bool:
+        """Make an EXISTS, an IN or their negation parts; False if they must be values."""
+        block = self._parts.plain(sub)
+        equal = self._parts.equal_to(block, operands, sub)
+        found = correlation([*block.conditions, *equal])
+        if len(found.compared) == 1 and not found.others:
+            return False  # decided by a least or greatest value
+        if is_wanted:
+            self._parts.attach(
+                self._parts.attachable(replace(block, conditions=(*block.conditions, *equal)), sub), "exists"
+            )
+            return True
+        nullable = [(item, operand) for item, operand in zip(block.items, operands, strict=False)]
+        keys = [item for item, _ in nullable if not self._parts.never_null(item.value, block)]
+        values = [operand for _, operand in nullable if not self._parts.never_null(operand, self.block)]
+        if (keys or values) and len(operands) > 1:
+            raise self._parts.tuples(sub)
+        cases: list[list[exp.Expr]] = [equal]
+        cases += [[exp.Is(this=exp.paren(item.value.copy()), expression=exp.null())] for item in keys]
+        cases += [[exp.Is(this=exp.paren(lifted(value)), expression=exp.null())] for value in values]
+        for case in cases:
+            conditions = (*block.conditions, *case)
+            self._parts.attach(self._parts.attachable(replace(block, conditions=conditions), sub), "not exists")
+        return True
+
+    def _value_of(self, mark: exp.Expr, sub: SubSelect, *, as_condition: bool) -> exp.Expr:
+        operands = [self._value(operand) for operand in mark.expressions]
+        return value_of(self._parts, sub, operands, as_condition=as_condition)

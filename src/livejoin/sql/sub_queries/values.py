@@ -1,0 +1,341 @@
+"""Sub-queries as values: an ``optional`` part with the columns that are needed, and an expression over these.
+
+Let K be the outer sides of the equalities that correlate a sub-query q, and G(q) its rows grouped by the inner sides;
+the part has one row for each key of G(q), and is joined on its key.
+
+* A scalar sub-query that aggregates: the aggregates of the key, and the expression over them is computed above, so that
+  a key without rows gives what an aggregate over no rows gives: COUNT 0, every other one NULL.
+* One that does not: the value of the key's only row. Where no key of the rows says that there is only one, they are
+  counted, and a second one is an error of the commit that brings it.
+* EXISTS: TRUE if the key is there. With one comparison besides, ``s < r``: if the least s of the key is below r; for
+  ``<>``: if its least or its greatest differs from r.
+* ``x IN (q)``: TRUE if the pair of key and x is there; else FALSE if the key has no rows; else NULL if x is NULL or one
+  of them has a NULL; else FALSE. Comparisons with ANY and ALL likewise, by the least and the greatest value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.keys import keys
+from livejoin.schema import SqlType
+from livejoin.sql.lower.aggregates import aggregate_call
+from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.names.outputs import Item
+from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.parse.source import offset_of, shown
+from livejoin.sql.sub_queries.correlation import Compared, Comparison, correlation
+from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+
+_COUNTS = ("count", "count_if", "regr_count")  # 0 over no rows; other aggregates are NULL
+_TWO_ROWS = "a scalar sub-query gives more than one row"
+
+
+def value_of(around: Parts, sub: SubSelect, operands: Sequence[exp.Expr], *, as_condition: bool) -> exp.Expr:
+    """The value of a sub-query as an expression over the SELECT around it, which gets the parts that are needed.
+
+    Args:
+        around: The SELECT.
+        sub: The sub-query.
+        operands: What it is compared with, without sub-queries.
+        as_condition: Whether it is all the same if the value is NULL or FALSE.
+
+    Raises:
+        UnsupportedQueryError: A correlation that is not maintained.
+        SqlError: As binding the sub-query by itself does.
+    """
+    maker = _Values(around, sub)
+    match sub.form:
+        case "scalar":
+            return maker.scalar()
+        case "exists":
+            return maker.exists()
+        case "in":
+            return maker.is_in(operands, as_condition=as_condition)
+        case _ if (sub.form, sub.comparison) == ("any", exp.EQ):
+            return maker.is_in(operands, as_condition=as_condition)
+        case _ if (sub.form, sub.comparison) == ("all", exp.NEQ):
+            return exp.not_(exp.paren(maker.is_in(operands, as_condition=False)))
+        case _:
+            return maker.quantified(operands)
+
+
+class _Values:
+    """The values of one sub-query."""
+
+    def __init__(self, around: Parts, sub: SubSelect) -> None:
+        self._around = around
+        self._sub = sub
+
+    def _unnested(self, query: SelectBlock) -> SelectBlock:
+        return self._around.making.unnest(query, self._around.making)
+
+    def scalar(self) -> exp.Expr:
+        """The value of the only row, NULL without rows."""
+        query = self._sub.query
+        if isinstance(query, SelectBlock):
+            block = self._unnested(query)
+            self._around.check_width(len(block.items), 1, self._sub)
+            if block.is_global and block.order is None:
+                return self._aggregated(block, block.items[0].value)
+        block = self._around.plain(self._sub)
+        self._around.check_width(len(block.items), 1, self._sub)
+        return self._only(block)
+
+    def exists(self) -> exp.Expr:
+        """Whether there is a row."""
+        query = self._sub.query
+        if isinstance(query, SelectBlock) and query.is_global and query.order is None:
+            block = self._unnested(query)
+            if block.is_global and block.having is None:
+                return exp.true()
+            if block.is_global:
+                return self._aggregated(block, exp.true(), otherwise=exp.false())
+        return self._is_there(self._around.plain(self._sub), as_condition=False)
+
+    def is_in(self, operands: Sequence[exp.Expr], *, as_condition: bool) -> exp.Expr:
+        """Whether the operands are among the rows: TRUE, FALSE or NULL."""
+        value = self._one_row(operands)
+        if value is not None:
+            return exp.EQ(this=exp.paren(operands[0].copy()), expression=value)
+        around, sub = self._around, self._sub
+        block = around.plain(sub)
+        equal = around.equal_to(block, operands, sub)
+        conditions = (*block.conditions, *equal)
+        never_null = all(
+            around.never_null(item.value, block) and around.never_null(operand, around.block)
+            for item, operand in zip(block.items, operands, strict=True)
+        )
+        is_there = self._is_there(replace(block, conditions=conditions), as_condition=as_condition)
+        if as_condition or never_null:
+            return is_there
+        if len(operands) > 1:
+            raise around.tuples(sub)
+        rows, values, _, _ = self._counted(block)
+        nothing = exp.EQ(this=_or_zero(rows), expression=_number(0))
+        unknown = exp.or_(_is_null(operands[0]), exp.LT(this=values, expression=rows.copy()), copy=True)
+        return _case([(is_there, exp.true()), (nothing, exp.false()), (unknown, exp.null())], exp.false())
+
+    def quantified(self, operands: Sequence[exp.Expr]) -> exp.Expr:
+        """``x < ANY (q)`` and its like: TRUE, FALSE or NULL."""
+        comparison = self._sub.comparison
+        assert comparison is not None, "ANY and ALL compare"
+        if len(operands) != 1:
+            msg = "a comparison of several columns with ANY or ALL is not supported; write EXISTS with conditions"
+            raise self._sub.source.unsupported("sub-query", msg, self._sub.offset)
+        operand = exp.paren(operands[0].copy())
+        value = self._one_row(operands)
+        if value is not None:
+            return comparison(this=operand, expression=value)
+        block = self._around.plain(self._sub)
+        self._around.check_width(len(block.items), 1, self._sub)
+        rows, values, least, greatest = self._counted(block)
+        is_any = self._sub.form == "any"
+
+        def compared(bound: exp.Expr) -> exp.Expr:
+            return comparison(this=operand.copy(), expression=bound.copy())
+
+        if comparison in (exp.EQ, exp.NEQ):
+            connector = exp.Or if is_any else exp.And
+            decided: exp.Expr = exp.paren(connector(this=compared(least), expression=compared(greatest)))
+        else:
+            is_low = (comparison in (exp.GT, exp.GTE)) == is_any
+            decided = compared(least if is_low else greatest)
+        decided = decided if is_any else exp.not_(exp.paren(decided))
+        nothing = exp.EQ(this=_or_zero(rows), expression=_number(0))
+        unknown = exp.or_(_is_null(operand), exp.LT(this=values, expression=rows.copy()), copy=True)
+        first, last = (exp.true(), exp.false()) if is_any else (exp.false(), exp.true())
+        return _case([(nothing, last), (decided, first), (unknown, exp.null())], last.copy())
+
+    def _one_row(self, operands: Sequence[exp.Expr]) -> exp.Expr | None:
+        """The value of a correlated aggregate, which has one row whatever matches; None if it is another query."""
+        query = self._sub.query
+        if not isinstance(query, SelectBlock) or not query.is_global or query.order is not None:
+            return None
+        block = self._unnested(query)
+        if not block.is_global or block.having is not None or len(block.items) != 1:
+            return None
+        self._around.check_width(1, len(operands), self._sub)
+        return exp.paren(self._aggregated(block, block.items[0].value))
+
+    def _aggregated(self, block: SelectBlock, value: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:
+        """An expression over the aggregates of a SELECT without GROUP BY, if HAVING keeps its row."""
+        if block.having is not None:
+            value = _case([(block.having, value)], otherwise or exp.null())
+        calls: dict[str, exp.Expr] = {}
+
+        def found(part: exp.Expr) -> exp.Expr:
+            if aggregate_call(part, block.source, offset_of(part, self._sub.offset)) is None:
+                return part
+            calls.setdefault(key_of(part), part.copy())
+            place = list(calls).index(key_of(part))
+            column = bound_column(ColumnRef(0, place), f"a{place}")
+            column.meta["aggregate"] = place
+            return column
+
+        over = exp.paren(value.copy()).transform(found)
+        for column in over.find_all(exp.Column):
+            if "aggregate" not in column.meta:
+                msg = (
+                    f"the column {shown(column)} is neither grouped (there is no GROUP BY) nor within an aggregate, "
+                    "so that there is no single value of it; take MIN, MAX or another aggregate of it"
+                )
+                raise block.source.unsupported("GROUP BY", msg, offset_of(column, self._sub.offset))
+        if not calls:
+            calls["rows"] = exp.Count(this=exp.Star())
+        part = self._around.keyed(block, list(calls.values()), self._sub)
+        start = self._around.attach(part, "optional")
+        is_sure = not part.conditions
+        first = _width(part) - len(calls)
+
+        def placed(node: exp.Expr) -> exp.Expr:
+            if not isinstance(node, exp.Column) or "aggregate" not in node.meta:
+                return node
+            place = node.meta["aggregate"]
+            column = _column(start, first + place)
+            call = aggregate_call(list(calls.values())[place], block.source, self._sub.offset)
+            assert call is not None, "it is an aggregate"
+            return column if is_sure or call.name not in _COUNTS else _or_zero(column)
+
+        return self._around.placed(over.transform(placed), 0)
+
+    def _only(self, block: SelectBlock) -> exp.Expr:
+        """The value of a SELECT's only row; a second one of a key is an error."""
+        around, item = self._around, block.items[0]
+        if (place := self._by_declared_key(block)) is not None:
+            start = around.attach(block, "optional")
+            value = around.placed(item.value, start)
+            if isinstance(item.value, exp.Column):
+                return value
+            return exp.paren(_case([(_is_value(around.placed(place, start)), value)], exp.null()))
+        rows = around.keyed(block, [item.value], self._sub, is_grouped=False, distinct=block.distinct)
+        number = _width(rows) - 1
+        query = rows.scope.relations[0].nested
+        assert query is not None, "it is over a relation"
+        if not any(key <= frozenset(range(number)) for key in keys(query.relation)):
+            rows = self._counted_once(rows, number, query.relation.types[number])
+        return _column(around.attach(rows, "optional"), number)
+
+    def _by_declared_key(self, block: SelectBlock) -> exp.Expr | None:
+        """A column of a declared key that a SELECT of one table is correlated by, so that a key has one row."""
+        relation = block.scope.relations[0]
+        if len(block.scope.relations) > 1 or relation.nested is not None or block.parts:
+            return None
+        found = correlation(block.conditions)
+        if found.compared or found.others or not found.keys:
+            return None
+        columns = {ref.column: key.inner for key in found.keys if (ref := _ref(key.inner)) is not None}
+        if not any(columns.keys() >= set(key) for key in relation.table.keys):
+            return None
+        return next(iter(columns.values()))
+
+    def _counted_once(self, rows: SelectBlock, number: int, kind: SqlType) -> SelectBlock:
+        """The relation below a SELECT with one row a key, the first ``number`` columns; two are an error."""
+        relation = rows.scope.relations[0]
+        columns = [bound_column(relation.column(i), name) for i, name in enumerate(relation.names)]
+        count = exp.Count(this=exp.Star())
+        text = exp.DPipe(this=exp.Literal.string(f"{_TWO_ROWS}: "), expression=exp.cast(count.copy(), "STRING"))
+        refused = exp.cast(exp.cast(text, "INT"), str(kind)) if kind.kind != "integer" else exp.cast(text, str(kind))
+        value = _case([(exp.GT(this=count, expression=_number(1)), refused)], exp.Min(this=columns[number].copy()))
+        values = [*columns[:number], value]
+        block = replace(
+            rows,
+            conditions=(),
+            items=tuple(Item(f"c{i}", v, self._sub.offset, written=f"c{i}") for i, v in enumerate(values)),
+            groups=tuple(columns[:number]),
+            is_global=number == 0,
+        )
+        found = self._around.making.over(self._around.making.relation(block), "query", rows.source, self._sub.offset)
+        return replace(found, conditions=rows.conditions)
+
+    def _is_there(self, block: SelectBlock, *, as_condition: bool) -> exp.Expr:
+        """Whether a plain SELECT has a row."""
+        found = correlation(block.conditions)
+        if len(found.compared) == 1:
+            return self._is_beyond(block, found.compared[0], as_condition=as_condition)
+        marks = [] if found.keys else [exp.true()]
+        part = self._around.keyed(block, marks, self._sub, is_grouped=False, distinct=True)
+        return exp.paren(_is_value(_column(self._around.attach(part, "optional"), 0)))
+
+    def _is_beyond(self, block: SelectBlock, compared: Compared, *, as_condition: bool) -> exp.Expr:
+        """Whether a plain SELECT has a row for which one comparison is true besides its equalities."""
+        rest = tuple(c for c in _conjuncts(block) if c is not compared.written)
+        functions = _BOUNDS[compared.comparison]
+        bounds = [function(this=compared.inner.copy()) for function in functions]
+        part = self._around.keyed(replace(block, conditions=rest), bounds, self._sub)
+        start = self._around.attach(part, "optional")
+        first = _width(part) - len(bounds)
+        outer = self._around.placed(compared.outer, 0)
+        tests = [
+            compared.comparison(this=_column(start, first + i), expression=exp.paren(outer.copy()))
+            for i in range(len(bounds))
+        ]
+        found = exp.paren(exp.or_(*tests, copy=True))
+        return found if as_condition else exp.Coalesce(this=found, expressions=[exp.false()])
+
+    def _counted(self, block: SelectBlock) -> tuple[exp.Expr, exp.Expr, exp.Expr, exp.Expr]:
+        """The number of rows, of values that are not NULL, the least and the greatest value of a plain SELECT."""
+        value = block.items[0].value
+        calls = [
+            exp.Count(this=exp.Star()),
+            exp.Count(this=value.copy()),
+            exp.Min(this=value.copy()),
+            exp.Max(this=value.copy()),
+        ]
+        part = self._around.keyed(block, calls, self._sub)
+        start = self._around.attach(part, "optional")
+        rows, values, least, greatest = (_column(start, _width(part) - len(calls) + i) for i in range(len(calls)))
+        return rows, values, least, greatest
+
+
+_BOUNDS: dict[Comparison, tuple[type[exp.Expr], ...]] = {
+    exp.NEQ: (exp.Min, exp.Max),
+    exp.LT: (exp.Min,),
+    exp.LTE: (exp.Min,),
+    exp.GT: (exp.Max,),
+    exp.GTE: (exp.Max,),
+}
+
+
+def _conjuncts(block: SelectBlock) -> list[exp.Expr]:
+    return [part for condition in block.conditions for part in conjuncts(condition)]
+
+
+def _width(block: SelectBlock) -> int:
+    """The number of columns of the one relation that a SELECT reads."""
+    return len(block.scope.relations[0].names)
+
+
+def _column(atom: int, position: int) -> exp.Expr:
+    return bound_column(ColumnRef(atom, position), f"c{position}")
+
+
+def _ref(node: exp.Expr) -> ColumnRef | None:
+    found: ColumnRef | None = node.meta.get(REF)
+    return found
+
+
+def _number(value: int) -> exp.Expr:
+    return exp.Literal.number(value)
+
+
+def _or_zero(value: exp.Expr) -> exp.Expr:
+    return exp.Coalesce(this=value.copy(), expressions=[_number(0)])
+
+
+def _is_null(value: exp.Expr) -> exp.Expr:
+    return exp.Is(this=exp.paren(value.copy()), expression=exp.null())
+
+
+def _is_value(value: exp.Expr) -> exp.Expr:
+    return exp.not_(_is_null(value))
+
+
+def _case(cases: Sequence[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr) -> exp.Expr:
+    return exp.paren(exp.Case(ifs=[exp.If(this=c.copy(), true=v.copy()) for c, v in cases], default=otherwise))
