@@ -22,7 +22,7 @@ from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.sub_queries.correlation import Correlation, correlation
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.making import Making
-from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
+from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
 
 
 class Parts:
@@ -160,7 +160,7 @@ class Parts:
         for column in found.find_all(exp.Column):
             ref = column.meta[REF]
             column.meta[REF] = ColumnRef(start + ref.atom, ref.column)
-        return landed(found, lambda outer: bound_column(outer.ref, outer.name))
+        return landed(found, _as_column)
 
     def _placed(self, conditions: Sequence[exp.Expr], start: int) -> tuple[exp.Expr, ...]:
         return tuple(self.placed(condition, start) for condition in conditions)
@@ -257,6 +257,14 @@ class Parts:
             "both queries, or write NOT EXISTS with equalities"
         )
         return sub.source.unsupported("NOT IN", msg, sub.offset)
+
+
+def _as_column(outer: Outer) -> exp.Expr:
+    """An outer column as a column of the query around, shown with its alias."""
+    alias, _, name = outer.name.partition(".")
+    column = exp.column(name, table=alias)
+    column.meta[REF] = outer.ref
+    return column
 
 
 def _at(node: exp.Expr, written: exp.Expr) -> exp.Expr:

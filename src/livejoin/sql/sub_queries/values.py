@@ -55,7 +55,7 @@ def value_of(around: Parts, sub: SubSelect, operands: Sequence[exp.Expr], *, as_
         case "scalar":
             return maker.scalar()
         case "exists":
-            return maker.exists()
+            return maker.exists(as_condition=as_condition)
         case "in":
             return maker.is_in(operands, as_condition=as_condition)
         case _ if (sub.form, sub.comparison) == ("any", exp.EQ):
@@ -88,7 +88,7 @@ class _Values:
         self._around.check_width(len(block.items), 1, self._sub)
         return self._only(block)
 
-    def exists(self) -> exp.Expr:
+    def exists(self, *, as_condition: bool) -> exp.Expr:
         """Whether there is a row."""
         query = self._sub.query
         if isinstance(query, SelectBlock) and query.is_global and query.order is None:
@@ -97,7 +97,7 @@ class _Values:
                 return exp.true()
             if block.is_global:
                 return self._aggregated(block, exp.true(), otherwise=exp.false())
-        return self._is_there(self._around.plain(self._sub), as_condition=False)
+        return self._is_there(self._around.plain(self._sub), as_condition=as_condition)
 
     def is_in(self, operands: Sequence[exp.Expr], *, as_condition: bool) -> exp.Expr:
         """Whether the operands are among the rows: TRUE, FALSE or NULL."""
