@@ -81,26 +81,49 @@ def unscaled(factor: Factor) -> str:
 
 
 def by_definition(query: ConjunctiveQuery, factors: Sequence[Factor] = ()) -> str:
-    """The query as SQL by the definition of its atoms, variables, head and outputs, then factors of its atoms."""
-    atoms, equal = [], []
-    first: dict[str, str] = {}
-    for i, atom in enumerate(query.atoms):
-        own = "".join(f", {unscaled(f)} AS f{n}" for n, f in enumerate(factors) if f.atom == i)
-        kept = in_duckdb(atom.predicate) if atom.predicate else "TRUE"
-        atoms.append(f"(SELECT *{own} FROM {quoted(atom.table.name)} WHERE {kept}) a{i}")
-        for variable, column in zip(atom.variables, atom.columns, strict=True):
-            term = f"a{i}.{quoted(atom.table.columns[column].name)}"
-            if first.setdefault(variable, term) != term:
-                equal.append(f"{first[variable]} = {term}")
-    head = [
-        f"a{ref.atom}.{quoted(query.atoms[ref.atom].table.columns[ref.column].name)} AS c{i}"
-        for i, ref in enumerate(query.head)
-    ]
-    head += [f"a{factor.atom}.f{n}" for n, factor in enumerate(factors)]
+    """The query as SQL by the definition of its atoms, variables, branches, head and outputs, then factors of atoms."""
+    head = [f'"{ref.atom}.{ref.column}" AS c{i}' for i, ref in enumerate(query.head)]
+    head += [f'"{factor.atom}.f{n}" AS f{n}' for n, factor in enumerate(factors)]
     outputs = [f"c{o.source}" if isinstance(o.source, int) else typed_text(o) for o in query.outputs]
     outputs += [f"f{n}" for n in range(len(factors))]
-    inner = f"SELECT {', '.join(head) or '1'} FROM {', '.join(atoms)} WHERE {' AND '.join(equal) or 'TRUE'}"
+    inner = f"SELECT {', '.join(head) or '1'} FROM ({_part_text(query, factors, None)})"
     return f"SELECT {', '.join(f'({o}) AS o{i}' for i, o in enumerate(outputs))} FROM ({inner})"
+
+
+def _part_text(query: ConjunctiveQuery, factors: Sequence[Factor], position: int | None) -> str:
+    """The core or a branch, with what hangs on it: column c of atom i is called "i.c", factor n of it "i.fn"."""
+    atoms = query.core if position is None else query.branches[position].atoms
+    tables, equal = [], []
+    first: dict[str, str] = {}
+    for i in atoms:
+        atom = query.atoms[i]
+        listed = [f'{quoted(column.name)} AS "{i}.{c}"' for c, column in enumerate(atom.table.columns)]
+        listed += [f'{unscaled(f)} AS "{i}.f{n}"' for n, f in enumerate(factors) if f.atom == i]
+        kept = in_duckdb(atom.predicate) if atom.predicate else "TRUE"
+        tables.append(f"(SELECT {', '.join(listed)} FROM {quoted(atom.table.name)} WHERE {kept})")
+        for variable, column in zip(atom.variables, atom.columns, strict=True):
+            term = f'"{i}.{column}"'
+            if first.setdefault(variable, term) != term:
+                equal.append(f"{first[variable]} = {term}")
+    text = f"SELECT * FROM {', '.join(tables)} WHERE {' AND '.join(equal) or 'TRUE'}"
+    for child, branch in enumerate(query.branches):
+        if branch.above != position:
+            continue
+        below = _part_text(query, factors, child)
+        key = " AND ".join(f"{first[outer]} = {_term(query, branch.atoms, inner)}" for outer, inner in branch.key)
+        if branch.kind == "optional":
+            text = f"SELECT * FROM ({text}) LEFT JOIN ({below}) ON {key or 'TRUE'}"
+        else:
+            negation = "NOT " if branch.kind == "not exists" else ""
+            found = f"SELECT 1 FROM ({below}) WHERE {key or 'TRUE'}"
+            text = f"SELECT * FROM ({text}) WHERE {negation}EXISTS ({found})"
+    return text
+
+
+def _term(query: ConjunctiveQuery, atoms: Sequence[int], variable: str) -> str:
+    """A column of some atoms with a variable."""
+    atom = next(i for i in atoms if variable in query.atoms[i].variables)
+    return f'"{atom}.{query.atoms[atom].column_of(variable)}"'
 
 
 def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:

@@ -58,19 +58,22 @@ def take_out(select: exp.Select, source: Source) -> tuple[SubQuery, ...]:
     """Put marks in the places of the sub-queries in a SELECT's expressions, which lose them.
 
     Returns:
-        The sub-queries, each at the number of its mark.
+        The sub-queries, each at the number of its mark; those that are written alike are one.
     """
     found: list[SubQuery] = []
+    places: dict[tuple[Form, type[exp.Expr] | None, str], int] = {}
     for node in reversed(list(in_expressions(select))):  # operands before what they are compared with
         query = query_of(node)
         start, _ = inside(query)
         offset = source.tokens[start].start
-        mark = exp.Anonymous(this=f"sub-query {len(found)}", expressions=_operands(node))
-        mark.meta.update({_MARK: len(found), "start": offset})
         comparison = type(node) if isinstance(node, _COMPARISONS) else None
+        place = places.setdefault((_form(node), comparison, query.sql()), len(found))
+        mark = exp.Anonymous(this=f"sub-query {place}", expressions=_operands(node))
+        mark.meta.update({_MARK: place, "start": offset})
         node.replace(mark)
         _leave_out_order(query, is_exists=isinstance(node, exp.Exists))
-        found.append(SubQuery(_form(node), query.pop(), comparison, offset))
+        if place == len(found):
+            found.append(SubQuery(_form(node), query.pop(), comparison, offset))
     return tuple(found)
 
 

@@ -57,14 +57,17 @@ def _values(block: SelectBlock) -> list[exp.Expr]:
 
 
 def _marks(value: exp.Expr, block: SelectBlock) -> list[int]:
-    """The sub-queries of an expression that stand outside of aggregates."""
+    """The sub-queries of an expression that stand outside of aggregates and of what is grouped by."""
     found: list[int] = []
+    groups = {key_of(group): place for place, group in enumerate(block.groups or ())}
     waiting = [value]
     while waiting:
         node = waiting.pop()
+        if not has_marks(node) or place_of(node, groups) is not None:
+            continue
         number = marked(node)
         found += [] if number is None else [number]
-        if not has_marks(node) or aggregate_call(node, block.source, block.start) is not None:
+        if aggregate_call(node, block.source, block.start) is not None:
             continue
         waiting += node.iter_expressions()
     return found

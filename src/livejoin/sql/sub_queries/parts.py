@@ -261,8 +261,8 @@ class Parts:
 
 def _as_column(outer: Outer) -> exp.Expr:
     """An outer column as a column of the query around, shown with its alias."""
-    alias, _, name = outer.name.partition(".")
-    column = exp.column(name, table=alias)
+    alias, _, name = outer.name.rpartition(".")
+    column = exp.column(name, table=alias or None)
     column.meta[REF] = outer.ref
     return column
 

@@ -46,7 +46,7 @@ class _Unnester:
     def __init__(self, block: SelectBlock, making: Making) -> None:
         self.block = block
         self._parts = Parts(block, making)
-        self._values: dict[tuple[int, bool], exp.Expr] = {}
+        self._values: dict[tuple[str, bool], exp.Expr] = {}
 
     def unnested(self) -> SelectBlock:
         """The SELECT with its parts."""
@@ -82,7 +82,7 @@ class _Unnester:
             return node
         number = marked(node)
         if number is not None:
-            key = (number, as_condition)
+            key = (key_of(node), as_condition)
             if key not in self._values:
                 self._values[key] = self._value_of(node, self.block.sub_queries[number], as_condition=as_condition)
             return self._values[key].copy()

@@ -1,0 +1,145 @@
+"""Sub-queries in expressions: what a text is bound to, evaluated by its definition, gives the rows that DuckDB gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import duckdb
+import pytest
+from random_sub_queries import TABLES, Texts
+from relations import evaluate
+from sql_fixtures import fill
+
+from livejoin.catalog import Catalog
+from livejoin.errors import UnsupportedQueryError
+from livejoin.sql import bind_query, parse_columns
+from oracle import connect
+
+QUERIES = [
+    # EXISTS, with other conditions, several tables, sub-queries within, tables of two occurrences outside.
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE S.k = R.a AND v > 1)",
+    "SELECT a FROM R WHERE EXISTS (SELECT * FROM S WHERE v > 1 LIMIT 1)",
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE R.x > 1 AND S.k = R.a)",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE R.x > 1)",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT 1 FROM S, T WHERE S.k = R.a AND T.id = S.c AND T.y = b)",
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE S.k = R.a AND NOT EXISTS (SELECT 1 FROM T WHERE id = c))",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND NOT EXISTS (SELECT 1 FROM T WHERE id = a))",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = a AND NOT EXISTS (SELECT 1 FROM R q WHERE q.a = c))",
+    "SELECT a, v FROM R, S WHERE a = k AND EXISTS (SELECT 1 FROM T WHERE T.id = R.a AND T.y = S.c)",
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S, T WHERE S.k = R.a AND T.y = R.b AND S.c < T.id)",
+    "SELECT a FROM R WHERE EXISTS (SELECT COUNT(*) FROM S WHERE k = a)",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT COUNT(*) FROM S WHERE k = a HAVING COUNT(*) < 2)",
+    "SELECT a FROM R WHERE EXISTS (SELECT c FROM S WHERE k = a GROUP BY c HAVING COUNT(*) > 1)",
+    "SELECT DISTINCT a FROM R LEFT JOIN T ON a = id WHERE EXISTS (SELECT 1 FROM S WHERE S.k = T.y)",
+    "SELECT a, y FROM R LEFT JOIN T ON a = id WHERE NOT EXISTS (SELECT 1 FROM S WHERE S.k = T.y)",
+    # One comparison besides equalities.
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE S.k = R.a AND S.c <> R.b)",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE S.k = R.a AND R.b <> S.v AND v > 0)",
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE S.k = R.a AND S.c < R.b)",
+    "SELECT a FROM R WHERE NOT EXISTS (SELECT 1 FROM S WHERE S.c >= R.b + 1)",
+    "SELECT a FROM R WHERE b IN (SELECT c FROM S WHERE S.v < R.x)",
+    # IN and NOT IN, with NULLs on either side, of several columns, of queries with groups, of set operations.
+    "SELECT a FROM R WHERE a IN (SELECT k FROM S)",
+    "SELECT a FROM R WHERE a NOT IN (SELECT k FROM S)",
+    "SELECT a FROM R WHERE a NOT IN (SELECT k FROM S WHERE k IS NOT NULL)",
+    "SELECT a FROM R WHERE a NOT IN (SELECT k FROM S WHERE v > 100)",
+    "SELECT a FROM R WHERE a NOT IN (SELECT k FROM S WHERE S.c = R.b)",
+    "SELECT a FROM R WHERE b NOT IN (SELECT c FROM S WHERE k = a)",
+    "SELECT a FROM R WHERE NOT (b IN (SELECT id FROM T)) AND NOT (NOT (a IN (SELECT id FROM T)))",
+    "SELECT a FROM R WHERE (a, b) IN (SELECT k, c FROM S)",
+    "SELECT a FROM R WHERE (b, b) NOT IN (SELECT c, c FROM S)",
+    "SELECT a FROM R WHERE a + 1 IN (SELECT k FROM S) AND 2 IN (SELECT k FROM S)",
+    "SELECT a FROM R WHERE a IN (SELECT k FROM S GROUP BY k HAVING SUM(v) > 3)",
+    "SELECT a FROM R WHERE a NOT IN (SELECT MAX(k) FROM S WHERE c = b GROUP BY v)",
+    "SELECT a FROM R WHERE a IN (SELECT MAX(k) FROM S WHERE c = b)",
+    "SELECT a FROM R WHERE a IN (SELECT k FROM S UNION SELECT id FROM T) AND x IN (SELECT DISTINCT v FROM S)",
+    "SELECT a FROM R WHERE a IN (SELECT k FROM S ORDER BY v DESC, k LIMIT 3)",
+    "SELECT a FROM R WHERE a IN (WITH w AS (SELECT k FROM S WHERE v > 1) SELECT k FROM w)",
+    "SELECT a FROM R WHERE a = ANY (SELECT k FROM S) AND b <> ALL (SELECT k FROM S WHERE k > 1)",
+    "SELECT a FROM R WHERE b IN (SELECT c FROM S WHERE v > (SELECT AVG(y) FROM T WHERE T.id = S.k) AND k = R.a)",
+    # Scalar sub-queries.
+    "SELECT a, (SELECT MAX(v) FROM S) AS m FROM R",
+    "SELECT a, (SELECT MAX(v) FROM S WHERE v > 100) AS m FROM R",
+    "SELECT a, (SELECT COUNT(*) FROM S WHERE S.k = R.a) AS m FROM R",
+    "SELECT a, (SELECT COUNT(v) + SUM(v) FROM S WHERE S.k = R.a AND R.x > 0) AS m FROM R",
+    "SELECT a, (SELECT COUNT(v) + R.b FROM S WHERE S.k = R.a) AS m FROM R",
+    "SELECT a, (SELECT SUM(v) FROM S WHERE S.k = R.a HAVING COUNT(*) > 1) AS m FROM R",
+    "SELECT a FROM R WHERE x > (SELECT AVG(v) FROM S WHERE S.k = R.a)",
+    "SELECT a FROM R WHERE x >= (SELECT COUNT(*) FROM S WHERE S.k = R.a AND S.c = R.b)",
+    "SELECT a, (SELECT y FROM T WHERE T.id = R.a) AS m, (SELECT 1 FROM T WHERE T.id = R.a) AS n FROM R",
+    "SELECT a, (SELECT MAX(v) FROM S GROUP BY k HAVING k = 1) AS m FROM R",
+    "SELECT a, (SELECT k FROM S ORDER BY v, k LIMIT 1) AS m FROM R",
+    "SELECT a, (SELECT DISTINCT T.y FROM S, T WHERE T.id = S.k AND S.k = R.a) AS m FROM R",
+    "SELECT SUM((SELECT COUNT(*) FROM S WHERE k = a)) AS n FROM R",
+    "SELECT (SELECT COUNT(*) FROM S WHERE k = a) AS n, COUNT(*) AS m FROM R GROUP BY (SELECT COUNT(*) FROM S WHERE k = a)",
+    "SELECT a, (SELECT MIN(y) FROM T WHERE y > (SELECT COUNT(*) FROM S WHERE S.k = T.id)) AS n FROM R",
+    "SELECT a, x FROM R ORDER BY (SELECT COUNT(*) FROM S WHERE k = a), a, x LIMIT 3",
+    "WITH w AS (SELECT k, SUM(v) t FROM S GROUP BY k) SELECT k FROM w WHERE t = (SELECT MAX(t) FROM w)",
+    # Values that are TRUE, FALSE or NULL.
+    "SELECT a FROM R WHERE a = 3 OR EXISTS (SELECT 1 FROM S WHERE S.k = R.a)",
+    "SELECT a, EXISTS (SELECT 1 FROM S) AS m, NOT EXISTS (SELECT 1 FROM S WHERE k = a) AS n FROM R",
+    "SELECT a, a IN (SELECT k FROM S WHERE S.c = R.b) AS m, b NOT IN (SELECT k FROM S) AS n FROM R",
+    "SELECT a, a IN (SELECT k FROM S WHERE v > 100) AS m FROM R",
+    "SELECT a, b IN (SELECT c FROM S WHERE k = a) AS m FROM R",
+    "SELECT a, a IN (SELECT MAX(k) FROM S WHERE c = b) AS m FROM R",
+    "SELECT CASE WHEN EXISTS (SELECT 1 FROM S WHERE k = a) THEN 1 ELSE 2 END AS z FROM R",
+    "SELECT a FROM R WHERE NOT (a IN (SELECT k FROM S) AND b IN (SELECT id FROM T))",
+    *(
+        f"SELECT a, x {comparison} {quantifier} (SELECT v FROM S WHERE k = a{more}) AS m FROM R"
+        for comparison in ("=", "<>", "<", "<=", ">", ">=")
+        for quantifier, more in (("ANY", ""), ("ALL", " AND v IS NOT NULL"), ("ALL", ""))
+    ),
+    "SELECT a FROM R WHERE x > ALL (SELECT v FROM S WHERE k = a) OR b < ANY (SELECT k FROM S)",
+    # Over groups.
+    "SELECT a, SUM(x) AS s FROM R GROUP BY a HAVING SUM(x) > (SELECT AVG(v) FROM S)",
+    "SELECT a, COUNT(*) AS n FROM R GROUP BY a HAVING COUNT(*) > 1 AND EXISTS (SELECT 1 FROM T WHERE T.id = R.a)",
+    "SELECT a, COUNT(*) + (SELECT COUNT(*) FROM S WHERE k = a) AS n FROM R WHERE b IN (SELECT c FROM S) GROUP BY a",
+    "SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM S) AS m FROM R HAVING MAX(x) IN (SELECT v FROM S)",
+    "SELECT a FROM R GROUP BY a HAVING SUM(x) NOT IN (SELECT v FROM S WHERE S.k = R.a)",
+    "SELECT a FROM R WHERE b IN (SELECT k FROM S GROUP BY k HAVING COUNT(*) >= (SELECT COUNT(*) FROM T WHERE id = k))",
+]
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    found = Catalog()
+    for name, columns in TABLES.items():
+        found.add(parse_columns(name, columns))
+    return found
+
+
+@pytest.fixture(scope="module")
+def connections(catalog: Catalog) -> list[duckdb.DuckDBPyConnection]:
+    """Databases with many rows, with few, and with none."""
+    found = []
+    for seed, rows in ((1, 12), (2, 5), (3, 1), (4, 0)):
+        connection = connect()
+        fill(connection, catalog, seed, rows)
+        found.append(connection)
+    return found
+
+
+def _check(sql: str, catalog: Catalog, connections: list[duckdb.DuckDBPyConnection]) -> None:
+    root = bind_query(sql, catalog, allow_product=True).root
+    for connection in connections:
+        expected = Counter(connection.sql(sql).fetchall())
+        assert Counter(evaluate(root, connection)) == expected, sql
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_same_rows_as_duckdb(sql: str, catalog: Catalog, connections: list[duckdb.DuckDBPyConnection]) -> None:
+    _check(sql, catalog, connections)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_texts(first: int, catalog: Catalog, connections: list[duckdb.DuckDBPyConnection]) -> None:
+    bound = 0
+    for seed in range(first, first + 20):
+        sql = Texts(seed).query()
+        try:
+            bind_query(sql, catalog, allow_product=True)
+        except UnsupportedQueryError:
+            continue
+        bound += 1
+        _check(sql, catalog, connections[:2])
+    assert bound >= 10
