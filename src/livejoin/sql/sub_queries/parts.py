@@ -100,7 +100,8 @@ class Parts:
         found = correlation(block.conditions)
         for conjunct in (*(compared.written for compared in found.compared), *found.others):
             raise self._other_correlation(conjunct, sub)
-        block = self._nearer(block, found, sub)
+        block = self._nearer(block, found)
+        self._refuse_skips(block, sub)
         keys = [key.inner for key in found.keys]
         named = [*((f"k{i}", key) for i, key in enumerate(keys)), *((f"v{i}", v) for i, v in enumerate(values))]
         grouped = {key_of(value): value for value in (*keys, *(groups or ()))}
@@ -206,17 +207,12 @@ class Parts:
         hanging = {atom for part in block.parts for atom in part.atoms}
         used = {ref.atom for condition in block.conditions for ref in refs_of(condition)}
         if used & hanging:
-            return self.keyed(block, [], sub, is_grouped=False, distinct=True)
-        return self._nearer(block, found, sub)
+            values = [] if found.keys else [exp.true()]
+            return self.keyed(block, values, sub, is_grouped=False, distinct=True)
+        return self._nearer(block, found)
 
-    def _nearer(self, block: SelectBlock, found: Correlation, sub: SubSelect) -> SelectBlock:
-        """A sub-query whose parts read its own columns in the place of the outer ones that these equal.
-
-        Raises:
-            UnsupportedQueryError: A part reads an outer column that no column of the sub-query equals.
-        """
-        if not any(any(outers(condition)) for part in block.parts for condition in part.conditions):
-            return block
+    def _nearer(self, block: SelectBlock, found: Correlation) -> SelectBlock:
+        """A sub-query whose parts read its own columns in the place of the outer ones that these equal."""
         own: dict[Outer, exp.Expr] = {}
         for key in found.keys:
             outer = outer_of(key.outer)
@@ -225,23 +221,29 @@ class Parts:
 
         def exchanged(node: exp.Expr) -> exp.Expr:
             outer = outer_of(node)
-            if outer is None:
-                return node
-            column = own.get(outer)
-            if column is None:
+            return node if outer is None or outer not in own else _at(own[outer].copy(), node)
+
+        parts = [
+            replace(part, conditions=tuple(c.copy().transform(exchanged) for c in part.conditions))
+            for part in block.parts
+        ]
+        return replace(block, parts=tuple(parts)) if own else block
+
+    def _refuse_skips(self, block: SelectBlock, sub: SubSelect) -> None:
+        """Refuse parts of a sub-query that is kept by itself which read outer columns.
+
+        Raises:
+            UnsupportedQueryError: There is one.
+        """
+        for node in (n for part in block.parts for c in part.conditions for n in c.find_all(exp.Var)):
+            outer = outer_of(node)
+            if outer is not None:
                 msg = (
                     f"{outer.name} is a column of a query that is not right around this sub-query, and no column of "
                     f"the query between is equal to it; add such a column there, as T.x = {outer.name}, and compare "
                     "that"
                 )
                 raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
-            return _at(column.copy(), node)
-
-        parts = [
-            replace(part, conditions=tuple(c.copy().transform(exchanged) for c in part.conditions))
-            for part in block.parts
-        ]
-        return replace(block, parts=tuple(parts))
 
     def _other_correlation(self, conjunct: exp.Expr, sub: SubSelect) -> UnsupportedQueryError:
         msg = (
