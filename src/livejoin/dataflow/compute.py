@@ -72,6 +72,8 @@ class Computation:
         except ExpressionError:
             if self._plan.too_large:
                 raise CapacityError(self._plan.too_large) from None
+            if self._plan.refusal:
+                raise ExpressionError(self._plan.refusal) from None
             raise
 
     def kept(self, rows: Rows) -> npt.NDArray[np.bool_]:

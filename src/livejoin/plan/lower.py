@@ -126,7 +126,8 @@ def _below(relation: Relation, by: Compiler) -> Operator:
 
 
 def _computed(relation: Project, below: Operator) -> Compute:
-    return Compute(below, relation.outputs, relation.types, relation.predicate, across=relation.across)
+    written = {"across": relation.across, "refusal": relation.refusal}
+    return Compute(below, relation.outputs, relation.types, relation.predicate, **written)
 
 
 def _selected(join: Join, by: Compiler) -> Selected:

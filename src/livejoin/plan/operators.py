@@ -133,7 +133,7 @@ class Compute:
         types: Their types.
         predicate: The condition, or None.
         too_large: What an error says where an output has no value, as it does not fit; empty where users wrote it.
-        across: As of a `livejoin.query.relational.Project`.
+        across, refusal: As of a `livejoin.query.relational.Project`.
     """
 
     input: Operator
@@ -142,6 +142,7 @@ class Compute:
     predicate: Expression | None
     too_large: str = ""
     across: str = ""
+    refusal: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,6 +64,7 @@ class Project:
         predicate: A BOOLEAN over ``c0``, ``c1``, ..., or None.
         across: Where the predicate holds the conditions across tables that a join below cannot decide: these as they
             are written, for messages. Empty elsewhere.
+        refusal: What an error says where an output has no value, which is how a query forbids rows; empty elsewhere.
     """
 
     input: Relation
@@ -71,6 +72,7 @@ class Project:
     types: tuple[SqlType, ...]
     predicate: Expression | None = None
     across: str = field(default="", compare=False)
+    refusal: str = field(default="", compare=False)
 
     @property
     def schema(self) -> pa.Schema:

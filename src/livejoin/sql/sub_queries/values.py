@@ -22,6 +22,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.keys import keys
+from livejoin.query.relational import Project
 from livejoin.schema import SqlType
 from livejoin.sql.lower.aggregates import aggregate_call
 from livejoin.sql.lower.conditions import conjuncts
@@ -34,7 +35,6 @@ from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 _COUNTS = ("count", "count_if", "regr_count")  # 0 over no rows; other aggregates are NULL
-_TWO_ROWS = "a scalar sub-query gives more than one row"
 
 
 def value_of(around: Parts, sub: SubSelect, operands: Sequence[exp.Expr], *, as_condition: bool) -> exp.Expr:
@@ -240,8 +240,8 @@ class _Values:
         relation = rows.scope.relations[0]
         columns = [bound_column(relation.column(i), name) for i, name in enumerate(relation.names)]
         count = exp.Count(this=exp.Star())
-        text = exp.DPipe(this=exp.Literal.string(f"{_TWO_ROWS}: "), expression=exp.cast(count.copy(), "STRING"))
-        refused = exp.cast(exp.cast(text, "INT"), str(kind)) if kind.kind != "integer" else exp.cast(text, str(kind))
+        text = exp.DPipe(this=exp.Literal.string("rows: "), expression=exp.cast(count.copy(), "STRING"))
+        refused = exp.cast(exp.cast(text, "INT") if kind.kind == "string" else text, str(kind))  # has no value
         value = _case([(exp.GT(this=count, expression=_number(1)), refused)], exp.Min(this=columns[number].copy()))
         values = [*columns[:number], value]
         block = replace(
@@ -251,7 +251,14 @@ class _Values:
             groups=tuple(columns[:number]),
             is_global=number == 0,
         )
-        found = self._around.making.over(self._around.making.relation(block), "query", rows.source, self._sub.offset)
+        relation = self._around.making.relation(block)
+        assert isinstance(relation, Project), "it is computed from groups"
+        line, column = self._sub.source.position(self._sub.offset)
+        msg = (
+            f"the scalar sub-query at line {line}, column {column} gives more than one row"
+            f"{' for the same values outside' if number else ''}; take MIN, MAX or another aggregate of it"
+        )
+        found = self._around.making.over(replace(relation, refusal=msg), "query", rows.source, self._sub.offset)
         return replace(found, conditions=rows.conditions)
 
     def _is_there(self, block: SelectBlock, *, as_condition: bool) -> exp.Expr:
