@@ -49,7 +49,7 @@ def test_values() -> None:
     assert value["suggestions"][0]["guarantee"]["bound"] == "O1"
     assert [suggestion["sql"] for suggestion in value["suggestions"]] == ["PRIMARY KEY (src)", None]
     assert value["plan"]["nodes"][3]["connex"] is False
-    assert value["plan"]["edges"][2] == {"parent": 2, "child": 3, "key": ["c"], "unique": False}
+    assert value["plan"]["edges"][2] == {"parent": 2, "child": 3, "key": ["c"], "unique": False, "kind": "inner"}
     assert value["log"] == {
         "changes": 1000,
         "lifespans": 600,

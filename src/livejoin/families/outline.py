@@ -7,6 +7,7 @@ named by their aliases, all columns by the query's variables.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from livejoin.query import ConjunctiveQuery
 
@@ -72,15 +73,19 @@ class EdgeOutline:
     Args:
         parent: Position of the parent among the plan's nodes.
         child: Position of the child.
-        key: The variables that both have.
+        key: The variables that both have; over an edge that is not inner, as ``a = b`` those of the parent and the
+            child that are equal.
         unique: Whether ``key`` identifies at most one row of the parent, so that a change of the child reaches no
             more than one.
+        kind: ``inner``, or what a row of the parent wants of the child: that rows ``exists`` with its key, that they do
+            ``not exists``, or nothing (``optional``).
     """
 
     parent: int
     child: int
     key: tuple[str, ...]
     unique: bool
+    kind: Literal["inner", "exists", "not exists", "optional"] = "inner"
 
 
 @dataclass(frozen=True)

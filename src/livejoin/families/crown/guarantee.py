@@ -24,6 +24,8 @@ def tree_guarantee(query: ConjunctiveQuery, measured: Measured, problem: Problem
         measured: The tree.
         problem: The planning problem that it was measured for.
     """
+    if query.branches:
+        return _with_branches(measured)
     bound, height = measured.bound, measured.height
     by = _grounds(problem) if bound < min(height - 1, UpdateBound.LAMBDA) else ""
     branching = has_inner_branch(measured.tree)
@@ -45,6 +47,24 @@ def tree_guarantee(query: ConjunctiveQuery, measured: Measured, problem: Problem
             update = f"O(1) a change while rows never leave; else O(lambda), {_OF_TREE} (height {height}){branches}"
             source = "CROWN, Lemma 6.10 and Theorem 6.6" + (", as docs/decisions/0007 corrects it" if branching else "")
     return Guarantee(bound, update, CONSTANT_DELAY, LINEAR_SPACE, LINEAR_TIME, source)
+
+
+def _with_branches(measured: Measured) -> Guarantee:
+    """What a tree with edges that are not inner promises (docs/decisions/0034)."""
+    tree = measured.tree
+    by_edge = "docs/decisions/0034, after CROWN, Theorem 6.6"
+    cuts = any(node.edge == "not exists" and node.parent != 0 for node in tree.nodes)
+    only = "O(1) a change while rows never leave; else O(lambda)"
+    if cuts:
+        only = "O(lambda) a change, also while rows never leave, because a row that comes may make others go and come"
+    match measured.bound:
+        case UpdateBound.ALWAYS:
+            update = "O(1) a change, for every change sequence: a change reaches one row of each relation"
+        case UpdateBound.FIFO:
+            update = f"O(1) a change for first-in-first-out sequences; else O(lambda), {_OF_TREE}"
+        case _:
+            update = f"{only}, {_OF_TREE} (height {measured.height}), as rows come to and leave its views"
+    return Guarantee(measured.bound, update, CONSTANT_DELAY, LINEAR_SPACE, LINEAR_TIME, by_edge)
 
 
 def annotated_guarantee(

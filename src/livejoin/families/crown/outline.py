@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from livejoin.families.outline import AtomOutline, EdgeOutline, NodeOutline, PlanOutline
 from livejoin.search.problem import Problem
 from livejoin.search.spread import spreads
-from livejoin.theory.trees.join_tree import JoinTree
+from livejoin.theory.trees.join_tree import JoinTree, Node
 
 
 def tree_outline(tree: JoinTree, problem: Problem, atoms: Sequence[AtomOutline], live: bool) -> PlanOutline:
@@ -44,12 +44,19 @@ def tree_outline(tree: JoinTree, problem: Problem, atoms: Sequence[AtomOutline],
         )
     kinds = spreads(tree, problem)
     edges = tuple(
-        EdgeOutline(node.parent, position, node.key, kinds[position] != "wide")
+        EdgeOutline(node.parent, position, _equal(node), kinds[position] != "wide", node.edge)
         for position, node in enumerate(tree.nodes)
         if node.parent is not None
     )
     title = f"join tree of height {tree.height}, change propagation without joins (CROWN)"
     return PlanOutline("join tree", title, tuple(nodes), edges, tree.height)
+
+
+def _equal(node: Node) -> tuple[str, ...]:
+    """What is equal over the edge above a node."""
+    if node.edge == "inner":
+        return node.key
+    return tuple(f"{outer} = {inner}" for outer, inner in zip(node.parent_key, node.key, strict=True))
 
 
 def _indexes(tree: JoinTree, position: int) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ def classify(query: ConjunctiveQuery, free: frozenset[str] | None = None, width:
         width: The width of the best decomposition of a cyclic query.
     """
     names = [atom.alias for atom in query.atoms]
+    if query.branches:
+        return _with_branches(query, free, names)
     connex = check_free_connex(query.edges, free)
     hierarchical = check_hierarchical(query.edges)
     q_hierarchical = check_q_hierarchical(query.edges, free)
@@ -49,6 +51,21 @@ def classify(query: ConjunctiveQuery, free: frozenset[str] | None = None, width:
     elif connex:
         name = "free-connex"
     return QueryClass(name, tuple(properties), width)
+
+
+def _with_branches(query: ConjunctiveQuery, free: frozenset[str] | None, names: Sequence[str]) -> QueryClass:
+    """The class of a query with branches, each part of which has a join tree: that of its core.
+
+    What hangs on it is below it in every tree, so that the classes of the papers do not say more.
+    """
+    core = [query.edges[atom] for atom in query.core]
+    shown = frozenset[str]().union(*core)
+    connex = check_free_connex(core, None if free is None else free & shown)
+    hanging = [names[atom] for branch in query.branches for atom in branch.atoms]
+    hangs = f"{listed(hanging)} {'hangs' if len(hanging) == 1 else 'hang'} below by edges that are not inner"
+    acyclic = Property("acyclic", True, f"its parts have join trees; {hangs}")
+    name: QueryClassName = "free-connex" if connex else "acyclic"
+    return QueryClass(name, (acyclic, _free_connex(connex, [names[atom] for atom in query.core])))
 
 
 def listed(words: Iterable[str]) -> str:

@@ -118,7 +118,7 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
         tables=() if chosen.derived else _tables(query, planned.program, known),
         deltas=planned.live,
         digest=planned.program.digest,
-        log=None if log is None else describe_log(log, query, chosen.tree),
+        log=None if log is None else describe_log(log, query, None if query.branches else chosen.tree),
     )
 
 

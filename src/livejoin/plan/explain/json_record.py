@@ -134,7 +134,13 @@ def _plan(plan: PlanOutline) -> Record:
             for node in plan.nodes
         ],
         "edges": [
-            {"parent": edge.parent, "child": edge.child, "key": list(edge.key), "unique": edge.unique}
+            {
+                "parent": edge.parent,
+                "child": edge.child,
+                "key": list(edge.key),
+                "unique": edge.unique,
+                "kind": edge.kind,
+            }
             for edge in plan.edges
         ],
     }

@@ -19,7 +19,7 @@ from livejoin.plan.explain.glossary import verdict, words
 from livejoin.plan.explain.text import class_line, gain, log_figures, node_name, views
 
 if TYPE_CHECKING:
-    from livejoin.families.outline import NodeOutline, PlanOutline
+    from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline
     from livejoin.plan.explain.explanation import Explanation
 
 _BOX = 30  # characters of a line in a box
@@ -47,11 +47,16 @@ def drawing_of(plan: PlanOutline) -> Drawing:
     links: list[Link] = []
     for position, node in enumerate(plan.nodes):
         above, *others = sorted(plan.parents(position)) or (None,)
-        key = {edge.parent: f"({commas(edge.key)})" for edge in plan.edges if edge.child == position}
+        key = {edge.parent: _label(edge) for edge in plan.edges if edge.child == position}
         links += [Link(parent, position, key[parent]) for parent in others if parent is not None]
         label = "" if above is None else key[above]
         boxes.append(Box((*_lines(node),), above, label, _kind(node), partly and node.connex, node.label, _note(node)))
     return Drawing(tuple(boxes), tuple(links))
+
+
+def _label(edge: EdgeOutline) -> str:
+    key = f"({commas(edge.key)})"
+    return key if edge.kind == "inner" else f"{edge.kind} {key}"
 
 
 def _kind(node: NodeOutline) -> Kind:
@@ -78,6 +83,13 @@ def _note(node: NodeOutline) -> str:
 def _legend(plan: PlanOutline) -> Iterator[str]:
     if any(plan.edges):
         yield "On an edge: the key, that is the columns that both ends share."
+    kinds_of_edges = {edge.kind for edge in plan.edges}
+    if "exists" in kinds_of_edges:
+        yield "exists: what is below must have a row with the key, and brings no rows."
+    if "not exists" in kinds_of_edges:
+        yield "not exists: what is below must have no row with the key."
+    if "optional" in kinds_of_edges:
+        yield "optional: where what is below has no row with the key, its columns are NULL."
     kinds = {_kind(node) for node in plan.nodes}
     if "generalized" in kinds:
         yield "Dashed: a generalized relation, a projection of the relations below it."

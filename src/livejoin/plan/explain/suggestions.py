@@ -45,6 +45,8 @@ def suggest(
 ) -> tuple[Suggestion, ...]:
     """Changes that would give a better bound than ``bound``, those that this version could run first.
 
+    They are of an inner join: none is tried where the query has branches.
+
     Cost: at most 100 searches for a tree of each kind of change, each some ms.
 
     Args:
@@ -55,7 +57,7 @@ def suggest(
     """
     output = query.variables if query.free is None else query.free
     found: list[Suggestion] = []
-    if bound > UpdateBound.ALWAYS:
+    if bound > UpdateBound.ALWAYS and not query.branches:
         for trials in (
             _all_columns,
             _output_columns,

@@ -111,14 +111,15 @@ def _node(plan: PlanOutline, position: int, parent: int | None, first: str, rest
     node = plan.nodes[position]
     partly = {n.connex for n in plan.nodes} == {True, False}
     mark = f"{_CONNEX} " if node.connex and partly else "  " if partly else ""
-    key = next((e.key for e in plan.edges if (e.parent, e.child) == (parent, position)), None)
-    on = "" if key is None else f"  key ({commas(key)})"
+    edge = next((e for e in plan.edges if (e.parent, e.child) == (parent, position)), None)
+    on = "" if edge is None else f"  key ({commas(edge.key)})"
+    kind = "" if edge is None or edge.kind == "inner" else f"{edge.kind} "
     if parent is not None and parent != (shown := min(plan.parents(position))):
-        yield f"  {first}{mark}{node_name(node)}{on}  shown under {plan.nodes[shown].label}"
+        yield f"  {first}{mark}{kind}{node_name(node)}{on}  shown under {plan.nodes[shown].label}"
         return
     children = plan.children(position)
     bar = "\u2502 " if children else "  "
-    head = f"{mark}{node_name(node)}{on}  {views(node)}".rstrip()
+    head = f"{mark}{kind}{node_name(node)}{on}  {views(node)}".rstrip()
     under = f"  {rest}{bar}{' ' * len(mark)}"
     yield from _wrapped(head, width, f"  {first}", f"{under}  ")
     for detail in details(node):
