@@ -35,6 +35,7 @@ class Apart:
 
     Args:
         alias: Its alias, for messages and ``explain``.
+        name: What it is called as a table.
         atoms: The occurrences.
         conditions: The conditions of its core.
         parts: Its parts; ``above`` counts among these.
@@ -45,6 +46,7 @@ class Apart:
     """
 
     alias: str
+    name: str
     atoms: Collection[int]
     conditions: Sequence[exp.Expr]
     parts: Sequence[Part]
@@ -97,7 +99,7 @@ def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
     relation = bind(inner)
     columns = tuple(Column(name, kind) for name, kind in zip(names, relation.types, strict=True))
     query = NestedQuery("", tuple(names), relation, None, None)
-    return Relation(0, apart.alias, Table(f"{apart.alias} rows", columns), query, block.start)
+    return Relation(0, apart.alias, Table(apart.name, columns), query, block.start)
 
 
 def exchanged(

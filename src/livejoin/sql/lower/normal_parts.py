@@ -160,7 +160,7 @@ def _joined_above(
     own = _set_apart(block, inner, {level})
     refs = _used(rest, gone)
     alias = " JOIN ".join(one.alias for one in block.scope.relations if one.atom in gone)
-    new = occurrence(block, Apart(alias, gone, moved, own, _columns(refs, block.scope)), bind)
+    new = occurrence(block, Apart(alias, f"{alias} rows", gone, moved, own, _columns(refs, block.scope)), bind)
     return exchanged(rest, gone, new, {ref: i for i, ref in enumerate(refs)})
 
 
@@ -261,17 +261,18 @@ def _apart(block: SelectBlock, position: int, bind: Bind) -> SelectBlock | None:
     distinct = part.kind != "optional"
     if not matches:
         refs = list(dict.fromkeys([*shown, *(r for one in sides.both for r in refs_of(one) if r.atom in inside)]))
-        given = Apart(alias, inside, sides.own, own, _columns(refs, block.scope), distinct)
+        given = Apart(alias, f"{alias} rows", inside, sides.own, own, _columns(refs, block.scope), distinct)
         rest = with_conditions(rest, position, (*sides.alone, *sides.both))
         return exchanged(rest, inside, occurrence(block, given, bind), {ref: i for i, ref in enumerate(refs)})
     outer = _refs_above(block, position)
     (above,) = {ref.atom for ref in outer}
     kept = [one for one in conditions_at(block, part.above) if atoms_of(one) == {above}]
     name = block.scope.relations[above].alias
-    keys = occurrence(block, Apart(f"{name} keys", {above}, kept, (), _columns(outer, block.scope), True), bind)
+    keys = occurrence(block, Apart(name, f"{name} keys", {above}, kept, (), _columns(outer, block.scope), True), bind)
     pairs = [pair for ref in outer for pair in _compared(ref, part.conditions, block.scope)]
     values = [*(value for value in pairs), *_columns(shown, block.scope)]
     given = Apart(
+        alias,
         f"matches of {alias}",
         inside,
         part.conditions,
@@ -462,7 +463,11 @@ def _with_column(block: SelectBlock, atom: int, value: exp.Expr, bind: Bind) -> 
     """A SELECT in which an occurrence has an expression over it as one more column; numbers stay."""
     refs = _used(block, {atom})
     relation = block.scope.relations[atom]
-    new = occurrence(block, Apart(relation.alias, {atom}, (), (), [*_columns(refs, block.scope), value]), bind)
+    new = occurrence(
+        block,
+        Apart(relation.alias, f"{relation.alias} rows", {atom}, (), (), [*_columns(refs, block.scope), value]),
+        bind,
+    )
     found = exchanged(block, {atom}, new, {ref: i for i, ref in enumerate(refs)})
     return found, bound_column(ColumnRef(atom, len(refs)), new.table.columns[-1].name)
 

@@ -13,20 +13,23 @@ from collections.abc import Sequence
 import pyarrow as pa
 from sqlglot import exp
 
-from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
+from livejoin.sql.lower.conditions import Conditions
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
 from livejoin.sql.lower.select_join import Joined
+from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.order import Order
 from livejoin.sql.parse.source import shown
 from livejoin.sql.to_duckdb.result_types import average_type, column_type, sum_type
 from livejoin.sql.to_duckdb.scalar_text import expression_text
 
+_JOINS: dict[EdgeKind, str] = {"exists": "SEMI JOIN", "not exists": "ANTI JOIN", "optional": "LEFT JOIN"}
 _KEYWORDS: dict[SetKind, str] = {"union": "UNION", "except": "EXCEPT", "intersect": "INTERSECT"}
 
 
@@ -120,7 +123,7 @@ class _Select:
         self._block = block
         self._types = [None if pa.types.is_list(kind) else column_type(kind) for kind in types]
         self._texts = texts
-        self._joined = Joined.of(block)
+        self._joined = Joined(block.scope, Conditions((), {}), block.source)
         self._groups = {key_of(value): i for i, value in enumerate(block.groups or ())}
 
     def text(self) -> str:
@@ -147,16 +150,32 @@ class _Select:
     def _rows(self) -> str:
         """The rows of FROM that WHERE keeps, with the expressions of GROUP BY beside them."""
         block = self._block
-        tables = []
-        for relation in block.scope.relations:
-            columns = enumerate(relation.rows.names)
-            listed = ", ".join(f'{_quoted(name)} AS "{relation.atom}.{i}"' for i, name in columns)
-            rows = _quoted(relation.table.name) if relation.nested is None else self._texts.rows(relation.nested)
-            tables.append(f"(SELECT {listed} FROM {rows}) AS t{relation.atom}")
-        conditions = [f'"{_name(e.left)}" = "{_name(e.right)}"' for e in block.equalities]
-        conditions += [f"({self._plain(condition)})" for condition in block.conditions]
         groups = [f"{self._typed(value)} AS g{i}" for i, value in enumerate(block.groups or ())]
-        return f"SELECT {', '.join(['*', *groups])} FROM {', '.join(tables)} WHERE {' AND '.join(conditions) or 'TRUE'}"
+        condition = self._condition(block.equalities, block.conditions)
+        return f"SELECT {', '.join(['*', *groups])} FROM {self._level(None)} WHERE {condition}"
+
+    def _level(self, level: int | None) -> str:
+        """The core or a part, with those that hang on it."""
+        block = self._block
+        atoms = block.core if level is None else block.parts[level].atoms
+        text = " CROSS JOIN ".join(self._table(atom) for atom in atoms)
+        for position, part in enumerate(block.parts):
+            if part.above == level:
+                condition = self._condition(part.equalities, part.conditions)
+                text += f" {_JOINS[part.kind]} ({self._level(position)}) ON {condition}"
+        return text
+
+    def _table(self, atom: int) -> str:
+        relation = self._block.scope.relations[atom]
+        columns = enumerate(relation.rows.names)
+        listed = ", ".join(f'{_quoted(name)} AS "{atom}.{i}"' for i, name in columns)
+        rows = _quoted(relation.table.name) if relation.nested is None else self._texts.rows(relation.nested)
+        return f"(SELECT {listed} FROM {rows}) AS t{atom}"
+
+    def _condition(self, equalities: Sequence[Equality], conditions: Sequence[exp.Expr]) -> str:
+        parts = [f'"{_name(e.left)}" = "{_name(e.right)}"' for e in equalities]
+        parts += [f"({self._plain(condition)})" for condition in conditions]
+        return " AND ".join(parts) or "TRUE"
 
     def _plain(self, value: exp.Expr) -> str:
         """An expression over rows."""

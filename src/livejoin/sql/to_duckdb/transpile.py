@@ -52,7 +52,7 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
     tree, text = parse(sql)
     query = query_tree(tree, text)
     names = None if catalog is None else KnownNames(catalog, views or {}, text, bind_tree, bind_select, True)
-    if not isinstance(query, Block) or _computes(query.select) or any(sub_queries(query.select)):
+    if not isinstance(query, Block) or _is_resolved(query.select):
         known = _known(names, text)
         return query_text(bind_tree(query, known), known)
     select = query.select
@@ -65,6 +65,12 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
     except UnsupportedError as error:
         msg = f"the query cannot be written for DuckDB: {str(error).splitlines()[0]}"
         raise text.unsupported("SELECT", msg, query.source.find({TokenType.SELECT})) from error
+
+
+def _is_resolved(select: exp.Select) -> bool:
+    """Whether a SELECT is written from its resolved clauses."""
+    merges_both = any(join.side == "FULL" for join in select.find_all(exp.Join)) and _merges(select)
+    return _computes(select) or any(sub_queries(select)) or merges_both
 
 
 def _computes(select: exp.Select) -> bool:
