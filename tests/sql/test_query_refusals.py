@@ -104,11 +104,11 @@ QUERIES = [
     ("SELECT ^y FROM (SELECT src AS x, dst AS y FROM G GROUP BY src, dst) q GROUP BY x", "GROUP BY", "the column y"),
     ("SELECT x.src FROM (SELECT src FROM G) x ^TABLESAMPLE (10 ROWS)", "TABLESAMPLE", "hash of a column"),
     (
-        "SELECT x.src FROM (SELECT src FROM G) x ^LEFT JOIN (SELECT src FROM H) y ON x.src = y.src",
-        "LEFT JOIN",
+        "SELECT x.src FROM (SELECT src FROM G) x ^ASOF JOIN (SELECT src FROM H) y ON x.src >= y.src",
+        "ASOF JOIN",
         "[INNER]",
     ),
-    ("SELECT x.src FROM (SELECT src FROM G ^LEFT JOIN H USING (src)) x", "LEFT JOIN", "[INNER] JOIN"),
+    ("SELECT x.src FROM (SELECT src FROM G ^RIGHT SEMI JOIN H USING (src)) x", "RIGHT SEMI JOIN", "[INNER] JOIN"),
     ("SELECT 1 FROM (SELECT src FROM G) x, (SELECT src FROM H) y WHERE ^x.src < y.src", "<", "column = column"),
     ("WITH x AS (SELECT DISTINCT src FROM G) SELECT 1 FROM x, H WHERE H.b AND ^x.src + 1 = H.dst", "=", "'x' and 'H'"),
     (
@@ -125,7 +125,7 @@ QUERIES = [
     ("SELECT x FROM (SELECT src AS x FROM G WHERE src = ^?) q", "parameter", "write the value"),
     ("(SELECT src FROM G) EXCEPT (SELECT src FROM H UNION ^SELECT 1)", "SELECT", "SELECT without FROM"),
     ("SELECT src FROM G UNION SELECT src FROM H ^SORT BY src", "SORT BY", "has no order"),
-    ("SELECT src FROM G UNION SELECT H.src FROM G ^LEFT JOIN H ON G.src = H.src", "LEFT JOIN", "not supported"),
+    ("SELECT src FROM G UNION SELECT H.src FROM G ^OUTER JOIN H ON G.src = H.src", "OUTER JOIN", "not supported"),
     ("SELECT src FROM G INTERSECT SELECT G.src FROM G JOIN H ON ^G.src < H.src", "<", "column = column"),
     ("SELECT src FROM G UNION SELECT ^src AS _change_type FROM H", "AS", "reserved"),
     ("SELECT ^count(*) AS _change_type FROM G", "AS", "reserved"),

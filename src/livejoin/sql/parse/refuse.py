@@ -242,5 +242,5 @@ def check_join(join: exp.Join, source: Source, default: int) -> None:
     clause = clause if clause.endswith("JOIN") else f"{clause} JOIN".strip()
     word = next((part for part in parts if part not in ("", "NATURAL")), "JOIN")
     at = next((t.start for t in reversed(source.tokens) if t.start < offset and t.text.upper() == word), offset)
-    msg = f"{clause} is not supported yet; {_ALLOWED_JOINS}"
+    msg = f"{clause} is not supported; {_ALLOWED_JOINS}"
     raise source.unsupported(clause, msg, at)

@@ -37,8 +37,8 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
     Args:
         sql: A query within what livejoin maintains; without aggregates its names are not looked up.
         catalog: The tables. They are needed for aggregates, set operations, ORDER BY, WITH and queries in FROM, whose
-            types are Spark's, and for ``*`` over JOIN ... USING and NATURAL JOIN, which begins with the merged columns
-            in Spark, but not in DuckDB.
+            types are Spark's, for outer joins beside commas, and for ``*`` over JOIN ... USING and NATURAL JOIN, which
+            begins with the merged columns in Spark, but not in DuckDB.
         views: The views that it may read, by their names in lower case, as of `livejoin.sql.bind_query`.
 
     Raises:
@@ -68,9 +68,15 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
 
 
 def _is_resolved(select: exp.Select) -> bool:
-    """Whether a SELECT is written from its resolved clauses."""
-    merges_both = any(join.side == "FULL" for join in select.find_all(exp.Join)) and _merges(select)
-    return _computes(select) or any(sub_queries(select)) or merges_both
+    """Whether a SELECT is written from its resolved clauses.
+
+    That is so for outer joins beside commas too: sqlglot writes CROSS JOIN for a comma, which does not bind as weakly.
+    """
+    joins = list(select.find_all(exp.Join))
+    merges_both = any(join.side == "FULL" for join in joins) and _merges(select)
+    outer = any(join.side or join.kind in ("SEMI", "ANTI") for join in joins)
+    products = any(not (join.args.get("on") or join.args.get("using") or join.method) for join in joins)
+    return _computes(select) or any(sub_queries(select)) or merges_both or (outer and products)
 
 
 def _computes(select: exp.Select) -> bool:
