@@ -50,7 +50,9 @@ class Lives:
             rows = self._rows[name]
             kind = draw.choice(["few", "few", "few", "empty", "fill"])
             gone = list(rows) if kind == "empty" else draw.sample(rows, min(len(rows), draw.choice([0, 1, 2])))
-            came = [] if kind == "empty" else [self._row(name) for _ in range(8 if kind == "fill" else draw.randrange(3))]
+            came = (
+                [] if kind == "empty" else [self._row(name) for _ in range(8 if kind == "fill" else draw.randrange(3))]
+            )
             for row in gone:
                 rows.remove(row)
             if "PRIMARY" in self._columns[name][0]:

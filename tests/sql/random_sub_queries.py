@@ -82,7 +82,11 @@ class Texts:
         if depth == 0 or draw.random() < 0.15:
             column = self._column(scopes[-1])
             return draw.choice(
-                [f"{column} {draw.choice(_COMPARISONS)} {draw.randrange(4)}", f"{column} IS NOT NULL", f"{column} IS NULL"]
+                [
+                    f"{column} {draw.choice(_COMPARISONS)} {draw.randrange(4)}",
+                    f"{column} IS NOT NULL",
+                    f"{column} IS NULL",
+                ]
             )
         if draw.random() < 0.25:
             left, right = self._condition(depth, scopes), self._condition(depth - 1, scopes)
@@ -135,7 +139,9 @@ class Texts:
         if draw.random() < 0.2 and scopes:
             self._count += 1
             row = _Row(f"t{self._count}", "T")
-            return f"(SELECT {self._column([row])} FROM T {row.alias} WHERE {row.alias}.id = {self._column(scopes[-1])})"
+            return (
+                f"(SELECT {self._column([row])} FROM T {row.alias} WHERE {row.alias}.id = {self._column(scopes[-1])})"
+            )
         rows, clause = self._from(draw.choice([1, 1, 2]))
         value = self._aggregate(rows, 0, scopes)
         having = f" HAVING COUNT(*) > {draw.randrange(2)}" if draw.random() < 0.15 else ""

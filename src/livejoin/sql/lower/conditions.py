@@ -161,9 +161,12 @@ def split_conditions(
 
 
 def are_connected(node: exp.Expr, equal: Sequence[tuple[ColumnRef, ...]], scope: Scope) -> bool:
-    """Whether equalities connect all atoms that a resolved condition is over, perhaps through others."""
-    atoms = {ref.atom for ref in refs_of(node)}
-    return any(atoms <= part for part in connected(equal, scope))
+    """Whether equalities connect all atoms that a resolved condition is over, perhaps through others.
+
+    What has one row at most needs no equality, as a scalar sub-query that is not correlated: there are no more pairs.
+    """
+    atoms = {ref.atom for ref in refs_of(node) if not scope.is_single(ref.atom)}
+    return not atoms or any(atoms <= part for part in connected(equal, scope))
 
 
 def connected(equal: Sequence[tuple[ColumnRef, ...]], scope: Scope) -> list[set[int]]:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.keys import keys
 from livejoin.schema import Column, Table
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outer import Outer, outer_column
@@ -155,6 +156,11 @@ class Scope:
             if ref in side.refs:
                 return f"{side.alias}.{side.names[side.refs.index(ref)]}"
         return f"{self._atom(ref).alias}.{self.name(ref)}"
+
+    def is_single(self, atom: int) -> bool:
+        """Whether an occurrence is one of a nested query that never has more than one row."""
+        nested = self._atom(ColumnRef(atom, 0)).nested
+        return nested is not None and frozenset() in keys(nested.relation)
 
     def _atom(self, ref: ColumnRef) -> Relation:
         return next(r for r in self.relations if r.atom == ref.atom)

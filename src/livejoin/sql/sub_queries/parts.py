@@ -14,7 +14,7 @@ from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outer import Outer, landed, lifted, outer_of, outers
+from livejoin.sql.names.outer import Outer, landed, lifted, outer_of
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.part import Part
 from livejoin.sql.names.sub_select import SubSelect

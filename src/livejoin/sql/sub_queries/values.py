@@ -266,8 +266,11 @@ class _Values:
         found = correlation(block.conditions)
         if len(found.compared) == 1:
             return self._is_beyond(block, found.compared[0], as_condition=as_condition)
-        marks = [] if found.keys else [exp.true()]
-        part = self._around.keyed(block, marks, self._sub, is_grouped=False, distinct=True)
+        if found.keys:
+            part = self._around.keyed(block, [], self._sub, is_grouped=False, distinct=True)
+        else:  # one row always: nothing is joined with more
+            is_some = exp.GT(this=exp.Count(this=exp.Star()), expression=_number(0))
+            part = self._around.keyed(block, [exp.Case(ifs=[exp.If(this=is_some, true=exp.true())])], self._sub)
         return exp.paren(_is_value(_column(self._around.attach(part, "optional"), 0)))
 
     def _is_beyond(self, block: SelectBlock, compared: Compared, *, as_condition: bool) -> exp.Expr:
