@@ -31,7 +31,6 @@ class Texts:
 
     Args:
         seed: The seed.
-        nullable_only: Whether outer joins are left out.
     """
 
     def __init__(self, seed: int) -> None:
@@ -49,12 +48,13 @@ class Texts:
             key = self._column(rows) if kind == "groups" else None
             items = [key] if key else []
             items += [self._aggregate(rows, 1, [])]
+            seen: list[list[_Row]] = [] if key is None else [[_Only(key)]]
             if draw.random() < 0.4:
-                items.append(self._scalar(1, [] if key is None else [[_Only(key)]]))
+                items.append(self._scalar(1, seen))
             text = f"SELECT {', '.join(f'{item} AS o{i}' for i, item in enumerate(items))}{text}"
             text += f" GROUP BY {key}" if key else ""
             if draw.random() < 0.5:
-                text += f" HAVING COUNT(*) {draw.choice(_COMPARISONS)} {self._scalar(1, [] if key is None else [[_Only(key)]])}"
+                text += f" HAVING COUNT(*) {draw.choice(_COMPARISONS)} {self._scalar(1, seen)}"
             return text
         items = [self._column(rows) for _ in range(draw.choice([1, 2]))]
         if draw.random() < 0.5:
@@ -81,18 +81,14 @@ class Texts:
         draw = self._random
         if depth == 0 or draw.random() < 0.15:
             column = self._column(scopes[-1])
-            return draw.choice(
-                [
-                    f"{column} {draw.choice(_COMPARISONS)} {draw.randrange(4)}",
-                    f"{column} IS NOT NULL",
-                    f"{column} IS NULL",
-                ]
-            )
+            compared = f"{draw.choice(_COMPARISONS)} {draw.randrange(4)}"
+            return f"{column} {draw.choice([compared, 'IS NOT NULL', 'IS NULL'])}"
         if draw.random() < 0.25:
             left, right = self._condition(depth, scopes), self._condition(depth - 1, scopes)
             return draw.choice([f"({left} OR {right})", f"NOT ({left} AND {right})", f"({left} AND {right})"])
         if draw.random() < 0.15:
-            return f"CASE WHEN {self._condition(depth, scopes)} THEN {draw.choice(['TRUE', 'FALSE'])} ELSE {self._condition(0, scopes)} END"
+            when, otherwise = self._condition(depth, scopes), self._condition(0, scopes)
+            return f"CASE WHEN {when} THEN {draw.choice(['TRUE', 'FALSE'])} ELSE {otherwise} END"
         return self._predicate(depth, scopes)
 
     def _predicate(self, depth: int, scopes: list[list[_Row]]) -> str:

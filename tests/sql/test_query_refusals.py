@@ -93,9 +93,9 @@ QUERIES = [
     ("WITH ^RECURSIVE x AS (SELECT src FROM G) SELECT src FROM x", "WITH RECURSIVE", "sees those before it"),
     ("WITH x AS (SELECT src FROM G WHERE src IN (^SELECT 1)) SELECT src FROM x", "SELECT", "without FROM"),
     (
-        "SELECT src FROM G UNION SELECT src FROM (SELECT src FROM H) x WHERE EXISTS (SELECT 1 FROM G ^TABLESAMPLE (1 ROWS))",
-        "TABLESAMPLE",
-        "hash",
+        "SELECT src FROM G UNION SELECT src FROM (SELECT src FROM H) x WHERE EXISTS (SELECT 1 FROM G ^SORT BY src)",
+        "SORT BY",
+        "no order",
     ),
     ("SELECT x.src FROM (SELECT src FROM G WHERE dst > 1 ^LIMIT 2) x WHERE src > 1", "LIMIT", "not determined"),
     ("SELECT x.src FROM (SELECT src FROM G WHERE dst > 1 ^ORDER BY src) x", "ORDER BY", "sort what you read"),

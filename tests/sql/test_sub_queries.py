@@ -1,4 +1,4 @@
-"""Sub-queries in expressions: what a text is bound to, evaluated by its definition, gives the rows that DuckDB gives."""
+"""Sub-queries in expressions: what a text is bound to, evaluated by its definition, gives the rows of DuckDB."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ QUERIES = [
     "SELECT a, (SELECT k FROM S ORDER BY v NULLS FIRST, k NULLS FIRST LIMIT 1) AS m FROM R",
     "SELECT a, (SELECT DISTINCT T.y FROM S, T WHERE T.id = S.k AND S.k = R.a) AS m FROM R",
     "SELECT SUM((SELECT COUNT(*) FROM S WHERE k = a)) AS n FROM R",
-    "SELECT (SELECT COUNT(*) FROM S WHERE k = a) AS n, COUNT(*) AS m FROM R GROUP BY (SELECT COUNT(*) FROM S WHERE k = a)",
+    "SELECT (SELECT COUNT(*) FROM S WHERE k = a) AS n, COUNT(*) AS m FROM R"
+    " GROUP BY (SELECT COUNT(*) FROM S WHERE k = a)",
     "SELECT a, (SELECT MIN(y) FROM T WHERE y > (SELECT COUNT(*) FROM S WHERE S.k = T.id)) AS n FROM R",
     "SELECT a, x FROM R ORDER BY (SELECT COUNT(*) FROM S WHERE k = a), a NULLS FIRST, x NULLS FIRST LIMIT 3",
     "WITH w AS (SELECT k, SUM(v) t FROM S GROUP BY k) SELECT k FROM w WHERE t = (SELECT MAX(t) FROM w)",

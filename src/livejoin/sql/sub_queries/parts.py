@@ -178,7 +178,7 @@ class Parts:
         """Refuse a sub-query with another number of columns than it is compared with."""
         wanted = 1 if sub.form == "scalar" else operands
         if sub.form != "exists" and columns != wanted:
-            msg = f"the sub-query has {columns} columns where {wanted} are compared; name as many in its SELECT list"
+            msg = f"the sub-query has {columns} columns, and {wanted} are asked for; name as many in its SELECT list"
             raise sub.source.unsupported("sub-query", msg, sub.offset)
 
     def never_null(self, value: exp.Expr, block: SelectBlock) -> bool:

@@ -251,14 +251,14 @@ class _Values:
             groups=tuple(columns[:number]),
             is_global=number == 0,
         )
-        relation = self._around.making.relation(block)
-        assert isinstance(relation, Project), "it is computed from groups"
+        computed = self._around.making.relation(block)
+        assert isinstance(computed, Project), "it is computed from groups"
         line, column = self._sub.source.position(self._sub.offset)
         msg = (
             f"the scalar sub-query at line {line}, column {column} gives more than one row"
             f"{' for the same values outside' if number else ''}; take MIN, MAX or another aggregate of it"
         )
-        found = self._around.making.over(replace(relation, refusal=msg), "query", rows.source, self._sub.offset)
+        found = self._around.making.over(replace(computed, refusal=msg), "query", rows.source, self._sub.offset)
         return replace(found, conditions=rows.conditions)
 
     def _is_there(self, block: SelectBlock, *, as_condition: bool) -> exp.Expr:
