@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import duckdb
@@ -11,7 +12,7 @@ from relations import evaluate
 from sql_fixtures import fill
 
 from livejoin.catalog import Catalog
-from livejoin.errors import UnsupportedQueryError
+from livejoin.errors import UnknownNameError, UnsupportedQueryError
 from livejoin.sql import bind_query, parse_columns
 from oracle import connect
 
@@ -132,6 +133,52 @@ def _check(
 @pytest.mark.parametrize("sql", QUERIES)
 def test_same_rows_as_duckdb(sql: str, catalog: Catalog, connections: list[duckdb.DuckDBPyConnection]) -> None:
     _check(sql, catalog, connections)
+
+
+# A ^ marks the position that the error must name; it is not part of the text.
+REFUSED = [
+    ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE k = ^a ORDER BY v LIMIT 0)", "LIMIT", "has a LIMIT"),
+    ("SELECT a FROM R WHERE a = (SELECT MAX(k) FROM S WHERE ^S.v < R.x)", "sub-query", "correlated by S.v < R.x"),
+    ("SELECT a FROM R WHERE x > ALL (SELECT v FROM S WHERE ^S.c <> R.b)", "sub-query", "correlated by S.c <> R.b"),
+    ("SELECT (SELECT COUNT(*) FROM S WHERE ^k = a OR v = x) AS n FROM R", "sub-query", "correlated by k = R.a OR"),
+    ("SELECT a FROM R WHERE (a, b) NOT IN (^SELECT k, c FROM S)", "NOT IN", "declare them NOT NULL"),
+    ("SELECT a FROM R WHERE a IN (^SELECT k, v FROM S)", "sub-query", "has 2 columns, and 1 are asked for"),
+    ("SELECT (^SELECT k, v FROM S) AS z FROM R", "sub-query", "has 2 columns"),
+    ("SELECT a FROM R WHERE (a, b) < ANY (^SELECT k, c FROM S)", "sub-query", "write EXISTS"),
+    ("SELECT a FROM R WHERE a IN (SELECT k FROM S WHERE c = ^b ORDER BY v LIMIT 2)", "LIMIT", "MIN or MAX"),
+    ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT k FROM S WHERE v = ^x) q)", "sub-query", "not in FROM"),
+    ("SELECT a FROM R WHERE a IN (SELECT k FROM S UNION SELECT y FROM T WHERE id = ^b)", "sub-query", "set operation"),
+    ("SELECT a FROM R WHERE EXISTS (SELECT k FROM S GROUP BY k HAVING MAX(v) > ^x)", "sub-query", "R.x is a column"),
+    ("SELECT (SELECT SUM(^R.x) FROM S) AS m FROM R", "sub-query", "in what the sub-query computes"),
+    ("SELECT a FROM R GROUP BY a HAVING EXISTS (SELECT 1 FROM S WHERE k = ^b)", "GROUP BY", "not in GROUP BY"),
+    ("SELECT a FROM R WHERE a IN (SELECT MAX(k) FROM S WHERE c = ^b HAVING COUNT(*) > 1)", "sub-query", "HAVING"),
+    ("SELECT a FROM R JOIN S ON a = k AND EXISTS (^SELECT 1 FROM T)", "sub-query", "into WHERE"),
+    ("SELECT (SELECT ^v FROM S GROUP BY k) AS m FROM R", "GROUP BY", "the column v"),
+]
+
+
+@pytest.mark.parametrize(("marked", "clause", "message"), REFUSED)
+def test_refusals_name_clause_and_position(marked: str, clause: str, message: str, catalog: Catalog) -> None:
+    sql = marked.replace("^", "")
+    with pytest.raises(UnsupportedQueryError, match=re.escape(message)) as caught:
+        bind_query(sql, catalog)
+    assert (caught.value.clause, caught.value.line, caught.value.column) == (clause, 1, marked.index("^") + 1)
+
+
+@pytest.mark.parametrize(
+    ("marked", "message"),
+    [
+        ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE k = a AND ^z = 3)", "no column 'z'"),
+        ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE k = ^Q.a)", "no table or alias 'Q'"),
+        ("SELECT 1 FROM R, R q WHERE EXISTS (SELECT 1 FROM S WHERE k = ^a)", "ambiguous"),
+        ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE k = R.^nothing)", "has no column 'nothing'"),
+    ],
+)
+def test_unknown_names(marked: str, message: str, catalog: Catalog) -> None:
+    sql = marked.replace("^", "")
+    with pytest.raises(UnknownNameError, match=message) as caught:
+        bind_query(sql, catalog)
+    assert caught.value.column == marked.index("^") + 1
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))

@@ -1,0 +1,61 @@
+"""Views with sub-queries: after every commit they are what DuckDB gives, and so are the sums of their deltas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from livejoin import Database
+from livejoin.errors import ExpressionError
+from sub_query_views import Lives
+
+TABLES = {
+    "R": "a INT, b INT NOT NULL, x BIGINT",
+    "S": "k INT, c INT NOT NULL, v BIGINT",
+    "T": "id INT PRIMARY KEY, y INT, z BIGINT",
+}
+VIEWS = [
+    "SELECT a, x FROM R WHERE EXISTS (SELECT 1 FROM S WHERE k = a AND NOT EXISTS (SELECT 1 FROM T WHERE id = c))",
+    "SELECT a, x FROM R WHERE a NOT IN (SELECT k FROM S WHERE c = b)",
+    "SELECT a, (SELECT COUNT(*) FROM S WHERE k = a) AS n, (SELECT y FROM T WHERE id = a) AS y FROM R",
+    "SELECT a, a IN (SELECT k FROM S WHERE c = b) AS m, x > ALL (SELECT v FROM S WHERE k = a) AS n FROM R",
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S WHERE k = a AND c <> b) OR x > (SELECT AVG(v) FROM S)",
+    "SELECT a, SUM(x) AS s FROM R GROUP BY a HAVING SUM(x) > (SELECT MIN(v) FROM S) AND a IN (SELECT id FROM T)",
+    "SELECT a, y FROM R LEFT JOIN T ON a = id WHERE NOT EXISTS (SELECT 1 FROM S WHERE k = y)",
+]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_equal_to_duckdb_after_every_commit(seed: int) -> None:
+    lives = Lives(TABLES, seed)
+    assert all([lives.create(sql) for sql in VIEWS])
+    for _ in range(12):
+        lives.commit()
+
+
+@pytest.mark.parametrize(
+    ("sql", "where"),
+    [
+        ("SELECT a, (SELECT v FROM S WHERE k = a) AS v FROM R", "line 1, column 12 gives more than one row for the same"),
+        ("SELECT a FROM R WHERE x > (SELECT v FROM S)", "line 1, column 28 gives more than one row; take MIN"),
+        ("SELECT a, (SELECT v FROM S WHERE k = a GROUP BY v) AS v FROM R", "line 1, column 12 gives more than one"),
+    ],
+)
+@pytest.mark.parametrize(("kind", "values"), [("BIGINT", (4, 5)), ("STRING", ("x", "y")), ("BOOLEAN", (True, False))])
+def test_a_second_row_of_a_scalar_sub_query_refuses_the_commit(
+    sql: str, where: str, kind: str, values: tuple[Any, Any]
+) -> None:
+    database = Database()
+    database.execute(f"CREATE TABLE R (a INT, x {kind})")
+    database.execute(f"CREATE TABLE S (k INT, v {kind})")
+    view = database.create_view("seen", sql)
+    database.apply("R", [(1, values[0])])
+    database.apply("S", [(1, values[0])])
+    before, version = view.to_arrow(), database.version
+    with pytest.raises(ExpressionError, match=where):
+        database.apply("S", [(1, values[1])])
+    assert (view.to_arrow(), database.version) == (before, version)
+    changes = [{"k": 1, "v": values[0], "_change_type": "delete"}, {"k": 1, "v": values[1], "_change_type": "insert"}]
+    database.apply("S", changes)
+    assert database.version == version + 1
