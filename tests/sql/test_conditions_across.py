@@ -29,6 +29,54 @@ RESIDUALS = [
     ("G.dst IN (H.dst, H.w)", "c1 IN (c2, c3)"),
 ]
 
+# A query that joins computed columns, and what its inputs are called.
+COMPUTED = [
+    ("SELECT G.src, H.w FROM G, H WHERE G.dst - 1 = H.src", ["G with dst - 1"]),
+    ("SELECT G.src, H.w FROM G, H WHERE G.dst + 1 = H.src * 2", ["G with dst + 1", "H with src * 2"]),
+    ("SELECT G.src + G.dst AS x, K.name FROM G JOIN K ON G.src + G.dst = K.z", ["G with src + dst"]),
+    ("SELECT A.s, B.s AS t FROM H A JOIN H B ON upper(A.s) = upper(B.s)", ["H with UPPER(s)"]),
+    ("SELECT A.src AS a, B.src AS b FROM G A JOIN G B ON A.dst = B.dst + 1 AND B.src = A.src", ["G with dst + 1"]),
+    ("SELECT H.w, G.src FROM H JOIN G ON H.w = G.src", ["G with CAST(src AS DOUBLE)"]),
+    (
+        "SELECT H.m, K.z FROM H JOIN K ON H.m = K.z",
+        ["K with CAST(z AS DECIMAL(12, 2))"],
+    ),
+    ("SELECT A.d, B.t FROM H A JOIN H B ON A.d = B.t", ["H with CAST(d AS TIMESTAMP)"]),
+    (
+        "SELECT 1 AS one FROM G JOIN H ON G.src = H.w JOIN K ON K.z = H.w",
+        ["G with CAST(src AS DOUBLE)", "K with CAST(z AS DOUBLE)"],
+    ),
+    (
+        "SELECT G.src, H.w FROM G JOIN H ON G.src <=> H.src",
+        [
+            "G with COALESCE(src, CAST(0 AS BIGINT)), (src) IS NULL",
+            "H with COALESCE(src, CAST(0 AS BIGINT)), (src) IS NULL",
+        ],
+    ),
+    (
+        "SELECT A.s, B.s AS t FROM H A, H B WHERE A.s IS NOT DISTINCT FROM B.s",
+        ["H with COALESCE(s, CAST('' AS STRING)), (s) IS NULL"],
+    ),
+    (
+        "SELECT K.z, H.w FROM K JOIN H ON K.z <=> H.src + 0",
+        [
+            "K with COALESCE(z, CAST(0 AS INT)), (z) IS NULL",
+            "H with COALESCE(src + 0, CAST(0 AS INT)), (src + 0) IS NULL",
+        ],
+    ),
+    ("SELECT q.x, H.w FROM (SELECT src + 1 AS x, dst FROM G) q JOIN H ON q.x = H.src", ["G with src + 1"]),
+    (
+        "SELECT q.n, H.w FROM (SELECT count(*) AS n FROM G GROUP BY src) q JOIN H ON q.n + 1 = H.src",
+        ["q with q.n + 1"],
+    ),
+    ("SELECT src, q.dst FROM (SELECT src + 1 AS src, dst FROM G) q JOIN H USING (src)", ["G with src + 1"]),
+    (
+        "SELECT G.src, count(*) AS n, sum(G.dst * K.z) AS s FROM G JOIN K ON G.dst + 1 = K.z GROUP BY G.src",
+        ["G with dst + 1"],
+    ),
+    ("SELECT DISTINCT K.name FROM G JOIN K ON G.dst = K.z + 1 AND G.src > K.src", ["K with z + 1"]),
+]
+
 
 @pytest.fixture(scope="module", params=range(3))
 def filled(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
@@ -91,6 +139,54 @@ def test_nested_queries_are_merged_and_a_view_that_is_read_alone_is_shared(fille
     above = bind_query("SELECT a FROM hop WHERE a < b", CATALOG, views).root
     assert isinstance(above, Project)
     assert above.input is views["hop"].root
+
+
+@pytest.mark.parametrize(("sql", "names"), COMPUTED)
+def test_equalities_of_expressions_join_computed_columns(
+    sql: str, names: list[str], filled: duckdb.DuckDBPyConnection
+) -> None:
+    relation = bind_query(sql, CATALOG).root
+    assert Counter(evaluate(relation, filled)) == Counter(filled.sql(to_duckdb(sql, CATALOG)).fetchall())
+    while not isinstance(relation, Join):
+        relation = relation.input  # type: ignore[union-attr]
+    assert sorted(given.table.name for given in relation.inputs) == sorted(names)
+
+
+def test_a_computed_column_is_computed_behind_the_conditions_on_its_table() -> None:
+    sql = "SELECT 1 AS one FROM H JOIN G ON CAST(H.s AS INT) = G.src WHERE H.s LIKE '7%'"
+    root = bind_query(sql, CATALOG).root
+    assert isinstance(root, Join)
+    (given,) = root.inputs
+    assert isinstance(given.relation, Join)
+    (atom,) = given.relation.query.atoms
+    assert (text_of(atom.predicate), atom.table.name) == ("s LIKE '7%'", "H")
+
+
+def test_coerced_columns_do_not_become_one_variable(filled: duckdb.DuckDBPyConnection) -> None:
+    """2^53 and 2^53 + 1 are one DOUBLE and two BIGINTs: equality after a conversion is not transitive."""
+    connection = connect()
+    connection.execute(
+        "CREATE TABLE G AS SELECT (9007199254740992 + i)::BIGINT AS src, i::BIGINT AS dst FROM range(3) r(i)"
+    )
+    connection.execute("CREATE TABLE H AS SELECT 9007199254740992.0::DOUBLE AS w")
+    sql = "SELECT A.dst AS x, B.dst AS y FROM G A JOIN H ON A.src = H.w JOIN G B ON B.src = H.w"
+    found = Counter(evaluate(bind_query(sql, CATALOG).root, connection))
+    assert found == Counter(connection.sql(sql).fetchall())
+    assert (0, 1) in found
+
+
+def test_an_equality_over_three_tables_is_a_residual_where_others_connect_them(
+    filled: duckdb.DuckDBPyConnection,
+) -> None:
+    joins = "FROM G JOIN K ON G.src = K.src JOIN H ON H.src = K.z WHERE"
+    for sql in (
+        f"SELECT G.dst {joins} G.dst + K.z = H.dst",
+        f"SELECT G.dst {joins} G.dst = H.dst + 1 AND G.dst = H.src + 2",  # a class has one computed column of an atom
+        f"SELECT G.dst {joins} G.dst <=> H.dst AND G.dst <=> H.src",
+    ):
+        assert checked(bind_query(sql, CATALOG).root).across
+        found = Counter(evaluate(bind_query(sql, CATALOG).root, filled))
+        assert found == Counter(filled.sql(to_duckdb(sql, CATALOG)).fetchall()), sql
 
 
 def test_what_may_fail_is_decided_behind_what_keeps_rows_away_from_it() -> None:

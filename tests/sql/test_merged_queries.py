@@ -61,7 +61,10 @@ def shape(relation: Relation) -> str:
         ("SELECT s FROM hop2 WHERE src > 3", "Join(A, B)"),
         # A computed column is joined: its query is stored.
         ("SELECT hop2.src FROM hop2 JOIN H ON hop2.s = H.dst", "Join(hop2, H; hop2 = Project(Join(A, B)))"),
-        ("SELECT 1 AS one FROM (SELECT src + 1 AS x FROM G) q JOIN G ON x = G.src", "Join(q, G; q = Join(G))"),
+        (
+            "SELECT 1 AS one FROM (SELECT src + 1 AS x FROM G) q JOIN G ON x = G.src",
+            "Join(q.G, G; G with src + 1 = Join(G))",
+        ),
         ("SELECT 1 AS one FROM (SELECT 1 AS x FROM G) q JOIN G ON x = G.src", "Join(q.G, G)"),
         # What groups, sorts, combines or takes distinct rows is an input; what is plain above it is merged.
         (

@@ -42,26 +42,30 @@ def split_parts(block: SelectBlock, allow_product: bool) -> tuple[Conditions, tu
     """
     edges = []
     found = []
+    scope = block.scope
     for part in block.parts:
         pairs = [pair for one in part.conditions if (pair := _pair(column_equality(one, 0), part))]
         own = [one for one in part.conditions if _pair(column_equality(one, 0), part) is None]
         edges.append(Edge(part, tuple(pairs), part.above))
-        found.append(split_conditions(own, (), block.scope, block.source, block.start, among=part.atoms))
+        found.append(split_conditions(own, (), scope, block.source, block.start, among=part.atoms))
+        scope = found[-1].scope
     links: list[tuple[ColumnRef, ...]] = [(pair.left, pair.right) for edge in edges for pair in edge.pairs]
-    links += [members for one in found for members in one.equal]
+    links += [members for one in found for members in one.joins]
     core = split_conditions(
         block.conditions,
         block.equalities,
-        block.scope,
+        scope,
         block.source,
         block.start,
         allow_product,
         among=block.core,
-        links=links,
+        links=tuple(links),
     )
-    equal = (*core.equal, *(members for one in found for members in one.equal))
-    predicates = {atom: bound for one in (core, *found) for atom, bound in one.predicates.items()}
-    return Conditions(equal, predicates, core.residuals), tuple(edges)
+    levels = (core, *found)
+    joins = tuple(members for one in levels for members in one.joins)
+    equal = tuple(members for one in levels for members in one.equal)
+    predicates = {atom: bound for one in levels for atom, bound in one.predicates.items()}
+    return Conditions(core.scope, joins, equal, predicates, core.residuals), tuple(edges)
 
 
 def _pair(equality: Equality | None, part: Part) -> Equality | None:

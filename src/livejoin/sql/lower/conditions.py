@@ -1,8 +1,9 @@
 """Split conditions into equalities that join, predicates of single atoms, and residuals.
 
-A conjunction is true if and only if each conjunct is. An equality of two columns of different atoms joins them. Every
-other conjunct is a predicate of the atom whose columns it uses, or of one that has columns equal to these by the joins
-(see `substitute`). One that no atom can decide is a *residual*: it is checked on each row that the join gives,
+A conjunction is true if and only if each conjunct is. An equality across two atoms joins them, if not on columns that
+are there, then on computed ones (see `equalities`). Every other conjunct is a predicate of the atom whose columns it
+uses, or of one that has columns equal to these by the joins (see `substitute`). One that no atom can decide is a
+*residual*: it is checked on each row that the join gives,
 
     R |><|_(e AND p) S = sigma_p(R |><|_e S),
 
@@ -19,17 +20,15 @@ import pyarrow as pa
 from sqlglot import TokenType, exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
-from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Call, Constant, Expression, Scalar, conjunction
-from livejoin.sql.lower.join_types import can_join, cannot_join
+from livejoin.sql.lower.equalities import Classes, Equalities
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.lower.variables import classes
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BOOLEAN
-from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
 
 GUARDED = "guarded"
 AT = "at"  # in the ``meta`` of a condition that is not written as one: where the text says it
@@ -64,12 +63,16 @@ class Conditions:
     """What the conditions of a SELECT are.
 
     Args:
-        equal: The classes of equal columns.
+        scope: The occurrences of tables, with the columns that were computed for joins.
+        joins: The classes of columns that are joined, computed ones among them.
+        equal: The same without these: the columns of FROM that are equal in each row of the join.
         predicates: For each atom its predicates.
         residuals: The residuals, in the order in which they are written.
     """
 
-    equal: tuple[tuple[ColumnRef, ...], ...]
+    scope: Scope
+    joins: Classes
+    equal: Classes
     predicates: dict[int, tuple[Expression, ...]]
     residuals: tuple[Residual, ...] = ()
 
@@ -102,7 +105,7 @@ def split_conditions(
     offset: int,
     allow_product: bool = False,
     among: Collection[int] | None = None,
-    links: Sequence[tuple[ColumnRef, ...]] = (),
+    links: Classes = (),
 ) -> Conditions:
     """Split resolved conditions; one with `GUARDED` in its ``meta`` is decided behind those before it (see `merge`).
 
@@ -119,48 +122,85 @@ def split_conditions(
         links: Columns that connect atoms, but need not be equal.
 
     Raises:
-        SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or two columns cannot be joined.
+        SqlTypeError: A predicate is not BOOLEAN, DuckDB cannot bind it, or what is compared has no type in common.
         UnsupportedQueryError: A residual over atoms that no equality connects.
     """
-    for using in merged:
-        if not can_join(using, scope):
-            raise cannot_join(using, scope, source)
-    own = {relation.atom for relation in scope.relations} if among is None else set(among)
-    joined = list(merged)
-    others: list[tuple[exp.Expr, int]] = []
+    joined = join_conditions(conditions, merged, scope, source, offset, among)
+    return _placed(*joined, source, allow_product, among, links)
+
+
+def join_conditions(
+    conditions: Iterable[exp.Expr],
+    merged: Sequence[Equality],
+    scope: Scope,
+    source: Source,
+    offset: int,
+    among: Collection[int] | None = None,
+) -> tuple[Equalities, list[tuple[exp.Expr, int]]]:
+    """The equalities that join, and the other conjuncts with their positions; arguments as of `split_conditions`."""
+    found = Equalities(scope, source, among)
+    others = [(equality_of(using, scope), using.offset) for using in merged if not found.add(using)]
     for conjunct in (part for condition in conditions for part in conjuncts(condition)):
         at = conjunct.meta.get(AT, source.behind(_BOUNDARIES, offset_of(conjunct, offset)))
         equality = column_equality(conjunct, at)
-        within = equality is not None and {equality.left.atom, equality.right.atom} <= own
-        if equality is not None and within and can_join(equality, scope):
-            joined.append(equality)
-            if equality.left.atom != equality.right.atom:
-                continue
-        others.append((conjunct, at))
-    equal = classes(joined)
-    found: dict[int, list[tuple[Expression, bool]]] = {}
+        if equality is None or not found.add(equality) or equality.left.atom == equality.right.atom:
+            others.append((conjunct, at))
+    return found, _without_computed(others, found)
+
+
+def _without_computed(conditions: Sequence[tuple[exp.Expr, int]], found: Equalities) -> list[tuple[exp.Expr, int]]:
+    """The conditions that are left when those that join computed columns are taken out.
+
+    One that must be decided behind a residual joins nothing.
+    """
+    left: list[tuple[exp.Expr, int]] = []
+    has_residual = False
+    for conjunct, at in conditions:
+        across = onto_one_atom(conjunct, found.equal, found.scope, found.among) is None
+        waits = has_residual and GUARDED in conjunct.meta
+        if not across or waits or not found.add_computed(conjunct, at):
+            left.append((conjunct, at))
+            has_residual = has_residual or across
+    return left
+
+
+def _placed(
+    found: Equalities,
+    conditions: Sequence[tuple[exp.Expr, int]],
+    source: Source,
+    allow_product: bool,
+    among: Collection[int] | None,
+    links: Classes,
+) -> Conditions:
+    """The conditions that join nothing, as predicates and residuals."""
+    scope, equal = found.scope, found.equal
+    connecting = (*found.joins, *links)
+    predicates: dict[int, list[tuple[Expression, bool]]] = {}
     residuals: list[Residual] = []
-    for conjunct, at in others:
-        is_guarded = bool(conjunct.meta.get(GUARDED))
-        placed = onto_one_atom(conjunct, equal, scope, own)
+    for conjunct, at in conditions:
+        is_guarded = GUARDED in conjunct.meta
+        placed = onto_one_atom(conjunct, equal, scope, among)
         if placed is None or (is_guarded and residuals):
-            equality = column_equality(conjunct, at)
-            if equality is not None and not can_join(equality, scope):
-                raise cannot_join(equality, scope, source)
-            if not allow_product and not are_connected(conjunct, [*equal, *links], scope):
-                raise _refusal(conjunct, [*equal, *links], scope, source, at)
+            if not allow_product and not are_connected(conjunct, connecting, scope):
+                raise _refusal(conjunct, connecting, scope, source, at)
             residuals.append(Residual(conjunct, at))
             continue
         atom, predicate = placed
         if not _is_true(predicate):
             relation = scope.relations[atom]
-            row = RowType.of_table(relation.table.columns, relation.rows)
-            found.setdefault(atom, []).append((_bound(conjunct, predicate, row, source, at), is_guarded))
-    predicates = {atom: _in_order(bound) for atom, bound in found.items()}
-    return Conditions(equal, predicates, tuple(residuals))
+            row = RowType.of_table(relation.base.columns, relation.rows)
+            predicates.setdefault(atom, []).append((_bound(conjunct, predicate, row, source, at), is_guarded))
+    in_order = {atom: _in_order(bound) for atom, bound in predicates.items()}
+    return Conditions(scope, found.joins, equal, in_order, tuple(residuals))
 
 
-def are_connected(node: exp.Expr, equal: Sequence[tuple[ColumnRef, ...]], scope: Scope) -> bool:
+def equality_of(using: Equality, scope: Scope) -> exp.Expr:
+    """The condition that two columns are equal."""
+    left, right = (bound_column(ref, scope.name(ref)) for ref in (using.left, using.right))
+    return exp.EQ(this=left, expression=right)
+
+
+def are_connected(node: exp.Expr, equal: Classes, scope: Scope) -> bool:
     """Whether equalities connect all atoms that a resolved condition is over, perhaps through others.
 
     What has one row at most needs no equality, as a scalar sub-query that is not correlated: there are no more pairs.
@@ -169,7 +209,7 @@ def are_connected(node: exp.Expr, equal: Sequence[tuple[ColumnRef, ...]], scope:
     return not atoms or any(atoms <= part for part in connected(equal, scope))
 
 
-def connected(equal: Sequence[tuple[ColumnRef, ...]], scope: Scope) -> list[set[int]]:
+def connected(equal: Classes, scope: Scope) -> list[set[int]]:
     """The parts of FROM that equalities connect, as atoms."""
     parts = [{relation.atom} for relation in scope.relations]
     for members in equal:
@@ -246,9 +286,7 @@ def _bound(written: exp.Expr, node: exp.Expr, row: RowType, source: Source, offs
     return predicate
 
 
-def _refusal(
-    node: exp.Expr, equal: Sequence[tuple[ColumnRef, ...]], scope: Scope, source: Source, offset: int
-) -> UnsupportedQueryError:
+def _refusal(node: exp.Expr, equal: Classes, scope: Scope, source: Source, offset: int) -> UnsupportedQueryError:
     atoms = sorted({ref.atom for ref in refs_of(node)})
     parts = [sorted(part.intersection(atoms)) for part in connected(equal, scope) if part.intersection(atoms)]
     named = " and ".join(", ".join(repr(scope.relations[atom].alias) for atom in part) for part in sorted(parts))

@@ -4,7 +4,8 @@ An atom over a nested query has no predicate of its own: its conditions are the 
 
     sigma_p(q) |><| S  =  (sigma_p(q)) |><| S,
 
-and what it does not use is projected away, so that less is stored. Atoms that read the same relation share one input.
+and what it does not use is projected away, so that less is stored. So is an atom over a table that has computed columns
+(`livejoin.sql.lower.computed`). Atoms that read the same relation share one input.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from livejoin.query.conjunctive import Atom, ColumnRef, Factor, Output, Product
+from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Factor, Output, Product
 from livejoin.query.keys import keys
-from livejoin.query.relational import Input, Project, Relation
+from livejoin.query.relational import Input, Join, Project, Relation
 from livejoin.query.scalar import Expression, moved
 from livejoin.schema import Column, Table
 from livejoin.sql.lower.project import list_columns, project_nothing
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
+from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BIGINT
+from livejoin.sql.to_duckdb.scalar_text import refs_of
 
 _NOTHING = (Column("nothing", BIGINT, nullable=False),)
 
@@ -33,7 +36,7 @@ def read_inputs(
     products: Sequence[Product],
     source: Source,
 ) -> tuple[tuple[Atom, ...], tuple[ColumnRef, ...], tuple[Product, ...], tuple[Input, ...]]:
-    """Atoms over what nested queries give, with the head and the products over them, and what they read.
+    """Atoms over what nested queries and computed columns give, with the head and the products over them.
 
     An atom that uses no column of its query reads a relation of one column ``nothing``, which is always 0, and uses no
     column of that.
@@ -45,6 +48,9 @@ def read_inputs(
         products: The products over the atoms, whose factors use columns too.
         source: The tokens of the SELECT.
 
+    Returns:
+        The atoms, the head, the products, and the derived relations that the atoms read.
+
     Raises:
         UnsupportedQueryError: A column that is used is a list.
     """
@@ -53,14 +59,14 @@ def read_inputs(
     read: list[Atom] = []
     places: dict[ColumnRef, ColumnRef] = {}
     for occurrence, atom in zip(scope.relations, atoms, strict=True):
-        if occurrence.nested is None:
+        if occurrence.nested is None and not occurrence.computed:
             read.append(atom)
             continue
         used = sorted({*atom.columns, *_factor_columns(occurrence, products)})
         for column in used:
             _refuse_list(occurrence, column, source)
             places[ColumnRef(occurrence.atom, column)] = ColumnRef(occurrence.atom, used.index(column))
-        found = _input(occurrence, used, atom, inputs, tables)
+        found = _input(occurrence, used, atom, inputs, tables, source)
         if found not in inputs:
             inputs.append(found)
         columns = tuple(used.index(column) for column in atom.columns)
@@ -87,32 +93,72 @@ def _moved(product: Product, places: Mapping[ColumnRef, ColumnRef]) -> Product:
 
 
 def _input(
-    occurrence: Occurrence, used: list[int], atom: Atom, inputs: Sequence[Input], tables: Sequence[str]
+    occurrence: Occurrence,
+    used: list[int],
+    atom: Atom,
+    inputs: Sequence[Input],
+    tables: Sequence[str],
+    source: Source,
 ) -> Input:
     """What an atom reads: one of the inputs there are if it reads the same relation; ``tables`` are the base tables."""
-    relation = _columns_read(occurrence, used, atom)
+    relation = _columns_read(occurrence, used, atom, source)
     same = next((found for found in inputs if found.relation == relation), None)
     if same is not None:
         return same
-    name, number = occurrence.table.name, 1
+    computed = [occurrence.table.columns[i].name for i in used if i >= len(occurrence.base.columns)]
+    readable = f"{occurrence.table.name} with {', '.join(computed)}" if computed else occurrence.table.name
+    name, number = readable, 1
     taken = {*tables, *(found.table.name.lower() for found in inputs)}
     while name.lower() in taken:
         number += 1
-        name = f"{occurrence.table.name}_{number}"
+        name = f"{readable}_{number}"
     columns = tuple(occurrence.table.columns[column] for column in used) or _NOTHING
     best = min((sorted(key) for key in keys(relation)), key=lambda key: (len(key), key), default=[])
     return Input(Table(name, columns, primary_key=tuple(best)), relation)
 
 
-def _columns_read(occurrence: Occurrence, used: list[int], atom: Atom) -> Relation:
-    assert occurrence.nested is not None, "a table is no nested query"
+def _columns_read(occurrence: Occurrence, used: list[int], atom: Atom, source: Source) -> Relation:
+    if occurrence.nested is None:
+        return _columns_of_table(occurrence, used, atom, source)
     relation = occurrence.nested.relation
     if used == list(range(len(relation.types))) and atom.predicate is None:
         return relation
     if not used:
         return replace(project_nothing(relation), predicate=atom.predicate)
-    outputs = tuple(Output(occurrence.table.columns[i].name, relation.schema.types[i], i) for i in used)
-    return Project(relation, outputs, tuple(relation.types[i] for i in used), atom.predicate)
+    outputs = []
+    for i in used:
+        column, place = occurrence.table.columns[i], i - len(relation.types)
+        copied = place < 0
+        source_of = i if copied else occurrence.computed[place].expression
+        outputs.append(Output(column.name, relation.schema.types[i] if copied else column.type.arrow, source_of))
+    types = tuple(occurrence.table.columns[i].type for i in used)
+    return Project(relation, tuple(outputs), types, atom.predicate)
+
+
+def _columns_of_table(occurrence: Occurrence, used: list[int], atom: Atom, source: Source) -> Join:
+    """Columns of a table and computed ones, for the rows that the atom's predicate is true for."""
+    base = occurrence.base
+    own = [i for i in used if i < len(base.columns)]
+    computed = [occurrence.computed[i - len(base.columns)].value for i in used if i >= len(base.columns)]
+    needed = sorted({*own, *(ref.column for value in computed for ref in refs_of(value))})
+    columns = [base.columns[i] for i in needed]
+    row = RowType.of_types(
+        [c.type for c in columns], [c.type.arrow for c in columns], lambda ref: needed.index(ref.column)
+    )
+    outputs = []
+    for i in used:
+        column = occurrence.table.columns[i]
+        if i < len(base.columns):
+            outputs.append(Output(column.name, column.type.arrow, needed.index(i)))
+        else:
+            value = occurrence.computed[i - len(base.columns)].value
+            expression, found = bind_expression(value, row, source, occurrence.offset)
+            outputs.append(Output(column.name, found, expression))
+    variables = tuple(column.name for column in columns)
+    read = Atom(base.name, base, tuple(needed), variables, atom.predicate)
+    head = tuple(ColumnRef(0, i) for i in needed)
+    query = ConjunctiveQuery(source.sql, (read,), head, tuple(outputs))
+    return Join(query, tuple(occurrence.table.columns[i].type for i in used))
 
 
 def _factor_columns(occurrence: Occurrence, products: Sequence[Product]) -> set[int]:

@@ -9,9 +9,10 @@ its tables itself, with its conditions, and write its expressions in the place o
 Its parts hang on the rows of the reader, and a reader of an outer join's right side may be merged with what it reads
 as any other. A query stays apart, and its rows are stored where they are joined, if
 
-* a condition of the reader could not be decided any more: it compares a computed column with a column of another table
-  (a join is on columns), or is over several of the query's tables, which no equality connects (a filter over the query
-  decides it), or it reads a view alone, whose join a filter over it shares;
+* a condition of the reader could not be decided any more: it compares a column that is computed from several of the
+  query's tables with a column of another table (a join is on columns of two tables), or is over several of the query's
+  tables, which no equality connects (a filter over the query decides it);
+* it is a view that is read alone, whose join a filter over it shares;
 * the reader would join more than `MOST_ATOMS` tables;
 * the expressions written in the place of columns would grow too long: each level of queries may double them;
 * it is read by an optional part, and an expression of it is used above that: it is NULL there without a match;
@@ -35,12 +36,18 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import SqlType
-from livejoin.sql.lower.conditions import GUARDED, are_connected, column_equality, conjuncts
-from livejoin.sql.lower.join_types import can_join
+from livejoin.sql.lower.conditions import (
+    GUARDED,
+    are_connected,
+    column_equality,
+    conjuncts,
+    equality_of,
+    join_conditions,
+)
+from livejoin.sql.lower.equalities import computed_pairs
 from livejoin.sql.lower.part_tree import below
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.lower.variables import classes
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.order import Order
 from livejoin.sql.names.part import Part, moved
@@ -119,27 +126,29 @@ def _may_be_null(relation: Relation, plain: SelectBlock, block: SelectBlock) -> 
 def _undecided(block: SelectBlock, chosen: frozenset[int], merged: SelectBlock) -> frozenset[int]:
     """The merged queries that a condition of the reader is over which can no longer be decided."""
     merger = _Merger(block, chosen)
-    pairs = [(conjunct, merger.over(conjunct)) for c in block.conditions for conjunct in conjuncts(c)]
-    equalities = [e for conjunct in _conjuncts(merged) if (e := column_equality(conjunct, 0)) is not None]
-    equal = classes([*merged.equalities, *(e for e in equalities if can_join(e, merged.scope))])
-    links = [*equal, *((e.left, e.right) for e in _pairs(merged))]
+    source, start = block.source, block.start
+    joined, _ = join_conditions(merged.conditions, merged.equalities, merged.scope, source, start, merged.core)
+    equal, scope = joined.equal, joined.scope
+    links = (*joined.joins, *((e.left, e.right) for e in _pairs(merged)))
     found: set[int] = set()
-    for written, conjunct in pairs:
-        equality = column_equality(conjunct, 0)
-        joins = equality is not None and equality.left.atom != equality.right.atom and can_join(equality, merged.scope)
-        if joins or onto_one_atom(conjunct, equal, merged.scope) is not None:
-            continue
-        computed = {ref.atom for ref in refs_of(written) if ref.atom in chosen and not merger.is_column(ref)}
-        both = column_equality(written, 0)
-        if computed and both is not None and both.left.atom != both.right.atom:
-            found |= computed
-        elif _is_view(block) or not are_connected(conjunct, links, merged.scope):
-            found |= {ref.atom for ref in refs_of(written)} & chosen
+    for written in (*_conjuncts(block), *(equality_of(using, block.scope) for using in block.equalities)):
+        for conjunct in conjuncts(merger.over(written)):
+            if onto_one_atom(conjunct, equal, scope) is not None:
+                continue
+            pairs = computed_pairs(conjunct, equal, scope, source, start, merged.core)
+            if pairs is not None and joined.joins_all(pairs[1]):
+                continue
+            computed = {ref.atom for ref in refs_of(written) if ref.atom in chosen and not merger.is_column(ref)}
+            both = column_equality(written, 0)
+            if computed and both is not None and both.left.atom != both.right.atom:
+                found |= computed
+            elif _is_view(block) or not are_connected(conjunct, links, scope):
+                found |= {ref.atom for ref in refs_of(written)} & chosen
     for written in _of_parts(block):
         refs = refs_of(written)
         if len({ref.atom for ref in refs}) > 1:
             found |= {ref.atom for ref in refs if ref.atom in chosen and not merger.is_column(ref)}
-    for using in (*block.equalities, *(one for part in block.parts for one in part.equalities)):
+    for using in (one for part in block.parts for one in part.equalities):
         sides = {ref for ref in (using.left, using.right) if ref.atom in chosen}
         found |= {ref.atom for ref in sides if not merger.is_column(ref)}
     return frozenset(found)
@@ -233,7 +242,9 @@ class _Merger:
             if self.is_column(e.left) and self.is_column(e.right)
         ]
         inner = [one for relation in merged for one in self._inner_conditions(relation)]
-        own = [self.over(conjunct) for condition in conditions for conjunct in conjuncts(condition)]
+        computed = [e for e in equalities if not (self.is_column(e.left) and self.is_column(e.right))]
+        own = [self.over(equality_of(e, self.block.scope)) for e in computed]
+        own += [self.over(conjunct) for condition in conditions for conjunct in conjuncts(condition)]
         return tuple(equal), (*inner, *own)
 
     def _parts(self) -> tuple[Part, ...]:

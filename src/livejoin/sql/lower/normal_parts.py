@@ -37,7 +37,7 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import SqlType
 from livejoin.sql.lower.apart import Apart, Bind, exchanged, occurrence
-from livejoin.sql.lower.conditions import AT, column_equality
+from livejoin.sql.lower.conditions import AT, column_equality, join_conditions
 from livejoin.sql.lower.join_types import can_join
 from livejoin.sql.lower.null_rejection import reject
 from livejoin.sql.lower.part_tree import (
@@ -87,7 +87,8 @@ def normal(block: SelectBlock, bind: Bind) -> SelectBlock:
         if found is None:
             break
         block = found
-    if block.parts and _is_cyclic(block.conditions, block.core, block.scope):
+    joined, _ = join_conditions(block.conditions, (), block.scope, block.source, block.start, block.core)
+    if block.parts and _is_cyclic(joined.joins, block.core):
         return _joined_above(block, None, frozenset(block.core), (), bind)
     return block
 
@@ -342,12 +343,11 @@ def _is_joined_by_more(block: SelectBlock, position: int) -> bool:
         return True
     if not _is_connected(block, part):
         return True
-    return _is_cyclic(part.conditions, part.atoms, block.scope)
+    return _is_cyclic(equal, part.atoms)
 
 
-def _is_cyclic(conditions: Sequence[exp.Expr], atoms: Sequence[int], scope: Scope) -> bool:
-    """Whether equalities of columns join some occurrences in a cycle."""
-    equal = level_classes(conditions, atoms, scope)
+def _is_cyclic(equal: Classes, atoms: Sequence[int]) -> bool:
+    """Whether classes of equal columns join some occurrences in a cycle."""
     edges = [
         frozenset(str(i) for i, members in enumerate(equal) if any(ref.atom == atom for ref in members))
         for atom in atoms

@@ -97,10 +97,11 @@ class Joined:
         head, outputs = compute(items, self.scope, self.source)
         if self.conditions.residuals:
             return self._checked(head, outputs), ()
+        scope = self.conditions.scope
         used = tuple(dict.fromkeys((*head, *key_columns(self.edges))))
-        whole = make_atoms(self.scope, self.conditions.equal, self.conditions.predicates, used)
+        whole = make_atoms(scope, self.conditions.joins, self.conditions.predicates, used)
         branches = make_branches(self.edges, whole)
-        atoms, read, found, inputs = read_inputs(self.scope, whole, head, products, self.source)
+        atoms, read, found, inputs = read_inputs(scope, whole, head, products, self.source)
         types = tuple(kind for output in outputs if (kind := column_type(output.type)) is not None)
         query = ConjunctiveQuery(self.source.sql, atoms, read, outputs, branches=branches)
         return Join(query, types, inputs), found

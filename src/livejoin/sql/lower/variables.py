@@ -48,7 +48,8 @@ def make_atoms(
     The atom of a nested query has all columns of it in its table, and names them in its predicate as a `Project` does;
     `livejoin.sql.lower.inputs` makes the predicate a part of what is read.
 
-    A variable is called after the first column of its class, with that column's alias if another variable has the name.
+    A variable is called after the first column of its class that is not computed, with that column's alias if another
+    variable has the name.
     """
     variable_of = _assign(scope, equal, head)
     return tuple(
@@ -66,7 +67,8 @@ def _assign(
             chosen: dict[int, ColumnRef] = {}
             for ref in sorted(members, key=lambda ref: (ref not in head, ref)):
                 chosen.setdefault(ref.atom, ref)
-            groups.append((members[0], sorted(chosen.values())))
+            first = next((ref for ref in members if not scope.is_computed(ref)), members[0])
+            groups.append((first, sorted(chosen.values())))
     joined = {ref for _, members in groups for ref in members}
     groups += [(ref, [ref]) for ref in head if ref not in joined]
     names = _names([first for first, _ in groups], scope)

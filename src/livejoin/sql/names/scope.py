@@ -7,7 +7,7 @@ in Spark. Names are compared without regard to case.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,11 +15,25 @@ from sqlglot import exp
 from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.keys import keys
+from livejoin.query.scalar import Expression
 from livejoin.schema import Column, Table
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outer import Outer, outer_column
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """A column that an occurrence has besides its own, to be joined on.
+
+    Args:
+        value: The expression, resolved; over columns of the occurrence.
+        expression: The same, bound over these.
+    """
+
+    value: exp.Expr
+    expression: Expression
 
 
 @dataclass(frozen=True)
@@ -29,9 +43,11 @@ class Relation:
     Args:
         atom: Its position.
         alias: Its name in the query.
-        table: The table; of a nested query a table with its relation's columns, whose names are made distinct.
+        table: The table; of a nested query a table with its relation's columns, whose names are made distinct. The
+            computed columns are its last ones.
         nested: The nested query; None for a table.
         offset: Where the nested query stands in FROM.
+        computed: The computed columns, which no name stands for.
     """
 
     atom: int
@@ -39,6 +55,7 @@ class Relation:
     table: Table
     nested: NestedQuery | None = None
     offset: int = 0
+    computed: tuple[Computed, ...] = ()
 
     def column(self, position: int) -> ColumnRef:
         """A column of this occurrence."""
@@ -47,13 +64,24 @@ class Relation:
     @property
     def names(self) -> tuple[str, ...]:
         """What its columns are called; columns of a nested query may have one name."""
-        return tuple(column.name for column in self.table.columns) if self.nested is None else self.nested.columns
+        own = self.base.columns
+        written = tuple(column.name for column in own) if self.nested is None else self.nested.columns
+        return (*written, *(column.name for column in self.table.columns[len(own) :]))
+
+    @property
+    def base(self) -> Table:
+        """The table without computed columns."""
+        own = self.table.columns[: len(self.table.columns) - len(self.computed)]
+        return replace(self.table, columns=own) if self.computed else self.table
 
     @property
     def rows(self) -> pa.Schema:
-        """The columns as predicates name them: those of a nested query ``c0``, ``c1``, ..., as a `Project` does."""
+        """The columns as predicates name them: those of a nested query ``c0``, ``c1``, ..., as a `Project` does.
+
+        Predicates name no computed columns.
+        """
         if self.nested is None:
-            return self.table.arrow
+            return self.base.arrow
         return pa.schema([(f"c{i}", kind) for i, kind in enumerate(self.nested.relation.schema.types)])
 
     @property
@@ -144,7 +172,12 @@ class Scope:
 
     def arrow(self, ref: ColumnRef) -> pa.DataType:
         """The Arrow type of a column, which may be a list in a nested query."""
-        return self._atom(ref).rows.types[ref.column]
+        return self.declared(ref).type.arrow if self.is_computed(ref) else self._atom(ref).rows.types[ref.column]
+
+    def is_computed(self, ref: ColumnRef) -> bool:
+        """Whether a column is a computed one."""
+        relation = self._atom(ref)
+        return ref.column >= len(relation.table.columns) - len(relation.computed)
 
     def name(self, ref: ColumnRef) -> str:
         """What a column is called."""

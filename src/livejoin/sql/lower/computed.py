@@ -1,0 +1,62 @@
+"""Atoms with computed columns: expressions over the columns of one occurrence that something joins on.
+
+    R' = pi_(R.*, f(R) AS x)(R)
+
+An occurrence with computed columns is read as a derived relation (`livejoin.sql.lower.inputs`), whose rows are stored:
+O(rows of the table). Its expressions are evaluated for the rows that the atom's predicates are true for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.schema import Column
+from livejoin.sql.names.outputs import distinct_names
+from livejoin.sql.names.scope import Computed, Scope
+from livejoin.sql.parse.source import Source, shown
+from livejoin.sql.scalars.bind import Unsaid
+from livejoin.sql.scalars.expression import RowType, bind_tree
+from livejoin.sql.to_duckdb.scalar_text import REF
+
+
+def with_column(
+    scope: Scope, atom: int, value: exp.Expr, source: Source, offset: int
+) -> tuple[Scope, ColumnRef] | None:
+    """A scope in which an occurrence has an expression as a column.
+
+    A column stands for itself, and equal expressions get one column.
+
+    Args:
+        scope: The scope; it is not changed.
+        atom: The occurrence.
+        value: A resolved expression over its own columns, no computed ones.
+        source: The SQL text.
+        offset: A position for parts of the expression without one.
+
+    Returns:
+        The scope and the column; None if the tree of scalars cannot say the expression.
+
+    Raises:
+        SqlTypeError: The types within the expression do not fit.
+    """
+    node = value.unnest()
+    if isinstance(node, exp.Column):
+        return scope, node.meta[REF]
+    relation = scope.relations[atom]
+    own = relation.base.columns
+    found = bind_tree(node, RowType.of_table(own, relation.rows), source, offset)
+    if isinstance(found, Unsaid):
+        return None
+    expression, kind = found
+    for place, computed in enumerate(relation.computed):
+        if computed.expression == expression:
+            return scope, ColumnRef(atom, len(own) + place)
+    readable = expression.text if relation.nested is None else shown(node)
+    name = distinct_names([*(column.name for column in relation.table.columns), readable])[-1]
+    table = replace(relation.table, columns=(*relation.table.columns, Column(name, kind)))
+    wider = replace(relation, table=table, computed=(*relation.computed, Computed(node, expression)))
+    relations = tuple(wider if one.atom == atom else one for one in scope.relations)
+    return replace(scope, relations=relations), ColumnRef(atom, len(relation.table.columns))
