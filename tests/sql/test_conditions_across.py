@@ -189,6 +189,65 @@ def test_an_equality_over_three_tables_is_a_residual_where_others_connect_them(
         assert found == Counter(filled.sql(to_duckdb(sql, CATALOG)).fetchall()), sql
 
 
+# A condition over G and H alone, the variables that join them, the predicates of each, and the residual.
+FACTORED = [
+    ("(G.src = H.src AND G.dst > 1) OR (H.src = G.src AND H.w < 2)", ["src"], {}, "c0 > 1 OR c1 < 2"),
+    (
+        "(G.src = H.src AND G.dst > 1 AND H.b) OR (H.src = G.src AND G.dst < 1 AND H.w > 1)",
+        ["src"],
+        {"G": "dst > 1 OR dst < 1", "H": "b OR w > 1"},
+        "(c1 > 1 AND c0) OR (c1 < 1 AND c2 > 1)",
+    ),
+    ("G.src = H.src OR (G.src = H.src AND G.dst = 1)", ["src"], {}, None),
+    (
+        "(G.src = H.src AND H.b AND G.dst = 1) OR (G.src = H.src AND H.b AND H.w = 1)",
+        ["src"],
+        {"H": "b"},
+        "c0 = 1 OR c1 = 1",
+    ),
+    ("(G.src + 1 = H.src AND G.dst = 1) OR (G.src + 1 = H.src AND H.dst = 1)", ["src"], {}, "c0 = 1 OR c1 = 1"),
+    ("G.src IN (H.src)", ["src"], {}, None),
+    ("G.src = H.src AND (G.dst, G.src) IN ((H.dst, H.src))", ["src", "dst", "src IS NULL"], {}, None),
+    (
+        "((G.src = H.src OR G.src = H.dst) AND G.dst = H.dst) OR (G.dst = H.dst AND H.b)",
+        ["dst"],
+        {},
+        "(c1 = c2 OR c1 = c3) OR c0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("condition", "variables", "predicates", "residual"), FACTORED)
+def test_what_all_terms_of_a_disjunction_have_is_taken_out(
+    condition: str,
+    variables: list[str],
+    predicates: dict[str, str],
+    residual: str | None,
+    filled: duckdb.DuckDBPyConnection,
+) -> None:
+    sql = f"SELECT 1 AS one FROM G, H WHERE {condition}"
+    relation = bind_query(sql, CATALOG).root
+    found = Counter(evaluate(relation, filled))
+    assert found == Counter(filled.sql(to_duckdb(sql, CATALOG)).fetchall())
+    if isinstance(relation, Project):
+        assert text_of(relation.predicate) == residual
+        relation = relation.input
+    else:
+        assert residual is None
+    assert isinstance(relation, Join)
+    left, right = relation.query.edges
+    assert len(left & right) == len(variables)
+    own = {atom.alias: text_of(atom.predicate) for atom in relation.query.atoms if atom.predicate}
+    assert own == predicates
+
+
+def test_what_a_disjunction_implies_is_no_filter_where_it_may_fail() -> None:
+    terms = "(G.src = H.src AND 1 / G.dst > 0 AND H.b) OR (G.src = H.src AND G.dst > 1 AND H.w > 1)"
+    join = checked(bind_query(f"SELECT 1 AS one FROM G, H WHERE {terms}", CATALOG).root).input
+    assert isinstance(join, Join)
+    assert {atom.alias: text_of(atom.predicate) for atom in join.query.atoms} == {"G": None, "H": "b OR w > 1"}
+
+
 def test_what_may_fail_is_decided_behind_what_keeps_rows_away_from_it() -> None:
     sql = "SELECT x FROM (SELECT 12 / G.dst AS x, H.w FROM G JOIN H USING (src) WHERE G.dst <> H.dst) q WHERE x > 1"
     root = bind_query(sql, CATALOG).root

@@ -85,7 +85,7 @@ CLAUSES = [
     ("SELECT G.src FROM G, H WHERE ^G.src BETWEEN H.src AND H.dst", "BETWEEN"),
     ("SELECT G.src FROM G, H WHERE H.b AND ^G.src + 1 = H.src + G.dst", "="),
     ("SELECT G.src FROM G, H WHERE\n  ^G.src = H.src OR G.dst = H.dst", "OR"),
-    ("SELECT G.src FROM G, H WHERE ^(G.src, G.dst) = (H.src, H.dst)", "="),
+    ("SELECT G.src FROM G, H WHERE ^(G.src, G.dst) <> (H.src, H.dst)", "<>"),
     ("SELECT G.src FROM G, H WHERE ^NOT (G.src = H.src)", "NOT"),
     ("SELECT G.src FROM G, H WHERE ^CASE WHEN G.src = 1 THEN H.b END", "CASE"),
 ]

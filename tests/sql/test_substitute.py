@@ -75,7 +75,10 @@ REWRITTEN = [
     ("SELECT x.p FROM M x JOIN M y ON x.d = y.d WHERE x.d >= y.d", {"x": "d >= d"}),
     ("SELECT x.p FROM M x JOIN M y ON x.t = y.t AND x.f = y.f WHERE x.f OR y.t IS NULL", {"x": "f OR t IS NULL"}),
     ("SELECT x.a FROM S x JOIN S y USING (a) WHERE x.a <=> y.a", {"x": "a IS NOT DISTINCT FROM a"}),
-    ("SELECT x.a FROM S x NATURAL JOIN T y WHERE (x.a, y.b) = (y.a, x.b)", {"x": "(a, b) = (a, b)"}),
+    (
+        "SELECT x.a FROM S x NATURAL JOIN T y WHERE (x.a, y.b) = (y.a, x.b)",
+        {"x": "(a IS NOT DISTINCT FROM a) AND (b IS NOT DISTINCT FROM b)"},
+    ),
     (
         "SELECT x.a FROM S x JOIN S y ON x.a = y.a WHERE CASE WHEN x.a > 1 THEN y.a < 3 ELSE x.b = 2 END",
         {"x": "CASE WHEN a > 1 THEN a < 3 ELSE b = 2 END"},

@@ -22,9 +22,10 @@ from sqlglot import TokenType, exp
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.scalar import Call, Constant, Expression, Scalar, conjunction
 from livejoin.sql.lower.equalities import Classes, Equalities
+from livejoin.sql.lower.factored import factors, implied, never_fails, parts
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.names.from_clause import Equality
-from livejoin.sql.names.scope import Scope
+from livejoin.sql.names.scope import Relation, Scope
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BOOLEAN
@@ -184,12 +185,15 @@ def _placed(
             if not allow_product and not are_connected(conjunct, connecting, scope):
                 raise _refusal(conjunct, connecting, scope, source, at)
             residuals.append(Residual(conjunct, at))
+            for atom, predicate in implied(conjunct, conjuncts):
+                bound = _over_atom(conjunct, predicate, scope.relations[atom], source, at)
+                if bound.scalar is not None and never_fails(bound.scalar):
+                    predicates.setdefault(atom, []).append((bound, False))
             continue
         atom, predicate = placed
         if not _is_true(predicate):
-            relation = scope.relations[atom]
-            row = RowType.of_table(relation.base.columns, relation.rows)
-            predicates.setdefault(atom, []).append((_bound(conjunct, predicate, row, source, at), is_guarded))
+            bound = _over_atom(conjunct, predicate, scope.relations[atom], source, at)
+            predicates.setdefault(atom, []).append((bound, is_guarded))
     in_order = {atom: _in_order(bound) for atom, bound in predicates.items()}
     return Conditions(scope, found.joins, equal, in_order, tuple(residuals))
 
@@ -251,14 +255,33 @@ def _guarded(conditions: Sequence[Expression], last: Expression) -> Expression:
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The conjuncts of a condition, without parentheses around them."""
-    waiting = [node]
+    """The conjuncts of a resolved condition, without parentheses around them.
+
+    What is common to the terms of a disjunction over several atoms is taken out of it, and an equality of tuples is
+    taken apart (see `factored`). All are guarded if the condition is.
+    """
+    waiting = [(node, False)]
     while waiting:
-        part = waiting.pop().unnest()
+        whole, guarded = waiting.pop()
+        part = whole.unnest()
+        guarded = guarded or GUARDED in whole.meta or GUARDED in part.meta
         if isinstance(part, exp.And):
-            waiting += [part.expression, part.this]
-        else:
-            yield part
+            waiting += [(part.expression, guarded), (part.this, guarded)]
+            continue
+        for one in _inner_conjuncts(part):
+            if guarded:
+                one.meta[GUARDED] = True
+            yield one
+
+
+def _inner_conjuncts(part: exp.Expr) -> Sequence[exp.Expr]:
+    """The conjuncts of a condition that is no conjunction as it is written."""
+    if len({ref.atom for ref in refs_of(part)}) < 2:
+        return [part]
+    if not isinstance(part, exp.Or):
+        return parts(part)
+    common, rest = factors(part, conjuncts)
+    return common if rest is None else [*common, rest]
 
 
 def column_equality(node: exp.Expr, offset: int) -> Equality | None:
@@ -273,6 +296,11 @@ def column_equality(node: exp.Expr, offset: int) -> Equality | None:
 
 def _is_true(node: exp.Expr) -> bool:
     return isinstance(node, exp.Boolean) and bool(node.this)
+
+
+def _over_atom(written: exp.Expr, node: exp.Expr, relation: Relation, source: Source, offset: int) -> Expression:
+    """A predicate of an atom."""
+    return _bound(written, node, RowType.of_table(relation.base.columns, relation.rows), source, offset)
 
 
 def _bound(written: exp.Expr, node: exp.Expr, row: RowType, source: Source, offset: int) -> Expression:

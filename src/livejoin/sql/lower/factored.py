@@ -1,0 +1,128 @@
+"""Conditions written in another way that is equal, so that more of their conjuncts join or filter.
+
+A disjunction whose terms have conjuncts in common is a conjunction of these and of what is left,
+
+    (c AND p) OR (c AND q)  =  c AND (p OR q),        c OR (c AND q)  =  c,
+
+in SQL's logic of three values too. An equality of tuples is one of their parts: Spark compares structs, in which NULL
+equals NULL. ``x IN (y)`` is ``x = y``. Further, a term that is true makes each of its conjuncts true, so that a
+disjunction implies for every table that all of its terms are over
+
+    (p_1 AND q_1) OR (p_2 AND q_2)  =>  p_1 OR p_2,        p_i over that table alone,
+
+which is a filter of the table before the join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from livejoin.query.scalar import Call, Constant, Scalar
+from livejoin.schema import SqlType
+from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
+
+Conjuncts: TypeAlias = Callable[[exp.Expr], Iterator[exp.Expr]]
+_Key: TypeAlias = "tuple[type[exp.Expr], frozenset[exp.Expr]] | exp.Expr"
+
+_NEVER_FAIL = frozenset(
+    ("and", "or", "not", "case", "coalesce", "is_null", "is_nan", "equal", "not_equal", "less", "less_equal")
+) | frozenset(("greater", "greater_equal", "null_safe_equal", "in", "like", "starts_with", "ends_with", "contains"))
+
+
+def parts(node: exp.Expr) -> list[exp.Expr]:
+    """The equalities that one of tuples or an IN of one value is; the condition itself if it is neither."""
+    if isinstance(node, exp.In) and len(node.expressions) == 1 and not node.args.get("unnest"):
+        node = exp.EQ(this=node.this.unnest(), expression=node.expressions[0].unnest())
+    if not isinstance(node, (exp.EQ, exp.NullSafeEQ)):
+        return [node]
+    left, right = node.this, node.expression
+    if not (isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)):
+        return [node]
+    if len(left.expressions) != len(right.expressions):
+        return [node]
+    pairs = zip(left.expressions, right.expressions, strict=True)
+    return [exp.NullSafeEQ(this=one.unnest(), expression=other.unnest()) for one, other in pairs]
+
+
+def factors(node: exp.Or, conjuncts: Conjuncts) -> tuple[list[exp.Expr], exp.Expr | None]:
+    """The conjuncts that all terms of a disjunction have, and the disjunction of what is left of them.
+
+    Args:
+        node: A resolved condition.
+        conjuncts: Gives the conjuncts of a term.
+
+    Returns:
+        No conjuncts, and the node itself, if the terms have none in common; None if one has nothing else.
+    """
+    terms = [{_key(part): part for part in conjuncts(term)} for term in _terms(node)]
+    common = [key for key in terms[0] if all(key in term for term in terms)]
+    if not common:
+        return [], node
+    left = [[part for key, part in term.items() if key not in common] for term in terms]
+    rest = None if not all(left) else exp.or_(*(exp.and_(*term) for term in left))
+    return [terms[0][key] for key in common], rest
+
+
+def implied(node: exp.Expr, conjuncts: Conjuncts) -> Iterator[tuple[int, exp.Expr]]:
+    """Conditions over one atom each that a disjunction implies, with their atoms.
+
+    Args:
+        node: A resolved condition.
+        conjuncts: Gives the conjuncts of a term.
+    """
+    if not isinstance(node, exp.Or):
+        return
+    terms = [[(part, {ref.atom for ref in refs_of(part)}) for part in conjuncts(term)] for term in _terms(node)]
+    for atom in sorted({ref.atom for ref in refs_of(node)}):
+        own = [[part.copy() for part, atoms in term if atoms == {atom}] for term in terms]
+        if all(own):
+            yield atom, exp.or_(*(exp.and_(*term) for term in own))
+
+
+def never_fails(scalar: Scalar) -> bool:
+    """Whether an expression has a value, or NULL, for every row: it compares columns and constants."""
+    if not isinstance(scalar, Call):
+        return True
+    if scalar.function == "cast":
+        return _widens(scalar.arguments[0], scalar.type)
+    return scalar.function in _NEVER_FAIL and all(map(never_fails, scalar.arguments))
+
+
+def _widens(value: Scalar, to: SqlType) -> bool:
+    if isinstance(value, Constant):
+        return True
+    numbers = ("integer", "decimal", "double")
+    wider = to.kind == "integer" and value.type.kind == "integer" and to.bits >= value.type.bits
+    return never_fails(value) and (wider or (to.kind == "double" and value.type.kind in numbers))
+
+
+def _terms(node: exp.Expr) -> list[exp.Expr]:
+    """The terms of a disjunction, without parentheses around them."""
+    waiting, found = [node], []
+    while waiting:
+        part = waiting.pop().unnest()
+        if isinstance(part, exp.Or):
+            waiting += [part.expression, part.this]
+        else:
+            found.append(part)
+    return found
+
+
+def _key(node: exp.Expr) -> _Key:
+    """What is equal for conditions that are written alike over the same columns; the sides of = may be exchanged."""
+    if isinstance(node, (exp.EQ, exp.NullSafeEQ)):
+        return type(node), frozenset(map(_named, (node.this, node.expression)))
+    return _named(node)
+
+
+def _named(node: exp.Expr) -> exp.Expr:
+    def by_place(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column) and REF in part.meta:
+            ref = part.meta[REF]
+            return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
+        return part
+
+    return node.unnest().copy().transform(by_place)
