@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
+from operator import and_, or_, xor
 from typing import Any
 
 from livejoin.query.relational import Call
@@ -55,6 +57,8 @@ def result(call: Call, types: Sequence[SqlType], rows: Sequence[Row]) -> Any:
     """What a call gives over the rows of a group."""
     if call.argument is None:
         return len(rows)
+    if call.function in ("min_by", "max_by", "list_by"):
+        return _by_another(call, rows)
     values = [row[call.argument] for row in rows]
     if call.distinct:
         values = list({canonical(value): value for value in values}.values())
@@ -74,8 +78,62 @@ def result(call: Call, types: Sequence[SqlType], rows: Sequence[Row]) -> Any:
             return all(present)
         case "bool_or":
             return any(present)
+        case "bit_and":
+            return reduce(and_, present)
+        case "bit_or":
+            return reduce(or_, present)
+        case "bit_xor":
+            return reduce(xor, present)
+        case "mode":
+            numbers = Counter(map(canonical, present))
+            return max(present, key=lambda value: numbers[canonical(value)])
+        case "percentile_disc":
+            ranked = present[::-1] if call.descending else present
+            return ranked[max(math.ceil(len(ranked) * call.fraction) - 1, 0)]
+        case "percentile_cont":
+            return _between(present[::-1] if call.descending else present, call.fraction)
+        case "covar_pop" | "covar_samp":
+            return _covariance(call, rows)
         case _:
             return _number(call, types[call.argument], present)
+
+
+def _by_another(call: Call, rows: Sequence[Row]) -> Any:
+    """Arguments in the order of others, NULL first in both."""
+    assert call.argument is not None and call.other is not None
+    pairs = [(row[call.other], row[call.argument]) for row in rows]
+    needed = 1 if call.function == "list_by" else 0
+    pairs = [pair for pair in pairs if pair[needed] is not None]
+    pairs.sort(key=lambda pair: [(value is not None, value is not None and sort_key(value)) for value in pair])
+    if call.function == "list_by":
+        return [value for _, value in pairs]
+    if not pairs:
+        return None
+    return pairs[0][1] if call.function == "min_by" else pairs[-1][1]
+
+
+def _between(values: list[float], fraction: float) -> float:
+    """A percentile as Spark interpolates it."""
+    position = (len(values) - 1) * fraction
+    lower, upper = math.floor(position), math.ceil(position)
+    low, high = values[lower], values[upper]
+    if canonical(low) == canonical(high):
+        return low
+    return (upper - position) * low + (position - lower) * high
+
+
+def _covariance(call: Call, rows: Sequence[Row]) -> float | None:
+    assert call.argument is not None and call.other is not None
+    pairs = [(row[call.argument], row[call.other]) for row in rows if row[call.argument] is not None]
+    sample = call.function == "covar_samp"
+    if len(pairs) <= sample:
+        return None
+    if not all(math.isfinite(value) for pair in pairs for value in pair):
+        return math.nan
+    n, zero = len(pairs), Fraction(0)
+    x, y = (sum((Fraction(pair[i]) for pair in pairs), zero) for i in (0, 1))
+    both = sum((Fraction(a) * Fraction(b) for a, b in pairs), zero)
+    return nearest((n * both - x * y) / (n * (n - sample)))
 
 
 def _number(call: Call, argument: SqlType, values: list[Any]) -> Any:
@@ -83,9 +141,11 @@ def _number(call: Call, argument: SqlType, values: list[Any]) -> Any:
         return None
     if argument.kind == "double" and not all(map(math.isfinite, values)):
         endless = [value for value in values if not math.isfinite(value)]
-        return math.nan if call.function.startswith("var") else sum(endless)
+        return math.nan if call.function.startswith(("var", "moment")) else sum(endless)
     exact = [Fraction(value) for value in values]
     total, n = sum(exact, Fraction(0)), len(exact)
+    if call.function.startswith("moment"):
+        return nearest(sum(((x - total / n) ** int(call.function[-1]) for x in exact), Fraction(0)) / n)
     if call.function in ("var_pop", "var_samp"):
         squares = sum((x * x for x in exact), Fraction(0))
         return nearest((n * squares - total * total) / (n * (n - (call.function == "var_samp"))))

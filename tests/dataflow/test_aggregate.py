@@ -23,7 +23,7 @@ from livejoin.dataflow.stores.groups import AggregateStore
 from livejoin.errors import CapacityError, StateError, UnsupportedQueryError
 from livejoin.kernels.groups.layout import P_RESERVE
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.relational import Call
+from livejoin.query.relational import Call, Function
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE
@@ -67,6 +67,7 @@ VALUES: dict[SqlType, tuple[Any, ...]] = {
     SqlType("timestamp"): (datetime(1970, 1, 1), datetime(2024, 2, 29, 23, 59, 59, 999999), datetime(1901, 1, 1)),
 }
 NUMBERS = (BIGINT, INT, DOUBLE, NARROW, WIDE)
+BY_ANOTHER: tuple[Function, ...] = ("min_by", "max_by", "list_by")
 
 
 def average_type(type_: SqlType) -> SqlType:
@@ -88,6 +89,11 @@ def calls_on(argument: int, type_: SqlType) -> list[Call]:
     found = [Call("count", argument, d, BIGINT) for d in (False, True)]
     found += [Call("array_agg", argument, d, type_) for d in (False, True)]
     found += [Call("min", argument, False, type_), Call("max", argument, True, type_)]
+    found.append(Call("mode", argument, False, type_))
+    found += [
+        Call("percentile_disc", argument, distinct, type_, fraction=fraction, descending=distinct)
+        for distinct, fraction in ((False, 0.5), (True, 0.3), (False, 1.0), (False, 0.0))
+    ]
     if type_ in NUMBERS:
         for distinct in (False, True):
             found.append(Call("sum", argument, distinct, sum_type(type_)))
@@ -95,6 +101,18 @@ def calls_on(argument: int, type_: SqlType) -> list[Call]:
             found += [Call("var_pop", argument, distinct, DOUBLE), Call("var_samp", argument, distinct, DOUBLE)]
     if type_ == NARROW:
         found.append(Call("avg", argument, False, DOUBLE))
+    if type_.kind == "integer":
+        found += [
+            Call(function, argument, function == "bit_xor", type_) for function in ("bit_and", "bit_or", "bit_xor")
+        ]
+        found.append(Call("bit_xor", argument, False, type_))
+    if type_ == DOUBLE:
+        found += [Call(function, argument, False, DOUBLE) for function in ("moment_3", "moment_4")]
+        found += [Call(function, argument, False, DOUBLE, other=argument) for function in ("covar_pop", "covar_samp")]
+        found += [
+            Call("percentile_cont", argument, distinct, DOUBLE, fraction=fraction, descending=distinct)
+            for distinct, fraction in ((False, 0.5), (False, 0.1), (True, 0.9), (False, 0.0), (True, 1.0))
+        ]
     if type_ == BOOLEAN:
         found += [Call("bool_and", argument, False, BOOLEAN), Call("bool_or", argument, True, BOOLEAN)]
     return found
@@ -130,6 +148,7 @@ def histories(draw: st.DrawFn) -> History:
     types = [draw(st.sampled_from(tuple(VALUES))) for _ in range(groups + draw(st.integers(1, 3)))]
     arguments = range(draw(st.sampled_from([groups, 0])) if groups else 0, len(types))
     possible = [Call("count", None, False, BIGINT), *(c for a in arguments for c in calls_on(a, types[a]))]
+    possible += [Call(f, a, False, types[a], other=b) for f in BY_ANOTHER for a in arguments for b in range(len(types))]
     calls = draw(st.lists(st.sampled_from(possible), min_size=0 if groups else 1, max_size=6))
     usual = draw(st.sampled_from([3, 100]))  # with few values, sums seldom overflow
     cells = [st.integers(-1, min(len(VALUES[t]), usual) - 1) for t in types]
@@ -300,6 +319,13 @@ SQL = {
     "bool_and": "bool_and({a})",
     "bool_or": "bool_or({a})",
     "array_agg": "list_sort(list({d}{a}), 'ASC', 'NULLS FIRST')",
+    "bit_and": "bit_and({a})",
+    "bit_or": "bit_or({a})",
+    "bit_xor": "bit_xor({d}{a})",
+    "percentile_disc": "quantile_disc({d}{a}, {f})",
+    "percentile_cont": "quantile_cont({d}{a}, {f})",
+    "covar_pop": "covar_pop({a}, {a})",
+    "covar_samp": "covar_samp({a}, {a})",
 }
 
 
@@ -310,7 +336,9 @@ def duckdb_result(
         [pa.array([r[i] for r in rows], t.arrow) for i, t in enumerate(types)], [f"c{i}" for i in range(len(types))]
     )
     texts = [
-        SQL[c.function].format(d="DISTINCT " * c.distinct, a="*" if c.argument is None else f"c{c.argument}")
+        SQL[c.function].format(
+            d="DISTINCT " * c.distinct, a="*" if c.argument is None else f"c{c.argument}", f=c.fraction
+        )
         for c in calls
     ]
     keys = [f"c{i}" for i in range(groups)]
@@ -336,7 +364,7 @@ def test_long_runs_agree_with_duckdb(groups: int) -> None:
     types = (*(INT, TEXT)[:groups], *argument_types)
     calls = [Call("count", None, False, BIGINT)]
     for i, type_ in enumerate(argument_types, groups):
-        calls += calls_on(i, type_)
+        calls += [c for c in calls_on(i, type_) if c.function in SQL and not c.descending]
     codec = Codec()
     store = AggregateStore(group_plan(types, groups, calls, groups == 0), codec, 16)
 
@@ -374,6 +402,45 @@ def test_long_runs_agree_with_duckdb(groups: int) -> None:
             for call, mine, theirs in zip(calls, row, expected[key], strict=True):
                 assert close(mine, theirs), (call, key)
     store._check()
+
+
+def test_covariances_and_moments_of_many_rows_are_exact() -> None:
+    rng = random.Random(11)
+    codec = Codec()
+    types = (INT, DOUBLE, DOUBLE)
+    calls = [Call(f, 1, False, DOUBLE, other=2) for f in ("covar_pop", "covar_samp")]
+    calls += [Call(f, 1, False, DOUBLE) for f in ("moment_3", "moment_4")]
+    store = AggregateStore(group_plan(types, 1, calls, False), codec)
+    present: list[tuple[Any, ...]] = []
+    for spread in (1e-9, 1.0, 1e150, 1e-150):
+        come = [(rng.randrange(2), 1e6 + rng.gauss(0, spread), rng.gauss(-5, spread)) for _ in range(40)]
+        store.maintain([delta_of(codec, types, come, [1] * len(come))])
+        present += come
+        assert scanned(store) == aggregate(present, types, 1, calls, False)
+        rng.shuffle(present)
+        go, present = present[:30], present[30:]
+        store.maintain([delta_of(codec, types, go, [-1] * len(go))])
+        store._check()
+        assert scanned(store) == aggregate(present, types, 1, calls, False)
+
+
+def test_a_percentile_of_many_values_and_an_order_by_others() -> None:
+    rng = random.Random(5)
+    codec = Codec()
+    types = (INT, DOUBLE, TEXT)
+    calls = [Call("percentile_cont", 1, False, DOUBLE, fraction=f) for f in (0.0, 0.37, 0.5, 1.0)]
+    calls += [Call("percentile_disc", 2, False, TEXT, fraction=0.9), Call("mode", 0, False, INT)]
+    calls += [Call(f, 2, False, TEXT, other=1) for f in BY_ANOTHER]
+    store = AggregateStore(group_plan(types, 0, calls, True), codec)
+    present: list[tuple[Any, ...]] = []
+    for step in range(8):
+        come = [(int(rng.gauss(0, 9)), rng.random(), str(rng.randrange(999)) * 4) for _ in range(900)]
+        go, present = (present[:800], present[800:]) if step < 5 else (present, [])
+        present += come
+        store.maintain([delta_of(codec, types, [*go, *come], [-1] * len(go) + [1] * len(come))])
+        store._check()
+        assert scanned(store) == aggregate(present, types, 0, calls, True)
+        rng.shuffle(present)
 
 
 def test_doubles_leave_no_trace() -> None:

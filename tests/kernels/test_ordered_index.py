@@ -27,7 +27,7 @@ from strategies import FUZZ
 pytestmark = pytest.mark.nojit
 
 ROOT, PATH = ARENA_HEADER, ARENA_HEADER + 1
-HEADER = PATH + 2 * kernel.MAX_LEVELS + 1
+HEADER = PATH + kernel.PATH
 
 
 class Index:

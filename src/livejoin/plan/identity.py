@@ -59,7 +59,10 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
         case Combine():
             return (operator.kind, operator.all, _types(operator.types))
         case Group():
-            calls = tuple((c.function, c.argument, c.distinct, str(c.type)) for c in operator.calls)
+            calls = tuple(
+                (c.function, c.argument, c.distinct, str(c.type), c.other, repr(c.fraction), c.descending)
+                for c in operator.calls
+            )
             return ("group", operator.groups, calls, operator.is_global, _types(operator.types))
         case First():
             keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)

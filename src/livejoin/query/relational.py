@@ -15,7 +15,33 @@ from livejoin.query.conjunctive import ConjunctiveQuery, Output, Product
 from livejoin.query.scalar import Expression
 from livejoin.schema import SqlType, Table
 
-Function = Literal["count", "sum", "avg", "var_pop", "var_samp", "min", "max", "bool_and", "bool_or", "array_agg"]
+Function = Literal[
+    "count",
+    "sum",
+    "avg",
+    "var_pop",
+    "var_samp",
+    "covar_pop",
+    "covar_samp",
+    "moment_3",
+    "moment_4",
+    "min",
+    "max",
+    "min_by",
+    "max_by",
+    "percentile_cont",
+    "percentile_disc",
+    "mode",
+    "bool_and",
+    "bool_or",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "array_agg",
+    "list_by",
+]
+LISTS: tuple[Function, ...] = ("array_agg", "list_by")
+"""The functions whose results are lists."""
 SetKind = Literal["union", "except", "intersect"]
 
 
@@ -102,11 +128,18 @@ class Call:
     """An aggregate function over the rows of a group.
 
     Args:
-        function: Its name; STDDEV is the root of a VARIANCE in a projection above, COUNT(*) has no argument.
+        function: Its name; STDDEV is the root of a VARIANCE in a projection above, COUNT(*) has no argument. MOMENT_3
+            and MOMENT_4 are central moments. LIST_BY is the list of the arguments in the order of others. Of several
+            MODEs it is the least one. Where several rows have the least value, MIN_BY takes the least argument of
+            them, NULL first; where several have the greatest, MAX_BY takes the greatest argument.
         argument: Position of the argument in the input's columns, None for COUNT(*). Rows in which it is NULL do not
             count (ARRAY_AGG keeps them). A FILTER clause is a CASE in the argument.
         distinct: Whether equal values of a group count once.
         type: The type of the result.
+        other: Position of a second argument: what MIN_BY, MAX_BY and LIST_BY order by, NULL first; the other one of
+            COVAR_POP and COVAR_SAMP, which is NULL where the first is.
+        fraction: Which percentile, from 0 to 1.
+        descending: Whether a percentile is one of the values in descending order.
         product: The argument as a product of one factor an atom of the `Join` below, if it is one and the types of the
             factors allow it: then the sum of the argument is a sum of products. Its value is the argument's, unscaled.
     """
@@ -116,6 +149,9 @@ class Call:
     distinct: bool
     type: SqlType
     product: Product | None = None
+    other: int | None = None
+    fraction: float = 0.0
+    descending: bool = False
 
 
 @dataclass(frozen=True)
@@ -276,9 +312,12 @@ def _read(expression: Expression, table: Table) -> set[int]:
 
 
 def _arrow(call: Call) -> pa.DataType:
-    return pa.list_(call.type.arrow) if call.function == "array_agg" else call.type.arrow
+    return pa.list_(call.type.arrow) if call.function in LISTS else call.type.arrow
 
 
 def ignores_copies(call: Call) -> bool:
     """Whether the result of an aggregate is the same however often a row stands in its group."""
-    return call.distinct or call.function in ("min", "max", "bool_and", "bool_or")
+    return call.distinct or call.function in _OF_SETS
+
+
+_OF_SETS = ("min", "max", "min_by", "max_by", "bool_and", "bool_or", "bit_and", "bit_or")

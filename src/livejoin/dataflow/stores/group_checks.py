@@ -1,8 +1,8 @@
 """Asserts every invariant of a store of groups; slow, for tests.
 
 Groups: each has rows, is found by probing and is not touched between calls. Indexes: every value stands once, those
-that words order in order, with a positive multiplicity, and all leaves are on one level. Sums: no window without
-arguments. Memory: every word of the arena belongs to one thing.
+that words order in order, with a positive multiplicity, all leaves are on one level, and the sums below children are
+exact. Sums: no window without arguments. Memory: every word of the arena belongs to one thing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,16 @@ from livejoin.families.arena_checks import Span, check_tiling, directory_spans
 from livejoin.kernels.groups import exact_sum
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.exact_sum import first_of, window_of
-from livejoin.kernels.groups.index_nodes import MOST, block_of, class_of, length_of, level_of, places_of
+from livejoin.kernels.groups.index_nodes import (
+    MOST,
+    block_of,
+    class_of,
+    length_of,
+    level_of,
+    pairs_of,
+    places_of,
+    sums_of,
+)
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory.directory import find, hash_key
 from livejoin.words import Words
@@ -59,7 +68,14 @@ def _check_accumulator(arena: Words, group: int, accumulator: Words, spans: list
             assert sum(copies for _, copies in values) <= rows
             if accumulator[g.A_DETAIL] == 0:
                 assert [value for value, _ in values] == sorted(value for value, _ in values), "values are in order"
-        case g.DOUBLE_SUM | g.DOUBLE_SQUARES:
+        case g.PAIRS | g.MODE:
+            values = list(_values(arena, int(arena[at]), spans))
+            assert all(copies > 0 for _, copies in values), "multiplicities are positive"
+            assert sum(copies for _, copies in values) <= rows
+        case g.BITS:
+            assert (arena[at : at + accumulator[g.A_DETAIL]] >= 0).all(), "counts of bits"
+            assert (arena[at : at + accumulator[g.A_DETAIL]] <= rows).all(), "counts of bits"
+        case g.DOUBLE_SUM | g.DOUBLE_SQUARES | g.PRODUCTS | g.CUBES | g.FOURTHS:
             if accumulator[g.A_KIND] == g.DOUBLE_SUM:
                 assert (arena[at + 1 : at + 4] >= 0).all(), "counts of what is not finite"
             if arena[at] != 0:
@@ -69,7 +85,7 @@ def _check_accumulator(arena: Words, group: int, accumulator: Words, spans: list
 
 def _window(arena: Words, link: int) -> Span:
     words = 1 << exact_sum.class_of(link)
-    assert 0 <= first_of(link) < 1 << 7
+    assert 0 <= first_of(link) < 1 << 8
     return window_of(link), words
 
 
@@ -86,4 +102,7 @@ def _values(arena: Words, link: int, spans: list[Span]) -> Iterator[tuple[int, i
             yield key, value
             continue
         assert level_of(value) == level_of(link) - 1, "all leaves are on one level"
-        yield from _values(arena, value, spans)
+        below = list(_values(arena, value, spans))
+        if pairs_of(link) == 1:
+            assert sum(copies for _, copies in below) == arena[sums_of(link) + i], "sums below children are exact"
+        yield from below

@@ -1,13 +1,13 @@
 """The plan of a store of groups: which accumulators its aggregates need, and where everything lies.
 
 Aggregates over one argument share accumulators: COUNT, SUM and AVG take a count and a sum, MIN, MAX and everything
-DISTINCT one ordered index.
+DISTINCT one ordered index, all percentiles one that knows ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.kernels.groups import exact_sum, ordered_index
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.values import value_order
-from livejoin.query.relational import Call
+from livejoin.query.relational import LISTS, Call, ignores_copies
 from livejoin.schema import SqlType
 from livejoin.words import Words
 
@@ -31,21 +31,56 @@ _SIZES = {
     g.DOUBLE_SQUARES: 1,
     g.TRUE: 1,
     g.INDEX: 1,
+    g.MODE: 1,
+    g.PAIRS: 1,
+    g.PRODUCTS: 1,
+    g.CUBES: 1,
+    g.FOURTHS: 1,
 }
-_RESERVES = {g.INDEX: ordered_index.WORST_CASE} | dict.fromkeys((g.DOUBLE_SUM, g.DOUBLE_SQUARES), exact_sum.WORST_CASE)
+_POWERS = (g.PRODUCTS, g.CUBES, g.FOURTHS)
+_RESERVES = (
+    {g.INDEX: ordered_index.WORST_CASE}
+    | dict.fromkeys((g.DOUBLE_SUM, g.DOUBLE_SQUARES), exact_sum.WORST_CASE)
+    | dict.fromkeys(_POWERS, exact_sum.WORST_CASE_OF_POWERS)
+    | {g.PAIRS: ordered_index.WORST_CASE_OF_PAIRS, g.MODE: 2 * ordered_index.WORST_CASE_OF_PAIRS}
+)
 _PAIRS = (g.SUM_WIDE, g.SQUARES_WIDE)
 _PLAIN = (g.COUNT, g.SUM, g.SUM_WIDE, g.TRUE)
-_ORDERED = ("min", "max", "array_agg")
+_ORDERED = ("min", "max", "mode", "array_agg")
 _NUMBERS = ("integer", "decimal", "double")
+_TAKES = (
+    dict.fromkeys(("sum", "avg", "var_pop", "var_samp"), _NUMBERS)
+    | dict.fromkeys(("bool_and", "bool_or"), ("boolean",))
+    | dict.fromkeys(("covar_pop", "covar_samp", "moment_3", "moment_4", "percentile_cont"), ("double",))
+    | dict.fromkeys(("bit_and", "bit_or", "bit_xor"), ("integer",))
+)
+_BITS = {"bit_and": g.BITS_AND, "bit_or": g.BITS_OR, "bit_xor": g.BITS_XOR}
 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """What is kept for each group of an argument; ``distinct`` if each value counts once."""
+    """What is kept for each group of an argument.
+
+    Args:
+        argument: The argument's column; of PAIRS that of the first words.
+        kind: What it is.
+        distinct: Whether each value counts once.
+        other: The column of the other factor of PRODUCTS, of the second words of PAIRS.
+        by_other: Whether it is the other argument whose NULLs do not count.
+        size: Words in the group if the kind does not say.
+    """
 
     argument: int
     kind: int
     distinct: bool = False
+    other: int | None = None
+    by_other: bool = False
+    size: int = 0
+
+    @property
+    def words(self) -> int:
+        """Words in the group."""
+        return self.size or _SIZES[self.kind]
 
 
 @dataclass(frozen=True)
@@ -74,7 +109,7 @@ class GroupPlan:
         lines: The lines of the values behind those of the group.
         lists: Whether some call gives lists.
         header_words: Words of the arena's header.
-        indexes: Offset in a group and type of the values of each index.
+        indexes: Offset in a group and type of the values of each index, and whether they are second words.
     """
 
     words: Words
@@ -85,7 +120,7 @@ class GroupPlan:
     lines: tuple[Line, ...]
     lists: bool
     header_words: int
-    indexes: tuple[tuple[int, SqlType], ...]
+    indexes: tuple[tuple[int, SqlType, bool], ...]
 
     @cached_property
     def pairs(self) -> tuple[Words, Words]:
@@ -125,12 +160,12 @@ def group_plan(types: Sequence[SqlType], groups: int, calls: Sequence[Call], is_
         _check_type(call, types)
     wanted = {need for call in calls for need in _needs(call, types)}
     # An index stands before the accumulators that follow what enters and leaves it.
-    ordered = sorted(wanted, key=lambda a: (a.argument, a.kind != g.INDEX, not a.distinct, a.kind))
+    ordered = sorted(wanted, key=_place)
     offsets: dict[Accumulator, int] = {}
     at = g.RECORD
     for need in ordered:
         offsets[need] = at
-        at += _SIZES[need.kind]
+        at += need.words
     lines = _lines(ordered)
     ordered.sort(key=_is_plain)  # these stand last, where they lie in a group does not change
     plain = sum(map(_is_plain, ordered))
@@ -152,9 +187,11 @@ def group_plan(types: Sequence[SqlType], groups: int, calls: Sequence[Call], is_
     header[g.P_RESERVE] = at + groups + (1 << touch_class) + sum(_RESERVES.get(need.kind, 0) for need in ordered)
     header[g.P_TOUCH_CLASS] = touch_class
     header[g.P_GLOBAL] = int(is_global)
-    header[g.P_LISTS] = sum(call.function == "array_agg" for call in calls)
+    header[g.P_LISTS] = sum(call.function in LISTS for call in calls)
     header[g.P_ROW_KEY] = g.G_END
     header[g.P_SCRATCH] = g.G_END + groups
+    header[g.P_WORK] = g.G_END + groups + result_words
+    work = g.WORK if any(need.kind in _POWERS for need in wanted) else 0
     parts = [header, np.arange(groups), *accumulators, *results]
     return GroupPlan(
         words=np.concatenate(parts).astype(np.int64),
@@ -163,21 +200,35 @@ def group_plan(types: Sequence[SqlType], groups: int, calls: Sequence[Call], is_
         calls=tuple(calls),
         is_global=is_global,
         lines=lines,
-        lists=any(call.function == "array_agg" for call in calls),
-        header_words=g.G_END + groups + result_words,
-        indexes=tuple((offset, types[need.argument]) for need, offset in offsets.items() if need.kind == g.INDEX),
+        lists=any(call.function in LISTS for call in calls),
+        header_words=g.G_END + groups + result_words + work,
+        indexes=tuple(_indexes(offsets, types)),
     )
+
+
+def _place(need: Accumulator) -> tuple[int, int, bool, int, int, bool]:
+    """The order of accumulators: what changes in an index is known to those that follow it, first to a MODE."""
+    first = (g.INDEX, g.MODE).index(need.kind) if need.kind in (g.INDEX, g.MODE) else 2
+    other = -1 if need.other is None else need.other
+    return need.argument, first, not need.distinct, need.kind, other, need.by_other
+
+
+def _indexes(offsets: dict[Accumulator, int], types: Sequence[SqlType]) -> Iterator[tuple[int, SqlType, bool]]:
+    """The values that indexes hold: the offset of each, their type, and whether they are second words."""
+    for need, offset in offsets.items():
+        if need.kind in (g.INDEX, g.PAIRS):
+            yield offset, types[need.argument], False
+        if need.kind == g.MODE:
+            yield offset, types[need.argument], True
+        if need.kind == g.PAIRS and need.other is not None:
+            yield offset, types[need.other], True
 
 
 def _check_type(call: Call, types: Sequence[SqlType]) -> None:
     if call.argument is None:
         return
     kind = types[call.argument].kind
-    allowed: tuple[str, ...] = (kind,)
-    if call.function in ("sum", "avg", "var_pop", "var_samp"):
-        allowed = _NUMBERS
-    elif call.function in ("bool_and", "bool_or"):
-        allowed = ("boolean",)
+    allowed = _TAKES.get(call.function, (kind,))
     if kind not in allowed:
         name = call.function.upper()
         msg = (
@@ -192,7 +243,7 @@ def _is_wide(type_: SqlType) -> bool:
 
 def _is_distinct(call: Call) -> bool:
     """Whether DISTINCT changes the result."""
-    return call.distinct and call.function not in ("min", "max", "bool_and", "bool_or")
+    return call.distinct and not ignores_copies(replace(call, distinct=False))
 
 
 def _sum_kind(type_: SqlType) -> int:
@@ -224,12 +275,47 @@ def _needs(call: Call, types: Sequence[SqlType]) -> list[Accumulator]:
             return [*follow, count, total]
         case "var_pop" | "var_samp":
             return [*follow, count, total, Accumulator(argument, _square_kind(type_), distinct)]
+        case "covar_pop" | "covar_samp":
+            assert call.other is not None, "a covariance is of two arguments"
+            other = [Accumulator(call.other, kind) for kind in (g.COUNT, g.DOUBLE_SUM)]
+            return [count, total, *other, Accumulator(argument, g.PRODUCTS, other=call.other)]
+        case "moment_3":
+            return [count, total, Accumulator(argument, g.DOUBLE_SQUARES), Accumulator(argument, g.CUBES)]
+        case "moment_4":
+            powers = [Accumulator(argument, kind) for kind in (g.DOUBLE_SQUARES, g.CUBES, g.FOURTHS)]
+            return [count, total, *powers]
         case "min" | "max":
             return index
+        case "min_by" | "max_by" | "list_by":
+            return [_pairs(call), *([count] if call.function == "list_by" else [])]
+        case "percentile_cont" | "percentile_disc":
+            return [*follow, count, _ranks(call)]
+        case "mode":
+            return [*index, Accumulator(argument, g.MODE)]
         case "bool_and" | "bool_or":
             return [count, Accumulator(argument, g.TRUE)]
+        case "bit_and" | "bit_or" | "bit_xor":
+            return [*follow, count, _bits(call, type_)]
         case "array_agg":
             return [*index, count, Accumulator(argument, g.COUNT)]
+
+
+def _pairs(call: Call) -> Accumulator:
+    """The pairs of what is ordered by, and the argument."""
+    assert call.argument is not None and call.other is not None, "an order is that of another argument"
+    return Accumulator(call.other, g.PAIRS, other=call.argument, by_other=call.function == "list_by")
+
+
+def _ranks(call: Call) -> Accumulator:
+    """The arguments, whose ranks are known."""
+    assert call.argument is not None, "a percentile has an argument"
+    return Accumulator(call.argument, g.PAIRS, _is_distinct(call))
+
+
+def _bits(call: Call, type_: SqlType) -> Accumulator:
+    """How many arguments have each bit."""
+    assert call.argument is not None, "bits are those of an argument"
+    return Accumulator(call.argument, g.BITS, _is_distinct(call), size=type_.bits)
 
 
 def _is_plain(need: Accumulator) -> bool:
@@ -239,6 +325,7 @@ def _is_plain(need: Accumulator) -> bool:
 
 def _lines(needs: Sequence[Accumulator]) -> tuple[Line, ...]:
     found = dict.fromkeys(_line(need, needs) for need in needs)
+    found |= dict.fromkeys(Line(need.other, False) for need in needs if need.other is not None)
     return tuple(found)
 
 
@@ -259,19 +346,33 @@ def _accumulator(
     types: Sequence[SqlType],
 ) -> Words:
     words = np.zeros(g.ACCUMULATOR, np.int64)
-    position = lines.index(_line(need, tuple(offsets)))
-    line = groups + position + sum(before.is_pair for before in lines[:position])
+
+    def place(line: Line) -> int:
+        """The first word of a line among all words."""
+        position = lines.index(line)
+        return groups + position + sum(before.is_pair for before in lines[:position])
+
+    own = _line(need, tuple(offsets))
+    other = -1 if need.other is None else place(Line(need.other, False))
     words[g.A_KIND] = need.kind
     words[g.A_AT] = offsets[need]
-    words[g.A_LINE] = line
-    words[g.A_NULL] = line + lines[position].is_pair
+    words[g.A_LINE] = place(own)
+    words[g.A_NULL] = other if need.by_other else place(own) + own.is_pair
     words[g.A_DISTINCT] = int(need.distinct)
+    words[g.A_OTHER] = other
     if need.kind == g.INDEX:
         is_ordered = any(call.argument == need.argument and call.function in _ORDERED for call in calls)
         words[g.A_DETAIL] = _order(types[need.argument]) if is_ordered else value_order.NUMBER
+    elif need.kind == g.PAIRS:
+        words[g.A_DETAIL] = _order(types[need.argument])
+        words[g.A_OTHER_ORDER] = value_order.NUMBER if need.other is None else _order(types[need.other])
+    elif need.kind == g.MODE:
+        words[g.A_OTHER_ORDER] = _order(types[need.argument])
+    elif need.kind == g.BITS:
+        words[g.A_DETAIL] = need.size
     elif need.kind in (g.SUM_WIDE, g.SQUARES, g.SQUARES_WIDE):
-        words[g.A_DETAIL] = _SIZES[need.kind]
-    elif need.kind in (g.DOUBLE_SUM, g.DOUBLE_SQUARES):
+        words[g.A_DETAIL] = need.words
+    elif need.kind in (g.DOUBLE_SUM, g.DOUBLE_SQUARES, *_POWERS):
         words[g.A_DETAIL] = offsets[Accumulator(need.argument, g.COUNT, need.distinct)]
     return words
 
@@ -317,6 +418,34 @@ def _result(call: Call, offsets: dict[Accumulator, int], types: Sequence[SqlType
             words[g.C_SECOND], words[g.C_SECOND_WORDS] = offsets[squares], _SIZES[squares.kind]
             words[g.C_DETAIL] = type_.scale
             words[g.C_SAMPLE] = int(call.function == "var_samp")
+        case "covar_pop" | "covar_samp":
+            assert call.other is not None, "a covariance is of two arguments"
+            words[g.C_KIND], words[g.C_DETAIL] = g.GIVE_MOMENT, 2
+            words[g.C_SECOND] = offsets[Accumulator(argument, g.PRODUCTS, other=call.other)]
+            words[g.C_THIRD] = offsets[Accumulator(call.other, g.DOUBLE_SUM)]
+            words[g.C_SAMPLE] = int(call.function == "covar_samp")
+        case "moment_3" | "moment_4":
+            words[g.C_KIND], words[g.C_DETAIL] = g.GIVE_MOMENT, int(call.function[-1])
+            words[g.C_SECOND] = offsets[Accumulator(argument, g.DOUBLE_SQUARES)]
+            words[g.C_THIRD] = offsets[Accumulator(argument, g.CUBES)]
+            words[g.C_FOURTH] = offsets.get(Accumulator(argument, g.FOURTHS), 0)
+        case "min_by" | "max_by":
+            words[g.C_KIND] = g.GIVE_BY_LEAST if call.function == "min_by" else g.GIVE_BY_GREATEST
+            words[g.C_COUNT] = words[g.C_FIRST] = offsets[_pairs(call)]
+        case "percentile_cont" | "percentile_disc":
+            words[g.C_KIND] = g.GIVE_BETWEEN if call.function == "percentile_cont" else g.GIVE_VALUE_AT
+            words[g.C_FIRST] = offsets[_ranks(call)]
+            words[g.C_FRACTION] = np.float64(call.fraction).view(np.int64)
+            words[g.C_DESCENDING] = int(call.descending)
+        case "mode":
+            words[g.C_KIND] = g.GIVE_BY_LEAST
+            words[g.C_COUNT] = words[g.C_FIRST] = offsets[Accumulator(argument, g.MODE)]
+        case "bit_and" | "bit_or" | "bit_xor":
+            words[g.C_KIND], words[g.C_DETAIL] = g.GIVE_BITS, _BITS[call.function]
+            words[g.C_FIRST], words[g.C_FIRST_WORDS] = offsets[_bits(call, type_)], type_.bits
+        case "list_by":
+            words[g.C_KIND], words[g.C_WIDTH], words[g.C_DETAIL] = g.GIVE_LIST, 2, g.SECONDS
+            words[g.C_FIRST] = offsets[_pairs(call)]
         case "min" | "max":
             # The link of an index is positive where there are values.
             words[g.C_KIND] = g.GIVE_LEAST if call.function == "min" else g.GIVE_GREATEST

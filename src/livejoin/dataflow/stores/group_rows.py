@@ -34,7 +34,7 @@ def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Ro
     at = plan.groups
     for call in plan.calls:
         match call.function:
-            case "array_agg":
+            case "array_agg" | "list_by":
                 columns.append(_lists(codec, call, words[at], words[at + 1], lists))
                 at += 2
             case "sum" | "avg" if call.type.kind in ("integer", "decimal"):
@@ -76,7 +76,8 @@ def _lists(codec: Codec, call: Call, lengths: Words, starts: Words, values: Word
     places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
     if offsets[-1] >= 1 << 31:
         msg = (
-            f"ARRAY_AGG gives {offsets[-1]:,} values at once; an Arrow array of lists holds 2**31 - 1: read fewer rows"
+            f"lists of an aggregate have {offsets[-1]:,} values at once; an Arrow array of lists holds 2**31 - 1: read "
+            "fewer rows"
         )
         raise CapacityError(msg)
     decoded = codec.decode(values[places], call.type)

@@ -116,11 +116,11 @@ class AggregateStore:
             slot = kernel.scan(self.arena.words, self.plan.words, slot, output, lists)
             found.append(output[kept, : self.arena.words[g.G_OUT]].ravel())
             lists = self._enough(lists)
-        for offset, type_ in self.plan.indexes:
+        for offset, type_, seconds in self.plan.indexes:
             slot = 0 if type_.kind == kind else -1
             out = np.empty(1 << 12, np.int64)
             while slot >= 0:
-                slot = kernel.index_words(self.arena.words, self.plan.words, slot, offset, out)
+                slot = kernel.index_words(self.arena.words, self.plan.words, slot, offset, seconds, out)
                 found.append(out[: self.arena.words[g.G_OUT]].copy())
                 out = self._enough(out)
         return np.concatenate(found)

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from livejoin.kernels.groups import layout as g
-from livejoin.kernels.groups.exact_sum import add_double, forget, is_finite
-from livejoin.kernels.groups.ordered_index import change
+from livejoin.kernels.groups.exact_sum import add_double, add_product, forget, is_finite
+from livejoin.kernels.groups.ordered_index import PATH, change, change_pair
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.numbers.big_integer import add, negate, square, subtract, times
 from livejoin.kernels.numbers.wide import add_wide, high_product
 from livejoin.kernels.parameters import Arena, Matrix, Plan, Texts, Words
+from livejoin.kernels.values.value_order import NUMBER
 
 
 @inlined
@@ -128,6 +129,24 @@ def accumulate_block(
 
 
 @helper
+def _count_value(m: Arena, at: int, word: int, before: int, after: int, order: int, texts: Texts) -> None:
+    """Move a value to its place among the values by how often each is there, the most frequent first."""
+    if before > 0:
+        change_pair(m, at, -before, word, -1, NUMBER, order, texts, g.G_PATH)
+    if after > 0:
+        change_pair(m, at, -after, word, 1, NUMBER, order, texts, g.G_PATH)
+
+
+@helper
+def _add_factors(m: Arena, at: int, kind: int, word: int, other: int, weight: int) -> None:
+    """Add the product of two doubles, or a power of one."""
+    if not is_finite(word) or not is_finite(other):
+        return
+    degree = 3 if kind == g.FOURTHS else (2 if kind == g.CUBES else 1)
+    add_product(m, at, word, degree, other, weight, g.G_TERM)
+
+
+@helper
 def accumulate(m: Arena, p: Plan, group: int, values: Matrix, line: int, row: int, weight: int, texts: Texts) -> None:
     """Add a row to the other accumulators of a group; the arena must have the space that the plan's RESERVE says.
 
@@ -168,6 +187,19 @@ def accumulate(m: Arena, p: Plan, group: int, values: Matrix, line: int, row: in
         elif kind == g.TRUE:
             if word == 1:
                 m[at] += by
+        elif kind == g.MODE:
+            after = m[g.G_PATH + PATH - 1]
+            _count_value(m, at, word, after - by, after, p[a + g.A_OTHER_ORDER], texts)
+        elif kind == g.PAIRS:
+            second: Any = values[p[a + g.A_OTHER] * line + row] if p[a + g.A_OTHER] >= 0 else np.int64(0)
+            order, of_seconds = p[a + g.A_DETAIL], p[a + g.A_OTHER_ORDER]
+            change_pair(m, at, word, second, by, order, of_seconds, texts, g.G_PATH)
+        elif kind == g.PRODUCTS or kind == g.CUBES or kind == g.FOURTHS:
+            factor = values[p[a + g.A_OTHER] * line + row] if kind == g.PRODUCTS else word
+            _add_factors(m, at, kind, word, factor, by)
+        elif kind == g.BITS:
+            for i in range(p[a + g.A_DETAIL]):
+                m[at + i] += ((word >> i) & 1) * by
         else:
             high = word >> 63 if kind == g.SQUARES else values[place + line]
             _add_wide(m, at, p[a + g.A_DETAIL], word, high, kind != g.SUM_WIDE, by)
@@ -178,5 +210,6 @@ def settle(m: Arena, p: Plan, group: int) -> None:
     """Give back the words of sums that have no arguments left."""
     for a in range(p[g.P_ACCUMULATORS], p[g.P_ACCUMULATORS_END], g.ACCUMULATOR):
         kind = p[a + g.A_KIND]
-        if (kind == g.DOUBLE_SUM or kind == g.DOUBLE_SQUARES) and m[group + p[a + g.A_DETAIL]] == 0:
+        is_window = kind == g.DOUBLE_SUM or kind == g.DOUBLE_SQUARES or g.PRODUCTS <= kind <= g.FOURTHS
+        if is_window and m[group + p[a + g.A_DETAIL]] == 0:
             forget(m, group + p[a + g.A_AT])

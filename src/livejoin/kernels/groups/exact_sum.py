@@ -7,18 +7,20 @@ what is taken away leaves no trace; rounding happens once, when a result is aske
 
     link    reference | first word of the window, from bit FIRST_SHIFT on | size class of the block | 0: the sum is zero
 
-Word ``i`` of the fixed-point number has the weight ``2 ** (64 * i - UNIT)`` in a sum, ``2 ** (64 * i - 2 * UNIT)`` in a
-sum of squares. Values within 2**64 of each other take a window of four words.
+Word ``i`` of the fixed-point number has the weight ``2 ** (64 * i - UNIT)`` in a sum, ``2 ** (64 * i - d * UNIT)`` in a
+sum of products of d doubles, as squares are with d = 2. Values within 2**64 of each other take a window of four words.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate, release
 from livejoin.kernels.memory.layout import MASK32
-from livejoin.kernels.numbers.big_integer import add, subtract, times
+from livejoin.kernels.numbers.big_integer import add, clear, subtract, times
 from livejoin.kernels.numbers.wide import high_product
 from livejoin.kernels.parameters import Arena
 
@@ -28,6 +30,8 @@ FIELD = 0xFF
 SIZE_SHIFT = 40
 SMALLEST = 2
 WORST_CASE = 64 + 128  # words that a term can take: a window of a sum, and of a sum of squares
+WORST_CASE_OF_POWERS = 256 + 128  # the same of a sum of fourth powers, and of the window before
+POWER = 8  # words of scratch that a term of four factors takes
 
 _FRACTION = (1 << 52) - 1
 _EXPONENT = 0x7FF
@@ -78,9 +82,8 @@ def _widen(m: Arena, at: int, begin: int, end: int) -> None:
 
 
 @helper
-def _accumulate(m: Arena, at: int, place: int, term: int, negative: bool) -> None:
-    """Add a magnitude of four words, or take it away, at a word of the fixed-point number."""
-    words = 4
+def _accumulate(m: Arena, at: int, place: int, term: int, words: int, negative: bool) -> None:
+    """Add a magnitude of some words, or take it away, at a word of the fixed-point number."""
     while words > 0 and m[term + words - 1] == 0:
         words -= 1
     if words == 0:
@@ -136,7 +139,48 @@ def add_double(m: Arena, at: int, word: int, squared: bool, weight: int, term: i
         m[term + 1] |= np.int64(low >> back)
         m[term + 2] = np.int64(high >> back)
     times(m, term, 3, abs(weight))
-    _accumulate(m, at, exponent >> 6, term, negative != (weight < 0))
+    _accumulate(m, at, exponent >> 6, term, 4, negative != (weight < 0))
+
+
+@inlined
+def _mantissa(word: int) -> int:
+    """The mantissa of a finite double as a whole number."""
+    return (word & _FRACTION) | (_ONE if (word >> 52) & _EXPONENT > 0 else 0)
+
+
+@inlined
+def _exponent(word: int) -> int:
+    """The power of two that a finite double's mantissa has, counted from the least one."""
+    return max(((word >> 52) & _EXPONENT) - 1, 0)
+
+
+@helper
+def add_product(m: Arena, at: int, word: int, degree: int, other: int, weight: int, term: int) -> None:
+    """Add ``x**degree * y`` of finite doubles ``weight`` times to the sum of products whose link is at ``at``.
+
+    Args:
+        m: The arena, with `WORST_CASE_OF_POWERS` words of space.
+        at: Where the link is.
+        word: The bits of x.
+        degree: From 1 to 3.
+        other: The bits of y.
+        weight: How often; negative takes away.
+        term: Reference of `POWER` words of scratch.
+    """
+    clear(m, term, POWER)
+    m[term] = _mantissa(other)
+    exponent = _exponent(other)
+    negative = (other < 0) != (weight < 0)
+    length = 1
+    for _ in range(degree):
+        times(m, term, length, _mantissa(word))
+        exponent += _exponent(word)
+        negative = negative != (word < 0)
+        length += 1
+    shift: Any = np.int64(1) << np.int64(exponent & 63)
+    times(m, term, length, shift)
+    times(m, term, length + 1, abs(weight))
+    _accumulate(m, at, exponent >> 6, term, length + 2, negative)
 
 
 @helper

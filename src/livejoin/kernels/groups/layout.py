@@ -4,7 +4,9 @@ group        ROWS, TOUCH, the accumulators, the group's words: an entry of the o
 touch block  group, next touched group, whether it had a row, the words of that row's results
 accumulators COUNT, TRUE 1 word; SUM, SQUARES a two's complement integer of 2, 3 or 5 words, the low one first;
              DOUBLE_SUM the link of a window (`livejoin.kernels.groups.exact_sum`), then how many NaN, inf and -inf;
-             DOUBLE_SQUARES the link of a window; INDEX the link of a tree (`livejoin.kernels.groups.ordered_index`)
+             DOUBLE_SQUARES, PRODUCTS, CUBES, FOURTHS the link of a window; INDEX, PAIRS, MODE the link of a tree
+             (`livejoin.kernels.groups.ordered_index`): of values, of pairs of values, of minus the number of a value
+             with the value; BITS a word for each bit of an integer, how many arguments have it
 results      one word, which is the value's word; of integer sums and decimals two, the low one first, where the
              high one is `NULL` for NULL and `OVERFLOW` for what 128 bits cannot hold; of lists two, the length and
              where the values are
@@ -65,7 +67,8 @@ P_LISTS = 12  # number of results that are lists
 P_ROW_KEY = 13  # where in the arena the current row's key is
 P_SCRATCH = 14  # where in the arena a group's results are
 P_PLAIN = 15  # begin of the accumulators that are added to in blocks of rows, which end with the list
-PLAN = 16
+P_WORK = 16  # where in the arena the work space of moments is
+PLAN = 17
 
 BLOCK = 256
 """Rows whose groups are found before the plain accumulators are added to, one accumulator after the other."""
@@ -76,8 +79,10 @@ A_AT = 1  # offset in the group
 A_LINE = 2  # line of the values; a wide decimal is in two
 A_NULL = 3  # line whose word is NULL where the argument is
 A_DISTINCT = 4  # 1: follows the values that enter and leave the INDEX before it
-A_DETAIL = 5  # order of an INDEX; words of SUM_WIDE and SQUARES; where the COUNT of DOUBLE_... is
-ACCUMULATOR = 6
+A_DETAIL = 5  # order of an INDEX; words of SUM_WIDE and SQUARES; where the COUNT of a window is; bits
+A_OTHER = 6  # line of the second word of PAIRS, of the other factor of PRODUCTS; -1: there is none
+A_OTHER_ORDER = 7  # order of the second words
+ACCUMULATOR = 8
 
 COUNT = 0
 SUM = 1  # of arguments of one word
@@ -88,6 +93,12 @@ DOUBLE_SUM = 5
 DOUBLE_SQUARES = 6
 TRUE = 7
 INDEX = 8
+MODE = 9  # follows the INDEX before it
+PAIRS = 10
+PRODUCTS = 11
+CUBES = 12
+FOURTHS = 13
+BITS = 14
 
 # Plan: result
 C_KIND = 0
@@ -96,11 +107,15 @@ C_FIRST = 2  # offset of the accumulator
 C_FIRST_WORDS = 3
 C_SECOND = 4  # offset of the sum of squares; of a list, of the number of arguments that are not NULL
 C_SECOND_WORDS = 5
-C_DETAIL = 6  # digits: those that an average gains, or those of the argument; 1 for a list of distinct values
+C_DETAIL = 6  # digits that an average gains, or of the argument; which list; factors of a moment; which bits, how many
 C_SAMPLE = 7  # 1: divides by n - 1
 C_WIDTH = 8  # words of the result
 C_UNIT = 9  # of sums in windows: binary digits of an argument behind the point; else 0
-RESULT = 10
+C_THIRD = 10  # offset of the sum of cubes; of a covariance, of the other argument's sum
+C_FOURTH = 11  # offset of the sum of fourth powers
+C_FRACTION = 12  # of a percentile, the bits of a double
+C_DESCENDING = 13  # 1: a percentile of the values in descending order
+RESULT = 14
 
 GIVE_COUNT = 0
 GIVE_SUM = 1  # two words
@@ -113,3 +128,24 @@ GIVE_ANY = 7
 GIVE_LEAST = 8
 GIVE_GREATEST = 9
 GIVE_LIST = 10
+GIVE_MOMENT = 11  # a covariance, a third or a fourth central moment
+GIVE_BY_LEAST = 12  # the second word of the least pair
+GIVE_BY_GREATEST = 13
+GIVE_VALUE_AT = 14  # a percentile that is one of the values
+GIVE_BETWEEN = 15  # a percentile between two values
+GIVE_BITS = 16
+
+VALUES = 0  # what a list is of: the values of an INDEX, these once, or the second words of PAIRS
+DISTINCT_VALUES = 1
+SECONDS = 2
+
+BITS_AND = 0
+BITS_OR = 1
+BITS_XOR = 2
+
+# Work space of moments: magnitudes of four sums, two products, and the moment with words below it
+W_SUMS = (0, 64, 192, 320)
+W_PRODUCT = 576
+W_OTHER = 776
+W_MOMENT = 976
+WORK = 1184

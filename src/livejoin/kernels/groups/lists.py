@@ -1,4 +1,4 @@
-"""Lists among a group's results: NULLs first, then the values in their order.
+"""Lists among a group's results: NULLs first, then the values in their order; or values in the order of others.
 
 The list that a group had before a version is kept in a block of the arena until the version ends; a result's two words
 are its length and where it is.
@@ -7,7 +7,7 @@ are its length and where it is.
 from __future__ import annotations
 
 from livejoin.kernels.groups import layout as g
-from livejoin.kernels.groups.ordered_index import write
+from livejoin.kernels.groups.ordered_index import write, write_seconds
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate, release
 from livejoin.kernels.parameters import Arena, Output, Plan
@@ -29,7 +29,11 @@ def write_list(m: Arena, p: Plan, c: int, group: int, length: int, out: Output, 
     for _ in range(nulls):
         out[at] = g.NULL
         at += 1
-    write(m, m[group + p[c + g.C_FIRST]], p[c + g.C_DETAIL] == 1, False, g.G_PATH, out, at)
+    root, what = m[group + p[c + g.C_FIRST]], p[c + g.C_DETAIL]
+    if what == g.SECONDS:
+        write_seconds(m, root, False, g.G_PATH, out, at)
+    else:
+        write(m, root, what == g.DISTINCT_VALUES, False, g.G_PATH, out, at)
 
 
 @helper

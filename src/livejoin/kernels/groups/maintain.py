@@ -11,7 +11,7 @@ from __future__ import annotations
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.accumulators import accumulate, accumulate_block, settle
 from livejoin.kernels.groups.lists import class_for, keep_lists, release_lists, words_of_lists
-from livejoin.kernels.groups.ordered_index import words_of, write
+from livejoin.kernels.groups.ordered_index import words_of, write, write_seconds
 from livejoin.kernels.groups.output import emit_group, write_results
 from livejoin.kernels.groups.results import render
 from livejoin.kernels.jit import helper, kernel
@@ -230,7 +230,7 @@ def scan(arena: ArenaArray, plan: Plan, slot: int, output: Output, lists: Words)
 
 
 @kernel
-def index_words(arena: ArenaArray, plan: Plan, slot: int, offset: int, out: Output) -> int:
+def index_words(arena: ArenaArray, plan: Plan, slot: int, offset: int, seconds: bool, out: Output) -> int:
     """Write the words that the indexes at an offset of all groups hold.
 
     Args:
@@ -238,6 +238,7 @@ def index_words(arena: ArenaArray, plan: Plan, slot: int, offset: int, out: Outp
         plan: Its plan.
         slot: Where to start, first 0.
         offset: Where the index is in a group.
+        seconds: Whether to write the second words of pairs.
         out: Where to; ``G_OUT`` says how many were written, ``G_NEED`` what the next group needs.
 
     Returns:
@@ -252,5 +253,8 @@ def index_words(arena: ArenaArray, plan: Plan, slot: int, offset: int, out: Outp
             m[g.G_NEED] = words_of(m, root, g.G_PATH)
             if m[g.G_OUT] + m[g.G_NEED] > out.shape[0]:
                 return i
-            m[g.G_OUT] = write(m, root, True, True, g.G_PATH, words(out), m[g.G_OUT])
+            if seconds:
+                m[g.G_OUT] = write_seconds(m, root, True, g.G_PATH, words(out), m[g.G_OUT])
+            else:
+                m[g.G_OUT] = write(m, root, True, True, g.G_PATH, words(out), m[g.G_OUT])
     return -1

@@ -5,6 +5,9 @@ never 0; it may be negative between the changes of one version. A node is remove
 in the values there are and the number of levels logarithmic in the insertions since the tree was last empty
 (free-at-empty: Johnson and Shasha, "B-trees with inserts and deletes: why free-at-empty is better than merge-at-half",
 JCSS 47, 1993). A group with few values is one small sorted block.
+
+An index of *pairs* orders its values by two words, NULL first in each, and knows how many values are below each child:
+it finds the value at a rank in O(log n). Equal first words are told apart by the second one.
 """
 
 from __future__ import annotations
@@ -20,22 +23,60 @@ from livejoin.kernels.groups.index_nodes import (
     level_of,
     make_link,
     move,
+    pairs_of,
     places_of,
     put,
+    seconds_of,
     split,
+    sums_of,
+    total_of,
 )
+from livejoin.kernels.groups.layout import NULL
 from livejoin.kernels.jit import helper
 from livejoin.kernels.memory.arena import allocate, release
 from livejoin.kernels.parameters import Arena, Output, Texts
 from livejoin.kernels.values.value_order import NUMBER, precedes
 
 MAX_LEVELS = 12  # a level more takes the split of a full node below: 16**12 insertions
+PATH = 2 * MAX_LEVELS + 2  # words of scratch of a change
 WORST_CASE = (MAX_LEVELS + 2) << LARGEST  # words that one insertion can take
+WORST_CASE_OF_PAIRS = (MAX_LEVELS + 2) << (LARGEST + 1)
 
 
 @helper
-def _place(m: Arena, link: int, key: int, order: int, texts: Texts) -> int:
+def _comes_first(a: int, b: int, order: int, texts: Texts) -> bool:
+    """Whether one word of a pair comes before another one, which differs; NULL is first."""
+    if a == NULL or b == NULL:
+        return a == NULL
+    return precedes(a, b, order, texts)
+
+
+@helper
+def _place_of_pair(m: Arena, link: int, key: int, second: int, order: int, other: int, texts: Texts) -> int:
+    """As `_place`, in an index of pairs."""
+    block, seconds, end = block_of(link), seconds_of(link), length_of(link)
+    begin = 1 if level_of(link) > 0 else 0
+    while begin < end:
+        middle = (begin + end) >> 1
+        if m[block + middle] != key:
+            is_before = _comes_first(m[block + middle], key, order, texts)
+        elif m[seconds + middle] != second:
+            is_before = _comes_first(m[seconds + middle], second, other, texts)
+        else:
+            is_before = False
+        if is_before:
+            begin = middle + 1
+        else:
+            end = middle
+    is_same = begin < length_of(link) and m[block + begin] == key and m[seconds + begin] == second
+    return begin - 1 if level_of(link) > 0 and not is_same else begin
+
+
+@helper
+def _place(m: Arena, link: int, key: int, second: int, order: int, other: int, texts: Texts) -> int:
     """The first entry of a leaf whose key does not precede a key; of an inner node the child for the key."""
+    if pairs_of(link) == 1:
+        return _place_of_pair(m, link, key, second, order, other, texts)
     block, end = block_of(link), length_of(link)
     begin = 1 if level_of(link) > 0 else 0
     if order == NUMBER:
@@ -57,8 +98,10 @@ def _place(m: Arena, link: int, key: int, order: int, texts: Texts) -> int:
 
 
 @helper
-def _insert(m: Arena, at: int, place: int, key: int, value: int, depth: int, path: int, spare: int) -> None:
+def _insert(m: Arena, at: int, place: int, key: int, second: int, value: int, depth: int, path: int) -> None:
     """Insert an entry at a place of a node; full nodes on the way up are split, the root last."""
+    spare = path + 2 * MAX_LEVELS
+    below = 0
     while True:
         link = m[at]
         length = length_of(link)
@@ -69,23 +112,31 @@ def _insert(m: Arena, at: int, place: int, key: int, value: int, depth: int, pat
             kept = length if place == length else length >> 1
             m[spare] = split(m, at, kept)
             if place >= kept:
-                put(m, spare, place - kept, key, value)
+                put(m, spare, place - kept, key, second, value, below)
             else:
-                put(m, at, place, key, value)
-            right = m[spare]
+                put(m, at, place, key, second, value, below)
+            left, right = m[at], m[spare]
+            pairs = pairs_of(right)
+            key, second, value = m[block_of(right)], 0, right
+            if pairs == 1:
+                second, below = m[seconds_of(right)], total_of(m, right)
             if depth == 0:
-                left = m[at]
-                root = allocate(m, SMALLEST)
-                m[at] = make_link(root, 2, SMALLEST, level_of(left) + 1)
-                m[root], m[root + 1] = m[block_of(left)], m[block_of(right)]
-                m[root + 2], m[root + 3] = left, right
+                root = allocate(m, SMALLEST + pairs)
+                m[at] = make_link(root, 0, SMALLEST + pairs, level_of(left) + 1, pairs)
+                if pairs == 1:
+                    put(m, at, 0, m[block_of(left)], m[seconds_of(left)], left, total_of(m, left))
+                else:
+                    put(m, at, 0, m[block_of(left)], 0, left, 0)
+                put(m, at, 1, key, second, value, below)
                 return
             depth -= 1
             at = m[path + 2 * depth]
-            place = m[path + 2 * depth + 1] + 1
-            key, value = m[block_of(right)], right
+            place = m[path + 2 * depth + 1]
+            if pairs == 1:
+                m[sums_of(m[at]) + place] -= below
+            place += 1
             continue
-        put(m, at, place, key, value)
+        put(m, at, place, key, second, value, below)
         return
 
 
@@ -118,35 +169,55 @@ def change(m: Arena, root: int, key: int, weight: int, order: int, texts: Texts,
         weight: The change, not 0.
         order: The order of the values.
         texts: The dictionaries, see `livejoin.kernels.values.dictionary_view`.
-        path: Reference of ``2 * MAX_LEVELS + 1`` words of scratch.
+        path: Reference of `PATH` words of scratch; the last one is the multiplicity then.
 
     Returns:
         1 if the multiplicity became positive, -1 if it was and no longer is, else 0.
     """
+    return _change(m, root, key, 0, weight, order, NUMBER, 0, texts, path)
+
+
+@helper
+def change_pair(
+    m: Arena, root: int, key: int, second: int, weight: int, order: int, other: int, texts: Texts, path: int
+) -> int:
+    """As `change`, in an index of pairs, which takes `WORST_CASE_OF_PAIRS` words; ``other`` orders the second words."""
+    return _change(m, root, key, second, weight, order, other, 1, texts, path)
+
+
+@helper
+def _change(
+    m: Arena, root: int, key: int, second: int, weight: int, order: int, other: int, pairs: int, texts: Texts, path: int
+) -> int:
     if m[root] == 0:
-        block = allocate(m, SMALLEST)
-        m[block] = key
-        m[block + 2] = weight
-        m[root] = make_link(block, 1, SMALLEST, 0)
+        block = allocate(m, SMALLEST + pairs)
+        m[root] = make_link(block, 0, SMALLEST + pairs, 0, pairs)
+        put(m, root, 0, key, second, weight, 0)
+        m[path + PATH - 1] = weight
         return 1 if weight > 0 else 0
     at = root
     depth = 0
     link = m[at]
     while level_of(link) > 0:
-        place = _place(m, link, key, order, texts)
+        place = _place(m, link, key, second, order, other, texts)
         m[path + 2 * depth] = at
         m[path + 2 * depth + 1] = place
         depth += 1
         at = block_of(link) + places_of(link) + place
+        if pairs == 1:
+            m[sums_of(link) + place] += weight
         link = m[at]
-    place = _place(m, link, key, order, texts)
-    if place == length_of(link) or m[block_of(link) + place] != key:
-        _insert(m, at, place, key, weight, depth, path, path + 2 * MAX_LEVELS)
-        return 1 if weight > 0 else 0
+    place = _place(m, link, key, second, order, other, texts)
     count = block_of(link) + places_of(link) + place
-    before = m[count]
+    is_there = place < length_of(link) and m[block_of(link) + place] == key
+    if is_there and pairs == 1:
+        is_there = m[seconds_of(link) + place] == second
+    before = m[count] if is_there else 0
     after = before + weight
-    if after == 0:
+    m[path + PATH - 1] = after
+    if not is_there:
+        _insert(m, at, place, key, second, weight, depth, path)
+    elif after == 0:
         _remove(m, root, at, place, depth, path)
     else:
         m[count] = after
@@ -172,6 +243,47 @@ def greatest(m: Arena, link: int) -> int:
 
 
 @helper
+def second_of_least(m: Arena, link: int) -> int:
+    """The second word of the least pair of a tree that is not empty."""
+    while level_of(link) > 0:
+        link = m[block_of(link) + places_of(link)]
+    value: int = m[seconds_of(link)]
+    return value
+
+
+@helper
+def second_of_greatest(m: Arena, link: int) -> int:
+    """The second word of the greatest pair of a tree that is not empty."""
+    while level_of(link) > 0:
+        link = m[block_of(link) + places_of(link) + length_of(link) - 1]
+    value: int = m[seconds_of(link) + length_of(link) - 1]
+    return value
+
+
+@helper
+def value_at(m: Arena, link: int, rank: int) -> int:
+    """The first word at a rank, from 0 on, of an index of pairs with more values, none with a negative multiplicity."""
+    while level_of(link) > 0:
+        child = 0
+        while rank >= m[sums_of(link) + child]:
+            rank -= m[sums_of(link) + child]
+            child += 1
+        link = m[block_of(link) + places_of(link) + child]
+    place = 0
+    while rank >= m[block_of(link) + places_of(link) + place]:
+        rank -= m[block_of(link) + places_of(link) + place]
+        place += 1
+    value: int = m[block_of(link) + place]
+    return value
+
+
+@helper
+def write_seconds(m: Arena, root: int, distinct: bool, path: int, out: Output, at: int) -> int:
+    """Write the second words of an index of pairs in the order of the pairs; as `write`."""
+    return _write(m, root, distinct, distinct, True, path, out, at)
+
+
+@helper
 def write(m: Arena, root: int, distinct: bool, bounds: bool, path: int, out: Output, at: int) -> int:
     """Write the values of a tree in order.
 
@@ -187,6 +299,11 @@ def write(m: Arena, root: int, distinct: bool, bounds: bool, path: int, out: Out
     Returns:
         The place behind the last value.
     """
+    return _write(m, root, distinct, bounds, False, path, out, at)
+
+
+@helper
+def _write(m: Arena, root: int, distinct: bool, bounds: bool, seconds: bool, path: int, out: Output, at: int) -> int:
     if root == 0:
         return at
     m[path] = root
@@ -196,18 +313,19 @@ def write(m: Arena, root: int, distinct: bool, bounds: bool, path: int, out: Out
         link = m[path + 2 * depth]
         child = m[path + 2 * depth + 1]
         block, length, places = block_of(link), length_of(link), places_of(link)
+        words = seconds_of(link) if seconds else block
         if level_of(link) == 0:
             for i in range(length):
                 copies = 1 if distinct else m[block + places + i]
                 for _ in range(copies):
-                    out[at] = m[block + i]
+                    out[at] = m[words + i]
                     at += 1
             depth -= 1
         elif child == length:
             depth -= 1
         else:
             if bounds:
-                out[at] = m[block + child]
+                out[at] = m[words + child]
                 at += 1
             m[path + 2 * depth + 1] = child + 1
             depth += 1

@@ -10,7 +10,14 @@ import numpy as np
 
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups.exact_sum import class_of, first_of, window_of
-from livejoin.kernels.groups.ordered_index import greatest, least
+from livejoin.kernels.groups.moments import moment
+from livejoin.kernels.groups.ordered_index import (
+    greatest,
+    least,
+    second_of_greatest,
+    second_of_least,
+    value_at,
+)
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.numbers.big_integer import (
     add,
@@ -168,6 +175,44 @@ def _double(m: Arena, p: Plan, c: int, group: int, count: int) -> int:
 
 
 @helper
+def _value_at(m: Arena, p: Plan, c: int, link: int, count: int, rank: int) -> int:
+    """The value at a rank in the order that a percentile asks for."""
+    return value_at(m, link, count - 1 - rank if p[c + g.C_DESCENDING] == 1 else rank)
+
+
+@helper
+def _percentile(m: Arena, p: Plan, c: int, link: int, count: int) -> int:
+    """One of the values, or a double between two of them, as Spark has PERCENTILE_DISC and PERCENTILE."""
+    fraction = np.int64(p[c + g.C_FRACTION]).view(np.float64)
+    if p[c + g.C_KIND] == g.GIVE_VALUE_AT:
+        return _value_at(m, p, c, link, count, max(int(np.ceil(count * fraction)) - 1, 0))
+    position = (count - 1) * fraction
+    lower, upper = np.floor(position), np.ceil(position)
+    low = _value_at(m, p, c, link, count, int(lower))
+    high = _value_at(m, p, c, link, count, int(upper))
+    if low == high:
+        return low
+    left, right = np.int64(low).view(np.float64), np.int64(high).view(np.float64)
+    between = (upper - position) * left + (position - lower) * right + 0.0
+    if np.isnan(between):
+        return CANONICAL_NAN
+    return np.float64(between).view(np.int64)  # type: ignore[return-value]
+
+
+@helper
+def _bits(m: Arena, p: Plan, c: int, at: int, count: int) -> int:
+    """The bits that all, some or an odd number of integers have."""
+    bits, which = p[c + g.C_FIRST_WORDS], p[c + g.C_DETAIL]
+    found = 0
+    for i in range(bits):
+        have = m[at + i]
+        is_set = have == count if which == g.BITS_AND else (have > 0 if which == g.BITS_OR else have & 1 == 1)
+        if is_set:
+            found |= -1 << i if i == bits - 1 else 1 << i
+    return found
+
+
+@helper
 def render(m: Arena, p: Plan, group: int, to: int) -> None:
     """Write the words of a group's results, of lists their lengths only.
 
@@ -185,7 +230,9 @@ def render(m: Arena, p: Plan, group: int, to: int) -> None:
             m[to] = count
         elif kind == g.GIVE_LIST:
             nulls = m[group + g.R_ROWS] - m[group + p[c + g.C_SECOND]]
-            m[to] = count + (min(nulls, 1) if p[c + g.C_DETAIL] == 1 else nulls)
+            if p[c + g.C_DETAIL] == g.SECONDS:
+                nulls = 0
+            m[to] = count + (min(nulls, 1) if p[c + g.C_DETAIL] == g.DISTINCT_VALUES else nulls)
             m[to + 1] = 0
         elif count <= p[c + g.C_SAMPLE]:
             m[to] = 0
@@ -202,6 +249,19 @@ def render(m: Arena, p: Plan, group: int, to: int) -> None:
             m[to] = least(m, m[at])
         elif kind == g.GIVE_GREATEST:
             m[to] = greatest(m, m[at])
+        elif kind == g.GIVE_BY_LEAST:
+            m[to] = second_of_least(m, m[at])
+        elif kind == g.GIVE_BY_GREATEST:
+            m[to] = second_of_greatest(m, m[at])
+        elif kind == g.GIVE_VALUE_AT or kind == g.GIVE_BETWEEN:
+            m[to] = _percentile(m, p, c, m[at], count)
+        elif kind == g.GIVE_BITS:
+            m[to] = _bits(m, p, c, at, count)
+        elif kind == g.GIVE_MOMENT:
+            special = _special(m, at)
+            if special == 0 and p[c + g.C_DETAIL] == 2:
+                special = _special(m, group + p[c + g.C_THIRD])
+            m[to] = CANONICAL_NAN if special != 0 else moment(m, p, c, group, count)
         else:
             m[to] = _double(m, p, c, group, count)
         to += p[c + g.C_WIDTH]

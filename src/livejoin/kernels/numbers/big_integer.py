@@ -93,14 +93,14 @@ def times(m: Arena, at: int, length: int, factor: int) -> None:
 
 
 @helper
-def square(m: Arena, at: int, length: int, to: int) -> None:
-    """Write the square of a magnitude, twice as long, elsewhere."""
-    clear(m, to, 2 * length)
+def multiply(m: Arena, at: int, length: int, other: int, words: int, to: int) -> None:
+    """Write the product of two magnitudes, as long as both, elsewhere."""
+    clear(m, to, length + words)
     for i in range(length):
         carry = 0
-        for j in range(length):
-            low = m[at + i] * m[at + j]
-            high = high_product(m[at + i], m[at + j])
+        for j in range(words):
+            low = m[at + i] * m[other + j]
+            high = high_product(m[at + i], m[other + j])
             low += carry
             if below(low, carry):
                 high += 1
@@ -109,7 +109,13 @@ def square(m: Arena, at: int, length: int, to: int) -> None:
                 high += 1
             m[to + i + j] = total
             carry = high
-        m[to + i + length] = carry
+        m[to + i + words] = carry
+
+
+@helper
+def square(m: Arena, at: int, length: int, to: int) -> None:
+    """Write the square of a magnitude, twice as long, elsewhere."""
+    multiply(m, at, length, at, length, to)
 
 
 @helper
