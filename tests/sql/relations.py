@@ -34,6 +34,7 @@ from livejoin.query.relational import (
 )
 from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType
+from naive_aggregates import result
 from naive_branches import heads
 
 Row = tuple[Any, ...]
@@ -182,6 +183,9 @@ def _aggregate(relation: Aggregate, rows: list[Row]) -> list[Row]:
 def _call(call: Call, relation: Aggregate, rows: list[Row]) -> Any:
     if call.argument is None:
         return len(rows)
+    if call.function in _OTHERS:
+        found = result(call, relation.input.types, rows)
+        return tuple(found) if isinstance(found, list) else found
     values = [row[call.argument] for row in rows]
     if call.function == "array_agg":
         return tuple(sorted(v for v in values if v is not None)) + (None,) * values.count(None)
@@ -201,6 +205,10 @@ def _call(call: Call, relation: Aggregate, rows: list[Row]) -> Any:
     }
     found = functions[call.function](values) if values else None
     return float(found) if isinstance(found, Fraction) else found
+
+
+_OTHERS = ("mode", "min_by", "max_by", "list_by", "percentile_cont", "percentile_disc", "covar_pop", "covar_samp")
+_OTHERS += ("moment_3", "moment_4", "bit_and", "bit_or", "bit_xor")  # by the naive twin
 
 
 def _average(values: list[Any], kind: SqlType) -> Any:

@@ -1,6 +1,7 @@
-"""Aggregate functions where they are written: their names in Spark, DISTINCT, and FILTER (WHERE ...).
+"""Aggregate functions where they are written: their names in Spark, DISTINCT, ORDER BY, and FILTER (WHERE ...).
 
-A call is recognised by its node; `aggregate_call` reads it, and refuses the forms that are not maintained.
+A call is recognised by its node; `aggregate_call` reads it, and refuses the forms that are not maintained. Where Spark
+leaves the result open, as of FIRST, it is one that depends on the rows alone. What Spark approximates is exact.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Literal
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnsupportedQueryError
+from livejoin.sql.lower.aggregate_parts import PLAIN, Form, parts_of
 from livejoin.sql.lower.unmaintained import MAINTAINED, Kind, instead_of, spellings, unmaintained
 from livejoin.sql.parse.source import Source, offset_of
 
@@ -29,6 +31,32 @@ Name = Literal[
     "bool_or",
     "array_agg",
     "array_unique",
+    "string_agg",
+    "try_sum",
+    "try_avg",
+    "covar_pop",
+    "covar_samp",
+    "corr",
+    "regr_count",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+    "regr_slope",
+    "regr_intercept",
+    "regr_r2",
+    "skewness",
+    "kurtosis",
+    "min_by",
+    "max_by",
+    "percentile_cont",
+    "percentile_disc",
+    "percentile_approx",
+    "mode",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
 ]
 
 _NODES: dict[type[exp.Expr], Name] = {
@@ -47,18 +75,55 @@ _NODES: dict[type[exp.Expr], Name] = {
     exp.LogicalOr: "bool_or",
     exp.ArrayAgg: "array_agg",
     exp.ArrayUniqueAgg: "array_unique",
+    exp.GroupConcat: "string_agg",
+    exp.CovarPop: "covar_pop",
+    exp.CovarSamp: "covar_samp",
+    exp.Corr: "corr",
+    exp.RegrCount: "regr_count",
+    exp.RegrAvgx: "regr_avgx",
+    exp.RegrAvgy: "regr_avgy",
+    exp.RegrSxx: "regr_sxx",
+    exp.RegrSyy: "regr_syy",
+    exp.RegrSxy: "regr_sxy",
+    exp.RegrSlope: "regr_slope",
+    exp.RegrIntercept: "regr_intercept",
+    exp.RegrR2: "regr_r2",
+    exp.Skewness: "skewness",
+    exp.Kurtosis: "kurtosis",
+    exp.ArgMin: "min_by",
+    exp.ArgMax: "max_by",
+    exp.Median: "percentile_cont",
+    exp.Quantile: "percentile_cont",
+    exp.PercentileCont: "percentile_cont",
+    exp.PercentileDisc: "percentile_disc",
+    exp.ApproxQuantile: "percentile_approx",
+    exp.Mode: "mode",
+    exp.BitwiseAndAgg: "bit_and",
+    exp.BitwiseOrAgg: "bit_or",
+    exp.BitwiseXorAgg: "bit_xor",
+    # Of the rows of a group, which have no order, any one is the first: the one with the least value, not NULL.
+    exp.First: "min",
+    exp.FirstValue: "min",
+    exp.AnyValue: "min",
+    exp.Last: "max",
+    exp.LastValue: "max",
+    exp.ApproxDistinct: "count",
 }
 # Names of Spark's that sqlglot leaves as they are.
-_NAMES: dict[str, Name] = {"mean": "avg", "std": "stddev_samp", "some": "bool_or", "every": "bool_and"}
-
-_IGNORES_DUPLICATES = frozenset({"min", "max", "bool_and", "bool_or", "array_unique"})
-
-
-_OPTIONS: dict[type[exp.Expr], str] = {
-    exp.IgnoreNulls: "IGNORE NULLS",
-    exp.RespectNulls: "RESPECT NULLS",
-    exp.WithinGroup: "WITHIN GROUP",
+_NAMES: dict[str, Name] = {
+    "mean": "avg",
+    "std": "stddev_samp",
+    "some": "bool_or",
+    "every": "bool_and",
+    "try_sum": "try_sum",
+    "try_avg": "try_avg",
+    "arbitrary": "min",
 }
+
+_IGNORES_DUPLICATES = frozenset(
+    {"min", "max", "min_by", "max_by", "bool_and", "bool_or", "bit_and", "bit_or", "array_unique"}
+)
+_OF_ONE_ROW = (exp.First, exp.FirstValue, exp.AnyValue, exp.Last, exp.LastValue)
 
 
 @dataclass(frozen=True)
@@ -68,10 +133,11 @@ class AggregateCall:
     Args:
         name: What it computes.
         written: Its name in the text, for messages.
-        arguments: Its arguments, resolved; none for COUNT(*). Only COUNT may have several.
+        arguments: Its arguments, resolved; none for COUNT(*). COUNT may have several, and what is of two has two.
         distinct: Whether equal arguments count once; False where that changes nothing.
         condition: The condition of its FILTER clause, resolved.
         offset: Where it is written.
+        form: What else is written in it.
     """
 
     name: Name
@@ -80,6 +146,7 @@ class AggregateCall:
     distinct: bool
     condition: exp.Expr | None
     offset: int
+    form: Form = PLAIN
 
 
 def find_aggregate(node: exp.Expr) -> exp.Expr | None:
@@ -110,20 +177,22 @@ def aggregate_call(node: exp.Expr, source: Source, default: int) -> AggregateCal
     """
     refuse_unmaintained(node, source, default)
     condition: exp.Expr | None = None
-    inner = node
-    if isinstance(node, exp.Filter) and _name(node.this) is not None:
-        inner, condition = node.this, _condition(node.expression.this)
-    if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)) and _name(node.this) is not None:
-        at = call_offset(node.this, source, default)
-        msg = f"{written_name(node.this, source, at)} with {_OPTIONS[type(node)]} is not supported; leave that out"
-        raise source.unsupported(_OPTIONS[type(node)], msg, at)
-    name = _name(inner)
-    if name is None:
+    outer = node
+    if isinstance(node, exp.Filter) and _within(node.this) is not None:
+        outer, condition = node.this, _condition(node.expression.this)
+    inner = _within(outer)
+    name = None if inner is None else _name(inner)
+    if inner is None or name is None:
         return None
     at = call_offset(inner, source, default)
     written = written_name(inner, source, at)
-    arguments, distinct = _arguments(inner, written, source, at)
-    for part in (*arguments, *([condition] if condition is not None else [])):
+    if isinstance(outer, (exp.IgnoreNulls, exp.RespectNulls)) and not _takes_option(outer):
+        option = "IGNORE NULLS" if isinstance(outer, exp.IgnoreNulls) else "RESPECT NULLS"
+        raise source.unsupported(option, f"{written} with {option} is not supported; leave that out", at)
+    parts = parts_of(outer, inner, written, source, at)
+    arguments, distinct, form = parts.arguments, parts.distinct, parts.form
+    ordered = [form.order.value] if form.order is not None else []
+    for part in (*arguments, *ordered, *([condition] if condition is not None else [])):
         if nested := find_aggregate(part):
             below = call_offset(nested, source, at)
             msg = (
@@ -133,7 +202,20 @@ def aggregate_call(node: exp.Expr, source: Source, default: int) -> AggregateCal
             raise source.unsupported(written_name(nested, source, below), msg, below)
     if name == "count_if":
         arguments = tuple(_condition(argument) for argument in arguments)
-    return AggregateCall(name, written, arguments, distinct and name not in _IGNORES_DUPLICATES, condition, at)
+    distinct = distinct and name not in _IGNORES_DUPLICATES
+    return AggregateCall(name, written, arguments, distinct, condition, at, form)
+
+
+def _within(node: exp.Expr) -> exp.Expr | None:
+    """The call in a node that may have an option around it; None if there is none."""
+    if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
+        node = node.this
+    return None if _name(node) is None else node
+
+
+def _takes_option(node: exp.Expr) -> bool:
+    """Whether IGNORE NULLS says of a call what it does in any case."""
+    return isinstance(node, exp.IgnoreNulls) and isinstance(node.this, _OF_ONE_ROW)
 
 
 def _condition(node: exp.Expr) -> exp.Expr:
@@ -230,26 +312,3 @@ def _is_aggregate(node: exp.Expr) -> bool:
 def _kind_outside(node: exp.Expr) -> Kind | None:
     """What a call is that is one of an aggregate or a window function, but of none that is maintained."""
     return None if _name(node) is not None else unmaintained(node)
-
-
-def _arguments(node: exp.Expr, written: str, source: Source, offset: int) -> tuple[tuple[exp.Expr, ...], bool]:
-    """The arguments of a call, and whether they are DISTINCT."""
-    first = node.expressions[:1] if isinstance(node, exp.Anonymous) else [node.this]
-    rest = node.expressions[1:] if isinstance(node, exp.Anonymous) else node.expressions
-    parts = [part for part in (*first, *rest) if part is not None]
-    distinct = len(parts) == 1 and isinstance(parts[0], exp.Distinct)
-    if distinct:
-        parts = parts[0].expressions
-    if isinstance(node, exp.Count) and not distinct and len(parts) == 1 and isinstance(parts[0], exp.Star):
-        return (), False
-    star = next((part for part in parts if isinstance(part, exp.Star)), None)
-    if star is not None:
-        msg = f"{written} over * is not supported; name the columns"
-        raise source.unsupported("*", msg, source.find({TokenType.STAR}, offset, offset))
-    if any(isinstance(part, (exp.Order, exp.Limit)) for part in parts):
-        msg = f"ORDER BY within {written} is not supported: its values come in ascending order; leave it out"
-        raise source.unsupported("ORDER BY", msg, source.find({TokenType.ORDER_BY}, offset, offset))
-    if not parts or (len(parts) > 1 and not isinstance(node, exp.Count)):
-        msg = f"{written} has {len(parts)} arguments; allowed is one"
-        raise source.unsupported(written, msg, offset)
-    return tuple(part.unnest() for part in parts), distinct

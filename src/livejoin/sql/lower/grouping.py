@@ -9,50 +9,25 @@ are kept once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.functions import is_known
-from livejoin.query.relational import Aggregate, Call, Distinct, Function, Relation
+from livejoin.query.relational import Aggregate, Call, Distinct, Relation
 from livejoin.schema import SqlType
-from livejoin.sql.lower.aggregates import AggregateCall, Name, aggregate_call, refuse_windows
+from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call, refuse_windows
+from livejoin.sql.lower.composed import Wanted, composed, where
 from livejoin.sql.lower.project import column_at, list_columns
 from livejoin.sql.lower.select_block import key_of, place_of
 from livejoin.sql.lower.select_join import Joined
-from livejoin.sql.lower.sums_of_products import count_of, never_null, product_of
+from livejoin.sql.lower.sums_of_products import count_of, never_null
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN, DOUBLE
-from livejoin.sql.to_duckdb.result_types import average_type, sum_type
 
-_FUNCTIONS: dict[Name, Function] = {
-    "count_if": "count",
-    "count": "count",
-    "sum": "sum",
-    "avg": "avg",
-    "var_pop": "var_pop",
-    "var_samp": "var_samp",
-    "stddev_pop": "var_pop",
-    "stddev_samp": "var_samp",
-    "min": "min",
-    "max": "max",
-    "bool_and": "bool_and",
-    "bool_or": "bool_or",
-    "array_agg": "array_agg",
-    "array_unique": "array_agg",
-}
-_SUMS = ("sum", "avg", "var_pop", "var_samp")
-_OF_NULLS = ("min", "max", "bool_and", "bool_or")  # NULL, of any type, where all arguments are
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """A call whose argument has no column yet; the value is NULL for rows that do not count, None for COUNT(*)."""
-
-    value: exp.Expr | None
-    call: Call
+_OF_NULLS = ("min", "max", "bool_and", "bool_or", "mode")  # NULL, of any type, where all arguments are
 
 
 class Grouping:
@@ -131,17 +106,25 @@ class Grouping:
         return self._source.unsupported("GROUP BY", msg, offset)
 
     def _result(self, call: AggregateCall) -> exp.Expr:
-        """The result of a call as an expression over the column of the Aggregate that it becomes."""
+        """The result of a call as an expression over the columns of the Aggregate that it becomes."""
         if call.name in _OF_NULLS and isinstance(call.arguments[0], exp.Null):
             return exp.null()
-        counted = self._count(call) if call.name in ("count", "count_if") else self._value(call)
-        place = counted.call
-        if counted.value is not None:
-            place = replace(place, argument=self._column(counted.value, call.offset, f"argument of {call.written}"))
+        if call.condition is not None:
+            self._check(call, call.condition, BOOLEAN, "condition")
+        if call.name in ("count", "count_if"):
+            return self._add(self._count(call), call)
+        return composed(call, self._joined, lambda wanted: self._add(wanted, call))
+
+    def _add(self, wanted: Wanted, call: AggregateCall) -> exp.Column:
+        """The column of a call of the Aggregate, which is made unless it is there."""
+        role = f"argument of {call.written}"
+        places = [
+            None if value is None else self._column(value, call.offset, role) for value in (wanted.value, wanted.other)
+        ]
+        place = replace(wanted.call, argument=places[0], other=places[1])
         if place not in self._calls:
             self._calls.append(place)
-        position = self._groups + self._calls.index(place)
-        return _finished(call, column_at(position))
+        return column_at(self._groups + self._calls.index(place))
 
     def _column(self, value: exp.Expr, offset: int, role: str) -> int:
         """The position of a value among the columns of the join, which get it if they lack it."""
@@ -152,7 +135,7 @@ class Grouping:
             self._values.append(Item(name, value, offset, role))
         return self._columns[key]
 
-    def _count(self, call: AggregateCall) -> _Counted:
+    def _count(self, call: AggregateCall) -> Wanted:
         """COUNT counts rows in which no argument is NULL, of DISTINCT arguments each combination once."""
         condition = call.condition
         values = call.arguments
@@ -160,20 +143,18 @@ class Grouping:
             self._check(call, values[0], BOOLEAN)
             condition = values[0] if condition is None else exp.and_(condition, values[0])
             values = ()
-        if condition is not None:
-            self._check(call, condition, BOOLEAN, "condition")
         if call.distinct:
             value = values[0] if len(values) == 1 else self._combination(values, call)
-            return _Counted(_where(value, condition), Call("count", None, True, BIGINT))
+            return Wanted(Call("count", None, True, BIGINT), where(value, condition))
         values = tuple(value for value in values if not never_null(value, self._joined))
         if not values and condition is None:
-            return _Counted(None, Call("count", None, False, BIGINT))
+            return Wanted(Call("count", None, False, BIGINT))
         product = count_of(values, condition, self._joined, call.offset)
         single = values[0] if len(values) == 1 and condition is None else None
         if not isinstance(single, exp.Column):
             present = [exp.Not(this=exp.Is(this=exp.paren(value), expression=exp.null())) for value in values]
-            single = _where(exp.Literal.number(1), exp.and_(*present, *([condition] if condition is not None else [])))
-        return _Counted(single, Call("count", None, False, BIGINT, product))
+            single = where(exp.Literal.number(1), exp.and_(*present, *([condition] if condition is not None else [])))
+        return Wanted(Call("count", None, False, BIGINT, product), single)
 
     def _combination(self, values: tuple[exp.Expr, ...], call: AggregateCall) -> exp.Expr:
         """Several values as one text that no other combination has, NULL if one of them is."""
@@ -190,41 +171,6 @@ class Grouping:
             combined = exp.DPipe(this=combined, expression=part)
         return combined
 
-    def _value(self, call: AggregateCall) -> _Counted:
-        value = call.arguments[0]
-        kind = self._joined.type_of(value, shown(value), f"argument of {call.written}", call.offset)
-        if call.condition is not None:
-            self._check(call, call.condition, BOOLEAN, "condition")
-        function = _FUNCTIONS[call.name]
-        result = self._result_type(function, kind)
-        if result is None:
-            raise self._no_argument(call, value, kind)
-        product = None
-        if function in _SUMS and not call.distinct:
-            product = product_of(value, call.condition, kind, self._joined, call.offset)
-        is_list = function == "array_agg"
-        return _Counted(
-            _where(value, call.condition), Call(function, None, call.distinct and not is_list, result, product)
-        )
-
-    def _result_type(self, function: Function, kind: SqlType) -> SqlType | None:
-        match function:
-            case "sum":
-                return sum_type(kind)
-            case "avg":
-                return average_type(kind)
-            case "var_pop" | "var_samp":
-                return DOUBLE if sum_type(kind) else None
-            case "bool_and" | "bool_or":
-                return BOOLEAN if kind == BOOLEAN else None
-            case _:
-                return kind
-
-    def _no_argument(self, call: AggregateCall, value: exp.Expr, kind: SqlType) -> SqlTypeError:
-        allowed = "BOOLEAN" if call.name.startswith("bool") else "integers, DECIMAL and DOUBLE"
-        msg = f"{call.written} of {shown(value)}, which is {kind}; allowed are {allowed}: CAST it"
-        return self._source.error(SqlTypeError, msg, call.offset)
-
     def _check(self, call: AggregateCall, value: exp.Expr, kind: SqlType, role: str = "argument") -> None:
         if isinstance(value, exp.Null):
             return
@@ -232,29 +178,3 @@ class Grouping:
         if found != kind:
             msg = f"the {role} {shown(value)} of {call.written} has the type {found}; allowed is {kind}"
             raise self._source.error(SqlTypeError, msg, offset_of(value, call.offset))
-
-
-def _where(value: exp.Expr, condition: exp.Expr | None) -> exp.Expr:
-    """A value where a condition is true, NULL elsewhere."""
-    if condition is None:
-        return value
-    return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
-
-
-def _finished(call: AggregateCall, column: exp.Column) -> exp.Expr:
-    """The result of a call from the column of the Aggregate."""
-    match call.name:
-        case "stddev_pop" | "stddev_samp":
-            return exp.Sqrt(this=column)
-        case "array_agg" if not call.distinct:
-            kept = exp.to_identifier("v")
-            is_value = exp.Not(this=exp.Is(this=kept, expression=exp.null()))
-            return _list(exp.ArrayFilter(this=column, expression=exp.Lambda(this=is_value, expressions=[kept.copy()])))
-        case "array_agg" | "array_unique":
-            return _list(exp.func("list_sort", exp.func("list_distinct", column)))
-        case _:
-            return column
-
-
-def _list(values: exp.Expr) -> exp.Expr:
-    return exp.Coalesce(this=values, expressions=[exp.Array()])

@@ -15,8 +15,10 @@ from livejoin.query.functions import kind_of
 Kind = Literal["aggregate", "window"]
 
 MAINTAINED = (
-    "the aggregates that are maintained are COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, BOOL_AND, BOOL_OR and "
-    "ARRAY_AGG, with DISTINCT and FILTER"
+    "the aggregates that are maintained are COUNT, COUNT_IF, APPROX_COUNT_DISTINCT, SUM, TRY_SUM, AVG, TRY_AVG, "
+    "VARIANCE, STDDEV, SKEWNESS, KURTOSIS, COVAR_POP, COVAR_SAMP, CORR, REGR_*, MIN, MAX, MIN_BY, MAX_BY, FIRST, LAST, "
+    "ANY_VALUE, MEDIAN, PERCENTILE, PERCENTILE_APPROX, MODE, BOOL_AND, BOOL_OR, BIT_AND, BIT_OR, BIT_XOR, ARRAY_AGG, "
+    "COLLECT_SET and LISTAGG, with DISTINCT and FILTER"
 )
 
 # Nodes of sqlglot's for window functions; FIRST_VALUE and LAST_VALUE are aggregates too in Spark.
@@ -56,8 +58,6 @@ _SPARKS = frozenset(
         "theta_intersection_agg",
         "theta_sketch_agg",
         "theta_union_agg",
-        "try_avg",
-        "try_sum",
         "vector_avg",
         "vector_sum",
     }
@@ -68,43 +68,31 @@ _SPELLINGS: dict[type[exp.Expr], frozenset[str]] = {
     exp.GroupConcat: frozenset({"string_agg", "listagg", "group_concat"}),
     exp.Quantile: frozenset({"percentile", "quantile"}),
     exp.ApproxQuantile: frozenset({"percentile_approx", "approx_percentile", "approx_quantile"}),
+    exp.ApproxDistinct: frozenset({"approx_count_distinct", "approx_distinct"}),
     exp.ArgMax: frozenset({"max_by", "arg_max", "argmax"}),
     exp.ArgMin: frozenset({"min_by", "arg_min", "argmin"}),
 }
 
 _LIST = "keep the values with ARRAY_AGG and compute it from the list that you read"
-_ONE_VALUE = "rows have no order here; take MIN or MAX, which give one value of a group whatever the order"
-_SKETCH = "COUNT(DISTINCT ...) is maintained, and exact"
-_MOMENTS = (
-    "it is an expression over sums that are maintained: COUNT(*), SUM(x), SUM(y), SUM(x * y), SUM(x * x), SUM(y * y)"
+_PERCENTILE = (
+    "PERCENTILE(x, 0.5) is maintained, as Spark has it between two values, and "
+    "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY x), which is one of them"
 )
-_ROW_OF = "ORDER BY ... LIMIT 1 keeps that row of a whole result; for groups keep MAX or MIN, and look its row up"
+_SKETCH = "COUNT(DISTINCT ...) is maintained, and exact"
 _SETS = "it tells grouping sets apart, and GROUP BY has one grouping here; leave it out"
-_BITS = "for each bit that counts write BOOL_AND or BOOL_OR of (x & bit) <> 0"
 _EXACT_SUM = "write SUM or AVG: a commit that brings a sum beyond its type is refused and changes nothing"
 _HISTOGRAM = "GROUP BY the value too, with COUNT(*), gives how often each one is there"
 
 _REMEDIES: dict[str, str] = {
-    **dict.fromkeys(["string_agg", "listagg", "group_concat"], "write ARRAY_JOIN(ARRAY_AGG(x), ',')"),
-    **dict.fromkeys(
-        ["percentile", "percentile_cont", "percentile_disc", "percentile_approx", "approx_percentile", "median"], _LIST
-    ),
-    **dict.fromkeys(
-        ["quantile", "quantile_cont", "quantile_disc", "approx_quantile", "reservoir_quantile", "mad", "list"], _LIST
-    ),
-    **dict.fromkeys(
-        ["mode", "histogram", "histogram_numeric", "histogram_exact", "entropy", "approx_top_k"], _HISTOGRAM
-    ),
-    **dict.fromkeys(["first", "last", "first_value", "last_value", "any_value", "arbitrary"], _ONE_VALUE),
-    **dict.fromkeys(["approx_count_distinct", "approx_distinct", "hll_sketch_agg"], _SKETCH),
-    **dict.fromkeys(["corr", "covar_pop", "covar_samp"], _MOMENTS),
-    **dict.fromkeys(["max_by", "min_by", "arg_max", "arg_min", "argmax", "argmin"], _ROW_OF),
+    **dict.fromkeys(["mad", "list"], _LIST),
+    **dict.fromkeys(["quantile", "quantile_cont", "quantile_disc", "reservoir_quantile"], _PERCENTILE),
+    **dict.fromkeys(["histogram", "histogram_numeric", "histogram_exact", "entropy", "approx_top_k"], _HISTOGRAM),
+    **dict.fromkeys(["hll_sketch_agg"], _SKETCH),
     **dict.fromkeys(["grouping", "grouping_id"], _SETS),
-    **dict.fromkeys(["bit_and", "bit_or"], _BITS),
-    **dict.fromkeys(["try_sum", "try_avg", "fsum", "favg", "sumkahan", "kahan_sum", "sum_no_overflow"], _EXACT_SUM),
+    **dict.fromkeys(["fsum", "favg", "sumkahan", "kahan_sum", "sum_no_overflow"], _EXACT_SUM),
     **dict.fromkeys(["product"], "of positive numbers it is EXP(SUM(LN(x)))"),
     **dict.fromkeys(["geomean", "geometric_mean"], "of positive numbers it is EXP(AVG(LN(x)))"),
-    **dict.fromkeys(["skewness", "kurtosis", "kurtosis_pop"], "it is an expression over SUM(x), SUM(x * x), ..."),
+    **dict.fromkeys(["kurtosis_pop"], "KURTOSIS is it"),
     **dict.fromkeys(["wavg", "weighted_avg"], "write SUM(x * weight) / SUM(weight)"),
     "sem": "write STDDEV(x) / SQRT(COUNT(x))",
     "bool_xor": "write COUNT_IF(x) % 2 = 1",
@@ -145,8 +133,6 @@ def instead_of(written: str, node: exp.Expr) -> str:
         node: Its call.
     """
     name = written.lower()
-    if name.startswith("regr_"):
-        return _MOMENTS
     return _REMEDIES.get(name) or _REMEDIES.get(_plain_name(node)) or MAINTAINED
 
 

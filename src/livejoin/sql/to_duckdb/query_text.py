@@ -26,7 +26,8 @@ from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.order import Order
 from livejoin.sql.parse.source import shown
-from livejoin.sql.to_duckdb.result_types import average_type, column_type, sum_type
+from livejoin.sql.to_duckdb.aggregate_text import aggregate_text, as_type
+from livejoin.sql.to_duckdb.result_types import column_type
 from livejoin.sql.to_duckdb.scalar_text import expression_text
 
 _JOINS: dict[EdgeKind, str] = {"exists": "SEMI JOIN", "not exists": "ANTI JOIN", "optional": "LEFT JOIN"}
@@ -131,7 +132,9 @@ class _Select:
         block = self._block
         names = [item.name for item in block.items]
         values = [self._over_groups(item.value, item.offset) for item in block.items]
-        items = [f"{_as(value, kind)} AS c{i}" for i, (value, kind) in enumerate(zip(values, self._types, strict=True))]
+        items = [
+            f"{as_type(value, kind)} AS c{i}" for i, (value, kind) in enumerate(zip(values, self._types, strict=True))
+        ]
         order = block.order
         if order is not None and not block.distinct:
             items += [f"{self._over_groups(key.value, key.offset)} AS k{i}" for i, key in enumerate(order.keys)]
@@ -184,7 +187,7 @@ class _Select:
     def _typed(self, value: exp.Expr) -> str:
         """An expression over rows, as a value of its type."""
         kind = self._joined.type_of(value, shown(value), "group", 0)
-        return _as(self._plain(value), None if isinstance(value, exp.Column) else kind)
+        return as_type(self._plain(value), None if isinstance(value, exp.Column) else kind)
 
     def _over_groups(self, value: exp.Expr, offset: int) -> str:
         """An expression over groups, or over rows if there are none."""
@@ -211,57 +214,16 @@ class _Select:
         return self._plain(value.copy().transform(exchanged))
 
     def _aggregate(self, call: AggregateCall) -> str:
-        values = [self._plain(value) for value in call.arguments]
-        kept = [] if call.condition is None else [self._plain(call.condition)]
-        if call.name == "count_if":
-            return "count(*)" + _where([*values, *kept])
-        if call.name == "count":
-            counted = "DISTINCT " + _row(values) if call.distinct else "*"
-            return f"count({counted})" + _where([*(f"({value}) IS NOT NULL" for value in values), *kept])
-        kind = self._joined.type_of(call.arguments[0], shown(call.arguments[0]), "argument", call.offset)
-        return _aggregate(call, _as(values[0], kind), kind, kept)
-
-
-def _as(value: str, kind: SqlType | None) -> str:
-    """A value of a type, where one is said: DuckDB may give another one."""
-    return value if kind is None else f"CAST({value} AS {kind})"
-
-
-def _aggregate(call: AggregateCall, value: str, kind: SqlType, kept: list[str]) -> str:
-    """An aggregate of one argument, over the rows that ``kept`` keeps, with Spark's result type."""
-    distinct = "DISTINCT " if call.distinct or call.name == "array_unique" else ""
-
-    def over(function: str) -> str:
-        return f"{function}({distinct}{value})" + _where(kept)
-
-    match call.name:
-        case "sum" | "avg" if kind.kind == "double":
-            # Sums that do not lose the last digits, where they are finite.
-            exact = "fsum" if call.name == "sum" else "favg"
-            return f"CASE WHEN isfinite({over('sum')}) THEN {over(exact)} ELSE {over(call.name)} END"
-        case "sum":
-            return f"CAST({over('sum')} AS {sum_type(kind)})"
-        case "avg" if kind.kind == "decimal":
-            return _decimal_average(over("sum"), over("count"), kind)
-        case "array_agg" | "array_unique":
-            return f"coalesce(list_sort(list({distinct}{value}){_where([*kept, f'({value}) IS NOT NULL'])}), [])"
-        case _:
-            return over(call.name)
-
-
-def _where(conditions: list[str]) -> str:
-    return f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})" if conditions else ""
-
-
-def _decimal_average(total: str, count: str, kind: SqlType) -> str:
-    """The quotient rounded half away from zero, in whole numbers: DuckDB divides decimals as doubles."""
-    result = average_type(kind)
-    assert result is not None, "a decimal has an average"
-    unscaled = f"CAST(CAST({total} AS DECIMAL(38, {kind.scale})) * {10**kind.scale} AS HUGEINT)"
-    doubled = f"abs({unscaled}) * {2 * 10 ** (result.scale - kind.scale)}"
-    rounded = f"sign({unscaled}) * (({doubled} + {count}) // (2 * {count}))"
-    unit = f"CAST('{10**-result.scale:.{result.scale}f}' AS DECIMAL({max(result.scale, 1)}, {result.scale}))"
-    return f"CAST(CAST({rounded} AS DECIMAL(38, 0)) * {unit} AS {result})"
+        """An aggregate over the rows of a group."""
+        order = call.form.order
+        kinds = [self._joined.type_of(value, shown(value), "argument", call.offset) for value in call.arguments]
+        return aggregate_text(
+            call,
+            [as_type(self._plain(value), kind) for value, kind in zip(call.arguments, kinds, strict=True)],
+            kinds,
+            None if order is None else self._plain(order.value),
+            [] if call.condition is None else [self._plain(call.condition)],
+        )
 
 
 def _first_rows(inner: str, names: list[str], order: Order) -> str:
@@ -278,10 +240,6 @@ def _first_rows(inner: str, names: list[str], order: Order) -> str:
 def _cast(text: str, types: tuple[SqlType, ...]) -> str:
     listed = ", ".join(f"CAST(c{i} AS {kind}) AS c{i}" for i, kind in enumerate(types))
     return f"SELECT {listed} FROM ({text}) AS _({_columns(len(types))})"
-
-
-def _row(values: list[str]) -> str:
-    return values[0] if len(values) == 1 else f"row({', '.join(values)})"
 
 
 def _columns(number: int) -> str:

@@ -19,7 +19,7 @@ _NODES = (
     *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.MD5, exp.ConcatWs),
     *(exp.Array, exp.ArrayFilter, exp.Lambda, exp.ArraySize, exp.ArrayContains, exp.ArrayMax, exp.ArrayMin),
 )
-_OWN = frozenset({"list_sort", "list_distinct"})  # written by livejoin itself, for ARRAY_AGG
+_OWN = frozenset({"list_sort", "list_distinct", "list_reverse"})  # written by livejoin itself, for lists of aggregates
 
 
 def other_meaning(node: exp.Expr, arrow: Callable[[exp.Column], pa.DataType]) -> str | None:
