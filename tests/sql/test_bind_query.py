@@ -110,6 +110,32 @@ JOINED_SHAPES = [
     "SELECT B.d, {} FROM G A, H B, N WHERE A.dst = B.src AND A.src = N.k GROUP BY B.d",
 ]
 
+GROUPINGS = [
+    "SELECT src, b, count(*) AS n, sum(w) FROM H GROUP BY ROLLUP (src, b)",
+    "SELECT src, b, d, count(*) AS n, grouping(b) AS g, grouping_id() AS i FROM H GROUP BY CUBE (src, (b, d))",
+    "SELECT src, b, max(src) AS m FROM H GROUP BY GROUPING SETS ((src, b), (b), (), (b))",
+    "SELECT src, b, d, sum(m) FROM H GROUP BY src, ROLLUP (b), CUBE (d)",
+    "SELECT src, b, count(*) FROM H GROUP BY src, b WITH ROLLUP HAVING count(*) > 1 OR grouping(src) = 1",
+    "SELECT src, b, count(*) FROM H GROUP BY src, b WITH CUBE",
+    "SELECT src, b, count(*) FROM H GROUP BY src, b GROUPING SETS ((src), (b))",
+    "SELECT src, dst, count(*) FROM H GROUP BY GROUPING SETS (ROLLUP (src, dst), CUBE (dst))",
+    "SELECT src % 2 AS p, 1 + coalesce(src % 2, 7) AS q, sum(src) FROM H GROUP BY ROLLUP (src % 2)",
+    "SELECT src FROM H GROUP BY ROLLUP (src)",
+    "SELECT count(*), min(s) FROM H GROUP BY GROUPING SETS (())",
+    "SELECT count(*) FROM H WHERE src > 1000 GROUP BY ROLLUP (src)",
+    "SELECT count(*) FROM H GROUP BY (), ()",
+    "SELECT src, dst, count(*) FROM H GROUP BY (src, dst)",
+    "SELECT DISTINCT b, grouping_id(b, src) AS g FROM H GROUP BY CUBE (src, b) ORDER BY g, b LIMIT 4",
+    "SELECT b, sum(src) AS t FROM H GROUP BY ROLLUP (b) ORDER BY grouping(b) DESC, t LIMIT 2",
+    "SELECT B.d, A.src, sum(A.dst * B.m), count(DISTINCT B.s) FROM G A JOIN H B ON A.src = B.src "
+    "GROUP BY ROLLUP (B.d, A.src)",
+    "SELECT x, y, count(*) FROM (SELECT src AS x, src AS y FROM H) q GROUP BY ROLLUP (x, y)",
+    "SELECT x, sum(n) FROM (SELECT src AS x, b, count(*) AS n FROM H GROUP BY CUBE (src, b)) q GROUP BY x",
+    "SELECT src, b, sum(w), count(*) FROM H GROUP BY ALL",
+    "SELECT count(*), max(s) FROM H GROUP BY ALL",
+    "SELECT src + 1 AS x, b FROM H GROUP BY ALL",
+]
+
 SETS = [
     "SELECT src FROM G UNION SELECT dst FROM G",
     "SELECT src FROM G UNION ALL SELECT dst FROM G",
@@ -222,6 +248,11 @@ def test_same_rows_and_types_as_duckdb(sql: str, filled: duckdb.DuckDBPyConnecti
 @pytest.mark.parametrize("calls", AGGREGATES)
 def test_aggregates(calls: str, shape: str, filled: duckdb.DuckDBPyConnection) -> None:
     same(shape.format(calls), filled)
+
+
+@pytest.mark.parametrize("sql", GROUPINGS)
+def test_grouping_sets(sql: str, filled: duckdb.DuckDBPyConnection) -> None:
+    same(sql, filled)
 
 
 @pytest.mark.parametrize("shape", JOINED_SHAPES)

@@ -18,7 +18,7 @@ from sqlglot import TokenType, exp
 
 from livejoin.catalog import Catalog
 from livejoin.errors import UnknownNameError
-from livejoin.query.relational import Distinct, Query, Relation
+from livejoin.query.relational import Distinct, Query, Relation, SetOperation
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
@@ -165,6 +165,8 @@ def _over_items(key: SortBy, items: list[Item], source: Source) -> exp.Expr:
 def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, items: list[Item]) -> Relation:
     """The relation of a SELECT with groups."""
     grouping = Grouping(groups, joined, block.source.tokens[0].start)
+    if block.sets is not None:
+        return _over_sets(block, block.sets, grouping, items)
     values = [(item, grouping.over(item.value, item.offset)) for item in items]
     condition = None
     if block.having is not None:
@@ -174,6 +176,29 @@ def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, i
     if condition is None and isinstance(relation, Distinct) and copied == list(range(len(groups))):
         return Distinct(joined.rows(items))
     return project(relation, values, condition, block.source)
+
+
+def _over_sets(
+    block: SelectBlock, sets: tuple[tuple[int, ...], ...], grouping: Grouping, items: list[Item]
+) -> Relation:
+    """UNION ALL of the groups of each grouping set."""
+    values, conditions = [], []
+    for chosen in sets:
+        grouping.of_set(chosen)
+        values.append([(item, grouping.over(item.value, item.offset)) for item in items])
+        condition = None
+        if block.having is not None:
+            at = block.source.find_outermost({TokenType.HAVING})
+            condition = block.having, grouping.over(block.having, at)
+        conditions.append(condition)
+    relations = [
+        project(relation, own, condition, block.source)
+        for relation, own, condition in zip(grouping.relations(sets), values, conditions, strict=True)
+    ]
+    united: Relation = relations[0]
+    for relation in relations[1:]:
+        united = SetOperation("union", True, united, relation)
+    return united
 
 
 def resolve_order(tree: Sorted, names: list[str]) -> Order:

@@ -28,7 +28,7 @@ from livejoin.plan.operators import (
 )
 from livejoin.plan.query_plan import join_candidates, plan_join, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import Query
+from livejoin.query.relational import LISTS, Query
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.guarantee import UpdateBound, checked_guarantee, stored_guarantee
@@ -109,7 +109,7 @@ def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Sele
             for one in plan.inputs:
                 yield from _leaves(one, below)
         case Group():
-            values = ", with the values of MIN, MAX, ARRAY_AGG and DISTINCT" if _keeps_values(plan) else ""
+            values = ", with the values of MIN, MAX, percentiles, lists and DISTINCT" if _keeps_values(plan) else ""
             yield from _leaves(plan.input, f"each group{values}")
         case First():
             yield from _leaves(plan.input, "each row, in order (a look-up costs O(log rows))")
@@ -187,7 +187,10 @@ def _whole(plan: Operator) -> Iterator[str]:
 
 
 def _keeps_values(plan: Group) -> bool:
-    return any(call.distinct or call.function in ("min", "max", "array_agg") for call in plan.calls)
+    return any(call.distinct or call.function in _OF_VALUES for call in plan.calls)
+
+
+_OF_VALUES = (*LISTS, "min", "max", "min_by", "max_by", "mode", "percentile_cont", "percentile_disc")
 
 
 def _with_check(told: Explanation, condition: str) -> Explanation:
@@ -281,6 +284,11 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
                 f"{_many(len(operator.calls), 'aggregate')} over a store of groups: one look-up a row of the relation "
                 "below that changes (DYN, section 5.1)"
             )
+            if _keeps_values(operator):
+                yield (
+                    "values of groups are kept in order: O(log values) a row that changes; percentiles and numbers of "
+                    "distinct values are exact, also those that are written as approximate ones"
+                )
         case First():
             skipped = f" after the first {operator.offset}" if operator.offset else ""
             some = f"the first {operator.limit}{skipped} rows"

@@ -5,21 +5,32 @@
 where every expression of the SELECT list, of HAVING and of ORDER BY is rewritten over the columns of the Aggregate: an
 expression of GROUP BY becomes its column, an aggregate becomes the column of its call. Equal arguments and equal calls
 are kept once.
+
+Grouping sets are UNION ALL of one such Project for each set, over the same rows: a group that the set lacks is NULL.
+Several sets over no rows give none, as in Spark; in DuckDB the empty one gives a row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
+from livejoin.query.conjunctive import Output
 from livejoin.query.functions import is_known
-from livejoin.query.relational import Aggregate, Call, Distinct, Relation
+from livejoin.query.relational import Aggregate, Call, Distinct, Project, Relation
 from livejoin.schema import SqlType
-from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call, refuse_windows
+from livejoin.sql.lower.aggregates import (
+    AggregateCall,
+    aggregate_call,
+    call_offset,
+    refuse_windows,
+    written_name,
+)
 from livejoin.sql.lower.composed import Wanted, composed, where
-from livejoin.sql.lower.project import column_at, list_columns
+from livejoin.sql.lower.project import column_at, list_columns, project_nothing
 from livejoin.sql.lower.select_block import key_of, place_of
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.sums_of_products import count_of, never_null
@@ -49,8 +60,13 @@ class Grouping:
             self._column(value, offset_of(value, start), "group")
         self._grouped = dict(self._columns)
         self._groups = len(self._values)
+        self._set: tuple[int, ...] | None = None
         self._by_connector = any(isinstance(value.unnest(), exp.Connector) for value in groups)
         self._calls: list[Call] = []
+
+    def of_set(self, chosen: tuple[int, ...]) -> None:
+        """Let what follows be over the Aggregate of one grouping set, by the positions of its groups."""
+        self._set = chosen
 
     def over(self, value: exp.Expr, offset: int) -> exp.Expr:
         """A resolved expression over the columns of the Aggregate: column i is the `ColumnRef` (0, i).
@@ -79,6 +95,29 @@ class Grouping:
         calls = tuple(placed) or (Call("count", None, False, BIGINT),)
         return Aggregate(rows, self._groups, calls, is_global)
 
+    def relations(self, sets: Sequence[tuple[int, ...]]) -> list[Relation]:
+        """An Aggregate for each grouping set with the calls that were met, all over one relation."""
+        whole = self.relation(is_global=False)
+        rows = whole.input if isinstance(whole, (Aggregate, Distinct)) else whole
+        calls = whole.calls if isinstance(whole, Aggregate) else ()
+        arguments = sorted({place for call in calls for place in (call.argument, call.other) if place is not None})
+        found: list[Relation] = []
+        for chosen in sets:
+            kept = [*chosen, *arguments]
+            places = {None: None} | {place: len(chosen) + i for i, place in enumerate(arguments)}
+            outputs = tuple(Output(name, rows.schema.types[place], place) for name, place in _named(rows, kept))
+            narrow = (
+                Project(rows, outputs, tuple(rows.types[place] for place in kept)) if kept else project_nothing(rows)
+            )
+            own = tuple(
+                replace(call, argument=places[call.argument], other=places[call.other], product=None) for call in calls
+            )
+            if not calls and chosen:
+                found.append(Distinct(narrow))
+            else:
+                found.append(Aggregate(narrow, len(chosen), own or (Call("count", None, False, BIGINT),), False))
+        return found
+
     def _exchanged(self, part: exp.Expr, offset: int) -> exp.Expr:
         if isinstance(part, exp.Null):
             return part  # it has any type, a column of NULLs has one
@@ -86,7 +125,9 @@ class Grouping:
             return part  # a long condition would be written down once for each of its terms
         group = place_of(part, self._grouped)
         if group is not None:
-            return column_at(group)
+            return self._group(group)
+        if isinstance(part, (exp.Grouping, exp.GroupingId)) and self._set is not None:
+            return self._which(part, self._set, offset)
         call = aggregate_call(part, self._source, offset)
         if call is not None:
             return self._result(call)
@@ -96,6 +137,33 @@ class Grouping:
         if isinstance(part, exp.Column):
             raise self._not_grouped(part, offset_of(part, offset))
         return part
+
+    def _group(self, place: int) -> exp.Expr:
+        """The column of a group, NULL where the set does not have it."""
+        if self._set is None:
+            return column_at(place)
+        if place in self._set:
+            return column_at(self._set.index(place))
+        item = self._values[place]
+        kind = self._joined.type_of(item.value, item.name, item.role, item.offset)
+        return exp.Cast(this=exp.null(), to=exp.DataType.build(str(kind), dialect="spark"))
+
+    def _which(self, call: exp.Expr, chosen: tuple[int, ...], offset: int) -> exp.Expr:
+        """GROUPING and GROUPING_ID: a bit for each group, the first one the highest, 1 where the set lacks it."""
+        at = call_offset(call, self._source, offset)
+        name = written_name(call, self._source, at)
+        parts = call.expressions or [self._values[place].value for place in range(self._groups)]
+        if isinstance(call, exp.Grouping) and len(parts) != 1:
+            raise self._source.unsupported(name, f"{name} has {len(parts)} arguments; allowed is one", at)
+        number = 0
+        for part in parts:
+            place = place_of(part, self._grouped)
+            if place is None:
+                msg = f"{name} of {shown(part)}, which is no expression of GROUP BY; name one of these"
+                raise self._source.unsupported(name, msg, at)
+            number = 2 * number + (place not in chosen)
+        kind = "TINYINT" if isinstance(call, exp.Grouping) else "BIGINT"
+        return exp.Cast(this=exp.Literal.number(number), to=exp.DataType.build(kind, dialect="spark"))
 
     def _not_grouped(self, column: exp.Column, offset: int) -> UnsupportedQueryError:
         where = "in GROUP BY" if self._groups else "grouped (there is no GROUP BY)"
@@ -124,7 +192,8 @@ class Grouping:
         place = replace(wanted.call, argument=places[0], other=places[1])
         if place not in self._calls:
             self._calls.append(place)
-        return column_at(self._groups + self._calls.index(place))
+        groups = self._groups if self._set is None else len(self._set)
+        return column_at(groups + self._calls.index(place))
 
     def _column(self, value: exp.Expr, offset: int, role: str) -> int:
         """The position of a value among the columns of the join, which get it if they lack it."""
@@ -178,3 +247,8 @@ class Grouping:
         if found != kind:
             msg = f"the {role} {shown(value)} of {call.written} has the type {found}; allowed is {kind}"
             raise self._source.error(SqlTypeError, msg, offset_of(value, call.offset))
+
+
+def _named(rows: Relation, places: Sequence[int]) -> list[tuple[str, int]]:
+    """Distinct names for some columns of a relation, of which one may be there twice."""
+    return list(zip(distinct_names([rows.schema.names[place] for place in places]), places, strict=True))

@@ -76,6 +76,8 @@ def merge(block: SelectBlock) -> SelectBlock:
     chosen = _candidates(block)
     while chosen:
         merged = _Merger(block, chosen).merged()
+        if block.sets is not None and len(merged.groups or ()) != len(block.groups or ()):
+            return block  # a set may have one of two groups that are the same below, and not the other
         apart = _undecided(block, chosen, merged)
         if not apart:
             return merged

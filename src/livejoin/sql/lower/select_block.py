@@ -20,6 +20,7 @@ from livejoin.sql.lower.aggregates import (
     refuse_windows,
 )
 from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.grouping_sets import grouping_sets
 from livejoin.sql.names.from_clause import Equality, FromClause, bind_from
 from livejoin.sql.names.nested import Names
 from livejoin.sql.names.order import Order, SortBy, order_of, position_of
@@ -32,8 +33,6 @@ from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.parse.sub_queries import take_out
 from livejoin.sql.to_duckdb.scalar_text import REF
 
-_GROUPING_SETS = (exp.Cube, exp.Rollup, exp.GroupingSets)
-
 
 @dataclass(frozen=True)
 class SelectBlock:
@@ -45,6 +44,7 @@ class SelectBlock:
         conditions: ON conditions of inner joins, and WHERE conditions.
         items: The SELECT list.
         groups: The expressions of GROUP BY, each once; None if there is neither GROUP BY nor an aggregate nor HAVING.
+        sets: The grouping sets, each by the positions of its groups; None if there is one, which has all groups.
         is_global: Whether rows are aggregated without GROUP BY.
         having: The condition of HAVING.
         distinct: Whether it is SELECT DISTINCT.
@@ -60,6 +60,7 @@ class SelectBlock:
     conditions: tuple[exp.Expr, ...]
     items: tuple[Item, ...]
     groups: tuple[exp.Expr, ...] | None
+    sets: tuple[tuple[int, ...], ...] | None
     is_global: bool
     having: exp.Expr | None
     distinct: bool
@@ -103,20 +104,21 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         refuse_windows(node, source, source.find({TokenType.SELECT}))
     _refuse_distinct_on(select, source)
     names = _Names(clause.scope, select_items(select, clause.scope, source), source)
-    groups = names.groups(select.args.get("group"))
+    groups, sets = names.groups(select.args.get("group"))
     having = select.args.get("having")
     kept = None if having is None else names.having(having.this, groups or ())
     if order is not None:
         order = Order(tuple(names.order(key) for key in order.keys), order.limit, order.offset)
     sorted_by = [key.value for key in order.keys] if order else []
     aggregates = any(find_aggregate(value) for value in [*(item.value for item in names.items), *sorted_by])
-    is_global = groups is None and (aggregates or kept is not None)
+    is_global = (groups is None and (aggregates or kept is not None)) or (groups == () and sets is None)
     return SelectBlock(
         scope=clause.scope,
         equalities=clause.equalities,
         conditions=tuple(conditions),
         items=names.items,
         groups=() if is_global else groups,
+        sets=sets,
         is_global=is_global,
         having=kept,
         distinct=bool(select.args.get("distinct")),
@@ -181,19 +183,32 @@ class _Names:
     items: tuple[Item, ...]
     source: Source
 
-    def groups(self, group: exp.Group | None) -> tuple[exp.Expr, ...] | None:
-        """The expressions of a GROUP BY, each once."""
+    def groups(self, group: exp.Group | None) -> tuple[tuple[exp.Expr, ...] | None, tuple[tuple[int, ...], ...] | None]:
+        """The expressions of a GROUP BY, each once, and its grouping sets by their positions if it has several."""
         if group is None:
-            return None
+            return None, None
         start = self.source.find_outermost({TokenType.GROUP_BY})
-        odd = next((name for name, value in group.args.items() if value and name != "expressions"), None)
-        sets = next((node for node in group.expressions if isinstance(node, _GROUPING_SETS)), None)
-        if odd is not None or sets is not None or not group.expressions:
-            form = (odd or (sets.key if sets else "all")).upper().replace("GROUPINGSETS", "GROUPING_SETS")
-            msg = f"GROUP BY with {form.replace('_', ' ')} is not supported; name the columns of one grouping"
+        if group.args.get("all"):
+            # Spark too takes what has no aggregate in it, and then refuses other columns beside aggregates.
+            found = [item.value for item in self.items if find_aggregate(item.value) is None]
+            return tuple({key_of(node): node for node in found}.values()), None
+        sets = grouping_sets(group, self.source)
+        if sets is None and not group.expressions:
+            msg = "GROUP BY names no columns; write them behind it"
             raise self.source.unsupported("GROUP BY", msg, start)
-        found = [self._group(node, start) for node in group.expressions]
-        return tuple({key_of(node): node for node in found}.values())
+        written = [tuple(group.expressions)] if sets is None else sets
+        first = tuple(group.expressions) if sets is not None and not _has_sets(group) else ()
+        resolved = {id(node): self._group(node, start) for one in (first, *written) for node in one}
+        groups = {key_of(resolved[id(node)]): resolved[id(node)] for one in (first, *written) for node in one}
+        if sets is None:
+            return tuple(groups.values()), None
+        places = {key: place for place, key in enumerate(groups)}
+        found_sets = tuple(tuple(sorted({places[key_of(resolved[id(node)])] for node in one})) for one in sets)
+        if len(found_sets) == 1:
+            (only,) = found_sets
+            values = list(groups.values())
+            return tuple(values[place] for place in only), None
+        return tuple(groups.values()), found_sets
 
     def _group(self, node: exp.Expr, start: int) -> exp.Expr:
         at = offset_of(node, start)
@@ -239,6 +254,10 @@ class _Names:
 
     def _output(self, name: str) -> Item | None:
         return next((item for item in self.items if item.name.lower() == name.lower()), None)
+
+
+def _has_sets(group: exp.Group) -> bool:
+    return any(isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)) for node in group.expressions)
 
 
 def _is_bare(node: exp.Expr) -> bool:

@@ -139,10 +139,15 @@ class _Select:
         if order is not None and not block.distinct:
             items += [f"{self._over_groups(key.value, key.offset)} AS k{i}" for i, key in enumerate(order.keys)]
         text = f"SELECT {'DISTINCT ' if block.distinct else ''}{', '.join(items)} FROM ({self._rows()})"
-        if block.groups:
+        kept = [] if block.having is None else [self._over_groups(block.having, 0)]
+        if block.sets is not None:
+            sets = (f"({', '.join(f'g{i}' for i in chosen)})" for chosen in block.sets)
+            text += f" GROUP BY GROUPING SETS ({', '.join(sets)})"
+            kept.append("count(*) > 0")  # Spark has no row of the empty set over no rows, DuckDB has one
+        elif block.groups:
             text += " GROUP BY " + ", ".join(f"g{i}" for i in range(len(block.groups)))
-        if block.having is not None:
-            text += f" HAVING {self._over_groups(block.having, 0)}"
+        if kept:
+            text += f" HAVING {' AND '.join(f'({condition})' for condition in kept)}"
         if order is None:
             return f"SELECT * FROM ({text}) AS _({_quoted_all(names)})"
         if block.distinct:
@@ -198,10 +203,18 @@ class _Select:
             group = place_of(part, self._groups)
             if group is not None:
                 return exp.var(f"g{group}")
+            if isinstance(part, (exp.Grouping, exp.GroupingId)) and self._block.sets is not None:
+                return exp.var(self._grouping(part))
             call = aggregate_call(part, self._block.source, offset)
             return part if call is None else exp.var(self._aggregate(call))
 
         return self._plain(value.copy().transform(exchanged))
+
+    def _grouping(self, call: exp.Expr) -> str:
+        """GROUPING and GROUPING_ID, which DuckDB has one function for."""
+        places = [place_of(part, self._groups) for part in call.expressions] or list(range(len(self._groups)))
+        of = ", ".join(f"g{place}" for place in places)
+        return f"CAST(grouping({of}) AS {'TINYINT' if isinstance(call, exp.Grouping) else 'BIGINT'})"
 
     def _over_items(self, value: exp.Expr) -> str:
         """A key of ORDER BY over the columns of SELECT DISTINCT."""
