@@ -124,7 +124,7 @@ class _Select:
         self._block = block
         self._types = [None if pa.types.is_list(kind) else column_type(kind) for kind in types]
         self._texts = texts
-        self._joined = Joined(block.scope, Conditions((), {}), block.source)
+        self._joined = Joined(block.scope, Conditions(block.scope, (), (), {}), block.source)
         self._groups = {key_of(value): i for i, value in enumerate(block.groups or ())}
 
     def text(self) -> str:
