@@ -53,6 +53,16 @@ QUERIES = [
     ("SELECT src, sum(dst) + ^dst FROM G GROUP BY ALL", "GROUP BY", "the column dst is neither in GROUP BY"),
     ("SELECT src, ^dst, count(*) FROM G GROUP BY ROLLUP (src)", "GROUP BY", "the column dst is neither in GROUP BY"),
     ("SELECT src, ^grouping(dst) FROM G GROUP BY CUBE (src)", "GROUPING", "no expression of GROUP BY"),
+    (
+        "SELECT src, (^SELECT max(w) FROM H) AS m FROM G GROUP BY ROLLUP (src)",
+        "sub-query",
+        "write the sub-queries outside",
+    ),
+    (
+        "SELECT src FROM G WHERE src IN (SELECT w FROM H WHERE H.src = ^G.src GROUP BY ROLLUP (w))",
+        "sub-query",
+        "several grouping sets",
+    ),
     ("SELECT src, ^grouping(src) FROM G GROUP BY src", "GROUPING", "one grouping here"),
     ("SELECT 1 FROM H ^GROUP BY CUBE (src, dst, w, m, s, d, t)", "GROUP BY", "128 grouping sets"),
     ("SELECT 1 FROM H ^GROUP BY CUBE (src, dst, w), CUBE (m, s, d, t)", "GROUP BY", "128 grouping sets"),

@@ -44,7 +44,6 @@ class SelectBlock:
         conditions: ON conditions of inner joins, and WHERE conditions.
         items: The SELECT list.
         groups: The expressions of GROUP BY, each once; None if there is neither GROUP BY nor an aggregate nor HAVING.
-        sets: The grouping sets, each by the positions of its groups; None if there is one, which has all groups.
         is_global: Whether rows are aggregated without GROUP BY.
         having: The condition of HAVING.
         distinct: Whether it is SELECT DISTINCT.
@@ -53,6 +52,7 @@ class SelectBlock:
         start: Where its conditions begin, for those that do not know it.
         parts: What hangs on the other occurrences of the scope.
         sub_queries: The sub-queries in its expressions, each at the number of its mark.
+        sets: The grouping sets, each by the positions of its groups; None if there is one, which has all groups.
     """
 
     scope: Scope
@@ -60,7 +60,6 @@ class SelectBlock:
     conditions: tuple[exp.Expr, ...]
     items: tuple[Item, ...]
     groups: tuple[exp.Expr, ...] | None
-    sets: tuple[tuple[int, ...], ...] | None
     is_global: bool
     having: exp.Expr | None
     distinct: bool
@@ -69,6 +68,7 @@ class SelectBlock:
     start: int
     parts: tuple[Part, ...] = ()
     sub_queries: tuple[SubSelect, ...] = ()
+    sets: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def core(self) -> tuple[int, ...]:

@@ -56,6 +56,14 @@ class Parts:
                 )
                 raise block.source.unsupported("LIMIT", msg, offset_of(node, sub.offset))
             return self.making.over(self.making.relation(block), "query", block.source, block.start)
+        if block.sets is not None:
+            for outer, node in free_columns(block):
+                msg = (
+                    f"{outer.name} is a column of the query around, and the sub-query that reads it has several "
+                    "grouping sets; return the groups from a query in FROM, and compare their columns outside of it"
+                )
+                raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
+            return self.making.over(self.making.relation(block), "query", block.source, block.start)
         if block.groups is None:
             return merge(block)
         for outer, node in free_columns(block):
