@@ -50,6 +50,11 @@ def reject(conditions: Iterable[exp.Expr], nulls: Collection[ColumnRef] | Callab
     return any(rejects(condition, nulls) for condition in conditions)
 
 
+def gives_null(value: exp.Expr, nulls: Collection[ColumnRef] | Callable[[ColumnRef], bool]) -> bool:
+    """Whether a resolved expression is NULL where some columns are."""
+    return _gives_null(value, nulls if callable(nulls) else nulls.__contains__)
+
+
 def _truths(node: exp.Expr, is_null: Callable[[ColumnRef], bool]) -> frozenset[bool | None]:
     """The values that a condition may have; None is NULL."""
     match node:
@@ -63,16 +68,16 @@ def _truths(node: exp.Expr, is_null: Callable[[ColumnRef], bool]) -> frozenset[b
             return frozenset(of_both(a, b) for a in sides[0] for b in sides[1])
         case exp.Not():
             return frozenset(None if value is None else not value for value in _truths(node.this, is_null))
-        case exp.Between() if not _is_null(node.this, is_null):
+        case exp.Between() if not _gives_null(node.this, is_null):
             bounds = (node.args["low"], node.args["high"])
-            return frozenset({False, None}) if any(_is_null(bound, is_null) for bound in bounds) else _ANY
+            return frozenset({False, None}) if any(_gives_null(bound, is_null) for bound in bounds) else _ANY
         case exp.Is() if isinstance(node.expression, exp.Null):
-            return frozenset({True}) if _is_null(node.this, is_null) else frozenset({True, False})
+            return frozenset({True}) if _gives_null(node.this, is_null) else frozenset({True, False})
         case exp.Is() if isinstance(node.expression, exp.Boolean):
             wanted = bool(node.expression.this)
             return frozenset(value is wanted for value in _truths(node.this, is_null))
         case _:
-            return _NULL if _is_null(node, is_null) else _ANY
+            return _NULL if _gives_null(node, is_null) else _ANY
 
 
 def _both(left: bool | None, right: bool | None) -> bool | None:
@@ -87,7 +92,7 @@ def _either(left: bool | None, right: bool | None) -> bool | None:
     return None if left is None or right is None else False
 
 
-def _is_null(node: exp.Expr, is_null: Callable[[ColumnRef], bool]) -> bool:
+def _gives_null(node: exp.Expr, is_null: Callable[[ColumnRef], bool]) -> bool:
     """Whether an expression is NULL for sure."""
     match node:
         case exp.Null():
@@ -95,14 +100,16 @@ def _is_null(node: exp.Expr, is_null: Callable[[ColumnRef], bool]) -> bool:
         case exp.Column():
             return REF in node.meta and is_null(node.meta[REF])
         case exp.Between():
-            return _is_null(node.this, is_null)
+            return _gives_null(node.this, is_null)
         case exp.In():
-            return not node.args.get("query") and _is_null(node.this, is_null)
+            return not node.args.get("query") and _gives_null(node.this, is_null)
         case exp.Coalesce():
-            return all(_is_null(part, is_null) for part in (node.this, *node.expressions))
+            return all(_gives_null(part, is_null) for part in (node.this, *node.expressions))
         case exp.And() | exp.Or() | exp.Not():
             return _truths(node, is_null) == _NULL
         case _ if isinstance(node, _STRICT):
-            return any(_is_null(part, is_null) for part in node.iter_expressions() if isinstance(part, exp.Condition))
+            return any(
+                _gives_null(part, is_null) for part in node.iter_expressions() if isinstance(part, exp.Condition)
+            )
         case _:
             return False

@@ -63,6 +63,12 @@ class Joined:
         return frozenset(atom for edge in self.edges if edge.part.kind == "optional" for atom in edge.part.atoms)
 
     @property
+    def first(self) -> int:
+        """The first atom of the core."""
+        hanging = {atom for edge in self.edges for atom in edge.part.atoms}
+        return next(relation.atom for relation in self.scope.relations if relation.atom not in hanging)
+
+    @property
     def query(self) -> Relation | None:
         """What a nested query gives that stands alone in FROM; None if there are tables, or several."""
         only = self.scope.relations[0]

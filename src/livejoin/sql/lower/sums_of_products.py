@@ -10,7 +10,7 @@ c_j over one atom is the product of [c_j]. x is NULL if one factor is; a row tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -19,6 +19,7 @@ from livejoin.query.conjunctive import Factor, Product
 from livejoin.query.scalar import Call, Constant, Expression, conjunction
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.null_rejection import gives_null, rejects
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.scalars.bind import Unsaid
@@ -54,7 +55,7 @@ def product_of(
     conditions = (*parts.conditions, *(conjuncts(condition) if condition is not None else ()))
     values = _by_atom(parts.factors, joined)
     guards = _by_atom(conditions, joined)
-    if values is None or guards is None or joined.optional & {*values, *guards}:
+    if values is None or guards is None or not _is_null_without_match(values, guards, joined):
         return None
     factors: list[Factor] = []
     scale, decimal = 0, False
@@ -75,7 +76,7 @@ def count_of(present: Sequence[exp.Expr], condition: exp.Expr | None, joined: Jo
         return None
     conditions: list[exp.Expr] = [exp.Not(this=exp.Is(this=exp.paren(x), expression=exp.null())) for x in present]
     guards = _by_atom([*conditions, *(conjuncts(condition) if condition is not None else ())], joined)
-    if guards is None or joined.optional & guards.keys():
+    if guards is None or not _is_null_without_match({}, guards, joined):
         return None
     factors = []
     for atom in sorted(guards):
@@ -152,9 +153,30 @@ def _by_atom(nodes: Sequence[exp.Expr], joined: Joined) -> dict[int, list[exp.Ex
         placed = onto_one_atom(node, joined.conditions.equal, joined.scope)
         if placed is None:
             return None
-        atom = placed[0] if refs_of(node) or not found else min(found)
+        atom = placed[0] if refs_of(node) else min(found, default=joined.first)
         found.setdefault(atom, []).append(placed[1])
     return found
+
+
+def _is_null_without_match(
+    values: Mapping[int, Sequence[exp.Expr]], guards: Mapping[int, Sequence[exp.Expr]], joined: Joined
+) -> bool:
+    """Whether an argument is NULL where an optional atom with a factor has no match, as the factor then counts zero.
+
+    >>> from livejoin.catalog import Catalog
+    >>> from livejoin.sql import bind_query, parse_columns
+    >>> catalog = Catalog()
+    >>> for name in "RS":
+    ...     catalog.add(parse_columns(name, "a INT, b INT"))
+    >>> sql = "SELECT SUM(S.b) AS s, SUM(COALESCE(S.b, 1)) AS c FROM R LEFT JOIN S ON R.a = S.a"
+    >>> [call.product is None for call in bind_query(sql, catalog).root.input.calls]
+    [False, True]
+    """
+    return all(
+        any(gives_null(value, refs_of(value)) for value in values.get(atom, ()))
+        or any(rejects(guard, refs_of(guard)) for guard in guards.get(atom, ()))
+        for atom in joined.optional & {*values, *guards}
+    )
 
 
 def _factors(
