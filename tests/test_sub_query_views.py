@@ -29,7 +29,8 @@ VIEWS = [
 @pytest.mark.parametrize("seed", range(2))
 def test_equal_to_duckdb_after_every_commit(seed: int) -> None:
     lives = Lives(TABLES, seed)
-    assert all([lives.create(sql) for sql in VIEWS])
+    for sql in VIEWS:
+        assert lives.create(sql), sql
     for _ in range(12):
         lives.commit()
 
@@ -37,7 +38,10 @@ def test_equal_to_duckdb_after_every_commit(seed: int) -> None:
 @pytest.mark.parametrize(
     ("sql", "where"),
     [
-        ("SELECT a, (SELECT v FROM S WHERE k = a) AS v FROM R", "line 1, column 12 gives more than one row for the same"),
+        (
+            "SELECT a, (SELECT v FROM S WHERE k = a) AS v FROM R",
+            "line 1, column 12 gives more than one row for the",
+        ),
         ("SELECT a FROM R WHERE x > (SELECT v FROM S)", "line 1, column 28 gives more than one row; take MIN"),
         ("SELECT a, (SELECT v FROM S WHERE k = a GROUP BY v) AS v FROM R", "line 1, column 12 gives more than one"),
     ],

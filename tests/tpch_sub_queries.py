@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
 REVENUE = "sum(l_extendedprice * (1 - l_discount))"
 
 TPCH_NESTED = {
@@ -113,4 +117,28 @@ TPCH_NESTED = {
         "WHERE c_acctbal > 0.00 AND substring(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17')) "
         "AND NOT EXISTS (SELECT * FROM orders WHERE o_custkey = c_custkey)) AS custsale GROUP BY cntrycode"
     ),
+}
+
+# Values that the conditions above mostly keep.
+VALUES: dict[str, list[Any]] = {
+    "r_name": ["EUROPE", "AMERICA", "ASIA"],
+    "n_name": ["GERMANY", "FRANCE", "BRAZIL", "CANADA", "SAUDI ARABIA"],
+    "p_brand": ["Brand#12", "Brand#23"],
+    "p_container": ["MED BOX", "SM BOX"],
+    "p_type": ["ECONOMY ANODIZED STEEL", "SMALL BRASS"],
+    "p_size": [3, 15],
+    "p_name": ["forest green", "blue"],
+    "s_comment": ["Customer and Complaints", "fine"],
+    "o_comment": ["special requests", "fine"],
+    "c_phone": ["13-1", "31-2", "99-3"],
+    "c_acctbal": [Decimal("-1.00"), Decimal("2.50"), Decimal("9.75")],
+    "o_orderstatus": ["F", "O"],
+    "o_orderdate": [date(1993, 7, 15), date(1995, 6, 1), date(1996, 3, 1)],
+    "l_shipdate": [date(1995, 5, 1), date(1996, 2, 1), date(1994, 3, 1)],
+    "l_commitdate": [date(1994, 5, 1), date(1996, 3, 1)],
+    "l_receiptdate": [date(1994, 6, 1), date(1996, 2, 1)],
+    "l_quantity": [Decimal("1.00"), Decimal("10.00"), Decimal("350.00")],
+    "l_shipinstruct": ["DELIVER IN PERSON"],
+    "l_shipmode": ["AIR"],
+    "ps_availqty": [1, 900],
 }

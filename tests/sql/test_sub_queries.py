@@ -13,7 +13,7 @@ from sql_fixtures import fill
 
 from livejoin.catalog import Catalog
 from livejoin.errors import UnknownNameError, UnsupportedQueryError
-from livejoin.sql import bind_query, parse_columns
+from livejoin.sql import bind_query, parse_columns, to_duckdb
 from oracle import connect
 
 QUERIES = [
@@ -124,10 +124,11 @@ def connections(catalog: Catalog) -> list[duckdb.DuckDBPyConnection]:
 def _check(
     sql: str, catalog: Catalog, connections: list[duckdb.DuckDBPyConnection], *, allow_product: bool = False
 ) -> None:
-    root = bind_query(sql, catalog, allow_product=allow_product).root
+    root, written = bind_query(sql, catalog, allow_product=allow_product).root, to_duckdb(sql, catalog)
     for connection in connections:
         expected = Counter(connection.sql(sql).fetchall())
         assert Counter(evaluate(root, connection)) == expected, sql
+        assert Counter(connection.sql(written).fetchall()) == expected, written
 
 
 @pytest.mark.parametrize("sql", QUERIES)

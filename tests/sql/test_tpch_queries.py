@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -13,7 +14,9 @@ from sql_fixtures import quoted
 from known_queries import CATALOG, CROWN, Q19, TPCH, value_of
 from livejoin.query.relational import Aggregate, Distinct, Join, Project, TopK
 from livejoin.sql import bind_query, to_duckdb
+from livejoin.schema import Column
 from oracle import connect
+from tpch_sub_queries import TPCH_NESTED, VALUES
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,40 @@ def test_same_rows_as_duckdb(name: str, filled: duckdb.DuckDBPyConnection) -> No
     assert sorted(evaluate(query.root, filled), key=repr) == sorted(expected, key=repr)
     for call, join in products(query.root):
         assert check_product(call, join, filled)
+
+
+@pytest.fixture(scope="module")
+def nested_rows() -> duckdb.DuckDBPyConnection:
+    """Few rows of few keys, so that joins of eight tables have some."""
+    connection = connect()
+    generator = random.Random(9)
+    for table in CATALOG:
+        rows = {"lineitem": 60, "orders": 12, "partsupp": 12, "G": 1}.get(table.name, 5)
+        drawn: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        for number in range(rows):
+            row = tuple(
+                generator.choice(VALUES[column.name])
+                if column.name in VALUES
+                else (number if position in table.primary_key and len(table.primary_key) == 1 else _drawn(generator, column))
+                for position, column in enumerate(table.columns)
+            )
+            drawn[tuple(row[i] for i in table.primary_key) or (number,)] = row
+        kept = list(drawn.values())
+        columns = [pa.array([row[i] for row in kept], c.type.arrow) for i, c in enumerate(table.columns)]
+        connection.from_arrow(pa.table(columns, names=table.arrow.names)).create(quoted(table.name))
+    return connection
+
+
+def _drawn(generator: random.Random, column: Column) -> Any:
+    return generator.randrange(5) if column.type.kind == "integer" else value_of(generator, column)
+
+
+@pytest.mark.parametrize("name", TPCH_NESTED)
+def test_same_rows_with_sub_queries(name: str, nested_rows: duckdb.DuckDBPyConnection) -> None:
+    sql = TPCH_NESTED[name]
+    expected = nested_rows.sql(to_duckdb(sql, CATALOG)).fetchall()
+    assert expected, "a query without rows shows nothing"
+    assert sorted(evaluate(bind_query(sql, CATALOG).root, nested_rows), key=repr) == sorted(expected, key=repr)
 
 
 @pytest.mark.parametrize("name", TPCH)

@@ -9,6 +9,7 @@ do not tell apart are ordered by all columns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -16,6 +17,7 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
+from livejoin.sql.bind_query import bind_select
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
@@ -25,11 +27,26 @@ from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.order import Order
+from livejoin.sql.names.outer import Outer, outer_of
+from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import shown
+from livejoin.sql.parse.sub_queries import marked
+from livejoin.sql.scalars.operands import BOOLEAN
+from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.unnest import unnest
 from livejoin.sql.to_duckdb.aggregate_text import aggregate_text, as_type
 from livejoin.sql.to_duckdb.result_types import column_type
-from livejoin.sql.to_duckdb.scalar_text import expression_text
+from livejoin.sql.to_duckdb.scalar_text import bound_column, expression_text
 
+_COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 _JOINS: dict[EdgeKind, str] = {"exists": "SEMI JOIN", "not exists": "ANTI JOIN", "optional": "LEFT JOIN"}
 _KEYWORDS: dict[SetKind, str] = {"union": "UNION", "except": "EXCEPT", "intersect": "INTERSECT"}
 
@@ -65,7 +82,7 @@ class _Texts:
         """A query."""
         match bound:
             case BoundBlock():
-                return _Select(bound.block, bound.relation.schema.types, self).text()
+                return _Select(bound.block, bound.relation.schema.types, self, None).text()
             case BoundCombined():
                 types = bound.relation.types
                 left, right = (_cast(self.query(side), types) for side in (bound.left, bound.right))
@@ -87,6 +104,21 @@ class _Texts:
         else:
             text = f"({self.query(nested.bound)})"
         return f"{text} AS _({_columns(len(nested.columns))})"
+
+    def in_expression(self, query: SelectBlock | NestedQuery, around: Around) -> str:
+        """The query of a sub-query in an expression."""
+        if isinstance(query, NestedQuery):
+            return f"SELECT * FROM {self.rows(query)}"
+        return _Select(query, self.types(query), self, around).text()
+
+    def types(self, block: SelectBlock) -> list[pa.DataType | None]:
+        """The types of a SELECT's columns, which its conditions do not change; None if they are not known by itself."""
+        alone = replace(block, conditions=(), parts=(), having=None, order=None, distinct=False)
+        alone = replace(alone, scope=replace(block.scope, hidden=frozenset()))
+        if any(free_columns(alone)):
+            return [None] * len(block.items)
+        making = Making(self._names, lambda one: bind_select(one, True).relation, unnest)
+        return list(making.relation(alone).schema.types)
 
     def _define(self, definition: NestedQuery) -> None:
         assert definition.bound is not None, "a definition is no view"
@@ -111,6 +143,14 @@ class _Texts:
         return _first_rows(inner, names, bound.order)
 
 
+@dataclass(frozen=True, eq=False)
+class Around:
+    """Where a sub-query stands: in an expression of a SELECT, over its groups or over its rows."""
+
+    select: _Select
+    over_groups: bool
+
+
 class _Select:
     """A SELECT as text.
 
@@ -118,12 +158,18 @@ class _Select:
         block: The SELECT.
         types: The types of its columns.
         texts: The texts around it.
+        around: Where it stands in an expression; None elsewhere.
     """
 
-    def __init__(self, block: SelectBlock, types: Sequence[pa.DataType], texts: _Texts) -> None:
+    def __init__(
+        self, block: SelectBlock, types: Sequence[pa.DataType | None], texts: _Texts, around: Around | None
+    ) -> None:
         self._block = block
-        self._types = [None if pa.types.is_list(kind) else column_type(kind) for kind in types]
+        self._types = [None if kind is None or pa.types.is_list(kind) else column_type(kind) for kind in types]
         self._texts = texts
+        self._around = around
+        self._depth: int = 0 if around is None else around.select._depth + 1
+        self._prefix = f"s{self._depth}_" if self._depth else ""
         self._joined = Joined(block.scope, Conditions(block.scope, (), (), {}), block.source)
         self._groups = {key_of(value): i for i, value in enumerate(block.groups or ())}
 
@@ -141,11 +187,11 @@ class _Select:
         text = f"SELECT {'DISTINCT ' if block.distinct else ''}{', '.join(items)} FROM ({self._rows()})"
         kept = [] if block.having is None else [self._over_groups(block.having, 0)]
         if block.sets is not None:
-            sets = (f"({', '.join(f'g{i}' for i in chosen)})" for chosen in block.sets)
+            sets = (f"({', '.join(map(self._group, chosen))})" for chosen in block.sets)
             text += f" GROUP BY GROUPING SETS ({', '.join(sets)})"
             kept.append("count(*) > 0")  # Spark has no row of the empty set over no rows, DuckDB has one
         elif block.groups:
-            text += " GROUP BY " + ", ".join(f"g{i}" for i in range(len(block.groups)))
+            text += " GROUP BY " + ", ".join(map(self._group, range(len(block.groups))))
         if kept:
             text += f" HAVING {' AND '.join(f'({condition})' for condition in kept)}"
         if order is None:
@@ -158,7 +204,7 @@ class _Select:
     def _rows(self) -> str:
         """The rows of FROM that WHERE keeps, with the expressions of GROUP BY beside them."""
         block = self._block
-        groups = [f"{self._typed(value)} AS g{i}" for i, value in enumerate(block.groups or ())]
+        groups = [f"{self._typed(value)} AS {self._group(i)}" for i, value in enumerate(block.groups or ())]
         condition = self._condition(block.equalities, block.conditions)
         return f"SELECT {', '.join(['*', *groups])} FROM {self._level(None)} WHERE {condition}"
 
@@ -176,22 +222,89 @@ class _Select:
     def _table(self, atom: int) -> str:
         relation = self._block.scope.relations[atom]
         columns = enumerate(relation.rows.names)
-        listed = ", ".join(f'{_quoted(name)} AS "{atom}.{i}"' for i, name in columns)
+        listed = ", ".join(f'{_quoted(name)} AS "{self.name(ColumnRef(atom, i))}"' for i, name in columns)
         rows = _quoted(relation.table.name) if relation.nested is None else self._texts.rows(relation.nested)
         return f"(SELECT {listed} FROM {rows}) AS t{atom}"
 
     def _condition(self, equalities: Sequence[Equality], conditions: Sequence[exp.Expr]) -> str:
-        parts = [f'"{_name(e.left)}" = "{_name(e.right)}"' for e in equalities]
+        parts = [f'"{self.name(e.left)}" = "{self.name(e.right)}"' for e in equalities]
         parts += [f"({self._plain(condition)})" for condition in conditions]
         return " AND ".join(parts) or "TRUE"
 
     def _plain(self, value: exp.Expr) -> str:
         """An expression over rows."""
-        return expression_text(value, _name, self._block.source, 0)
+        return self._written(value, over_groups=False)
+
+    def _written(self, value: exp.Expr, *, over_groups: bool) -> str:
+        """An expression with its sub-queries, in which outer columns have the names that they have around."""
+
+        def exchanged(part: exp.Expr) -> exp.Expr:
+            number, outer = marked(part), outer_of(part)
+            if number is not None:
+                operands = [self._written(operand, over_groups=over_groups) for operand in part.expressions]
+                return exp.var(self._sub_query(self._block.sub_queries[number], operands, over_groups=over_groups))
+            return part if outer is None else exp.var(_quoted(self._outer(outer)))
+
+        return expression_text(value.copy().transform(exchanged), self.name, self._block.source, 0)
+
+    def _sub_query(self, sub: SubSelect, operands: Sequence[str], *, over_groups: bool) -> str:
+        text = f"({self._texts.in_expression(sub.query, Around(self, over_groups))})"
+        operand = operands[0] if len(operands) == 1 else f"({', '.join(operands)})"
+        match sub.form:
+            case "scalar":
+                return text
+            case "exists":
+                return f"(EXISTS {text})"
+            case "in":
+                return f"(({operand}) IN {text})"
+            case _:
+                assert sub.comparison is not None, "ANY and ALL compare"
+                return f"(({operand}) {_COMPARISONS[sub.comparison]} {sub.form.upper()} {text})"
+
+    def _outer(self, outer: Outer) -> str:
+        """What a column of a query around is called."""
+        around = Around(self, False)
+        for _ in range(outer.level):
+            assert around.select._around is not None, "a query is around"
+            around = around.select._around
+        select, over_groups = around.select, around.over_groups
+        if not over_groups:
+            return select.name(outer.ref)
+        return select._group(select._groups[key_of(bound_column(outer.ref, outer.name))])
+
+    def name(self, ref: ColumnRef) -> str:
+        """What a column of FROM is called here and in the sub-queries within."""
+        return f"{self._prefix}{ref.atom}.{ref.column}"
+
+    def _group(self, position: int) -> str:
+        return f"{self._prefix}g{position}"
+
+    def _type_of(self, value: exp.Expr, role: str, offset: int) -> SqlType:
+        """The type of an expression, whose sub-queries are as good as NULLs of their types."""
+
+        def exchanged(part: exp.Expr) -> exp.Expr:
+            number = marked(part)
+            if number is None:
+                return part
+            sub = self._block.sub_queries[number]
+            return exp.cast(exp.null(), exp.DataType.build(str(self._type_of_query(sub)), dialect="spark"))
+
+        return self._joined.type_of(value.copy().transform(exchanged), shown(value), role, offset)
+
+    def _type_of_query(self, sub: SubSelect) -> SqlType:
+        if sub.form != "scalar":
+            return BOOLEAN
+        query = sub.query
+        found = query.relation.schema.types if isinstance(query, NestedQuery) else self._texts.types(query)
+        kind = None if found[0] is None else column_type(found[0])
+        if kind is None:
+            msg = "the type of this sub-query depends on the query around it, so that DuckDB's text cannot say it"
+            raise sub.source.unsupported("sub-query", msg, sub.offset)
+        return kind
 
     def _typed(self, value: exp.Expr) -> str:
         """An expression over rows, as a value of its type."""
-        kind = self._joined.type_of(value, shown(value), "group", 0)
+        kind = self._type_of(value, "group", 0)
         return as_type(self._plain(value), None if isinstance(value, exp.Column) else kind)
 
     def _over_groups(self, value: exp.Expr, offset: int) -> str:
@@ -202,18 +315,18 @@ class _Select:
         def exchanged(part: exp.Expr) -> exp.Expr:
             group = place_of(part, self._groups)
             if group is not None:
-                return exp.var(f"g{group}")
+                return exp.var(self._group(group))
             if isinstance(part, (exp.Grouping, exp.GroupingId)) and self._block.sets is not None:
                 return exp.var(self._grouping(part))
             call = aggregate_call(part, self._block.source, offset)
             return part if call is None else exp.var(self._aggregate(call))
 
-        return self._plain(value.copy().transform(exchanged))
+        return self._written(value.copy().transform(exchanged), over_groups=True)
 
     def _grouping(self, call: exp.Expr) -> str:
         """GROUPING and GROUPING_ID, which DuckDB has one function for."""
         places = [place_of(part, self._groups) for part in call.expressions] or list(range(len(self._groups)))
-        of = ", ".join(f"g{place}" for place in places)
+        of = ", ".join(self._group(place) for place in places if place is not None)
         return f"CAST(grouping({of}) AS {'TINYINT' if isinstance(call, exp.Grouping) else 'BIGINT'})"
 
     def _over_items(self, value: exp.Expr) -> str:
@@ -229,7 +342,7 @@ class _Select:
     def _aggregate(self, call: AggregateCall) -> str:
         """An aggregate over the rows of a group."""
         order = call.form.order
-        kinds = [self._joined.type_of(value, shown(value), "argument", call.offset) for value in call.arguments]
+        kinds = [self._type_of(value, "argument", call.offset) for value in call.arguments]
         return aggregate_text(
             call,
             [as_type(self._plain(value), kind) for value, kind in zip(call.arguments, kinds, strict=True)],
@@ -257,10 +370,6 @@ def _cast(text: str, types: tuple[SqlType, ...]) -> str:
 
 def _columns(number: int) -> str:
     return ", ".join(f"c{i}" for i in range(number))
-
-
-def _name(ref: ColumnRef) -> str:
-    return f"{ref.atom}.{ref.column}"
 
 
 def _quoted(name: str) -> str:

@@ -26,6 +26,7 @@ from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, query_tree
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import sub_queries
+from livejoin.sql.parse.sub_queries import in_expressions
 from livejoin.sql.to_duckdb.query_text import query_text
 from livejoin.sql.to_duckdb.scalar_text import for_duckdb
 
@@ -36,7 +37,7 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
 
     Args:
         sql: A query within what livejoin maintains; without aggregates its names are not looked up.
-        catalog: The tables. They are needed for aggregates, set operations, ORDER BY, WITH and queries in FROM, whose
+        catalog: The tables. They are needed for aggregates, set operations, ORDER BY, WITH and sub-queries, whose
             types are Spark's, for outer joins beside commas, and for ``*`` over JOIN ... USING and NATURAL JOIN, which
             begins with the merged columns in Spark, but not in DuckDB.
         views: The views that it may read, by their names in lower case, as of `livejoin.sql.bind_query`.
@@ -76,7 +77,8 @@ def _is_resolved(select: exp.Select) -> bool:
     merges_both = any(join.side == "FULL" for join in joins) and _merges(select)
     outer = any(join.side or join.kind in ("SEMI", "ANTI") for join in joins)
     products = any(not (join.args.get("on") or join.args.get("using") or join.method) for join in joins)
-    return _computes(select) or any(sub_queries(select)) or merges_both or (outer and products)
+    nested = any(sub_queries(select)) or any(in_expressions(select))
+    return _computes(select) or nested or merges_both or (outer and products)
 
 
 def _computes(select: exp.Select) -> bool:
