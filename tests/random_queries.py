@@ -135,14 +135,19 @@ class JoinRendering:
         where: list[str] = []
         plain_where: list[str] = []
         for left, right in self._equalities(using):
-            plain_where.append(f"{self.plain(left)} = {self.plain(right)}")
+            shapes, equals = self._equality(left)
+            plain_sides = [shape.format(self.plain(one)) for shape, one in zip(shapes, (left, right), strict=True)]
+            plain_where.append(equals.replace("<=>", "IS NOT DISTINCT FROM").join(plain_sides))
             last = max(left[0], right[0])
             inside = group[left[0]] == group[right[0]] and group[last] != last
-            sides = [self.reference(left), self.reference(right)]
+            sides = [shape.format(self.reference(one)) for shape, one in zip(shapes, (left, right), strict=True)]
             if self.draw(st.booleans()):
                 sides.reverse()
             target = on[last] if inside and last not in using and self.draw(st.integers(0, 4)) else where
-            target.append(" = ".join(sides))
+            target.append(equals.join(sides))
+        for shape, columns in self._across():
+            where.append(shape.format(*map(self.plain, columns)))
+            plain_where.append(where[-1])
         plain_where += [f"{self.plain(p)} = {self.plain(q)}" for pairs in using.values() for p, q in pairs]
         for number in range(len(self.atoms)):
             for engine, plain in self._predicates(number):
@@ -208,6 +213,42 @@ class JoinRendering:
                     result.append((self.draw(st.sampled_from(earlier)), here))
                 earlier.append(here)
         return result
+
+    def _equality(self, one: Occurrence) -> tuple[tuple[str, str], str]:
+        """Templates of the two sides of an equality and its sign: mostly columns, now and then computed ones."""
+        if self.draw(st.integers(0, 9)) < 8:
+            return ("{}", "{}"), " = "
+        family = self.atoms[one[0]].type(one[1]).family
+        changed = {"integer": "({} + 0)", "string": "({} || '')", "boolean": "(NOT {})"}.get(family)
+        sides = [("COALESCE({0}, {0})", "{}"), ("{}", "COALESCE({0}, {0})")]
+        if changed is not None:
+            sides.append((changed, changed))
+        return self.draw(st.sampled_from(sides)), self.draw(st.sampled_from([" = ", " = ", " <=> "]))
+
+    def _across(self) -> list[tuple[str, list[Occurrence]]]:
+        """Now and then a condition over columns of two atoms that equalities connect, with one `{}` a column."""
+        if self.draw(st.integers(0, 5)) < 5:
+            return []
+        parts: list[set[int]] = []
+        for atom in self.atoms:
+            known = [part for part in parts if part & set(atom.variables)]
+            parts = [part for part in parts if part not in known]
+            parts.append(set(atom.variables).union(*known))
+        everything = [(n, c) for n, atom in enumerate(self.atoms) for c in range(len(atom.variables))]
+        pairs = [
+            (one, two)
+            for one, two in permutations(everything, 2)
+            if one[0] < two[0] and self._types(one, two)
+            if any({self._variable(one), self._variable(two)} <= part for part in parts)
+        ]
+        if not pairs:
+            return []
+        shapes = ["{} < {}", "{} <> {}", "({} IS NULL OR {} IS NOT NULL)", "NOT ({} = {})", "COALESCE({} >= {}, TRUE)"]
+        return [(self.draw(st.sampled_from(shapes)), list(self.draw(st.sampled_from(pairs))))]
+
+    def _types(self, one: Occurrence, two: Occurrence) -> bool:
+        """Whether two columns are of one family."""
+        return self.atoms[one[0]].type(one[1]).family == self.atoms[two[0]].type(two[1]).family
 
     def plain(self, occurrence: Occurrence) -> str:
         """A column as plain text."""
