@@ -10,9 +10,10 @@ from relations import evaluate
 from sql_fixtures import fill, make_catalog
 
 from factors import text_of
+from livejoin.catalog import Catalog
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.relational import Join, Project, Relation
-from livejoin.sql import bind_query, bind_views, to_duckdb
+from livejoin.sql import bind_query, bind_views, parse_columns, to_duckdb
 from oracle import connect
 
 CATALOG = make_catalog()
@@ -162,15 +163,16 @@ def test_a_computed_column_is_computed_behind_the_conditions_on_its_table() -> N
     assert (text_of(atom.predicate), atom.table.name) == ("s LIKE '7%'", "H")
 
 
-def test_coerced_columns_do_not_become_one_variable(filled: duckdb.DuckDBPyConnection) -> None:
+def test_coerced_columns_do_not_become_one_variable() -> None:
     """2^53 and 2^53 + 1 are one DOUBLE and two BIGINTs: equality after a conversion is not transitive."""
-    connection = connect()
-    connection.execute(
-        "CREATE TABLE G AS SELECT (9007199254740992 + i)::BIGINT AS src, i::BIGINT AS dst FROM range(3) r(i)"
-    )
-    connection.execute("CREATE TABLE H AS SELECT 9007199254740992.0::DOUBLE AS w")
-    sql = "SELECT A.dst AS x, B.dst AS y FROM G A JOIN H ON A.src = H.w JOIN G B ON B.src = H.w"
-    found = Counter(evaluate(bind_query(sql, CATALOG).root, connection))
+    catalog, connection = Catalog(), connect()
+    for name, columns in {"N": "i BIGINT, j BIGINT", "D": "w DOUBLE"}.items():
+        catalog.add(parse_columns(name, columns))
+        connection.execute(f"CREATE TABLE {name} ({columns})")
+    connection.execute("INSERT INTO N SELECT 9007199254740992 + i, i FROM range(3) r(i)")
+    connection.execute("INSERT INTO D VALUES (9007199254740992)")
+    sql = "SELECT A.j AS x, B.j AS y FROM N A JOIN D ON A.i = D.w JOIN N B ON B.i = D.w"
+    found = Counter(evaluate(bind_query(sql, catalog).root, connection))
     assert found == Counter(connection.sql(sql).fetchall())
     assert (0, 1) in found
 
