@@ -83,6 +83,7 @@ def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
             Item(name, over(value, place), block.start, written=name) for name, value in zip(names, values, strict=True)
         ),
         groups=None,
+        sets=None,
         is_global=False,
         having=None,
         distinct=apart.distinct,

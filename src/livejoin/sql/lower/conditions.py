@@ -186,6 +186,8 @@ def _placed(
                 raise _refusal(conjunct, connecting, scope, source, at)
             residuals.append(Residual(conjunct, at))
             for atom, predicate in implied(conjunct, conjuncts):
+                if among is not None and atom not in among:
+                    continue  # below an edge a filter would make rows without a match of those that it drops
                 bound = _over_atom(conjunct, predicate, scope.relations[atom], source, at)
                 if bound.scalar is not None and never_fails(bound.scalar):
                     predicates.setdefault(atom, []).append((bound, False))
