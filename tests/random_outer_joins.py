@@ -106,6 +106,7 @@ class RandomOuterJoins:
                 f"{mine} <> {theirs}",
                 f"({mine} = 1 OR {theirs} = 2)",
                 f"{mine} + 1 = {theirs}",
+                f"{mine} IS NOT DISTINCT FROM {theirs}",
                 f"({mine} IS NULL OR {theirs} > 0)",
                 f"COALESCE({mine}, 0) <= COALESCE({theirs}, 1)",
             )

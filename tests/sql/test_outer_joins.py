@@ -7,7 +7,6 @@ from collections import Counter
 
 import duckdb
 import pytest
-from random_outer_joins import COLUMNS, DECLARED, RandomOuterJoins
 from relations import evaluate
 
 from factors import text_of
@@ -18,6 +17,7 @@ from livejoin.query.keys import keys
 from livejoin.query.relational import Join, Project, SetOperation
 from livejoin.sql import bind_query, bind_views, parse_columns, to_duckdb
 from oracle import connect
+from random_outer_joins import COLUMNS, DECLARED, RandomOuterJoins
 
 CATALOG = Catalog()
 for _name, _columns in DECLARED.items():
@@ -184,6 +184,42 @@ def test_what_is_no_edge_is_made_one_by_blocks(clause: str, inputs: int) -> None
     assert len(join.inputs) == inputs
     assert len(join.query.branches) == 1
     check(sql)
+
+
+@pytest.mark.parametrize("join", ["LEFT", "RIGHT", "FULL", "SEMI", "ANTI"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "V.x = W.i",
+        "V.x = W.i AND V.d = W.t",
+        "V.m = W.i + 1 AND V.x < 2",
+        "V.x IS NOT DISTINCT FROM W.i",
+        "V.d IS NOT DISTINCT FROM CAST(W.t AS DATE) AND V.x = W.i",
+        "V.x + 1 = W.i AND V.x + 1 = W.i * 2 AND V.m > 0",
+        "V.m = W.i AND V.x = W.i",
+    ],
+)
+def test_edges_over_expressions_and_other_types(condition: str, join: str) -> None:
+    catalog = Catalog()
+    catalog.add(parse_columns("V", "x DOUBLE, m DECIMAL(6, 2), d DATE"))
+    catalog.add(parse_columns("W", "i INT, t TIMESTAMP"))
+    shown = "V.x AS a, V.m AS b" if join in ("SEMI", "ANTI") else "V.x AS a, V.m AS b, W.i AS c, W.t AS e"
+    sql = f"SELECT {shown} FROM V {join} JOIN W ON {condition}"
+    root = bind_query(sql, catalog).root
+    union = root.input if isinstance(root, Project) else root
+    joins = (union.left, union.right) if isinstance(union, SetOperation) else (union,)
+    assert all(isinstance(side, Join) and len(side.query.branches) == 1 for side in joins)
+    connection = connect()
+    for seed in range(3):
+        generator = random.Random(seed)
+        connection.execute("CREATE OR REPLACE TABLE V (x DOUBLE, m DECIMAL(6, 2), d DATE)")
+        connection.execute("CREATE OR REPLACE TABLE W (i INT, t TIMESTAMP)")
+        for _ in range(5):
+            day = generator.choice(("2024-01-01", "2024-01-02", None))
+            numbers = [generator.choice((0, 1, 2, None)) for _ in range(3)]
+            connection.execute("INSERT INTO V VALUES (?, ?, ?)", [numbers[0], numbers[1], day])
+            connection.execute("INSERT INTO W VALUES (?, ?)", [numbers[2], day])
+        assert Counter(evaluate(root, connection)) == Counter(connection.sql(sql).fetchall()), sql
 
 
 STARS = [
