@@ -63,15 +63,25 @@ class Texts:
         return f"SELECT {'DISTINCT ' if kind == 'distinct' else ''}{listed}{text}"
 
     def _from(self, number: int, *, outer: bool = False) -> tuple[list[_Row], str]:
-        rows = []
+        rows, items = [], []
         for _ in range(number):
             self._count += 1
             rows.append(_Row(f"t{self._count}", self._random.choice(list(TABLES))))
-        clause = f"{rows[0].table} {rows[0].alias}"
-        for row in rows[1:]:
+            items.append(self._item(rows[-1]))
+        clause = items[0]
+        for row, item in zip(rows[1:], items[1:], strict=True):
             join = "LEFT JOIN" if outer else "JOIN"
-            clause += f" {join} {row.table} {row.alias} ON {self._column(rows[:1])} = {self._column([row])}"
+            clause += f" {join} {item} ON {self._column(rows[:1])} = {self._column([row])}"
         return rows, clause
+
+    def _item(self, row: _Row) -> str:
+        """A table, or a query over it with sub-queries of its own."""
+        if self._random.random() < 0.9:
+            return f"{row.table} {row.alias}"
+        self._count += 1
+        inner = _Row(f"t{self._count}", row.table)
+        listed = ", ".join(inner.columns)
+        return f"(SELECT {listed} FROM {row.table} {inner.alias} WHERE {self._condition(1, [[inner]])}) {row.alias}"
 
     def _column(self, rows: list[_Row]) -> str:
         return self._random.choice(self._random.choice(rows).columns)

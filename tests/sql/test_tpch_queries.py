@@ -13,8 +13,8 @@ from sql_fixtures import quoted
 
 from known_queries import CATALOG, CROWN, Q19, TPCH, value_of
 from livejoin.query.relational import Aggregate, Distinct, Join, Project, TopK
-from livejoin.sql import bind_query, to_duckdb
 from livejoin.schema import Column, Table
+from livejoin.sql import bind_query, to_duckdb
 from oracle import connect
 from tpch_sub_queries import TPCH_NESTED, VALUES
 

@@ -16,8 +16,8 @@ from livejoin.sql.parse.sub_queries import in_expressions, query_of
 
 _ALLOWED = (
     "allowed is SELECT expressions and aggregates FROM tables, views and queries in parentheses, joined on equal "
-    "columns by inner, outer, semi and anti joins, with WHERE, "
-    "GROUP BY, HAVING, ORDER BY ... LIMIT, set operations of such queries, and WITH"
+    "columns by inner, outer, semi and anti joins, with WHERE, GROUP BY, HAVING, ORDER BY ... LIMIT, sub-queries in "
+    "expressions, set operations of such queries, and WITH"
 )
 
 # Arguments of a SELECT node: clause, tokens of its keyword, what works instead.
