@@ -165,8 +165,10 @@ class Texts:
         if scopes and draw.random() < 0.75:
             outer = scopes[-1] if draw.random() < 0.9 else draw.choice(scopes)
             found += [f"{self._column(rows)} = {self._column(outer)}" for _ in range(draw.choice([1, 1, 2]))]
-            if compared and draw.random() < 0.3:
+            if draw.random() < (0.3 if compared else 0.1):
                 found.append(f"{self._column(rows)} {draw.choice(_COMPARISONS[1:])} {self._column(outer)}")
+            if draw.random() < 0.05:
+                found.append(f"({self._column(rows)} = {self._column(outer)} OR {self._column(rows)} IS NULL)")
         if draw.random() < 0.6:
             found.append(self._condition(depth, [*scopes, rows]))
         return f" WHERE {' AND '.join(found)}" if found else ""

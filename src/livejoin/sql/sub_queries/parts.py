@@ -14,15 +14,18 @@ from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outer import Outer, landed, lifted, outer_of
+from livejoin.sql.names.outer import Outer, landed, lifted, outer_column, outer_of
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.part import Part
 from livejoin.sql.names.sub_select import SubSelect
-from livejoin.sql.parse.source import offset_of, shown
+from livejoin.sql.parse.source import offset_of
 from livejoin.sql.sub_queries.correlation import Correlation, correlation
+from livejoin.sql.sub_queries.domain import wants_domain, widened
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
+
+Keyed = tuple[exp.Expr, exp.Expr]  # a column, and the condition that an outer one equals it
 
 
 class Parts:
@@ -100,22 +103,23 @@ class Parts:
             distinct: Whether equal rows count once.
 
         Returns:
-            ``SELECT values FROM relation WHERE key = outer``; column i of the relation is key i.
+            ``SELECT values FROM relation WHERE key = outer``; column i of the relation is key i. Where the sub-query is
+            correlated by more than equalities the keys are outer columns themselves, and may be NULL.
 
         Raises:
-            UnsupportedQueryError: It is correlated by something else than equalities.
+            UnsupportedQueryError: It reads a column of a query further out.
         """
         found = correlation(block.conditions)
-        for conjunct in (*(compared.written for compared in found.compared), *found.others):
-            raise self._other_correlation(conjunct, sub)
         block = self._nearer(block, found)
-        self._refuse_skips(block, sub)
-        keys = [key.inner for key in found.keys]
-        named = [*((f"k{i}", key) for i, key in enumerate(keys)), *((f"v{i}", v) for i, v in enumerate(values))]
-        grouped = {key_of(value): value for value in (*keys, *(groups or ()))}
+        if wants_domain(block, found, [*values, *(groups or ()), *([] if having is None else [having])]):
+            block, values, groups, having, keys = self._over_domain(block, found, values, groups, having)
+        else:
+            keys = [(key.inner, _equal(key.inner, key.outer, key.written)) for key in found.keys]
+            block = replace(block, conditions=tuple(found.own))
+        named = [*((f"k{i}", key) for i, (key, _) in enumerate(keys)), *((f"v{i}", v) for i, v in enumerate(values))]
+        grouped = {key_of(value): value for value in (*(key for key, _ in keys), *(groups or ()))}
         kept = replace(
             block,
-            conditions=tuple(found.own),
             items=tuple(Item(name, value, offset_of(value, sub.offset), written=name) for name, value in named),
             groups=tuple(grouped.values()) if is_grouped else None,
             is_global=is_grouped and not keys and groups is None,
@@ -125,17 +129,40 @@ class Parts:
         )
         for outer, node in free_columns(kept):
             msg = (
-                f"{outer.name} is a column of the query around, and stands in what the sub-query computes; allowed are "
-                "conditions of its WHERE that compare it, as S.k = R.k"
+                f"{outer.name} is a column of a query that is not right around this sub-query, and no column of "
+                f"the query between is equal to it; add such a column there, as T.x = {outer.name}, and compare that"
             )
             raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
         relation = self.making.relation(kept)
         over = self.making.over(relation, "query", block.source, sub.offset)
-        conditions = [
-            _at(exp.EQ(this=over.items[i].value.copy(), expression=key.outer.copy()), key.written)
-            for i, key in enumerate(found.keys)
-        ]
+        conditions = []
+        for position, (_, condition) in enumerate(keys):
+            equal = condition.copy()
+            equal.set("this", over.items[position].value.copy())
+            conditions.append(equal)
         return replace(over, conditions=(*conditions, *found.above), items=over.items[len(keys) :])
+
+    def _over_domain(
+        self,
+        block: SelectBlock,
+        found: Correlation,
+        values: Sequence[exp.Expr],
+        groups: Sequence[exp.Expr] | None,
+        having: exp.Expr | None,
+    ) -> tuple[SelectBlock, Sequence[exp.Expr], Sequence[exp.Expr] | None, exp.Expr | None, list[Keyed]]:
+        """A sub-query that reads the values of outer columns from a relation of these (see `domain`)."""
+        computed = [*values, *(groups or ()), *([] if having is None else [having])]
+        wide = widened(block, found, computed, self.block, self.making)
+        left = iter(wide.values)
+        values = [next(left) for _ in values]
+        groups = None if groups is None else [next(left) for _ in groups]
+        having = None if having is None else next(left)
+        keys: list[Keyed] = []
+        for column, outer in wide.keys:
+            outside = _as_column(outer)
+            equal = exp.EQ if self.never_null(outside, self.block) else exp.NullSafeEQ
+            keys.append((column, equal(this=column.copy(), expression=outer_column(outer, None))))
+        return wide.block, values, groups, having, keys
 
     def attach(self, block: SelectBlock, kind: EdgeKind) -> int:
         """Add a plain sub-query as a part; returns the number of its first table."""
@@ -237,30 +264,6 @@ class Parts:
         ]
         return replace(block, parts=tuple(parts)) if own else block
 
-    def _refuse_skips(self, block: SelectBlock, sub: SubSelect) -> None:
-        """Refuse parts of a sub-query that is kept by itself which read outer columns.
-
-        Raises:
-            UnsupportedQueryError: There is one.
-        """
-        for node in (n for part in block.parts for c in part.conditions for n in c.find_all(exp.Var)):
-            outer = outer_of(node)
-            if outer is not None:
-                msg = (
-                    f"{outer.name} is a column of a query that is not right around this sub-query, and no column of "
-                    f"the query between is equal to it; add such a column there, as T.x = {outer.name}, and compare "
-                    "that"
-                )
-                raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
-
-    def _other_correlation(self, conjunct: exp.Expr, sub: SubSelect) -> UnsupportedQueryError:
-        msg = (
-            f"the sub-query is correlated by {shown(conjunct)}; allowed are equalities of its own expressions with "
-            "those of the query around, and for EXISTS and IN one comparison besides them. Join the tables in a query "
-            "in FROM, and group that"
-        )
-        return sub.source.unsupported("sub-query", msg, offset_of(conjunct, sub.offset))
-
     def tuples(self, sub: SubSelect) -> UnsupportedQueryError:
         msg = (
             "NOT IN of several columns that may be NULL is not supported; declare them NOT NULL, add IS NOT NULL to "
@@ -275,6 +278,10 @@ def _as_column(outer: Outer) -> exp.Expr:
     column = exp.column(name, table=alias or None)
     column.meta[REF] = outer.ref
     return column
+
+
+def _equal(inner: exp.Expr, outer: exp.Expr, written: exp.Expr) -> exp.Expr:
+    return _at(exp.EQ(this=inner.copy(), expression=outer.copy()), written)
 
 
 def _at(node: exp.Expr, written: exp.Expr) -> exp.Expr:

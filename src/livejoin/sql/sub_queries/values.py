@@ -27,10 +27,12 @@ from livejoin.schema import SqlType
 from livejoin.sql.lower.aggregates import aggregate_call
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.names.outer import outers
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.sub_queries.correlation import Compared, Comparison, correlation
+from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
@@ -173,6 +175,12 @@ class _Values:
         def found(part: exp.Expr) -> exp.Expr:
             if aggregate_call(part, block.source, offset_of(part, self._sub.offset)) is None:
                 return part
+            if any(outers(part)) and part.find(exp.Column) is None:
+                msg = (
+                    f"the aggregate {shown(part)} is over columns of the query around alone, where it belongs; compute "
+                    "it in a query in FROM there"
+                )
+                raise block.source.unsupported("sub-query", msg, offset_of(part, self._sub.offset))
             calls.setdefault(key_of(part), part.copy())
             place = list(calls).index(key_of(part))
             column = bound_column(ColumnRef(0, place), f"a{place}")
@@ -264,14 +272,17 @@ class _Values:
     def _is_there(self, block: SelectBlock, *, as_condition: bool) -> exp.Expr:
         """Whether a plain SELECT has a row."""
         found = correlation(block.conditions)
-        if len(found.compared) == 1:
+        if len(found.compared) == 1 and not found.others:
             return self._is_beyond(block, found.compared[0], as_condition=as_condition)
-        if found.keys:
+        if wants_domain(block, found, ()):  # its keys may be NULL
+            part = self._around.keyed(block, [exp.true()], self._sub, is_grouped=False, distinct=True)
+        elif found.keys:
             part = self._around.keyed(block, [], self._sub, is_grouped=False, distinct=True)
         else:  # one row always: nothing is joined with more
             is_some = exp.GT(this=exp.Count(this=exp.Star()), expression=_number(0))
             part = self._around.keyed(block, [exp.Case(ifs=[exp.If(this=is_some, true=exp.true())])], self._sub)
-        return exp.paren(_is_value(_column(self._around.attach(part, "optional"), 0)))
+        mark = _width(part) - 1 if part.items else 0  # a key is not NULL where it is there
+        return exp.paren(_is_value(_column(self._around.attach(part, "optional"), mark)))
 
     def _is_beyond(self, block: SelectBlock, compared: Compared, *, as_condition: bool) -> exp.Expr:
         """Whether a plain SELECT has a row for which one comparison is true besides its equalities."""

@@ -263,14 +263,19 @@ class _Select:
 
     def _outer(self, outer: Outer) -> str:
         """What a column of a query around is called."""
+        around = self._around_of(outer)
+        select = around.select
+        if not around.over_groups:
+            return select.name(outer.ref)
+        return select._group(select._groups[key_of(bound_column(outer.ref, outer.name))])
+
+    def _around_of(self, outer: Outer) -> Around:
+        """The query around that a column is of."""
         around = Around(self, False)
         for _ in range(outer.level):
             assert around.select._around is not None, "a query is around"
             around = around.select._around
-        select, over_groups = around.select, around.over_groups
-        if not over_groups:
-            return select.name(outer.ref)
-        return select._group(select._groups[key_of(bound_column(outer.ref, outer.name))])
+        return around
 
     def name(self, ref: ColumnRef) -> str:
         """What a column of FROM is called here and in the sub-queries within."""
@@ -280,14 +285,17 @@ class _Select:
         return f"{self._prefix}g{position}"
 
     def _type_of(self, value: exp.Expr, role: str, offset: int) -> SqlType:
-        """The type of an expression, whose sub-queries are as good as NULLs of their types."""
+        """The type of an expression, whose sub-queries and outer columns are as good as NULLs of their types."""
 
         def exchanged(part: exp.Expr) -> exp.Expr:
-            number = marked(part)
-            if number is None:
+            number, outer = marked(part), outer_of(part)
+            if number is None and outer is None:
                 return part
-            sub = self._block.sub_queries[number]
-            return exp.cast(exp.null(), exp.DataType.build(str(self._type_of_query(sub)), dialect="spark"))
+            if outer is not None:
+                kind = self._around_of(outer).select._block.scope.declared(outer.ref).type
+            else:
+                kind = self._type_of_query(self._block.sub_queries[number or 0])
+            return exp.cast(exp.null(), exp.DataType.build(str(kind), dialect="spark"))
 
         return self._joined.type_of(value.copy().transform(exchanged), shown(value), role, offset)
 
