@@ -54,6 +54,8 @@ QUERIES = [
     "SELECT H.s FROM H JOIN K ON H.s = K.name AND H.src = K.z WHERE K.name <> ''",
     "SELECT A.w, B.m FROM H A JOIN H B ON A.w = B.w AND A.m = B.m AND A.d = B.d AND A.b = B.b",
     "SELECT g.SRC, G.Dst FROM g",
+    "SELECT A.b, y FROM G A(a, b) JOIN G B(x, y) ON a = x WHERE b > 1",
+    "SELECT a, src, K.name FROM G A(a, src) JOIN K USING (src)",
 ]
 
 

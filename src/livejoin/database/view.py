@@ -13,6 +13,7 @@ import pyarrow as pa
 from livejoin.database import reading
 from livejoin.database.arguments import check_number
 from livejoin.database.reading import Row
+from livejoin.database.sorted_rows import sorted_rows
 from livejoin.database.tally import Tally
 from livejoin.database.transactions.guard import Guard, alone
 from livejoin.database.transactions.subscribers import Callback, Subscribers
@@ -37,6 +38,7 @@ from livejoin.words import Words
 KEYS = "livejoin.keys"
 """Where the metadata of a delta's schema has the view's keys."""
 
+_BATCH = 65536
 _LARGEST_BATCH = 1 << 20
 _MOST_ROWS = (1 << 63) - 1
 
@@ -148,15 +150,21 @@ class View:
 
     @alone
     def to_arrow(self) -> pa.Table:
-        """The whole result; a row of multiplicity m stands there m times. Cost: O(result)."""
-        return pa.Table.from_batches(self.batches(), self.schema)
+        """The whole result; a row of multiplicity m stands there m times.
+
+        Cost: O(result); with ORDER BY without LIMIT the rows are sorted, O(result * log(result)).
+        """
+        rows = pa.Table.from_batches(self._batches(_BATCH), self.schema)
+        return sorted_rows(rows, self._query.order) if self._query.order else rows
 
     def to_pandas(self) -> Any:
         """The whole result as a pandas DataFrame; needs pandas."""
         return self.to_arrow().to_pandas()
 
-    def batches(self, max_rows: int = 65536) -> Iterator[pa.RecordBatch]:
+    def batches(self, max_rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         """Stream the result with constant delay a row and memory for one batch.
+
+        The rows of a query with ORDER BY without LIMIT are read and sorted before the first batch, as for `to_arrow`.
 
         Batches are made when they are asked for, so that a slow reader holds one at a time. They are those of one
         version: commits of tables that the view does not use do not disturb; a reader who needs more time than there is
@@ -170,7 +178,10 @@ class View:
             ExpressionError: DuckDB cannot evaluate an output on some row.
         """
         check_number(max_rows, "max_rows", 1, _MOST_ROWS)
-        return self._batches(min(max_rows, _LARGEST_BATCH))
+        size = min(max_rows, _LARGEST_BATCH)
+        if self._query.order:
+            return iter(self.to_arrow().combine_chunks().to_batches(size))
+        return self._batches(size)
 
     def _batches(self, max_rows: int) -> Iterator[pa.RecordBatch]:
         node, version, rest = self._reading(max_rows)
@@ -260,7 +271,7 @@ class View:
         is that of the order.
 
         Raises:
-            ReadError: There is no row at this position.
+            ReadError: There is no row at this position, or the query has ORDER BY without LIMIT.
             CapacityError: The result has more rows than 64 bits count.
 
         Cost: of joins O(tree nodes * log(base rows)), after O(base rows) once after a change for sums that are kept
@@ -268,6 +279,12 @@ class View:
         O(rows kept) once after a change; under HAVING, where the condition is evaluated, O(groups). Of ``ORDER BY ...
         LIMIT`` always O(log(rows kept)). Nothing is materialised.
         """
+        if self._query.order:
+            msg = (
+                f"view {self.name!r} has ORDER BY without LIMIT: its rows are sorted when all are read, and nothing "
+                "knows one by its position in this order; read to_arrow(), or write LIMIT, which keeps the order"
+            )
+            raise ReadError(msg)
         with of_view(self.name):
             return reading.at(self._access, position, self.schema)
 

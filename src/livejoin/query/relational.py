@@ -250,11 +250,13 @@ class Query:
         sql: Its text.
         root: The relation that it gives.
         reads: The views that the text names, each once, in lower case; not those that only these read.
+        order: What the rows are sorted by as they are read; nothing keeps them in this order.
     """
 
     sql: str
     root: Relation
     reads: tuple[str, ...] = ()
+    order: tuple[SortKey, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:

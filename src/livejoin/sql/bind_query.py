@@ -26,6 +26,7 @@ from livejoin.sql.lower.grouping import Grouping
 from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.normal_parts import normal
 from livejoin.sql.lower.project import column_at, first_rows, project, refuse_lists
+from livejoin.sql.lower.read_order import read_order
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.set_operation import combine
@@ -77,8 +78,8 @@ def bind_query(
     """
     tree, source = parse(sql)
     names = KnownNames(catalog, views or {}, source, bind_tree, bind_select, allow_product)
-    relation = bind_tree(query_tree(tree, source), names).relation
-    return Query(sql, relation, tuple(names.reads))
+    bound = bind_tree(query_tree(tree, source), names)
+    return Query(sql, bound.relation, tuple(names.reads), read_order(bound))
 
 
 def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
@@ -96,6 +97,8 @@ def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
         case Sorted():
             below = bind_tree(tree.input, names)
             order = resolve_order(tree, below.relation.schema.names)
+            if order.limit is None:
+                return BoundSorted(below, order, tree.source, below.relation)
             keys = [(key, key.value) for key in order.keys]
             first = first_rows(below.relation, keys, order, len(below.relation.types), tree.source)
             return BoundSorted(below, order, tree.source, first)

@@ -62,7 +62,7 @@ class BoundCombined:
 
 @dataclass(frozen=True, eq=False)
 class BoundSorted:
-    """A query in parentheses or a set operation with ORDER BY and LIMIT; the keys are over its columns."""
+    """A query in parentheses or a set operation with ORDER BY, mostly with LIMIT; the keys are over its columns."""
 
     input: Bound
     order: Order

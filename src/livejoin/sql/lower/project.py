@@ -91,6 +91,7 @@ def first_rows(
         else:
             column, added = added, added + 1
         sort.append(SortKey(column, key.descending, key.nulls_first))
+    assert order.limit is not None, "rows that are only read in an order are not kept in it"
     top = TopK(wide, tuple(sort), order.limit, order.offset)
     return top if added == visible else project(top, copies[:visible], None, source)
 

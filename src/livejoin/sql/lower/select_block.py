@@ -48,6 +48,7 @@ class SelectBlock:
         having: The condition of HAVING.
         distinct: Whether it is SELECT DISTINCT.
         order: ORDER BY with LIMIT.
+        read_order: The keys of ORDER BY without LIMIT, which changes no row.
         source: Its text.
         start: Where its conditions begin, for those that do not know it.
         parts: What hangs on the other occurrences of the scope.
@@ -69,6 +70,7 @@ class SelectBlock:
     parts: tuple[Part, ...] = ()
     sub_queries: tuple[SubSelect, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
+    read_order: tuple[SortBy, ...] = ()
 
     @property
     def core(self) -> tuple[int, ...]:
@@ -110,6 +112,7 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
     if order is not None:
         order = Order(tuple(names.order(key) for key in order.keys), order.limit, order.offset)
     sorted_by = [key.value for key in order.keys] if order else []
+    read_order = order.keys if order is not None and order.limit is None else ()
     aggregates = any(find_aggregate(value) for value in [*(item.value for item in names.items), *sorted_by])
     is_global = (groups is None and (aggregates or kept is not None)) or (groups == () and sets is None)
     return SelectBlock(
@@ -122,7 +125,8 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         is_global=is_global,
         having=kept,
         distinct=bool(select.args.get("distinct")),
-        order=order,
+        order=None if read_order else order,
+        read_order=read_order,
         source=source,
         start=start,
         parts=clause.parts,

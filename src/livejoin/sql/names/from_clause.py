@@ -21,7 +21,7 @@ from livejoin.sql.names.nested import Names, NestedQuery
 from livejoin.sql.names.outputs import distinct_names
 from livejoin.sql.names.part import Part, moved
 from livejoin.sql.names.scope import Relation, Scope, Shown, resolve, resolve_bare
-from livejoin.sql.parse.refuse import check_join, check_nested, check_table, refuse_column_names
+from livejoin.sql.parse.refuse import check_join, check_nested, check_table
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import query_within
 
@@ -125,8 +125,7 @@ class _Binder:
             msg = f"there is no table {name!r}; known tables: {self._names.known()}"
             raise self._source.error(UnknownNameError, msg, offset)
         if isinstance(found, Table):
-            refuse_column_names(table, self._source, offset)
-            return Relation(atom, table.alias_or_name, found)
+            return Relation(atom, table.alias_or_name, found, given=self._given(table, len(found.columns)))
         return self._occurrence(atom, table, found, offset)
 
     def _sub_query(self, node: exp.Subquery) -> Relation:
@@ -150,15 +149,18 @@ class _Binder:
 
     def _occurrence(self, atom: int, node: exp.Expr, query: NestedQuery, offset: int) -> Relation:
         """An occurrence of a nested query, its columns named as behind the alias, if they are named there."""
-        given = node.args["alias"].args.get("columns") if node.args.get("alias") else None
-        if given:
-            at = offset_of(given[0], offset)
-            query = query.called(column_names(given, len(query.columns), self._source, at))
+        if given := self._given(node, len(query.columns)):
+            query = query.called(given)
         alias = node.alias_or_name or f"query {atom + 1}"
         names = distinct_names(query.relation.schema.names)
         columns = tuple(Column(name, kind) for name, kind in zip(names, query.relation.types, strict=True))
         readable = query.name or node.alias or "query"
         return Relation(atom, alias, Table(self._names.fresh(readable), columns), query, offset)
+
+    def _given(self, node: exp.Expr, number: int) -> tuple[str, ...]:
+        """The names of columns behind an alias; empty if there are none."""
+        names = node.args["alias"].args.get("columns") if node.args.get("alias") else None
+        return column_names(names, number, self._source, offset_of(names[0], self._start)) if names else ()
 
     def _join(self, left: FromClause, right: FromClause, join: exp.Join) -> FromClause:
         both = _beside(left, right)

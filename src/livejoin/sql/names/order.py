@@ -1,4 +1,4 @@
-"""ORDER BY with LIMIT: the first rows in an order.
+"""ORDER BY with LIMIT: the first rows in an order; without, the order in which rows are read.
 
 NULLs come first in ascending and last in descending order, as in Spark, unless NULLS FIRST or NULLS LAST is written.
 Rows that the keys do not tell apart are ordered by all columns (see `livejoin.query.relational.TopK`).
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
-from livejoin.sql.parse.refuse import clause_refusal
 from livejoin.sql.parse.source import Source, offset_of, shown
 
 
@@ -27,10 +26,10 @@ class SortBy:
 
 @dataclass(frozen=True)
 class Order:
-    """The keys of ORDER BY, at least one, and the numbers behind LIMIT and OFFSET."""
+    """The keys of ORDER BY, at least one, and the numbers behind LIMIT and OFFSET; None without LIMIT."""
 
     keys: tuple[SortBy, ...]
-    limit: int
+    limit: int | None
     offset: int
 
 
@@ -38,7 +37,7 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
     """The ORDER BY and LIMIT of a SELECT, of a query in parentheses or of a set operation; its names are not resolved.
 
     Raises:
-        UnsupportedQueryError: One of ORDER BY and LIMIT without the other, or a LIMIT that is no number.
+        UnsupportedQueryError: LIMIT or OFFSET without ORDER BY, OFFSET without LIMIT, or a LIMIT that is no number.
     """
     order, limit, offset = (node.args.get(name) for name in ("order", "limit", "offset"))
     end = len(source.sql)
@@ -56,12 +55,15 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
         )
         raise source.unsupported(clause, msg, source.find_back(kinds, offset_of(first, end), source.tokens[0].start))
     at = source.find_back({TokenType.ORDER_BY}, offset_of(order, end), source.tokens[0].start)
+    keys = tuple(_key(part, source, at) for part in order.expressions)
     if limit is None or (isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Var)):
-        raise clause_refusal("order", source, at)
+        if offset is not None:
+            msg = "OFFSET without LIMIT is not supported: all rows but a few would be kept in order; write LIMIT number"
+            raise source.unsupported("OFFSET", msg, source.find_back({TokenType.OFFSET}, end, at))
+        return Order(keys, None, 0)
     if not isinstance(limit, exp.Limit):
         msg = "FETCH is not supported; write LIMIT number"
         raise source.unsupported("FETCH", msg, source.find_back({TokenType.FETCH}, end, at))
-    keys = tuple(_key(part, source, at) for part in order.expressions)
     skipped = 0 if offset is None else _number(offset.expression, "OFFSET", source, at)
     return Order(keys, _number(limit.expression, "LIMIT", source, at), skipped)
 

@@ -7,13 +7,13 @@ AS is that of one column alone. Other names that occur twice, as those of ``*`` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import TokenType, exp
 
-from livejoin.errors import SqlSyntaxError, SqlTypeError
+from livejoin.errors import SqlSyntaxError, SqlTypeError, UnknownNameError
 from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.schema import CHANGE_COLUMNS
 from livejoin.sql.names.scope import Scope, relation_named, resolve
@@ -141,10 +141,10 @@ def _split(select: exp.Select, source: Source) -> Iterator[tuple[exp.Expr, str, 
 def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source) -> Iterator[Item]:
     if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
         star = node if isinstance(node, exp.Star) else node.this
-        if any(star.args.values()):
-            msg = "* with EXCEPT, REPLACE or RENAME is not supported; name the columns"
+        if any(value for name, value in star.args.items() if name != "except_"):
+            msg = "* with REPLACE or RENAME is not supported; name the columns, or leave some out with EXCEPT (column)"
             raise source.unsupported("*", msg, offset)
-        yield from _star(node, offset, scope, source)
+        yield from _without(_star(node, offset, scope, source), star.args.get("except_") or (), source, offset)
         return
     node = node.unnest()
     name, value, alias_offset = text, node, None
@@ -162,12 +162,34 @@ def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source)
     yield Item(name, value, offset, alias_offset=alias_offset)
 
 
-def _star(node: exp.Expr, offset: int, scope: Scope, source: Source) -> Iterable[Item]:
+def _star(node: exp.Expr, offset: int, scope: Scope, source: Source) -> Sequence[Item]:
     if isinstance(node, exp.Star):
         return [Item(shown.name, bound_column(shown.ref, shown.name), offset) for shown in scope.shown]
     relation = relation_named(node.args["table"], scope, source)
     names = enumerate(relation.names)
     return [Item(name, bound_column(relation.column(i), name), offset) for i, name in names]
+
+
+def _without(items: Sequence[Item], excepted: Sequence[exp.Expr], source: Source, offset: int) -> Sequence[Item]:
+    """The columns that ``*`` shows but those that EXCEPT names.
+
+    Raises:
+        UnknownNameError: It shows no such column, or several.
+        UnsupportedQueryError: None is left.
+    """
+    gone: list[Item] = []
+    for column in excepted:
+        found = [item for item in items if item.name.lower() == column.name.lower()]
+        if len(found) != 1 or found[0] in gone:
+            how = "shows no column" if not found else "shows several columns" if len(found) > 1 else "names twice"
+            msg = f"EXCEPT ({column.name}): * {how} {column.name!r}; it has {', '.join(item.name for item in items)}"
+            raise source.error(UnknownNameError, msg, offset_of(column, offset))
+        gone += found
+    left = [item for item in items if item not in gone]
+    if not left:
+        msg = "* EXCEPT leaves no column; name one"
+        raise source.unsupported("*", msg, offset)
+    return left
 
 
 def _output(item: Item, row: RowType, source: Source) -> Output:

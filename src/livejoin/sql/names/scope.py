@@ -48,6 +48,7 @@ class Relation:
         nested: The nested query; None for a table.
         offset: Where the nested query stands in FROM.
         computed: The computed columns, which no name stands for.
+        given: What the columns of a table are called behind its alias; empty if they keep their names.
     """
 
     atom: int
@@ -56,6 +57,7 @@ class Relation:
     nested: NestedQuery | None = None
     offset: int = 0
     computed: tuple[Computed, ...] = ()
+    given: tuple[str, ...] = ()
 
     def column(self, position: int) -> ColumnRef:
         """A column of this occurrence."""
@@ -65,7 +67,8 @@ class Relation:
     def names(self) -> tuple[str, ...]:
         """What its columns are called; columns of a nested query may have one name."""
         own = self.base.columns
-        written = tuple(column.name for column in own) if self.nested is None else self.nested.columns
+        of_table = self.given or tuple(column.name for column in own)
+        written = of_table if self.nested is None else self.nested.columns
         return (*written, *(column.name for column in self.table.columns[len(own) :]))
 
     @property

@@ -214,19 +214,6 @@ def check_nested(query: exp.Subquery, source: Source, offset: int) -> None:
             raise source.unsupported(clause, f"{clause} is not supported: {remedy}", at)
 
 
-def refuse_column_names(table: exp.Table, source: Source, offset: int) -> None:
-    """Refuse names of columns behind the alias of a table.
-
-    Raises:
-        UnsupportedQueryError: There are some.
-    """
-    alias = table.args.get("alias")
-    if alias is not None and alias.args.get("columns"):
-        at = offset_of(alias.args["columns"][0], offset)
-        msg = "a list of column names behind an alias is not supported; rename columns in SELECT with AS"
-        raise source.unsupported("AS", msg, at)
-
-
 def check_join(join: exp.Join, source: Source, default: int) -> None:
     """An inner, cross, outer, semi or anti join, natural or not.
 

@@ -368,7 +368,8 @@ def _first_rows(inner: str, names: list[str], order: Order) -> str:
     ]
     keys += [f"c{i} ASC NULLS FIRST" for i in range(len(names))]
     listed = ", ".join(f"c{i} AS {_quoted(name)}" for i, name in enumerate(names))
-    return f"SELECT {listed} FROM ({inner}) ORDER BY {', '.join(keys)} LIMIT {order.limit} OFFSET {order.offset}"
+    limit = "" if order.limit is None else f" LIMIT {order.limit} OFFSET {order.offset}"
+    return f"SELECT {listed} FROM ({inner}) ORDER BY {', '.join(keys)}{limit}"
 
 
 def _cast(text: str, types: tuple[SqlType, ...]) -> str:

@@ -71,14 +71,16 @@ def to_duckdb(sql: str, catalog: Catalog | None = None, views: Mapping[str, Quer
 def _is_resolved(select: exp.Select) -> bool:
     """Whether a SELECT is written from its resolved clauses.
 
-    That is so for outer joins beside commas too: sqlglot writes CROSS JOIN for a comma, which does not bind as weakly.
+    That is so for ``* EXCEPT``, and for outer joins beside commas: sqlglot writes CROSS JOIN for a comma, which does
+    not bind as weakly.
     """
     joins = list(select.find_all(exp.Join))
     merges_both = any(join.side == "FULL" for join in joins) and _merges(select)
     outer = any(join.side or join.kind in ("SEMI", "ANTI") for join in joins)
     products = any(not (join.args.get("on") or join.args.get("using") or join.method) for join in joins)
     nested = any(sub_queries(select)) or any(in_expressions(select))
-    return _computes(select) or nested or merges_both or (outer and products)
+    left_out = any(star.args.get("except_") for star in select.find_all(exp.Star))
+    return _computes(select) or nested or merges_both or left_out or (outer and products)
 
 
 def _computes(select: exp.Select) -> bool:
