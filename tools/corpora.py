@@ -292,6 +292,7 @@ def _steps(text: str) -> Iterator[tuple[str, str]]:
 def _case(name: str, sql: str, connection: duckdb.DuckDBPyConnection) -> Case | None:
     listed = connection.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal AND schema_name = 'main' "
+        "AND database_name = current_database() "
         "AND table_name IN (SELECT table_name FROM duckdb_tables()) ORDER BY table_name, column_index"
     ).fetchall()
     tables: dict[str, dict[str, str]] = {}
