@@ -253,14 +253,24 @@ def test_star(clause: str, names: list[str]) -> None:
 def test_a_full_join_is_a_union() -> None:
     sql = "SELECT R.a, S.d FROM R FULL JOIN S ON R.b = S.b AND S.d > 1"
     root = bind_query(sql, CATALOG).root
-    assert isinstance(root, Project)
-    assert isinstance(root.input, SetOperation)
-    kinds = [
-        [b.kind for b in side.query.branches] for side in (root.input.left, root.input.right) if isinstance(side, Join)
-    ]
-    assert kinds == [["optional"], ["not exists"]]
+    assert isinstance(root, SetOperation)
+    sides = [side for side in (root.left, root.right) if isinstance(side, Join)]
+    assert [[branch.kind for branch in side.query.branches] for side in sides] == [["optional"], ["not exists"]]
     for more in ("", " LEFT JOIN T ON T.a = R.a", " WHERE S.d = R.b", " FULL JOIN T ON COALESCE(R.a, S.a) = T.a"):
         check(f"SELECT R.a AS x, S.d AS y FROM R FULL JOIN S ON R.b = S.b{more}")
+
+
+def test_a_full_join_has_the_columns_that_are_read() -> None:
+    sql = "SELECT R.a, S.d FROM R FULL JOIN S ON R.b = S.b FULL JOIN U ON U.b = R.c"
+    project = bind_query(sql, CATALOG).root
+    assert isinstance(project, Project)
+    root = project.input
+    assert isinstance(root, SetOperation)
+    inputs = [side.inputs[0].relation for side in (root.left, root.right) if isinstance(side, Join)]
+    assert inputs[0].schema.names == ["a", "c", "d"]
+    assert isinstance(inputs[1], Project)
+    assert inputs[1].input == inputs[0]
+    check(sql)
 
 
 NESTED = [

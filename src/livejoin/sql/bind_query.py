@@ -24,6 +24,7 @@ from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
 from livejoin.sql.lower.grouping import Grouping
 from livejoin.sql.lower.merge import merge
+from livejoin.sql.lower.narrow import narrow
 from livejoin.sql.lower.normal_parts import normal
 from livejoin.sql.lower.project import column_at, first_rows, project, refuse_lists
 from livejoin.sql.lower.read_order import read_order
@@ -118,7 +119,11 @@ def bind_select(block: SelectBlock, allow_product: bool = False) -> BoundBlock:
 
 def bind_block(block: SelectBlock, allow_product: bool = False) -> Relation:
     """The relation of a SELECT; raises as `bind_query`."""
-    block = normal(block, lambda inner: bind_block(inner, allow_product))
+
+    def bind(inner: SelectBlock) -> Relation:
+        return bind_block(inner, allow_product)
+
+    block = normal(narrow(block, bind), bind)
     joined = Joined.of(block, allow_product)
     hidden = [] if block.distinct or block.order is None else _hidden(block.items, block.order)
     items = [*block.items, *hidden]
