@@ -113,6 +113,13 @@ SHAPES = [
         "R LEFT JOIN S ON R.b = S.b LEFT JOIN T ON S.d = T.d WHERE S.a > 0",
         [("optional", ["T"], [("S.d", "T.d")], None)],
     ),
+    ("R FULL JOIN S ON R.b = S.b WHERE R.c > 0", [("optional", ["S"], [("R.b", "S.b")], None)]),
+    ("R FULL JOIN S ON R.b = S.b WHERE S.d > 0 AND R.a IS NULL", [("optional", ["R"], [("S.b", "R.b")], None)]),
+    ("R FULL JOIN S ON R.b = S.b WHERE S.d > R.c", []),
+    (
+        "(SELECT * FROM R FULL JOIN T USING (a, c)) R FULL JOIN S ON R.b = S.b JOIN U ON U.b = R.b AND U.c = S.d",
+        [("optional", ["T"], [("R.a", "T.a"), ("R.c", "T.c")], None)],
+    ),
     # Only rows without a match are kept.
     ("R LEFT JOIN S ON R.b = S.b WHERE S.b IS NULL", [("not exists", ["S"], [("R.b", "S.b")], None)]),
     ("R LEFT JOIN K ON R.a = K.d WHERE K.b IS NULL AND R.c > 0", [("not exists", ["K"], [("R.a", "K.d")], None)]),
@@ -266,10 +273,13 @@ def test_a_full_join_has_the_columns_that_are_read() -> None:
     assert isinstance(project, Project)
     root = project.input
     assert isinstance(root, SetOperation)
-    inputs = [side.inputs[0].relation for side in (root.left, root.right) if isinstance(side, Join)]
-    assert inputs[0].schema.names == ["a", "c", "d"]
-    assert isinstance(inputs[1], Project)
-    assert inputs[1].input == inputs[0]
+    left, right = root.left, root.right
+    assert isinstance(left, Join)
+    assert [given.relation.schema.names for given in left.inputs] == [["a", "c", "d"]]
+    # What is matched by R.c has a row of R: it is R LEFT JOIN S.
+    assert isinstance(right, Join)
+    assert not right.inputs
+    assert [(branch.kind, branch.above) for branch in right.query.branches] == [("not exists", None), ("optional", 0)]
     check(sql)
 
 

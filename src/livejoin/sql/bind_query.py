@@ -22,6 +22,7 @@ from livejoin.query.relational import Distinct, Query, Relation, SetOperation
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
+from livejoin.sql.lower.full_joins import without_full_joins
 from livejoin.sql.lower.grouping import Grouping
 from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.narrow import narrow
@@ -113,7 +114,13 @@ def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
 
 def bind_select(block: SelectBlock, allow_product: bool = False) -> BoundBlock:
     """A SELECT; raises as `bind_query`."""
-    merged = merge(block)
+
+    def bind(inner: SelectBlock) -> BoundBlock:
+        return bind_select(inner, allow_product)
+
+    merged = merge(without_full_joins(block, bind))
+    while (simpler := without_full_joins(merged, bind)) is not merged:
+        merged = merge(simpler)
     return BoundBlock(block, merged, bind_block(merged, allow_product))
 
 

@@ -96,7 +96,8 @@ class KnownNames:
         """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list."""
         left, right = (self.bind_select(select_of(*side, source), self.allow_product) for side in (matched, unmatched))
         relation = combine("union", True, (left.relation, right.relation), source, offset)
-        return NestedQuery("", left.columns, relation, BoundCombined("union", True, left, right, relation), None)
+        bound = BoundCombined("union", True, left, right, relation, is_full_join=True)
+        return NestedQuery("", left.columns, relation, bound, None)
 
     def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
         """The query of a sub-query in an expression over a scope."""

@@ -44,13 +44,14 @@ class BoundBlock:
 
 @dataclass(frozen=True, eq=False)
 class BoundCombined:
-    """Two queries under a set operation."""
+    """Two queries under a set operation, or those that a FULL JOIN is."""
 
     kind: SetKind
     all: bool
     left: Bound
     right: Bound
     relation: Relation
+    is_full_join: bool = False
 
     plain = None
 

@@ -61,8 +61,8 @@ def _with(relation: Relation, sides: tuple[SelectBlock, SelectBlock], kept: Sequ
     assert relation.nested is not None, "a table is no union"
     shown = tuple(flat(replace(side, items=tuple(side.items[i] for i in kept))) for side in sides)
     # The sides of a FULL JOIN read the same occurrences, so that a FULL JOIN among these stays one for both.
-    is_full = len(sides[0].scope.relations) == len(sides[1].scope.relations)
-    left, right = _narrow(shown, bind) if is_full else shown
+    alike = len(sides[0].scope.relations) == len(sides[1].scope.relations)
+    left, right = _narrow(shown, bind) if alike else shown
     union = combine("union", True, (bind(left), bind(right)), left.source, relation.offset)
     columns = tuple(relation.nested.columns[i] for i in kept)
     table = replace(relation.table, columns=tuple(relation.table.columns[i] for i in kept))
