@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness import Harness
+from livejoin import Database
+from livejoin.errors import SchemaError
 from outer_join_lives import TABLES, commits
 from random_outer_joins import RandomOuterJoins
 from scenario import QuerySpec
@@ -57,3 +59,14 @@ def test_each_change_of_a_replay() -> None:
         harness.create_view(f"v{number}", spec(sql))
     for changes in commits(7, 4):
         harness.replay(changes)
+
+
+def test_a_table_that_makes_no_difference_stays() -> None:
+    database = Database()
+    database.execute("CREATE TABLE R (a INT, b INT)")
+    database.execute("CREATE TABLE K (k INT PRIMARY KEY, d INT)")
+    view = database.create_view("v", "SELECT R.a FROM R LEFT JOIN K ON R.b = K.k")
+    with pytest.raises(SchemaError, match="'K' is used by 'v'"):
+        database.drop_table("K")
+    database.apply({"R": [(1, 1), (2, None)], "K": [(1, 5)]})
+    assert sorted(view.to_arrow()["a"].to_pylist()) == [1, 2]

@@ -32,6 +32,7 @@ from livejoin.plan.operators import Annotated, Operator, Scan, inputs_of
 from livejoin.query.keys import keys
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
+from livejoin.sql import names_read
 from livejoin.state.scratch import Scratch
 from livejoin.words import Words
 
@@ -417,8 +418,8 @@ class View:
         return [node.plan for node in self._below if isinstance(node.plan, (Scan, Annotated))]
 
     def _reads_table(self, table: str) -> bool:
-        """Whether the view uses a base table, at any depth."""
-        return table.lower() in self._tables
+        """Whether the view uses a base table, at any depth, or its text names it: some tables make no difference."""
+        return table.lower() in self._tables or table.lower() in names_read(self._query.sql)
 
     def _delta(self, changes: Mapping[Node, Change], scratch: Scratch | None) -> ViewDelta:
         """What a commit did to the view; a large delta is written to files if there is a place for them."""

@@ -18,6 +18,7 @@ from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.order import Order
 from livejoin.sql.names.part import Part
+from livejoin.sql.names.scope import Scope
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
 
 Change = Callable[[exp.Expr], exp.Expr]
@@ -127,3 +128,15 @@ def over(value: exp.Expr, place: Callable[[ColumnRef], ColumnRef]) -> exp.Expr:
         if REF in column.meta:
             column.meta[REF] = place(column.meta[REF])
     return found
+
+
+def without_atoms(block: SelectBlock, gone: Collection[int]) -> SelectBlock:
+    """A SELECT without some occurrences, of which nothing is used; its parts have none of them."""
+    kept = [relation for relation in block.scope.relations if relation.atom not in gone]
+    number = {relation.atom: place for place, relation in enumerate(kept)}
+    found = changed(block, lambda value: over(value, lambda ref: ColumnRef(number[ref.atom], ref.column)))
+    return replace(
+        found,
+        scope=Scope(tuple(replace(relation, atom=number[relation.atom]) for relation in kept)),
+        parts=tuple(replace(part, atoms=tuple(number[atom] for atom in part.atoms)) for part in found.parts),
+    )

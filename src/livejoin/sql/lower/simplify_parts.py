@@ -6,6 +6,8 @@
 * A condition over the level alone decides nothing about a match of a part that must exist: it becomes the level's.
 * ``x IS NULL`` for a column x of an optional part that no match has NULL in keeps the rows without a match: the part
   must not exist. Its other columns are NULL then.
+* An optional part of which nothing is used goes if its matches do not count: below a part that must exist or must not,
+  or where its equalities have a key of its only table, so that it has one match at most.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.sql.lower.conditions import column_equality
+from livejoin.sql.lower.join_types import can_join
 from livejoin.sql.lower.null_rejection import reject
 from livejoin.sql.lower.part_tree import (
     atoms_below,
@@ -25,6 +29,7 @@ from livejoin.sql.lower.part_tree import (
     values_above,
     with_conditions,
     with_part,
+    without_atoms,
     without_parts,
 )
 from livejoin.sql.lower.select_block import SelectBlock
@@ -102,6 +107,43 @@ def _to_not_exists(block: SelectBlock, position: int) -> SelectBlock | None:
     return replace(shown, conditions=block.conditions, parts=block.parts)
 
 
+def _to_nothing(block: SelectBlock, position: int) -> SelectBlock | None:
+    """An optional part that makes no difference."""
+    part, own = block.parts[position], set(below(block, position))
+    if part.kind != "optional" or not (_is_not_counted(block, position) or _has_one_match(block, position)):
+        return None
+    inside = atoms_below(block, position)
+    conditions = (one for i, other in enumerate(block.parts) if i not in own for one in other.conditions)
+    if any(atoms_of(one) & inside for one in (*values_above(block), *block.conditions, *conditions)):
+        return None
+    return without_atoms(without_parts(block, own), inside)
+
+
+def _is_not_counted(block: SelectBlock, position: int) -> bool:
+    """Whether a part hangs below one of which only counts whether there is a match."""
+    level = block.parts[position].above
+    while level is not None and block.parts[level].kind == "optional":
+        level = block.parts[level].above
+    return level is not None
+
+
+def _has_one_match(block: SelectBlock, position: int) -> bool:
+    """Whether a row above has at most one match in a part."""
+    part = block.parts[position]
+    if len(below(block, position)) > 1 or len(part.atoms) > 1:
+        return False
+    (atom,) = part.atoms
+    relation = block.scope.relations[atom]
+    equal = {
+        ref.column
+        for one in part.conditions
+        if (found := column_equality(one, 0)) is not None and can_join(found, block.scope)
+        for ref, other in ((found.left, found.right), (found.right, found.left))
+        if ref.atom == atom and other.atom != atom
+    }
+    return relation.nested is None and any(equal.issuperset(key) for key in relation.table.keys)
+
+
 def _is_null(condition: exp.Expr, block: SelectBlock, position: int) -> bool:
     """Whether a condition is ``x IS NULL`` for a column x that no match of a part has NULL in."""
     part = block.parts[position]
@@ -114,4 +156,4 @@ def _is_null(condition: exp.Expr, block: SelectBlock, position: int) -> bool:
     return not block.scope.declared(ref).nullable or reject(part.conditions, {ref})
 
 
-_STEPS = (_to_the_level, _to_inner, _to_not_exists)
+_STEPS = (_to_the_level, _to_inner, _to_not_exists, _to_nothing)
