@@ -167,7 +167,8 @@ class _Binder:
         conditions: tuple[exp.Expr, ...] = ()
         pairs = self._pairs(left, right, join)
         if not pairs and join.args.get("on") is not None:
-            conditions = (resolve(join.args["on"], both.scope, self._source),)
+            seen = replace(both.scope, outer=self._names.outer)
+            conditions = (resolve(join.args["on"], seen, self._source),)
         equal = tuple(Equality(pair.left, pair.right, pair.offset) for pair in pairs)
         side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
         if side == "FULL":

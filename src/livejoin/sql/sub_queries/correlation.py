@@ -1,8 +1,8 @@
 """How a sub-query depends on the queries around it: its conditions by whose columns they are over.
 
-A conjunct ``e = f`` whose one side is over the sub-query's columns and whose other side is over outer columns is a key:
-for the rows of the query around that have a value of f it is as if the sub-query were grouped by e. A comparison of the
-same form can be decided by the least or the greatest e of a key.
+A conjunct ``e = f`` (or ``e <=> f``) whose one side is over the sub-query's columns and whose other side is over outer
+columns is a key: for the rows of the query around that have a value of f it is as if the sub-query were grouped by e. A
+comparison of the same form can be decided by the least or the greatest e of a key.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ Comparison = type[exp.Expr]
 
 _TURNED: dict[Comparison, Comparison] = {
     exp.EQ: exp.EQ,
+    exp.NullSafeEQ: exp.NullSafeEQ,
     exp.NEQ: exp.NEQ,
     exp.LT: exp.GT,
     exp.LTE: exp.GTE,
@@ -43,7 +44,7 @@ class Correlation:
 
     Attributes:
         own: Those without outer columns.
-        keys: Equalities of an expression of its own and one of outer columns.
+        keys: Equalities of an expression of its own and one of outer columns, by ``=`` or ``<=>``.
         compared: Other comparisons of such expressions.
         above: Those over outer columns alone.
         others: Those over both that are neither.
@@ -67,7 +68,7 @@ def correlation(conditions: Sequence[exp.Expr]) -> Correlation:
             found.above.append(conjunct)
         elif compared is None:
             found.others.append(conjunct)
-        elif compared.comparison is exp.EQ:
+        elif compared.comparison in (exp.EQ, exp.NullSafeEQ):
             found.keys.append(compared)
         else:
             found.compared.append(compared)

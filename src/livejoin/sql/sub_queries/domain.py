@@ -20,10 +20,11 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.names.outer import Outer, outer_of, outers
+from livejoin.sql.names.outer import Outer, outer_column, outer_of, outers
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.sub_queries.correlation import Correlation
+from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.to_duckdb.scalar_text import bound_column
 
@@ -99,6 +100,41 @@ def widened(
     names = {outer.ref: outer for outer in reversed(near)}
     keys = tuple((bound_column(ColumnRef(atom, i), names[ref].name), names[ref]) for i, ref in enumerate(refs))
     return Widened(wide, tuple(map(within, values)), keys)
+
+
+def with_skipped(query: SelectBlock, around: SelectBlock, making: Making) -> SelectBlock:
+    """A sub-query in whose FROM clause those columns of the query around stand that its own sub-queries read.
+
+    ``q(d)`` is then ``SELECT ... FROM ..., D WHERE D.d <=> d``, and what its sub-queries read is a column of D.
+    """
+    nested = [sub.query for sub in query.sub_queries if isinstance(sub.query, SelectBlock)]
+    near = [outer for block in nested for outer, _ in free_columns(block, 1) if outer.level == 2]
+    refs = list(dict.fromkeys(outer.ref for outer in near))
+    if not refs:
+        return query
+    names = {outer.ref: outer.name for outer in reversed(near)}
+    domain = making.over(making.relation(_distinct(around, near)), "outer", query.source, query.start)
+    atom = len(query.scope.relations)
+
+    def place(outer: Outer, _: exp.Expr) -> Outer:
+        found = outer.ref in refs
+        return Outer(outer.level - 1, ColumnRef(atom, refs.index(outer.ref)), outer.name) if found else outer
+
+    equal = [
+        exp.NullSafeEQ(
+            this=bound_column(ColumnRef(atom, i), names[ref]), expression=outer_column(Outer(1, ref, names[ref]), None)
+        )
+        for i, ref in enumerate(refs)
+    ]
+    return replace(
+        query,
+        scope=replace(query.scope, relations=(*query.scope.relations, replace(domain.scope.relations[0], atom=atom))),
+        conditions=(*query.conditions, *equal),
+        sub_queries=tuple(
+            replace(sub, query=moved_outer(sub.query, place, 2)) if isinstance(sub.query, SelectBlock) else sub
+            for sub in query.sub_queries
+        ),
+    )
 
 
 def _distinct(around: SelectBlock, near: Sequence[Outer]) -> SelectBlock:

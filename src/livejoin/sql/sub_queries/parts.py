@@ -19,13 +19,17 @@ from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.part import Part
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of
-from livejoin.sql.sub_queries.correlation import Correlation, correlation
+from livejoin.sql.sub_queries.correlation import Compared, Correlation, correlation
 from livejoin.sql.sub_queries.domain import wants_domain, widened
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
 
 Keyed = tuple[exp.Expr, exp.Expr]  # a column, and the condition that an outer one equals it
+
+
+class SkipsLevelError(UnsupportedQueryError):
+    """A sub-query reads a column of a query that is not right around it; the query between can have it beside."""
 
 
 class Parts:
@@ -114,7 +118,7 @@ class Parts:
         if wants_domain(block, found, [*values, *(groups or ()), *([] if having is None else [having])]):
             block, values, groups, having, keys = self._over_domain(block, found, values, groups, having)
         else:
-            keys = [(key.inner, _equal(key.inner, key.outer, key.written)) for key in found.keys]
+            keys = [(key.inner, _equal(key)) for key in found.keys]
             block = replace(block, conditions=tuple(found.own))
         named = [*((f"k{i}", key) for i, (key, _) in enumerate(keys)), *((f"v{i}", v) for i, v in enumerate(values))]
         grouped = {key_of(value): value for value in (*(key for key, _ in keys), *(groups or ()))}
@@ -132,7 +136,8 @@ class Parts:
                 f"{outer.name} is a column of a query that is not right around this sub-query, and no column of "
                 f"the query between is equal to it; add such a column there, as T.x = {outer.name}, and compare that"
             )
-            raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
+            line, column = block.source.position(offset_of(node, sub.offset))
+            raise SkipsLevelError(msg, block.source.sql, line, column, clause="sub-query")
         relation = self.making.relation(kept)
         over = self.making.over(relation, "query", block.source, sub.offset)
         conditions = []
@@ -280,8 +285,8 @@ def _as_column(outer: Outer) -> exp.Expr:
     return column
 
 
-def _equal(inner: exp.Expr, outer: exp.Expr, written: exp.Expr) -> exp.Expr:
-    return _at(exp.EQ(this=inner.copy(), expression=outer.copy()), written)
+def _equal(key: Compared) -> exp.Expr:
+    return _at(key.comparison(this=key.inner.copy(), expression=key.outer.copy()), key.written)
 
 
 def _at(node: exp.Expr, written: exp.Expr) -> exp.Expr:

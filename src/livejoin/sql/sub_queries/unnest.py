@@ -10,8 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -21,11 +22,14 @@ from livejoin.sql.names.outer import lifted
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.sub_queries import has_marks, marked
 from livejoin.sql.sub_queries.correlation import correlation
+from livejoin.sql.sub_queries.domain import with_skipped
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.over_groups import over_groups
-from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
 from livejoin.sql.sub_queries.values import value_of
+
+Made = TypeVar("Made")
 
 
 def unnest(block: SelectBlock, making: Making) -> SelectBlock:
@@ -108,7 +112,7 @@ class _Unnester:
             if (sub.form == "exists" or is_in or is_not_in) and not self._is_one_row(sub):
                 operands = [self._value(operand) for operand in node.expressions]
                 is_wanted = negated == is_not_in
-                if self._become_parts(sub, operands, is_wanted=is_wanted):
+                if self._tried(sub, lambda one: self._become_parts(one, operands, is_wanted=is_wanted)):
                     return []
         return [self._value(conjunct, as_condition=True)]
 
@@ -143,4 +147,18 @@ class _Unnester:
 
     def _value_of(self, mark: exp.Expr, sub: SubSelect, *, as_condition: bool) -> exp.Expr:
         operands = [self._value(operand) for operand in mark.expressions]
-        return value_of(self._parts, sub, operands, as_condition=as_condition)
+        return self._tried(sub, lambda one: value_of(self._parts, one, operands, as_condition=as_condition))
+
+    def _tried(self, sub: SubSelect, make: Callable[[SubSelect], Made]) -> Made:
+        """What is made of a sub-query; where its own sub-queries skip it, they find in it what they read."""
+        relations, parts = list(self._parts.relations), list(self._parts.parts)
+        try:
+            return make(sub)
+        except SkipsLevelError:
+            if not isinstance(sub.query, SelectBlock):
+                raise
+            query = with_skipped(sub.query, self.block, self._parts.making)
+            if query is sub.query:
+                raise
+            self._parts.relations, self._parts.parts = relations, parts
+            return make(replace(sub, query=query))

@@ -238,7 +238,8 @@ class _Values:
         found = correlation(block.conditions)
         if found.compared or found.others or not found.keys:
             return None
-        columns = {ref.column: key.inner for key in found.keys if (ref := _ref(key.inner)) is not None}
+        equal = [key for key in found.keys if key.comparison is exp.EQ]
+        columns = {ref.column: key.inner for key in equal if (ref := _ref(key.inner)) is not None}
         if not any(columns.keys() >= set(key) for key in relation.table.keys):
             return None
         return next(iter(columns.values()))
@@ -274,7 +275,7 @@ class _Values:
         found = correlation(block.conditions)
         if len(found.compared) == 1 and not found.others:
             return self._is_beyond(block, found.compared[0], as_condition=as_condition)
-        if wants_domain(block, found, ()):  # its keys may be NULL
+        if wants_domain(block, found, ()) or any(key.comparison is not exp.EQ for key in found.keys):  # NULL keys
             part = self._around.keyed(block, [exp.true()], self._sub, is_grouped=False, distinct=True)
         elif found.keys:
             part = self._around.keyed(block, [], self._sub, is_grouped=False, distinct=True)

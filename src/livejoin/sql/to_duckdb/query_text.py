@@ -109,10 +109,26 @@ class _Texts:
         """The query of a sub-query in an expression."""
         if isinstance(query, NestedQuery):
             return f"SELECT * FROM {self.rows(query)}"
-        return _Select(query, self.types(query), self, around).text()
+        return _Select(query, self.types(query, around), self, around).text()
 
-    def types(self, block: SelectBlock) -> list[pa.DataType | None]:
-        """The types of a SELECT's columns, which its conditions do not change; None if they are not known by itself."""
+    def types(self, block: SelectBlock, around: Around) -> list[pa.DataType | None]:
+        """The types of a SELECT's columns, which its conditions do not change.
+
+        Outer columns are as good as NULLs of their types. None for types that depend on those of sub-queries within.
+        """
+
+        def typed(part: exp.Expr) -> exp.Expr:
+            outer = outer_of(part)
+            return part if outer is None else _null(around.of(outer).declared(outer.ref))
+
+        def within(value: exp.Expr) -> exp.Expr:
+            return value.copy().transform(typed)
+
+        block = replace(
+            block,
+            items=tuple(replace(item, value=within(item.value)) for item in block.items),
+            groups=None if block.groups is None else tuple(map(within, block.groups)),
+        )
         alone = replace(block, conditions=(), parts=(), having=None, order=None, distinct=False)
         alone = replace(alone, scope=replace(block.scope, hidden=frozenset()))
         if any(free_columns(alone)):
@@ -150,6 +166,18 @@ class Around:
     select: _Select
     over_groups: bool
 
+    def within(self, levels: int) -> Around:
+        """Where the query stands that is some levels around this one."""
+        found = self
+        for _ in range(levels):
+            assert found.select.around is not None, "a query is around"
+            found = found.select.around
+        return found
+
+    def of(self, outer: Outer) -> _Select:
+        """The SELECT that an outer column of a sub-query that stands here is of."""
+        return self.within(outer.level - 1).select
+
 
 class _Select:
     """A SELECT as text.
@@ -167,7 +195,7 @@ class _Select:
         self._block = block
         self._types = [None if kind is None or pa.types.is_list(kind) else column_type(kind) for kind in types]
         self._texts = texts
-        self._around = around
+        self.around = around
         self._depth: int = 0 if around is None else around.select._depth + 1
         self._prefix = f"s{self._depth}_" if self._depth else ""
         self._joined = Joined(block.scope, Conditions(block.scope, (), (), {}), block.source)
@@ -263,19 +291,15 @@ class _Select:
 
     def _outer(self, outer: Outer) -> str:
         """What a column of a query around is called."""
-        around = self._around_of(outer)
+        around = Around(self, False).within(outer.level)
         select = around.select
         if not around.over_groups:
             return select.name(outer.ref)
         return select._group(select._groups[key_of(bound_column(outer.ref, outer.name))])
 
-    def _around_of(self, outer: Outer) -> Around:
-        """The query around that a column is of."""
-        around = Around(self, False)
-        for _ in range(outer.level):
-            assert around.select._around is not None, "a query is around"
-            around = around.select._around
-        return around
+    def declared(self, ref: ColumnRef) -> SqlType:
+        """The type of a column of FROM."""
+        return self._block.scope.declared(ref).type
 
     def name(self, ref: ColumnRef) -> str:
         """What a column of FROM is called here and in the sub-queries within."""
@@ -292,10 +316,8 @@ class _Select:
             if number is None and outer is None:
                 return part
             if outer is not None:
-                kind = self._around_of(outer).select._block.scope.declared(outer.ref).type
-            else:
-                kind = self._type_of_query(self._block.sub_queries[number or 0])
-            return exp.cast(exp.null(), exp.DataType.build(str(kind), dialect="spark"))
+                return _null(Around(self, False).within(outer.level).select.declared(outer.ref))
+            return _null(self._type_of_query(self._block.sub_queries[number or 0]))
 
         return self._joined.type_of(value.copy().transform(exchanged), shown(value), role, offset)
 
@@ -303,7 +325,11 @@ class _Select:
         if sub.form != "scalar":
             return BOOLEAN
         query = sub.query
-        found = query.relation.schema.types if isinstance(query, NestedQuery) else self._texts.types(query)
+        found = (
+            query.relation.schema.types
+            if isinstance(query, NestedQuery)
+            else self._texts.types(query, Around(self, False))
+        )
         kind = None if found[0] is None else column_type(found[0])
         if kind is None:
             msg = "the type of this sub-query depends on the query around it, so that DuckDB's text cannot say it"
@@ -358,6 +384,11 @@ class _Select:
             None if order is None else self._plain(order.value),
             [] if call.condition is None else [self._plain(call.condition)],
         )
+
+
+def _null(kind: SqlType) -> exp.Expr:
+    """A NULL of a type."""
+    return exp.cast(exp.null(), exp.DataType.build(str(kind), dialect="spark"))
 
 
 def _first_rows(inner: str, names: list[str], order: Order) -> str:
