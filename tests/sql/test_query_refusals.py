@@ -119,7 +119,7 @@ QUERIES = [
     ("SELECT * FROM (SELECT ^G.src FROM H) x, G", "sub-query", "G stands beside this sub-query"),
     ("SELECT * FROM (G JOIN K ON z = 1), (SELECT 1 FROM (SELECT ^K.z FROM H) y) x", "sub-query", "K stands beside"),
     ("WITH ^RECURSIVE x AS (SELECT src FROM G) SELECT src FROM x", "WITH RECURSIVE", "sees those before it"),
-    ("WITH x AS (SELECT src FROM G WHERE src IN (^SELECT 1)) SELECT src FROM x", "SELECT", "without FROM"),
+    ("WITH x AS (SELECT src FROM G WHERE src IN (^SELECT COUNT(*))) SELECT src FROM x", "SELECT", "without FROM"),
     (
         "SELECT src FROM G UNION SELECT src FROM (SELECT src FROM H) x WHERE EXISTS (SELECT 1 FROM G ^SORT BY src)",
         "SORT BY",

@@ -92,6 +92,12 @@ QUERIES = [
         for quantifier, more in (("ANY", ""), ("ALL", " AND v IS NOT NULL"), ("ALL", ""))
     ),
     "SELECT a FROM R WHERE x > ALL (SELECT v FROM S WHERE k = a) OR b < ANY (SELECT k FROM S)",
+    # Without FROM.
+    "SELECT a FROM R WHERE EXISTS (SELECT 3) AND b < (SELECT 3) AND NOT EXISTS (SELECT 1 WHERE x = 2)",
+    "SELECT a, (SELECT a + 1) AS m, (SELECT 4 WHERE x > 1) AS n, (SELECT (SELECT MAX(v) FROM S WHERE k = a)) o FROM R",
+    "SELECT a, a NOT IN (SELECT 1 WHERE b < 3) AS m, (a, b) IN (SELECT 1, 1) AS n, x > ALL (SELECT 2) AS o FROM R",
+    "SELECT a, x >= ANY (SELECT b WHERE a > 1) AS m, x < ALL (SELECT b WHERE a > 1) AS n FROM R",
+    "SELECT a FROM R WHERE a = (SELECT MAX(k) FROM S WHERE EXISTS (SELECT 1 WHERE c = b))",
     # Over groups.
     "SELECT a, SUM(x) AS s FROM R GROUP BY a HAVING SUM(x) > (SELECT AVG(v) FROM S)",
     "SELECT a, COUNT(*) AS n FROM R GROUP BY a HAVING COUNT(*) > 1 AND EXISTS (SELECT 1 FROM T WHERE T.id = R.a)",

@@ -20,7 +20,7 @@ from livejoin.query.relational import SetKind
 from livejoin.sql.parse.refuse import check_select, check_with, refuse_modifiers, refuse_statement
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import inner_source, keyword_offset, mark_expression, select_source
-from livejoin.sql.parse.sub_queries import in_expressions, query_of
+from livejoin.sql.parse.sub_queries import fold, in_expressions, query_of
 
 _KINDS: dict[type[exp.SetOperation], SetKind] = {
     exp.Union: "union",
@@ -113,6 +113,7 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
             refuse_modifiers(tree, source)
             return _with(_sorted(query_tree(tree.this, text), tree, source), tree, source, text)
         case exp.Select():
+            fold(tree)
             within = [query_of(node) for node in in_expressions(tree)]
             for query in within:
                 mark_expression(query, text)

@@ -18,6 +18,7 @@ from livejoin.sql.parse.spans import inside
 Form = Literal["exists", "in", "any", "all", "scalar"]
 
 _MARK = "livejoin_sub_query"
+_MODIFIERS = ("order", "limit", "offset", "with_")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
@@ -52,6 +53,66 @@ def in_expressions(select: exp.Select) -> Iterator[exp.Expr]:
                 yield node
             children = _operands(node) if is_sub_query else list(node.iter_expressions())
             waiting += reversed(children)
+
+
+def fold(select: exp.Select) -> None:
+    """Put expressions in the places of sub-queries without FROM, which have one row or, by WHERE, none.
+
+    ``x < ANY (SELECT e WHERE c)`` is ``CASE WHEN c THEN x < e ELSE FALSE END``; what e and c are over is around it.
+    """
+    folded = True
+    while folded:
+        folded = False
+        for node in reversed(list(in_expressions(select))):  # those in operands before what has these operands
+            query = _one_row(query_of(node))
+            width = 1 if isinstance(node, exp.Query) else len(_operands(node))
+            if query is not None and (isinstance(node, exp.Exists) or len(query.expressions) == width):
+                node.replace(exp.paren(_folded(node, query)))
+                folded = True
+
+
+def _one_row(query: exp.Expr) -> exp.Select | None:
+    """The SELECT without FROM that a query is, if it does not aggregate."""
+    while isinstance(query, exp.Subquery) and not any(query.args.get(name) for name in _MODIFIERS):
+        query = query.this
+    if not isinstance(query, exp.Select):
+        return None
+    others = {name for name, value in query.args.items() if value and name not in ("expressions", "where", "distinct")}
+    parts = (part for item in query.expressions for part in item.walk(prune=lambda node: isinstance(node, exp.Query)))
+    computes = any(isinstance(part, (exp.AggFunc, exp.Star, exp.Window)) for part in parts)
+    return None if others or computes else query
+
+
+def _folded(node: exp.Expr, query: exp.Select) -> exp.Expr:
+    """What a sub-query of one row is, with what it is compared with; the widths are equal, or it is left for later."""
+    items = [item.unalias() for item in query.expressions]
+    operands = _operands(node)
+    where = query.args.get("where")
+    value: exp.Expr
+    otherwise: exp.Expr
+    match _form(node):
+        case "scalar":
+            value, otherwise = items[0], exp.null()
+        case "exists":
+            value, otherwise = exp.true(), exp.false()
+        case form:
+            comparison = type(node) if isinstance(node, _COMPARISONS) else exp.EQ
+            pairs = [
+                comparison(this=exp.paren(left), expression=exp.paren(right))
+                for left, right in zip(operands, items, strict=True)
+            ]
+            value, otherwise = exp.and_(*pairs), exp.true() if form == "all" else exp.false()
+    if where is not None and isinstance(node, exp.Exists) and _is_conjunct(node):
+        return where.this
+    return value if where is None else exp.Case(ifs=[exp.If(this=where.this, true=value)], default=otherwise)
+
+
+def _is_conjunct(node: exp.Expr) -> bool:
+    """Whether a node is a conjunct of WHERE or HAVING, so that NULL is as good as FALSE."""
+    above = node.parent
+    while isinstance(above, (exp.And, exp.Paren)):
+        above = above.parent
+    return isinstance(above, (exp.Where, exp.Having))
 
 
 def take_out(select: exp.Select, source: Source) -> tuple[SubQuery, ...]:
