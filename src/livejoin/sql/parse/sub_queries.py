@@ -103,7 +103,8 @@ def _folded(node: exp.Expr, query: exp.Select) -> exp.Expr:
             ]
             value, otherwise = exp.and_(*pairs), exp.true() if form == "all" else exp.false()
     if where is not None and isinstance(node, exp.Exists) and _is_conjunct(node):
-        return where.this
+        condition: exp.Expr = where.this
+        return condition
     return value if where is None else exp.Case(ifs=[exp.If(this=where.this, true=value)], default=otherwise)
 
 
