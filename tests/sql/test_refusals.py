@@ -22,7 +22,7 @@ CLAUSES = [
     ("SELECT src FROM G ^WINDOW w AS (PARTITION BY src)", "WINDOW"),
     ("SELECT ^/*+ BROADCAST(G) */ src FROM G", "hint"),
     ("SELECT src FROM G WHERE src IN (SELECT src FROM H ^CLUSTER BY src)", "CLUSTER BY"),
-    ("SELECT G.src FROM G JOIN H ON EXISTS (^SELECT 1 FROM H)", "sub-query"),
+    ("SELECT G.src FROM G LEFT JOIN H ON EXISTS (^SELECT 1 FROM H)", "sub-query"),
     ("SELECT src, (^SELECT COUNT(*)) AS x FROM G", "SELECT"),
     ("SELECT G.src FROM G, LATERAL (^SELECT 1) x", "sub-query"),
     ("SELECT src FROM G ^LATERAL VIEW explode(array(1)) t AS y", "LATERAL VIEW"),

@@ -92,6 +92,9 @@ QUERIES = [
         for quantifier, more in (("ANY", ""), ("ALL", " AND v IS NOT NULL"), ("ALL", ""))
     ),
     "SELECT a FROM R WHERE x > ALL (SELECT v FROM S WHERE k = a) OR b < ANY (SELECT k FROM S)",
+    # In ON.
+    "SELECT a, v FROM R JOIN S ON a = k AND EXISTS (SELECT 1 FROM T WHERE id = c) WHERE b IN (SELECT y FROM T)",
+    "SELECT a, v FROM R JOIN S ON k = (SELECT MAX(y) FROM T WHERE id = a)",
     # Without FROM.
     "SELECT a FROM R WHERE EXISTS (SELECT 3) AND b < (SELECT 3) AND NOT EXISTS (SELECT 1 WHERE x = 2)",
     "SELECT a, (SELECT a + 1) AS m, (SELECT 4 WHERE x > 1) AS n, (SELECT (SELECT MAX(v) FROM S WHERE k = a)) o FROM R",
@@ -190,10 +193,11 @@ REFUSED = [
     ("SELECT a FROM R WHERE a IN (SELECT k FROM S WHERE c = ^b ORDER BY v LIMIT 2)", "LIMIT", "MIN or MAX"),
     ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT k FROM S WHERE v = ^x) q)", "sub-query", "not in FROM"),
     ("SELECT a FROM R WHERE a IN (SELECT k FROM S UNION SELECT y FROM T WHERE id = ^b)", "sub-query", "set operation"),
-    ("SELECT (SELECT ^SUM(R.x) FROM S) AS m FROM R", "sub-query", "where it belongs"),
+    ("SELECT (SELECT ^SUM(R.x) FROM S) AS m FROM R", "SUM", "where it belongs"),
+    ("SELECT EXISTS (SELECT k + ^MIN(R.x) FROM S) AS m FROM R", "MIN", "where it belongs"),
     ("SELECT a FROM R GROUP BY a HAVING EXISTS (SELECT 1 FROM S WHERE k = ^b)", "GROUP BY", "not in GROUP BY"),
     ("SELECT a FROM R WHERE a IN (SELECT MAX(k) FROM S WHERE c = ^b HAVING COUNT(*) > 1)", "sub-query", "HAVING"),
-    ("SELECT a FROM R JOIN S ON a = k AND EXISTS (^SELECT 1 FROM T)", "sub-query", "into WHERE"),
+    ("SELECT a FROM R LEFT JOIN S ON a = k AND EXISTS (^SELECT 1 FROM T)", "sub-query", "a query in FROM"),
     ("SELECT (SELECT ^v FROM S GROUP BY k) AS m FROM R", "GROUP BY", "the column v"),
 ]
 

@@ -14,6 +14,7 @@ from sqlglot import TokenType, exp
 from livejoin.errors import UnsupportedQueryError
 from livejoin.sql.lower.aggregate_parts import PLAIN, Form, parts_of
 from livejoin.sql.lower.unmaintained import MAINTAINED, Kind, instead_of, spellings, unmaintained
+from livejoin.sql.names.outer import outers
 from livejoin.sql.parse.source import Source, offset_of
 
 Name = Literal[
@@ -241,6 +242,20 @@ def refuse_aggregate(call: exp.Expr, clause: str, remedy: str, source: Source, o
     name = written_name(call, source, call_offset(call, source, offset))
     msg = f"{name} is an aggregate, and {clause} is decided for each row before aggregates; {remedy}"
     return source.unsupported(name, msg, offset)
+
+
+def refuse_outer_aggregates(node: exp.Expr, source: Source, default: int) -> None:
+    """Refuse an aggregate over columns of a query around alone, of which it is one, and not of the sub-query.
+
+    Raises:
+        UnsupportedQueryError: There is one.
+    """
+    for call in (part for part in node.walk() if _is_aggregate(part)):
+        if any(outers(call)) and call.find(exp.Column) is None:
+            at = call_offset(call, source, default)
+            name = written_name(call, source, at)
+            msg = f"{name} is over columns of the query around alone, where it belongs; compute it in FROM there"
+            raise source.unsupported(name, msg, at)
 
 
 def refuse_unmaintained(node: exp.Expr, source: Source, default: int) -> None:

@@ -17,6 +17,7 @@ from livejoin.sql.lower.aggregates import (
     is_within_aggregate,
     refuse_aggregate,
     refuse_aggregates,
+    refuse_outer_aggregates,
     refuse_windows,
 )
 from livejoin.sql.lower.conditions import conjuncts
@@ -114,6 +115,8 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
     sorted_by = [key.value for key in order.keys] if order else []
     read_order = order.keys if order is not None and order.limit is None else ()
     aggregates = any(find_aggregate(value) for value in [*(item.value for item in names.items), *sorted_by])
+    for value in (*(item.value for item in names.items), *([] if kept is None else [kept]), *sorted_by):
+        refuse_outer_aggregates(value, source, start)
     is_global = (groups is None and (aggregates or kept is not None)) or (groups == () and sets is None)
     return SelectBlock(
         scope=clause.scope,

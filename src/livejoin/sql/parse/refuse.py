@@ -159,7 +159,7 @@ def _own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int, str, str]]:
-    """Queries in ON, and LATERAL ones."""
+    """Queries in ON beside joins that are not inner, and LATERAL ones."""
     in_from = list(sub_queries(select))
     apart = [*in_from, *(node.this for node in in_from), select.args.get("with_"), select]
     apart += [query_of(node) for node in in_expressions(select)]
@@ -174,8 +174,8 @@ def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int
             )
         else:
             msg = (
-                "sub-queries in ON are not supported; write the condition into WHERE, or for an outer join into a "
-                "query in FROM"
+                "sub-queries in ON are not supported beside outer, semi and anti joins; write the condition into "
+                "WHERE, or into a query in FROM"
             )
         yield at, "sub-query", msg
 

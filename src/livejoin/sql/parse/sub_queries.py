@@ -155,6 +155,21 @@ def _roots(select: exp.Select) -> Iterator[exp.Expr]:
     for clause in ("where", "group", "having", "order", "distinct"):
         if select.args.get(clause):
             yield select.args[clause]
+    joins = list(_joins(select))
+    if not any(join.side or join.kind in ("SEMI", "ANTI") for join in joins):
+        yield from (join.args["on"] for join in joins if join.args.get("on"))
+
+
+def _joins(node: exp.Expr) -> Iterator[exp.Join]:
+    """The joins of a FROM clause, also those in parentheses."""
+    items = [node.args["from_"].this] if node.args.get("from_") else []
+    for join in node.args.get("joins") or ():
+        yield join
+        items.append(join.this)
+    for item in items:
+        yield from _joins(item)
+        if isinstance(item, exp.Subquery) and not isinstance(item.this, exp.Query):
+            yield from _joins(item.this)
 
 
 def query_of(node: exp.Expr) -> exp.Expr:

@@ -27,7 +27,6 @@ from livejoin.schema import SqlType
 from livejoin.sql.lower.aggregates import aggregate_call
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.outer import outers
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of, shown
@@ -175,12 +174,6 @@ class _Values:
         def found(part: exp.Expr) -> exp.Expr:
             if aggregate_call(part, block.source, offset_of(part, self._sub.offset)) is None:
                 return part
-            if any(outers(part)) and part.find(exp.Column) is None:
-                msg = (
-                    f"the aggregate {shown(part)} is over columns of the query around alone, where it belongs; compute "
-                    "it in a query in FROM there"
-                )
-                raise block.source.unsupported("sub-query", msg, offset_of(part, self._sub.offset))
             calls.setdefault(key_of(part), part.copy())
             place = list(calls).index(key_of(part))
             column = bound_column(ColumnRef(0, place), f"a{place}")
