@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -186,6 +187,18 @@ def test_a_product_with_a_condition_wants_leave() -> None:
     database.apply({"R": [(1, 1), (2, 5)], "S": [(7, 3), (8, 0)]})
     assert database.views["v"].to_arrow().to_pylist() == [{"a": 1, "b": 3}]
     assert database.views["n"].to_arrow().to_pylist() == [{"n": 4}]
+
+
+def test_a_saved_product_is_loaded_and_a_view_may_read_it(tmp_path: Path) -> None:
+    database = joined_tables()
+    database.create_view("p", "SELECT R.a, S.b FROM R, S WHERE R.a < S.b", allow_product=True)
+    database.create_view("v", "SELECT b, COUNT(*) AS n FROM p WHERE a > 0 GROUP BY b")
+    database.apply({"R": [(1, 1), (2, 0)], "S": [(7, 3)]})
+    database.save(tmp_path / "saved")
+    loaded = Database.load(tmp_path / "saved")
+    for one in (database, loaded):
+        one.apply({"R": [(3, 2)]})
+        assert one.views["v"].to_arrow().to_pylist() == [{"b": 3, "n": 2}]
 
 
 def test_explain_tells_of_the_delay() -> None:

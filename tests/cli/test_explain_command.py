@@ -59,6 +59,14 @@ def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in said.out
 
 
+def test_a_product_with_a_condition_wants_leave(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "less.sql").write_text("SELECT A.src FROM G A, G B WHERE A.src < B.dst")
+    assert explained("less.sql") == WRONG_INPUT
+    assert "allow_product" in capsys.readouterr().err
+    assert explained("less.sql", "--allow-product") == OK
+    assert "A.src < B.dst is checked on each of them" in " ".join(capsys.readouterr().out.split())
+
+
 def test_nested_queries_and_views_of_the_schema(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     view = "CREATE VIEW degree AS SELECT src, COUNT(*) AS n FROM G GROUP BY src;\n"
     (folder / "schema.sql").write_text(SCHEMA + view + "CREATE VIEW busy AS SELECT src FROM degree WHERE n > 2;\n")
@@ -204,7 +212,7 @@ def test_a_cyclic_query_is_explained(folder: Path, capsys: pytest.CaptureFixture
     ("file", "text", "message", "note"),
     [
         ("query.sql", "SELECT nothing FROM G", "nothing", "in the query query.sql"),
-        ("query.sql", "SELECT src FROM G ORDER BY src", "ORDER BY is not supported", "in the query query.sql"),
+        ("query.sql", "SELECT src FROM G LIMIT 3", "LIMIT without ORDER BY is not supported", "in the query query.sql"),
         ("query.sql", "", "empty", "in the query query.sql"),
         ("schema.sql", "CREATE TABLE G (src BLOB)", "BLOB", "in the schema schema.sql"),
         ("schema.sql", "", "declares no table", "in the schema schema.sql"),

@@ -94,6 +94,18 @@ def test_a_folder_for_deltas(folder: Path, said: str, over: int | None) -> None:
     assert load(folder / "p.toml").spill is None
 
 
+def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
+    product = GOOD.replace("SELECT src FROM G", "SELECT A.src FROM G A, G B WHERE A.src < B.src")
+    (folder / "p.toml").write_text(product)
+    with pytest.raises(PipelineError, match="allow_product") as caught:
+        load(folder / "p.toml")
+    assert (caught.value.key, caught.value.line) == ("views.v.sql", 10)
+    (folder / "p.toml").write_text(f"{product}allow_product = true\n")
+    assert load(folder / "p.toml").allow_product
+    (folder / "p.toml").write_text(GOOD)
+    assert not load(folder / "p.toml").allow_product
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key", "line", "message"),
     [

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from livejoin.database import Database
-from livejoin.errors import PipelineError, SchemaError, StateError, UnknownNameError
+from livejoin.errors import PipelineError, SchemaError, StateError, UnknownNameError, UnsupportedQueryError
 from livejoin.spark import BatchReport, maintain
 from livejoin.spark.streaming import local_folder
 
@@ -497,3 +497,14 @@ def test_a_deletion_by_key_alone_in_a_batch_of_its_own(spark: SparkSession, tmp_
         query = maintain(spark, {"v": "SELECT * FROM T"}, {"T": frame}, keys={"T": ["id"]}, path=out, **places)
         assert query.awaitTermination(60)
     assert sum_of(out / "v") == Counter({(2, "c"): 1})
+
+
+def test_a_product_with_a_condition_wants_leave(spark: SparkSession, tmp_path: Path) -> None:
+    views = {"less": "SELECT a.x, b.x AS y FROM T a, T b WHERE a.x < b.x"}
+    tables = {"T": spark.createDataFrame([(1,), (2,), (3,)], "x INT")}
+    arguments = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
+    with pytest.raises(UnsupportedQueryError, match="allow_product=True"):
+        maintain(spark, views, tables, **arguments)
+    for _ in range(2):  # the second one goes on from the checkpoint
+        assert maintain(spark, views, tables, **arguments, allow_product=True).awaitTermination(60)
+        assert sum_of(tmp_path / "out" / "less") == Counter({(1, 2): 1, (1, 3): 1, (2, 3): 1})

@@ -32,6 +32,7 @@ class Request:
         form: What to write: ``text``, ``json``, ``svg`` or ``html``.
         out: Where to, None for standard output.
         strict: The weakest bound that is accepted, as `UpdateBound` writes it, None for any.
+        allow_product: Whether conditions may be over tables that no equality connects.
     """
 
     query: Path
@@ -40,6 +41,7 @@ class Request:
     form: str = "text"
     out: Path | None = None
     strict: str | None = None
+    allow_product: bool = False
 
 
 def explain_files(request: Request, console: Console) -> None:
@@ -60,22 +62,22 @@ def explain_files(request: Request, console: Console) -> None:
 
 
 def _explanation(request: Request) -> Explanation:
-    schema = _schema(request.schema)
+    schema = _schema(request)
     sql = _read(request.query, "query")
     try:
-        query = bind_query(sql.rstrip().rstrip(";"), schema.catalog, schema.views)
+        query = bind_query(sql.rstrip().rstrip(";"), schema.catalog, schema.views, request.allow_product)
     except SqlError as error:
         error.add_note(f"in the query {_shown(request.query)}")
         raise
     return describe_query(query, Statistics(), log=_logs(request.logs, query) or None)
 
 
-def _schema(path: Path) -> SchemaText:
-    text = _read(path, "schema")
+def _schema(request: Request) -> SchemaText:
+    text = _read(request.schema, "schema")
     try:
-        return parse_schema_text(text)
+        return parse_schema_text(text, request.allow_product)
     except LivejoinError as error:
-        error.add_note(f"in the schema {_shown(path)}")
+        error.add_note(f"in the schema {_shown(request.schema)}")
         raise
 
 

@@ -64,7 +64,8 @@ def _explain(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.explain import Request, explain_files  # noqa: PLC0415
 
     try:
-        request = Request(given.query, given.schema, tuple(given.log), given.format, given.out, given.strict)
+        options = (given.format, given.out, given.strict, given.allow_product)
+        request = Request(given.query, given.schema, tuple(given.log), *options)
         explain_files(request, Console(highlight=False))
     except WeakGuaranteeError as error:
         _show(errors, error)
@@ -158,6 +159,11 @@ def _add_explain(explain: argparse.ArgumentParser) -> None:
         choices=BOUNDS,
         metavar="BOUND",
         help="refuse a weaker guarantee: O1 (always), FIFO, lambda, linear or polynomial",
+    )
+    explain.add_argument(
+        "--allow-product",
+        action="store_true",
+        help="take a condition over tables that no equality connects, which is checked on each pair of their rows",
     )
 
 

@@ -40,6 +40,7 @@ class Pipeline:
         memory_limit: The most bytes that the engine may take; None for no limit.
         spill: The folder for deltas that take too much memory; None if all are to be in memory.
         spill_over: How many bytes are too much; None for those that follow from the limit.
+        allow_product: Whether conditions of views may be over tables that no equality connects.
     """
 
     file: Path
@@ -53,6 +54,7 @@ class Pipeline:
     memory_limit: int | None = None
     spill: Path | None = None
     spill_over: int | None = None
+    allow_product: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         except OSError as error:
             problems.append(_Problem(("views", name, "sql_file"), f"cannot read it: {error.strerror}"))
     if not problems:
-        problems = _unbound(parsed.views, views, sources)
+        problems = _unbound(parsed, views, sources)
     if problems:
         raise _report(path, text, problems)
     trigger = parsed.run.trigger
@@ -138,6 +140,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         memory_limit=parsed.run.memory_limit,
         spill=None if parsed.run.spill is None else folder / parsed.run.spill,
         spill_over=parsed.run.spill_over,
+        allow_product=parsed.run.allow_product,
     )
 
 
@@ -240,9 +243,7 @@ def _sql(view: ViewText, folder: Path) -> str:
     return view.sql if view.sql is not None else (folder / str(view.sql_file)).read_text(encoding="utf-8")
 
 
-def _unbound(
-    written: Mapping[str, ViewText], views: Mapping[str, str], sources: Mapping[str, FileSource]
-) -> list[_Problem]:
+def _unbound(parsed: PipelineFile, views: Mapping[str, str], sources: Mapping[str, FileSource]) -> list[_Problem]:
     """What is wrong with the views; not of those that read a wrong one."""
     catalog = Catalog()
     for source in sources.values():
@@ -252,13 +253,13 @@ def _unbound(
     wrong: set[str] = set()
     for name, sql in views.items():
         try:
-            bound[name.lower()] = bind_view(name, sql, catalog, bound, views)
+            bound[name.lower()] = bind_view(name, sql, catalog, bound, views, parsed.run.allow_product)
         except LivejoinError as error:
             is_first = not (isinstance(error, UnknownNameError) and names_read(sql) & wrong)
             wrong.add(name.lower())
             if not is_first:
                 continue
-            key = "sql" if written[name].sql is not None else "sql_file"
+            key = "sql" if parsed.views[name].sql is not None else "sql_file"
             problems.append(_Problem(("views", name, key), str(error)))
     return problems
 

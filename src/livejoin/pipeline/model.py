@@ -118,6 +118,7 @@ class RunSettings(_Strict):
         memory_limit: The most memory for the engine, as for ``livejoin.Database``: ``"4GB"``.
         spill: A folder for deltas that take too much memory, as for ``livejoin.Database``, relative to the file.
         spill_over: How much that is.
+        allow_product: Whether conditions of views may be over tables that no equality connects.
         check: At the end, compare with a recomputation in DuckDB.
         spark: Settings of the Spark session.
     """
@@ -127,6 +128,7 @@ class RunSettings(_Strict):
     memory_limit: Annotated[Any, AfterValidator(_bytes)] = None
     spill: str | None = None
     spill_over: Annotated[Any, AfterValidator(_bytes)] = None
+    allow_product: bool = False
     check: bool = False
     spark: dict[str, str] = {}
 

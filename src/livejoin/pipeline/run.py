@@ -67,6 +67,7 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
         pipeline.memory_limit,
         pipeline.spill,
         pipeline.spill_over,
+        pipeline.allow_product,
         on_batch,
     )
     on_start()

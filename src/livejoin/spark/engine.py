@@ -92,6 +92,7 @@ class Engine:
         memory_limit: int | None = None,
         spill: str | Path | None = None,
         spill_over: str | int | None = None,
+        allow_product: bool = False,
     ) -> Engine:
         """The engine saved in a folder, or a new one if there is none.
 
@@ -101,6 +102,7 @@ class Engine:
             memory_limit: The most bytes that it may take; not part of what is saved.
             spill: Where deltas are written that take too much memory, as for `Database`; not part of it either.
             spill_over: How much is too much, as for `Database`.
+            allow_product: As for `Database.create_view`, for all views of a new engine.
 
         Raises:
             StateError: The saved engine is made of something else; the message says of what.
@@ -134,7 +136,7 @@ class Engine:
                 tombstones=declaration.tombstones.get(name),
             )
         for name, sql in declaration.views.items():
-            database.create_view(name, sql)
+            database.create_view(name, sql, allow_product=allow_product)
         return Engine(database, declaration, folder, None)
 
     def save(self, batch_id: int, parts: Iterable[str]) -> None:
@@ -174,7 +176,10 @@ class Engine:
 
 
 def sent_columns(
-    tables: Mapping[str, Table], views: Mapping[str, str], append_only: AbstractSet[str]
+    tables: Mapping[str, Table],
+    views: Mapping[str, str],
+    append_only: AbstractSet[str],
+    allow_product: bool = False,
 ) -> dict[str, tuple[str, ...]]:
     """The columns of each table that the engine gets.
 
@@ -187,6 +192,7 @@ def sent_columns(
         tables: The declarations.
         views: The SQL text of each view, which may read those before it.
         append_only: Tables without deletions and without a window.
+        allow_product: As of `livejoin.sql.bind_query`.
 
     Raises:
         SqlError: A view does not bind.
@@ -196,7 +202,7 @@ def sent_columns(
     for table in tables.values():
         catalog.add(table)
     used: dict[str, set[int]] = {table.name: set() for table in tables.values()}
-    for query in bind_views(views, catalog).values():
+    for query in bind_views(views, catalog, allow_product).values():
         for name, columns in query.used_columns().items():
             used[name] |= columns
     for name, table in tables.items():

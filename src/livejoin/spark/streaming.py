@@ -41,6 +41,7 @@ def maintain(
     memory_limit: str | int | None = None,
     spill: str | Path | None = None,
     spill_over: str | int | None = None,
+    allow_product: bool = False,
     on_batch: Callable[[BatchReport], object] | None = None,
 ) -> StreamingQuery:
     """Keep views over changing tables up to date, and hand out what changed.
@@ -85,6 +86,8 @@ def maintain(
             ``spill_over`` is written there before its batch is applied, and goes to the Parquet output piece by piece.
             A function as a sink still gets it whole.
         spill_over: So many bytes, as for ``livejoin.Database``.
+        allow_product: Whether conditions of the views may be over tables that no equality connects, as for
+            `livejoin.Database.create_view`.
         on_batch: Called with a ``BatchReport`` after each batch, when the engine is saved.
 
     Returns:
@@ -105,7 +108,7 @@ def maintain(
     options = _Options(keys or {}, sequence_by or {}, windows or {}, unique or {}, tombstones or {}, retain or {})
     declared = options.of(tables)
     limits = (memory_limit, spill, spill_over)
-    return start(spark, views, tables, declared, sink, path, checkpoint, trigger, *limits, on_batch)[0]
+    return start(spark, views, tables, declared, sink, path, checkpoint, trigger, *limits, allow_product, on_batch)[0]
 
 
 def start(
@@ -120,6 +123,7 @@ def start(
     memory_limit: str | int | None,
     spill: str | Path | None,
     spill_over: str | int | None,
+    allow_product: bool,
     on_batch: Callable[[BatchReport], object] | None,
 ) -> tuple[StreamingQuery, MicroBatches]:
     """``maintain``, which also hands out the object that commits the batches and keeps the error that ended it."""
@@ -130,12 +134,13 @@ def start(
     _check_names(views, tables)
     found = {name: table_of(name, frame, declared.get(name)) for name, frame in tables.items()}
     append_only = {name for name, frame in tables.items() if _is_append_only(frame) and not found[name].has_window}
-    columns = sent_columns(found, views, append_only)
+    columns = sent_columns(found, views, append_only, allow_product)
     state = local_folder(checkpoint, "checkpoint")
     target = _sink(spark, sink, path)
     lock = lock_checkpoint(state)
     try:
-        engine = Engine.open(Declaration.of(found, columns, views), state / "livejoin", limit, spill, spill_over)
+        declaration = Declaration.of(found, columns, views)
+        engine = Engine.open(declaration, state / "livejoin", limit, spill, spill_over, allow_product)
         target.open(views, engine.last_batch, engine.parts)
         frames = {
             name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))

@@ -13,12 +13,13 @@ from livejoin.sql.bind_query import bind_query
 from livejoin.sql.parse.parse import parse
 
 
-def bind_views(texts: Mapping[str, str], catalog: Catalog) -> dict[str, Query]:
+def bind_views(texts: Mapping[str, str], catalog: Catalog, allow_product: bool = False) -> dict[str, Query]:
     """The queries of views by their names in lower case.
 
     Args:
         texts: The SQL text of each view, in an order in which each reads tables and views before it.
         catalog: The tables.
+        allow_product: As of `bind_query`.
 
     Raises:
         SchemaError: A name is taken.
@@ -36,14 +37,21 @@ def bind_views(texts: Mapping[str, str], catalog: Catalog) -> dict[str, Query]:
     found: dict[str, Query] = {}
     for name, sql in texts.items():
         try:
-            found[name.lower()] = bind_view(name, sql, catalog, found, texts)
+            found[name.lower()] = bind_view(name, sql, catalog, found, texts, allow_product)
         except SqlError as error:
             error.add_note(f"in the view {name!r}")
             raise
     return found
 
 
-def bind_view(name: str, sql: str, catalog: Catalog, before: Mapping[str, Query], all_names: Collection[str]) -> Query:
+def bind_view(
+    name: str,
+    sql: str,
+    catalog: Catalog,
+    before: Mapping[str, Query],
+    all_names: Collection[str],
+    allow_product: bool = False,
+) -> Query:
     """The query of one of several views.
 
     Args:
@@ -52,6 +60,7 @@ def bind_view(name: str, sql: str, catalog: Catalog, before: Mapping[str, Query]
         catalog: The tables.
         before: The views before it, by their names in lower case.
         all_names: The names of all views.
+        allow_product: As of `bind_query`.
 
     Raises:
         SchemaError: The name is taken by a table or by a view before it.
@@ -61,7 +70,7 @@ def bind_view(name: str, sql: str, catalog: Catalog, before: Mapping[str, Query]
         msg = f"the name {name!r} is taken by a {'table' if name in catalog else 'view'}; give the view another one"
         raise SchemaError(msg)
     try:
-        return bind_query(sql, catalog, before)
+        return bind_query(sql, catalog, before, allow_product)
     except UnknownNameError as error:
         read = names_read(sql) - before.keys()
         later = [other for other in all_names if other.lower() in read and other not in catalog]

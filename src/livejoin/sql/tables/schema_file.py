@@ -43,10 +43,14 @@ def parse_schema(sql: str) -> Catalog:
     return parse_schema_text(sql).catalog
 
 
-def parse_schema_text(sql: str) -> SchemaText:
+def parse_schema_text(sql: str, allow_product: bool = False) -> SchemaText:
     """The tables and views of a text: CREATE TABLE and CREATE VIEW statements with semicolons between them.
 
     A view reads tables and views that stand before it.
+
+    Args:
+        sql: The text.
+        allow_product: As of `livejoin.sql.bind_query`, for its views.
 
     Raises:
         SqlError: A statement is another one or is wrong; the position is that in the whole text.
@@ -62,7 +66,7 @@ def parse_schema_text(sql: str) -> SchemaText:
     for begin, end in _statements(sql):
         try:
             if _VIEW.match(sql, begin, end):
-                _add_view(sql, begin, end, catalog, views)
+                _add_view(sql, begin, end, catalog, views, allow_product)
             else:
                 table = parse_create_table(_from(sql, begin, end))
                 if table.name.lower() in views:
@@ -83,13 +87,13 @@ def parse_schema_text(sql: str) -> SchemaText:
     return SchemaText(catalog, views)
 
 
-def _add_view(sql: str, begin: int, end: int, catalog: Catalog, views: dict[str, Query]) -> None:
+def _add_view(sql: str, begin: int, end: int, catalog: Catalog, views: dict[str, Query], allow_product: bool) -> None:
     statement = parse_statement(_from(sql, begin, end))
     assert isinstance(statement, CreateView)
     if statement.if_not_exists and statement.name.lower() in views:
         return
     start = begin + sql[begin:end].rindex(statement.sql)  # the query is the end of the statement
-    query = bind_view(statement.name, _from(sql, start, end), catalog, views, [statement.name])
+    query = bind_view(statement.name, _from(sql, start, end), catalog, views, [statement.name], allow_product)
     views[statement.name.lower()] = replace(query, sql=statement.sql)
 
 
