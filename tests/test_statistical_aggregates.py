@@ -56,6 +56,23 @@ SETS = {
     "first": "SELECT k, b, COUNT(*) AS n FROM T GROUP BY CUBE (k, b) ORDER BY n DESC, GROUPING(k), k, b LIMIT 4",
 }
 
+WINDOWS = {
+    "first": "SELECT k, i, s, x FROM T QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC, i, s) <= 2",
+    "shown": "SELECT * FROM (SELECT k, i, RANK() OVER (PARTITION BY k ORDER BY i) AS r FROM T) q WHERE r < 3",
+    "dense": "SELECT s, i FROM (SELECT s, i, DENSE_RANK() OVER (PARTITION BY s ORDER BY i DESC) AS r FROM T) q "
+    "WHERE r = 2",
+    "best": "SELECT i, m FROM T QUALIFY RANK() OVER (ORDER BY m) = 1",
+    "share": "SELECT k, i, SUM(i) OVER (PARTITION BY k) AS s, COUNT(*) OVER () AS n FROM T",
+    "several": "SELECT s, MEDIAN(x) OVER (PARTITION BY s, b) AS m, MAX(d) OVER (PARTITION BY k) FROM T WHERE i > 0",
+    "both": "SELECT k, AVG(i) OVER (PARTITION BY k) AS a FROM T "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY i, s, x, m, d, b) = 1",
+    "groups": "SELECT k, b, SUM(i) AS s, SUM(SUM(i)) OVER (PARTITION BY k) AS t FROM T GROUP BY k, b",
+    "joined": "SELECT U.j, T.i, q.s FROM U JOIN T ON T.k = U.k JOIN (SELECT k, s, ROW_NUMBER() OVER "
+    "(PARTITION BY k ORDER BY i, s) AS n FROM T) q ON q.k = U.k WHERE q.n = 1",
+    "over": "SELECT j, COUNT(*) AS n FROM (SELECT T.i, U.j FROM T JOIN U ON T.k = U.k "
+    "QUALIFY DENSE_RANK() OVER (PARTITION BY U.j ORDER BY T.i) <= 2) q GROUP BY j",
+}
+
 
 def row(rng: random.Random) -> tuple[Any, ...]:
     values = (
@@ -93,6 +110,10 @@ def test_random_commits(shape: str) -> None:
 
 def test_grouping_sets() -> None:
     check(SETS, random.Random(3))
+
+
+def test_windows() -> None:
+    check(WINDOWS, random.Random(4))
 
 
 def check(sqls: dict[str, str], rng: random.Random) -> None:

@@ -28,6 +28,7 @@ from livejoin.query.relational import (
     Distinct,
     Join,
     Project,
+    Ranked,
     Relation,
     SetOperation,
     TopK,
@@ -65,6 +66,8 @@ def evaluate(relation: Relation, connection: duckdb.DuckDBPyConnection) -> list[
             rows = list(_combined(relation, *sides).elements())
         case TopK():
             rows = _first(relation, evaluate(relation.input, connection))
+        case Ranked():
+            rows = _ranked(relation, evaluate(relation.input, connection))
     elements = [field.type.value_type if pa.types.is_list(field.type) else field.type for field in relation.schema]
     assert elements == [kind.arrow for kind in relation.types]
     found = _rows(_table(relation.schema.types, rows)) if relation.types else rows
@@ -171,6 +174,21 @@ def _first(relation: TopK, rows: list[Row]) -> list[Row]:
         return 0
 
     return sorted(rows, key=cmp_to_key(compared))[relation.offset : relation.offset + relation.limit]
+
+
+def _ranked(relation: Ranked, rows: list[Row]) -> list[Row]:
+    found = []
+    for part in {tuple(row[i] for i in relation.partition) for row in rows}:
+        own = [row for row in rows if tuple(row[i] for i in relation.partition) == part]
+        before, rank, dense = None, 0, 0
+        for number, row in enumerate(_first(TopK(relation.input, relation.keys, len(own), 0), own), 1):
+            values = [row[key.column] for key in relation.keys]
+            if before != values:
+                before, rank, dense = values, number, dense + 1
+            place = {"row_number": number, "rank": rank, "dense_rank": dense}[relation.function]
+            if relation.limit is None or place <= relation.limit:
+                found.append((*row, place))
+    return found
 
 
 def _aggregate(relation: Aggregate, rows: list[Row]) -> list[Row]:

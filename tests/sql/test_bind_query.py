@@ -136,6 +136,28 @@ GROUPINGS = [
     "SELECT src + 1 AS x, b FROM H GROUP BY ALL",
 ]
 
+WINDOWS = [
+    "SELECT * FROM (SELECT src, s, w, ROW_NUMBER() OVER (PARTITION BY b ORDER BY w DESC, s, src) AS rn FROM H) q "
+    "WHERE rn <= 2",
+    "SELECT src, d FROM (SELECT src, d, RANK() OVER (PARTITION BY b, dst ORDER BY d) AS r FROM H) q "
+    "WHERE 3 > r AND src > 0",
+    "SELECT src, w FROM H QUALIFY DENSE_RANK() OVER (ORDER BY w) BETWEEN 1 AND 3",
+    "SELECT src, ROW_NUMBER() OVER (PARTITION BY src ORDER BY s, dst) AS n FROM H QUALIFY n IN (1, 2)",
+    "SELECT src, w, SUM(w) OVER (PARTITION BY b) AS t, COUNT(*) OVER () AS n FROM H",
+    "SELECT src, 9 * w / SUM(w) OVER (PARTITION BY d, b) AS p, MAX(s) OVER (PARTITION BY src) AS m FROM H WHERE w > 0",
+    "SELECT b, SUM(src) AS t, SUM(SUM(src)) OVER () AS a, RANK() OVER (ORDER BY SUM(src) DESC) AS r FROM H GROUP BY b "
+    "QUALIFY r <= 2",
+    "SELECT b, COUNT(*) AS n FROM H GROUP BY b HAVING COUNT(*) > 1 QUALIFY ROW_NUMBER() OVER (ORDER BY b) = 1",
+    "SELECT DISTINCT b, COUNT(DISTINCT s) OVER (PARTITION BY b) AS n FROM H",
+    "SELECT A.src, B.s, MIN(B.m) OVER (PARTITION BY A.dst) AS m FROM G A JOIN H B ON A.src = B.src",
+    "SELECT x.src, y.n FROM G x JOIN (SELECT src, dst AS n FROM H "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY src ORDER BY w, dst) = 1) y ON x.src = y.src",
+    "SELECT src, COUNT(*) FILTER (WHERE b) OVER (PARTITION BY dst) AS n FROM H ORDER BY n DESC, src, s LIMIT 3",
+    "SELECT src, AVG(dst) OVER (PARTITION BY src) AS a FROM H QUALIFY a > 1",
+    "SELECT k, n FROM (SELECT src AS k, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*)) AS r FROM H GROUP BY src) q "
+    "WHERE r = 1",
+]
+
 SETS = [
     "SELECT src FROM G UNION SELECT dst FROM G",
     "SELECT src FROM G UNION ALL SELECT dst FROM G",
@@ -248,6 +270,11 @@ def test_same_rows_and_types_as_duckdb(sql: str, filled: duckdb.DuckDBPyConnecti
 @pytest.mark.parametrize("calls", AGGREGATES)
 def test_aggregates(calls: str, shape: str, filled: duckdb.DuckDBPyConnection) -> None:
     same(shape.format(calls), filled)
+
+
+@pytest.mark.parametrize("sql", WINDOWS)
+def test_windows(sql: str, filled: duckdb.DuckDBPyConnection) -> None:
+    same(sql, filled)
 
 
 @pytest.mark.parametrize("sql", GROUPINGS)

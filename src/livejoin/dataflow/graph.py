@@ -38,6 +38,7 @@ from livejoin.plan.operators import (
     Combine,
     Compute,
     First,
+    FirstOfEach,
     Group,
     Operator,
     Scan,
@@ -323,7 +324,7 @@ class Graph:
                 return ComputeBlock(plan, node.inputs[0], self.codec)
             case Combine() if plan.kind == "union" and plan.all:
                 return UnionBlock(node.inputs)
-            case Combine() | Group() | First():
+            case Combine() | Group() | First() | FirstOfEach():
                 return StoreBlock(plan, node.inputs, self.codec)
             case Bag():
                 return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers)

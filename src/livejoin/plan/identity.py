@@ -18,6 +18,7 @@ from livejoin.plan.operators import (
     Combine,
     Compute,
     First,
+    FirstOfEach,
     Group,
     JoinInput,
     Operator,
@@ -67,6 +68,10 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
         case First():
             keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
             return ("first", keys, operator.limit, operator.offset, _types(operator.types))
+        case FirstOfEach():
+            keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
+            what = (operator.partition, keys, operator.function, operator.limit)
+            return ("first of each", *what, _types(operator.types))
         case Stored():
             return ("stored",)
         case Bag():

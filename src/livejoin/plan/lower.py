@@ -22,6 +22,7 @@ from livejoin.plan.operators import (
     Combine,
     Compute,
     First,
+    FirstOfEach,
     Group,
     JoinInput,
     Operator,
@@ -40,6 +41,7 @@ from livejoin.query.relational import (
     Distinct,
     Join,
     Project,
+    Ranked,
     Relation,
     SetOperation,
     TopK,
@@ -105,6 +107,11 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
             else:
                 sides = (_below(relation.left, by), _below(relation.right, by))
             return Combine(relation.kind, relation.all, sides, relation.types)
+        case Ranked():
+            assert relation.limit is not None, "a query that is bound has a bound of each rank"
+            below = _below(relation.input, by)
+            what = (relation.partition, relation.keys, relation.function, relation.limit)
+            return FirstOfEach(below, *what, relation.types)
         case TopK():
             return First(_below(relation.input, by), relation.keys, relation.limit, relation.offset, relation.types)
 

@@ -14,7 +14,7 @@ from livejoin.families.cells.partition import Partition
 from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery, Output
-from livejoin.query.relational import Call, SetKind, SortKey
+from livejoin.query.relational import Call, RankFunction, SetKind, SortKey
 from livejoin.query.scalar import Expression
 from livejoin.schema import SqlType, Table
 
@@ -178,6 +178,18 @@ class First:
 
 
 @dataclass(frozen=True, eq=False)
+class FirstOfEach:
+    """The first rows of each partition in an order, with their ranks behind their columns, over an ordered store."""
+
+    input: Operator
+    partition: tuple[int, ...]
+    keys: tuple[SortKey, ...]
+    function: RankFunction
+    limit: int
+    types: tuple[SqlType, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Stored:
     """A relation whose rows are kept with stable ids, so that joins can read it; O(rows) state.
 
@@ -217,7 +229,7 @@ class Bag:
         return tuple(column.type for column in self.derived.table.columns)
 
 
-Operator: TypeAlias = Scan | Annotated | Selected | Compute | Combine | Group | First | Stored | Bag
+Operator: TypeAlias = Scan | Annotated | Selected | Compute | Combine | Group | First | FirstOfEach | Stored | Bag
 
 
 def inputs_of(operator: Operator) -> tuple[Operator, ...]:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, Operator, Scan, Selected, Stored
+from livejoin.plan.operators import (
+    Annotated,
+    Bag,
+    Combine,
+    Compute,
+    First,
+    FirstOfEach,
+    Group,
+    Operator,
+    Scan,
+    Selected,
+    Stored,
+)
 
 
 def replaced_by(operator: Operator) -> tuple[int, ...] | None:
@@ -21,5 +33,5 @@ def replaced_by(operator: Operator) -> tuple[int, ...] | None:
             if below is None or not places.keys() >= set(below):
                 return None
             return tuple(places[column] for column in below)
-        case Scan() | Selected() | Combine() | First() | Stored() | Bag():
+        case Scan() | Selected() | Combine() | First() | FirstOfEach() | Stored() | Bag():
             return None

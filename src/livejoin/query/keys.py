@@ -24,6 +24,7 @@ from livejoin.query.relational import (
     Input,
     Join,
     Project,
+    Ranked,
     Relation,
     SetOperation,
     TopK,
@@ -64,6 +65,9 @@ def keys(relation: Relation) -> tuple[Key, ...]:
             return _minimal([group, *(key for key in keys(relation.input) if key <= group)])
         case SetOperation():
             return _keys_of_set(relation, columns)
+        case Ranked():
+            by_rank = frozenset({*relation.partition, len(relation.input.types)})
+            return _minimal([*([by_rank] if relation.function == "row_number" else []), *keys(relation.input)])
         case TopK():
             return (frozenset(),) if relation.limit <= 1 else keys(relation.input)
 

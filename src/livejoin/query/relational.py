@@ -239,7 +239,46 @@ class TopK:
         return self.input.schema
 
 
-Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK
+RankFunction = Literal["row_number", "rank", "dense_rank"]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The first rows of each partition in an order, each with its rank, an INT, behind its columns.
+
+    Rows with equal keys are ordered by all columns, so that the ROW_NUMBER of each is determined; RANK counts the rows
+    with keys before, DENSE_RANK the keys. NULLs are one partition.
+
+    Args:
+        input: The relation.
+        partition: The columns that are equal in a partition.
+        keys: The order within one.
+        function: Which rank it is, counted from 1.
+        limit: The greatest rank that is kept; None until a bound is found, and never in a query that is bound.
+        name: What the text calls it.
+        offset: Where it stands there.
+    """
+
+    input: Relation
+    partition: tuple[int, ...]
+    keys: tuple[SortKey, ...]
+    function: RankFunction
+    limit: int | None
+    name: str = field(default="", compare=False)
+    offset: int = field(default=0, compare=False)
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (*self.input.types, SqlType.integer(32))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return self.input.schema.append(pa.field("rank", pa.int32()))
+
+
+Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK | Ranked
 
 
 @dataclass(frozen=True)

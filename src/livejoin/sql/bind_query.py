@@ -22,6 +22,7 @@ from livejoin.query.relational import Distinct, Query, Relation, SetOperation
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
+from livejoin.sql.lower.bounded_ranks import refuse_unbounded
 from livejoin.sql.lower.full_joins import without_full_joins
 from livejoin.sql.lower.grouping import Grouping
 from livejoin.sql.lower.merge import merge
@@ -32,6 +33,7 @@ from livejoin.sql.lower.read_order import read_order
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.set_operation import combine
+from livejoin.sql.lower.windows import windowed
 from livejoin.sql.names.order import Order, SortBy, order_of, position_of
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.nesting import within_depth
@@ -81,6 +83,7 @@ def bind_query(
     tree, source = parse(sql)
     names = KnownNames(catalog, views or {}, source, bind_tree, bind_select, allow_product)
     bound = bind_tree(query_tree(tree, source), names)
+    refuse_unbounded(bound.relation, source)
     return Query(sql, bound.relation, tuple(names.reads), read_order(bound))
 
 
@@ -132,18 +135,24 @@ def bind_block(block: SelectBlock, allow_product: bool = False) -> Relation:
 
     block = normal(narrow(block, bind), bind)
     joined = Joined.of(block, allow_product)
-    hidden = [] if block.distinct or block.order is None else _hidden(block.items, block.order)
-    items = [*block.items, *hidden]
+    hidden = [] if block.distinct or block.order is None else _hidden(block.outputs, block.order)
+    items = [*block.outputs, *hidden]
     names = distinct_names([item.name for item in items])
     items = [replace(item, name=name) for item, name in zip(items, names, strict=True)]
-    relation = joined.rows(items) if block.groups is None else _grouped(block, block.groups, joined, items)
+    if block.has_windows:
+        qualify = block.items[-1].value if block.qualified else None
+        relation = windowed(block, items, qualify, lambda inner: bind_block(inner, allow_product))
+    elif block.groups is None:
+        relation = joined.rows(items)
+    else:
+        relation = _grouped(block, block.groups, joined, items)
     if block.distinct:
         refuse_lists(relation, "DISTINCT", block.source, block.source.find({TokenType.DISTINCT}))
         relation = relation if isinstance(relation, Distinct) else Distinct(relation)
     if block.order is None:
         return relation
     keys = [(key, _over_items(key, items, block.source)) for key in block.order.keys]
-    return first_rows(relation, keys, block.order, len(block.items), block.source)
+    return first_rows(relation, keys, block.order, len(block.outputs), block.source)
 
 
 def _hidden(items: tuple[Item, ...], order: Order) -> list[Item]:

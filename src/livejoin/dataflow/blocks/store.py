@@ -14,7 +14,7 @@ from livejoin.dataflow.reading.store_access import store_access
 from livejoin.dataflow.stores.store import make_store, used_words
 from livejoin.errors import CapacityError
 from livejoin.families.sizes import whole_sum
-from livejoin.plan.operators import Combine, First, Group
+from livejoin.plan.operators import Combine, First, FirstOfEach, Group
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.state.fullness import Fullness
@@ -33,7 +33,7 @@ class StoreBlock:
         codec: The database's codec.
     """
 
-    def __init__(self, plan: Combine | Group | First, inputs: Sequence[Relation], codec: Codec) -> None:
+    def __init__(self, plan: Combine | Group | First | FirstOfEach, inputs: Sequence[Relation], codec: Codec) -> None:
         self._store = make_store(plan, codec)
         self._inputs = inputs
         self._codec = codec

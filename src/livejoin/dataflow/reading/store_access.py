@@ -6,10 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.batches import Rows, stack
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.stores.groups import AggregateStore
+from livejoin.dataflow.stores.ranks import RankStore
 from livejoin.dataflow.stores.set_operation import SetOperator
 from livejoin.dataflow.stores.store import Store
 from livejoin.dataflow.stores.top_k import TopKOperator
@@ -31,6 +32,8 @@ def store_access(store: Store) -> Access:
             return SetAccess(store)
         case AggregateStore():
             return GroupAccess(store)
+        case RankStore():
+            return RankAccess(store)
         case _:
             assert isinstance(store, TopKOperator)
             return TopKAccess(store)
@@ -144,6 +147,40 @@ class TopKAccess:
             for i in range(rows.length):
                 given = rows.take(np.full(found.length, i))
                 times[i] += int(weights[same_rows(found, given)].sum())
+        return times
+
+
+class RankAccess:
+    """The first rows of partitions. Cost: by rank O(rows of the result) once after a change, and so by values each.
+
+    Args:
+        store: The ordered rows.
+    """
+
+    def __init__(self, store: RankStore) -> None:
+        self._store = store
+
+    @cached_property
+    def _whole(self) -> tuple[Rows, Words]:
+        """The rows of the result, and their multiplicities."""
+        batches = list(self._store.scan(_BATCH))
+        if not batches:
+            return self._store.nothing(), np.empty(0, np.int64)
+        return stack([rows for rows, _ in batches]), np.concatenate([times for _, times in batches])
+
+    def total(self) -> int:
+        return self._store.count()
+
+    def at(self, ranks: Words) -> Rows:
+        rows, times = self._whole
+        return rows.take(np.searchsorted(np.cumsum(times), ranks, side="right"))
+
+    def multiplicities(self, rows: Rows) -> Words:
+        found, weights = self._whole
+        times = np.zeros(rows.length, np.int64)
+        for i in range(rows.length):
+            given = rows.take(np.full(found.length, i))
+            times[i] = int(weights[same_rows(found, given)].sum())
         return times
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.group_plan import group_plan
 from livejoin.dataflow.stores.groups import AggregateStore
+from livejoin.dataflow.stores.ranks import RankStore
 from livejoin.dataflow.stores.set_operation import SetOperator
 from livejoin.dataflow.stores.top_k import TopKOperator
-from livejoin.plan.operators import Combine, First, Group
+from livejoin.plan.operators import Combine, First, FirstOfEach, Group
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -49,7 +50,7 @@ class Store(Protocol):
         """Assert all invariants; for tests."""
 
 
-def make_store(plan: Combine | Group | First, codec: Codec) -> Store:
+def make_store(plan: Combine | Group | First | FirstOfEach, codec: Codec) -> Store:
     """The store of an operator.
 
     Raises:
@@ -62,12 +63,15 @@ def make_store(plan: Combine | Group | First, codec: Codec) -> Store:
             return AggregateStore(group_plan(plan.input.types, plan.groups, plan.calls, plan.is_global), codec)
         case First():
             return TopKOperator(plan.keys, plan.limit, plan.offset, codec, plan.types)
+        case FirstOfEach():
+            what = (plan.partition, plan.keys, plan.function, plan.limit)
+            return RankStore(*what, codec, plan.input.types)
 
 
 def used_words(store: Store, kind: Kind) -> Words:
     """The words of all values of a kind that a store keeps, which the codec must not forget; O(state)."""
     if isinstance(store, AggregateStore):
         return store.used_words(kind)
-    assert isinstance(store, (SetOperator, TopKOperator))
+    assert isinstance(store, (SetOperator, TopKOperator, RankStore))
     columns = [i for i, type_ in enumerate(store.types) if type_.kind == kind]
     return np.concatenate([np.empty(0, np.int64), *(store.column_words(column) for column in columns)])

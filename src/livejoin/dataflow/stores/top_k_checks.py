@@ -18,7 +18,7 @@ from livejoin.kernels.values import row_order as o
 from livejoin.words import Words
 
 
-class _Walk:
+class Walk:
     """A walk over the tree."""
 
     def __init__(self, m: Words) -> None:
@@ -53,7 +53,7 @@ class _Walk:
 
 def check(m: Words, plan: Words, text: Any) -> None:
     """Assert all invariants; O(rows)."""
-    walk = _Walk(m)
+    walk = Walk(m)
     _, total = walk.visit(int(m[t.T_ROOT]), int(m[t.T_HEIGHT]))
     entries = walk.entries
     assert total == m[t.T_TOTAL] and len(entries) == m[t.T_ENTRIES], "sizes"
@@ -76,12 +76,12 @@ def check(m: Words, plan: Words, text: Any) -> None:
     if inside:
         assert high == (inside[-1][0] if total >= end else 0), "the window's last entry"
         assert not high or m[kernel.K_HIGH_COPIES] == inside[-1][1]
-    free_nodes, free_entries = _length(m, int(m[t.T_FREE_NODE]), t.NEXT), _length(m, int(m[t.T_FREE_ENTRY]), 0)
+    free_nodes, free_entries = free_length(m, int(m[t.T_FREE_NODE]), t.NEXT), free_length(m, int(m[t.T_FREE_ENTRY]), 0)
     used = (walk.nodes + free_nodes) * t.NODE + (len(entries) + free_entries) * (o.E_WORDS + int(plan[o.O_WIDTH]))
     assert kernel.K_HEADER + used == m[k.H_BUMP], "every word is a node's, an entry's or free"
 
 
-def _length(m: Words, at: int, link: int) -> int:
+def free_length(m: Words, at: int, link: int) -> int:
     """Length of a free list."""
     length = 0
     while at:

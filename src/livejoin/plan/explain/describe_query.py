@@ -19,6 +19,7 @@ from livejoin.plan.operators import (
     Combine,
     Compute,
     First,
+    FirstOfEach,
     Group,
     Operator,
     Scan,
@@ -116,6 +117,8 @@ def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Sele
             yield from _leaves(plan.input, f"each group{values}")
         case First():
             yield from _leaves(plan.input, "each row, in order (a look-up costs O(log rows))")
+        case FirstOfEach():
+            yield from _leaves(plan.input, "each row, in the order of its partition (a look-up costs O(log rows))")
         case Stored():
             yield from _leaves(plan.input, f"each row of {plan.name}, so that the join above can read it")
 
@@ -296,6 +299,12 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
             skipped = f" after the first {operator.offset}" if operator.offset else ""
             some = f"the first {operator.limit}{skipped} rows"
             yield f"{some} over an ordered store of all: O(log rows) a row that changes"
+        case FirstOfEach():
+            each = "each partition" if operator.partition else "the whole"
+            yield (
+                f"{operator.function.upper()} up to {operator.limit} of {each} over an ordered store of all rows: "
+                f"O(log rows) a row that changes, and O({operator.limit}) a partition that it changes"
+            )
         case Stored():
             yield f"{operator.name}: each row stored with an id, for a join above: O(rows of {operator.name}) state"
         case Bag():

@@ -9,7 +9,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from livejoin.plan.operators import Annotated, Bag, Combine, Compute, First, Group, Operator, Scan, Selected
+from livejoin.plan.operators import (
+    Annotated,
+    Bag,
+    Combine,
+    Compute,
+    First,
+    FirstOfEach,
+    Group,
+    Operator,
+    Scan,
+    Selected,
+)
 
 WIDTH = 100
 
@@ -103,6 +114,8 @@ def kind(operator: Operator) -> str:
             return "groups"
         case First():
             return "first rows"
+        case FirstOfEach():
+            return "first rows of groups"
         case Bag():
             return "bag"
         case _:

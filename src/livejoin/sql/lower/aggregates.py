@@ -13,7 +13,7 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import UnsupportedQueryError
 from livejoin.sql.lower.aggregate_parts import PLAIN, Form, parts_of
-from livejoin.sql.lower.unmaintained import MAINTAINED, Kind, instead_of, spellings, unmaintained
+from livejoin.sql.lower.unmaintained import OVER, Kind, instead_of, spellings, unmaintained
 from livejoin.sql.names.outer import outers
 from livejoin.sql.parse.source import Source, offset_of
 
@@ -151,8 +151,16 @@ class AggregateCall:
 
 
 def find_aggregate(node: exp.Expr) -> exp.Expr | None:
-    """The first aggregate call in an expression, itself included, maintained or not."""
-    return next((part for part in node.walk() if _is_aggregate(part)), None)
+    """The first aggregate call in an expression, itself included, maintained or not; but no window function."""
+    return next((part for part in node.walk() if _is_aggregate(part) and not is_windowed(part)), None)
+
+
+def is_windowed(node: exp.Expr) -> bool:
+    """Whether OVER stands behind a call, and its FILTER clause if it has one."""
+    above = node.parent
+    if isinstance(above, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)) and node.arg_key == "this":
+        node, above = above, above.parent
+    return isinstance(above, exp.Window) and node.arg_key == "this"
 
 
 def is_within_aggregate(node: exp.Expr) -> bool:
@@ -271,7 +279,7 @@ def refuse_unmaintained(node: exp.Expr, source: Source, default: int) -> None:
 def _unmaintained(call: exp.Expr, kind: Kind, source: Source, offset: int) -> UnsupportedQueryError:
     name = written_name(call, source, offset)
     if kind == "window":
-        msg = f"{name} is a window function: window functions come later; {MAINTAINED}"
+        msg = f"{name} without OVER is no function: {OVER}"
     else:
         msg = f"the aggregate {name} is not maintained: {instead_of(name, call)}"
     return source.unsupported(name, msg, offset)
@@ -286,7 +294,7 @@ def refuse_windows(node: exp.Expr, source: Source, default: int) -> None:
     for window in node.find_all(exp.Window):
         at = call_offset(window.this, source, default)
         name = written_name(window.this, source, at)
-        msg = f"{name} OVER is a window function: window functions come later; allowed are aggregates with GROUP BY"
+        msg = f"{name} OVER is a window function, which stands in SELECT and in QUALIFY; write the condition as QUALIFY"
         raise source.unsupported(name, msg, at)
 
 

@@ -33,12 +33,13 @@ class BoundBlock:
     @property
     def columns(self) -> tuple[str, ...]:
         """What its columns are called; a name may occur twice."""
-        return tuple(item.written for item in self.block.items)
+        return tuple(item.written for item in self.block.outputs)
 
     @property
     def plain(self) -> SelectBlock | None:
         """The merged SELECT if a reader can take its place, None otherwise."""
         computes = self.block.groups is not None or self.block.distinct or self.block.order is not None
+        computes = computes or self.block.has_windows
         return None if computes else self.merged
 
 

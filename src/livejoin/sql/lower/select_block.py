@@ -55,6 +55,7 @@ class SelectBlock:
         parts: What hangs on the other occurrences of the scope.
         sub_queries: The sub-queries in its expressions, each at the number of its mark.
         sets: The grouping sets, each by the positions of its groups; None if there is one, which has all groups.
+        qualified: Whether the last item is no column but the condition of QUALIFY.
     """
 
     scope: Scope
@@ -72,6 +73,17 @@ class SelectBlock:
     sub_queries: tuple[SubSelect, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
     read_order: tuple[SortBy, ...] = ()
+    qualified: bool = False
+
+    @property
+    def outputs(self) -> tuple[Item, ...]:
+        """The columns that it gives."""
+        return self.items[:-1] if self.qualified else self.items
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether it has window functions, or QUALIFY."""
+        return self.qualified or any(item.value.find(exp.Window) for item in self.items)
 
     @property
     def core(self) -> tuple[int, ...]:
@@ -103,28 +115,29 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         conditions.append(resolve(where.this, clause.scope, source))
         for part in conjuncts(conditions[-1]):
             refuse_aggregates(part, "WHERE", "write HAVING behind GROUP BY", source, start)
-    for node in select.expressions:
-        refuse_windows(node, source, source.find({TokenType.SELECT}))
     _refuse_distinct_on(select, source)
     names = _Names(clause.scope, select_items(select, clause.scope, source), source)
     groups, sets = names.groups(select.args.get("group"))
+    qualify = select.args.get("qualify")
+    items = names.items if qualify is None else (*names.items, names.qualify(qualify.this))
     having = select.args.get("having")
     kept = None if having is None else names.having(having.this, groups or ())
     if order is not None:
         order = Order(tuple(names.order(key) for key in order.keys), order.limit, order.offset)
     sorted_by = [key.value for key in order.keys] if order else []
     read_order = order.keys if order is not None and order.limit is None else ()
-    aggregates = any(find_aggregate(value) for value in [*(item.value for item in names.items), *sorted_by])
-    for value in (*(item.value for item in names.items), *([] if kept is None else [kept]), *sorted_by):
+    aggregates = any(find_aggregate(value) for value in [*(item.value for item in items), *sorted_by])
+    for value in (*(item.value for item in items), *([] if kept is None else [kept]), *sorted_by):
         refuse_outer_aggregates(value, source, start)
     is_global = (groups is None and (aggregates or kept is not None)) or (groups == () and sets is None)
     return SelectBlock(
         scope=clause.scope,
         equalities=clause.equalities,
         conditions=tuple(conditions),
-        items=names.items,
+        items=items,
         groups=() if is_global else groups,
         sets=sets,
+        qualified=qualify is not None,
         is_global=is_global,
         having=kept,
         distinct=bool(select.args.get("distinct")),
@@ -224,6 +237,7 @@ class _Names:
         if _is_bare(node) and not self.scope.named(node.name):
             item = self._output(node.name)
         value = resolve(node.unnest(), self.scope, self.source) if item is None else item.value
+        refuse_windows(value, self.source, at)
         if found := find_aggregate(value):
             at = at if item is not None else call_offset(found, self.source, at)
             raise refuse_aggregate(found, "GROUP BY", "group by columns or expressions over them", self.source, at)
@@ -234,6 +248,15 @@ class _Names:
         grouped = {value.meta[REF] for value in groups if isinstance(value, exp.Column)}
         names = {shown.name.lower() for shown in self.scope.shown if shown.ref in grouped}
         return self._resolved(node, lambda name: name.lower() not in names)
+
+    def qualify(self, node: exp.Expr) -> Item:
+        """The condition of QUALIFY, in which names stand for columns first."""
+        at = self.source.find_outermost({TokenType.QUALIFY})
+        value = self._resolved(node, lambda name: not self.scope.named(name))
+        if not value.find(exp.Window):
+            msg = "QUALIFY is a condition on window functions, and there is none in it; write WHERE or HAVING"
+            raise self.source.unsupported("QUALIFY", msg, at)
+        return Item("qualify", value, at, "the condition of QUALIFY", written="qualify")
 
     def order(self, key: SortBy) -> SortBy:
         """A key of ORDER BY."""

@@ -14,6 +14,7 @@ from livejoin.query.conjunctive import ColumnRef, ConjunctiveQuery, Output, Prod
 from livejoin.query.relational import Join, Project, Relation
 from livejoin.query.scalar import conjunction
 from livejoin.schema import SqlType
+from livejoin.sql.lower.bounded_ranks import bounded
 from livejoin.sql.lower.branches import Edge, key_columns, make_branches, split_parts
 from livejoin.sql.lower.conditions import Conditions, split_conditions
 from livejoin.sql.lower.inputs import read_inputs
@@ -21,6 +22,7 @@ from livejoin.sql.lower.project import list_columns, project, project_nothing
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.variables import make_atoms
 from livejoin.sql.names.outputs import Item, compute, distinct_names, no_column_type
+from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
 from livejoin.sql.scalars.expression import RowType
@@ -51,11 +53,11 @@ class Joined:
         """
         if block.parts:
             split, edges = split_parts(block, allow_product)
-            return Joined(block.scope, split, block.source, edges)
+            return Joined(_with_bounds(block.scope, split), split, block.source, edges)
         split = split_conditions(
             block.conditions, block.equalities, block.scope, block.source, block.start, allow_product
         )
-        return Joined(block.scope, split, block.source)
+        return Joined(_with_bounds(block.scope, split), split, block.source)
 
     @property
     def optional(self) -> frozenset[int]:
@@ -151,3 +153,15 @@ class Joined:
             return project_nothing(relation) if list_columns(relation.schema) else relation
         is_same = [output.source for output in found.outputs] == list(range(len(relation.types)))
         return relation if is_same and found.schema.names == relation.schema.names else found
+
+
+def _with_bounds(scope: Scope, conditions: Conditions) -> Scope:
+    """A scope whose nested queries keep the ranks only that conditions on them ask for."""
+
+    def found(one: Occurrence) -> Occurrence:
+        predicates = conditions.predicates.get(one.atom, ())
+        if one.nested is None or not predicates:
+            return one
+        return replace(one, nested=replace(one.nested, relation=bounded(one.nested.relation, predicates)))
+
+    return replace(scope, relations=tuple(map(found, scope.relations)))

@@ -21,6 +21,8 @@ MAINTAINED = (
     "COLLECT_SET and LISTAGG, with DISTINCT and FILTER"
 )
 
+OVER = "allowed are ROW_NUMBER, RANK and DENSE_RANK with a bound, and aggregates over a whole partition"
+
 # Nodes of sqlglot's for window functions; FIRST_VALUE and LAST_VALUE are aggregates too in Spark.
 _WINDOW = (
     exp.CumeDist,

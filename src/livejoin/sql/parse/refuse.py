@@ -25,8 +25,8 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "into": ("INTO", (TokenType.INTO,), "create a view of the query instead"),
     "hint": ("hint", (TokenType.HINT,), "leave it out; livejoin chooses its own plan"),
     "laterals": ("LATERAL VIEW", (TokenType.LATERAL,), "store its rows in a table and join that"),
-    "qualify": ("QUALIFY", (TokenType.QUALIFY,), "window functions come later"),
-    "windows": ("WINDOW", (TokenType.WINDOW,), "window functions come later"),
+    "qualify": ("QUALIFY", (TokenType.QUALIFY,), "write it in the SELECT that has the window functions"),
+    "windows": ("WINDOW", (TokenType.WINDOW,), "write what it says behind each OVER"),
     "order": (
         "ORDER BY",
         (TokenType.ORDER_BY,),
@@ -44,9 +44,9 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     ),
 }
 _LEADING_CLAUSES = {"into", "hint"}
-_SELECT_CLAUSES = frozenset(
-    {"with_", "expressions", "from_", "joins", "where", "distinct", "group", "having", "order", "limit", "offset"}
-)
+_SELECT_CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "distinct", "group", "having"}) | {
+    *("qualify", "order", "limit", "offset"),
+}
 _MODIFIERS = frozenset({"with_", "this", "expression", "distinct", "order", "limit", "offset"})
 
 # Arguments of a table in FROM.
@@ -174,8 +174,8 @@ def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int
             )
         else:
             msg = (
-                "sub-queries in ON are not supported beside outer, semi and anti joins; write the condition into "
-                "WHERE, or into a query in FROM"
+                "sub-queries in QUALIFY, and in ON beside outer, semi and anti joins, are not supported; write the "
+                "condition into WHERE, or into a query in FROM"
             )
         yield at, "sub-query", msg
 

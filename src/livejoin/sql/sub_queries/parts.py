@@ -63,11 +63,12 @@ class Parts:
                 )
                 raise block.source.unsupported("LIMIT", msg, offset_of(node, sub.offset))
             return self.making.over(self.making.relation(block), "query", block.source, block.start)
-        if block.sets is not None:
+        if block.sets is not None or block.has_windows:
             for outer, node in free_columns(block):
                 msg = (
                     f"{outer.name} is a column of the query around, and the sub-query that reads it has several "
-                    "grouping sets; return the groups from a query in FROM, and compare their columns outside of it"
+                    "grouping sets or window functions; return their rows from a query in FROM, and compare its "
+                    "columns outside of it"
                 )
                 raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
             return self.making.over(self.making.relation(block), "query", block.source, block.start)

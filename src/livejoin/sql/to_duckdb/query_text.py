@@ -19,7 +19,7 @@ from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
 from livejoin.sql.bind_query import bind_select
 from livejoin.sql.known_names import KnownNames
-from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call
+from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call, is_windowed
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
 from livejoin.sql.lower.conditions import Conditions
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
@@ -204,8 +204,8 @@ class _Select:
     def text(self) -> str:
         """The whole SELECT."""
         block = self._block
-        names = [item.name for item in block.items]
-        values = [self._over_groups(item.value, item.offset) for item in block.items]
+        names = [item.name for item in block.outputs]
+        values = [self._over_groups(item.value, item.offset) for item in block.outputs]
         items = [
             f"{as_type(value, kind)} AS c{i}" for i, (value, kind) in enumerate(zip(values, self._types, strict=True))
         ]
@@ -222,6 +222,8 @@ class _Select:
             text += " GROUP BY " + ", ".join(map(self._group, range(len(block.groups))))
         if kept:
             text += f" HAVING {' AND '.join(f'({condition})' for condition in kept)}"
+        if block.qualified:
+            text += f" QUALIFY {self._over_groups(block.items[-1].value, 0)}"
         if order is None:
             return f"SELECT * FROM ({text}) AS _({_quoted_all(names)})"
         if block.distinct:
@@ -350,6 +352,8 @@ class _Select:
             group = place_of(part, self._groups)
             if group is not None:
                 return exp.var(self._group(group))
+            if is_windowed(part):
+                return part
             if isinstance(part, (exp.Grouping, exp.GroupingId)) and self._block.sets is not None:
                 return exp.var(self._grouping(part))
             call = aggregate_call(part, self._block.source, offset)
@@ -365,7 +369,7 @@ class _Select:
 
     def _over_items(self, value: exp.Expr) -> str:
         """A key of ORDER BY over the columns of SELECT DISTINCT."""
-        positions = {key_of(item.value): i for i, item in enumerate(self._block.items)}
+        positions = {key_of(item.value): i for i, item in enumerate(self._block.outputs)}
 
         def exchanged(part: exp.Expr) -> exp.Expr:
             position = place_of(part, positions)

@@ -31,7 +31,7 @@ _WHAT = {
 }
 _REMEDY = {
     "aggregate": "allowed here are expressions over one row of the join, and the aggregates that README.md lists",
-    "window": "window functions come later; allowed are expressions over one row of the join",
+    "window": "allowed are expressions over one row of the join",
     "table": "it gives several rows; allowed are expressions with one value a row",
     "volatile": "its value changes from call to call, but a deleted row must give the value that it had when it was "
     "inserted; store the value in a column",

@@ -84,9 +84,9 @@ def _is_resolved(select: exp.Select) -> bool:
 
 
 def _computes(select: exp.Select) -> bool:
-    """Whether a SELECT groups, aggregates or sorts."""
-    clauses = any(select.args.get(name) for name in ("group", "having", "order", "limit", "offset"))
-    return clauses or any(find_aggregate(item) for item in select.expressions)
+    """Whether a SELECT groups, aggregates, has window functions or sorts."""
+    clauses = any(select.args.get(name) for name in ("group", "having", "qualify", "order", "limit", "offset"))
+    return clauses or any(find_aggregate(item) or item.find(exp.Window) for item in select.expressions)
 
 
 def _known(names: KnownNames | None, source: Source) -> KnownNames:

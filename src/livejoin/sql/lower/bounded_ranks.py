@@ -1,0 +1,122 @@
+"""How many ranks of each partition are kept: what conditions on a rank leave of it.
+
+    ... WHERE rn <= 3        WHERE rn = 1        WHERE 5 > rn        QUALIFY ROW_NUMBER() OVER (...) < 4
+
+A rank whose conditions give no bound would have to be kept for all rows of a partition, of which one change moves all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from livejoin.query.relational import Input, Join, Project, Ranked, Relation, SetOperation
+from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar
+from livejoin.sql.parse.source import Source
+
+_SWAPPED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
+
+
+def bounded(relation: Relation, predicates: Iterable[Expression]) -> Relation:
+    """A relation of which only rows are read that predicates over its columns are true for: with fewer ranks, if so."""
+    for predicate in predicates:
+        if predicate.scalar is not None:
+            for column, most in _bounds(predicate.scalar):
+                relation = _within(relation, column, most)
+    return relation
+
+
+def refuse_unbounded(relation: Relation, source: Source) -> None:
+    """Refuse a rank of which all are asked for.
+
+    Raises:
+        UnsupportedQueryError: There is one.
+    """
+    for one in _ranked(relation):
+        if one.limit is None:
+            msg = (
+                f"{one.name} has no bound: one change would change the rank of all rows behind it; ask for the first "
+                f"ones, with QUALIFY {one.name}() OVER (...) <= 10, or WHERE rank <= 10 around the query"
+            )
+            raise source.unsupported(one.name, msg, one.offset)
+
+
+def _ranked(relation: Relation) -> Iterator[Ranked]:
+    match relation:
+        case Join():
+            for one in relation.inputs:
+                yield from _ranked(one.relation)
+        case SetOperation():
+            yield from _ranked(relation.left)
+            yield from _ranked(relation.right)
+        case _:
+            if isinstance(relation, Ranked):
+                yield relation
+            yield from _ranked(relation.input)
+
+
+def _bounds(tree: Scalar) -> Iterator[tuple[int, int]]:
+    """The columns that a condition bounds from above, and their greatest values."""
+    if not isinstance(tree, Call):
+        return
+    if tree.function == "and":
+        for part in tree.arguments:
+            yield from _bounds(part)
+        return
+    if tree.function == "in" and all(isinstance(one, Constant) for one in tree.arguments[1:]):
+        column = _column(tree.arguments[0])
+        values = [_number(one) for one in tree.arguments[1:]]
+        if column is not None and all(value is not None for value in values):
+            yield column, max(value for value in values if value is not None)
+        return
+    if len(tree.arguments) != 2:
+        return
+    left, right = tree.arguments
+    function: str = tree.function
+    if _column(left) is None:
+        left, right, function = right, left, _SWAPPED.get(function, "")
+    column, most = _column(left), _number(right)
+    if column is None or most is None or function not in ("less", "less_equal", "equal"):
+        return
+    yield column, most - 1 if function == "less" else most
+
+
+def _column(tree: Scalar) -> int | None:
+    """The column that a value is, perhaps of a wider type."""
+    if isinstance(tree, Call) and tree.function == "cast" and tree.type.kind in ("integer", "decimal"):
+        return _column(tree.arguments[0])
+    return tree.position if isinstance(tree, Field) and tree.type.kind == "integer" else None
+
+
+def _number(tree: Scalar) -> int | None:
+    if isinstance(tree, Call) and tree.function == "cast" and tree.type.kind in ("integer", "decimal"):
+        return _number(tree.arguments[0])
+    value = tree.value if isinstance(tree, Constant) else None
+    return int(value) if value is not None and tree.type.kind in ("integer", "decimal") else None
+
+
+def _within(relation: Relation, column: int, most: int) -> Relation:
+    """A relation with at most so many ranks in a column, if it is one of a rank."""
+    match relation:
+        case Ranked() if column == len(relation.input.types):
+            return replace(relation, limit=max(most if relation.limit is None else min(relation.limit, most), 0))
+        case Project():
+            source = relation.outputs[column].source
+            if not isinstance(source, int):
+                return relation
+            return replace(relation, input=_within(relation.input, source, most))
+        case Join():
+            place = relation.query.outputs[column].source
+            if not isinstance(place, int):
+                return relation
+            ref = relation.query.head[place]
+            name = relation.query.atoms[ref.atom].table.name
+            if sum(atom.table.name == name for atom in relation.query.atoms) > 1:
+                return relation  # another occurrence asks for other ranks
+            inputs = tuple(
+                Input(one.table, _within(one.relation, ref.column, most)) if one.table.name == name else one
+                for one in relation.inputs
+            )
+            return replace(relation, inputs=inputs)
+        case _:
+            return relation

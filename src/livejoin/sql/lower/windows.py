@@ -1,0 +1,314 @@
+"""Window functions: ranks within partitions, and aggregates over whole partitions.
+
+    SELECT a, SUM(x) OVER (PARTITION BY k) AS s FROM R
+      =  SELECT r.a, g.s FROM R r, (SELECT k, SUM(x) AS s FROM R GROUP BY k) g WHERE r.k <=> g.k
+
+A partition has a group for NULL, which a join does not find: a key that may be NULL is joined as the two columns
+``k IS NULL`` and ``COALESCE(k, 0)``. The rows below are the SELECT's without windows, so that a window may be over
+groups: SUM(COUNT(*)) OVER (). A rank is kept for the first rows of each partition (`livejoin.query.relational.Ranked`);
+how many these are is read off a condition on it, in QUALIFY or in the query around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.relational import Ranked, RankFunction, Relation, SortKey
+from livejoin.schema import Column, SqlType, Table
+from livejoin.sql.lower.aggregates import call_offset, find_aggregate, written_name
+from livejoin.sql.lower.bounded_ranks import bounded
+from livejoin.sql.lower.project import column_at, project, refuse_lists
+from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.lower.unmaintained import OVER
+from livejoin.sql.names.nested import NestedQuery
+from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.names.scope import Relation as Occurrence
+from livejoin.sql.names.scope import Scope
+from livejoin.sql.parse.source import shown
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+
+Bind = Callable[[SelectBlock], Relation]
+
+_RANKS: dict[type[exp.Expr], RankFunction] = {
+    exp.RowNumber: "row_number",
+    exp.Rank: "rank",
+    exp.DenseRank: "dense_rank",
+}
+_ROWS, _WINDOWS = 0, 1  # what a column of an expression over windows is one of
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A window function over the columns of the rows below.
+
+    Args:
+        function: Its call, over `ColumnRef` (0, i).
+        partition: The columns of PARTITION BY.
+        order: Those of ORDER BY.
+        rank: Which rank it is; None of an aggregate.
+        name: Its name in the text.
+        offset: Where it stands.
+    """
+
+    function: exp.Expr
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    rank: RankFunction | None
+    name: str
+    offset: int
+
+
+def windowed(block: SelectBlock, items: Sequence[Item], qualify: exp.Expr | None, bind: Bind) -> Relation:
+    """The relation of a SELECT with window functions, but for DISTINCT and ORDER BY.
+
+    Args:
+        block: The SELECT.
+        items: Its columns, and those that only its ORDER BY needs.
+        qualify: The condition of QUALIFY.
+        bind: What makes the relation of a SELECT.
+
+    Raises:
+        UnsupportedQueryError: A window function that is not maintained.
+        SqlError: As the SELECTs that it is made of.
+    """
+    below = _Below(block)
+    values = [below.over(item.value) for item in items]
+    condition = None if qualify is None else below.over(qualify)
+    rows = bind(below.block())
+    refuse_lists(rows, "OVER", block.source, block.source.tokens[0].start)
+    joined, places = _with_windows(rows, below, bind)
+
+    def placed(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column):
+            return part
+        ref = part.meta[REF]
+        return column_at(ref.column if ref.atom == _ROWS else places[ref.column])
+
+    over = [(item, value.transform(placed)) for item, value in zip(items, values, strict=True)]
+    kept = None if condition is None or qualify is None else (qualify, condition.transform(placed))
+    found = project(joined, over, kept, block.source)
+    return found if found.predicate is None else replace(found, input=bounded(joined, [found.predicate]))
+
+
+class _Below:
+    """The rows below the windows of a SELECT while its expressions are rewritten; mutable.
+
+    Attributes:
+        items: The columns of the rows.
+        windows: The windows, each once.
+    """
+
+    def __init__(self, block: SelectBlock) -> None:
+        self._block = block
+        self._source = block.source
+        self._places: dict[str, int] = {}
+        self._found: dict[str, int] = {}
+        self.items: list[Item] = []
+        self.windows: list[_Window] = []
+
+    def over(self, value: exp.Expr) -> exp.Expr:
+        """An expression over the columns of the rows, and over the windows."""
+        return value.copy().transform(self._exchanged)
+
+    def block(self) -> SelectBlock:
+        """The SELECT of the rows."""
+        items = self.items or [Item("one", exp.Literal.number(1), self._block.start)]
+        names = distinct_names([item.name for item in items])
+        named = tuple(replace(item, name=name, written=name) for item, name in zip(items, names, strict=True))
+        return replace(self._block, items=named, qualified=False, distinct=False, order=None)
+
+    def never_null(self, position: int) -> bool:
+        """Whether a column of the rows is a column of a table that is never NULL."""
+        value = self.items[position].value
+        if not isinstance(value, exp.Column) or self._block.parts or self._block.sets is not None:
+            return False
+        return not self._block.scope.declared(value.meta[REF]).nullable
+
+    def _exchanged(self, part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Window):
+            key = key_of(part)
+            if key not in self._found:
+                self._found[key] = len(self.windows)
+                self.windows.append(self._window(part))
+            return bound_column(ColumnRef(_WINDOWS, self._found[key]), f"w{self._found[key]}")
+        is_value = isinstance(part, (exp.Condition, exp.Filter, exp.WithinGroup)) and not part.find(exp.Window)
+        if is_value and (part.find(exp.Column) or find_aggregate(part)):
+            return bound_column(ColumnRef(_ROWS, self._column(part)), "c")
+        return part
+
+    def _column(self, value: exp.Expr) -> int:
+        key = key_of(value)
+        if key not in self._places:
+            self._places[key] = len(self.items)
+            name = value.name if isinstance(value, exp.Column) else shown(value)
+            self.items.append(Item(name, value.copy(), call_offset(value, self._source, self._block.start)))
+        return self._places[key]
+
+    def _window(self, node: exp.Window) -> _Window:
+        at = call_offset(node.this, self._source, self._block.start)
+        inner = node.this.this if isinstance(node.this, (exp.Filter, exp.IgnoreNulls)) else node.this
+        name = written_name(inner, self._source, at)
+        rank = _RANKS.get(type(inner))
+        order = node.args.get("order")
+        if node.args.get("spec") or node.args.get("alias"):
+            msg = f"{name} OVER a frame or a named window is not supported: {OVER}"
+            raise self._source.unsupported(name, msg, at)
+        if rank is None and (find_aggregate(inner.copy()) is None or _is_window_function(inner)):
+            raise self._source.unsupported(name, f"{name} OVER is not supported yet: {OVER}", at)
+        if rank is None and order is not None:
+            msg = f"{name} OVER (... ORDER BY ...) runs over a part of each partition, which comes later: {OVER}"
+            raise self._source.unsupported(name, msg, at)
+        if rank is not None and order is None:
+            msg = f"{name} needs an order: write OVER (PARTITION BY ... ORDER BY ...)"
+            raise self._source.unsupported(name, msg, at)
+        partition = tuple(dict.fromkeys(self._column(part.unnest()) for part in node.args.get("partition_by") or ()))
+        keys = [] if order is None else [self._key(key) for key in order.expressions]
+        return _Window(self._function(node.this), partition, tuple(keys), rank, name, at)
+
+    def _key(self, node: exp.Expr) -> SortKey:
+        column = self._column(node.this.unnest())
+        return SortKey(column, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+    def _function(self, node: exp.Expr) -> exp.Expr:
+        """A call over the columns of the rows."""
+        found = node.copy()
+        outside = [found] if not isinstance(found, (exp.Filter, exp.IgnoreNulls)) else [found, found.this]
+        for call in outside:
+            for name, value in list(call.args.items()):
+                if call is found and len(outside) == 2 and name == "this":
+                    continue
+                if isinstance(value, exp.Expr):
+                    call.set(name, value.transform(self._exchanged))
+                elif isinstance(value, list):
+                    call.set(name, [part.transform(self._exchanged) for part in value])
+        return found
+
+
+def _is_window_function(call: exp.Expr) -> bool:
+    return isinstance(call, (exp.Lag, exp.Lead, exp.NthValue, exp.Ntile, exp.CumeDist, exp.PercentRank, exp.RowNumber))
+
+
+def _with_windows(rows: Relation, below: _Below, bind: Bind) -> tuple[Relation, list[int]]:
+    """The rows with the results of the windows behind their columns, and the position of each."""
+    places = [0] * len(below.windows)
+    ranks = [window for window in below.windows if window.rank is not None]
+    found = rows
+    if ranks:
+        first, *others = ranks
+        for other in others:
+            msg = (
+                f"{other.name} beside {first.name} over other rows, or of another kind, is not supported: a SELECT has "
+                "one rank; compute the other one in a query in FROM"
+            )
+            raise below.block().source.unsupported(other.name, msg, other.offset)
+        assert first.rank is not None, "it is a rank"
+        found = Ranked(rows, first.partition, first.order, first.rank, None, first.name, first.offset)
+        places[below.windows.index(first)] = len(rows.types)
+    partitions = dict.fromkeys(window.partition for window in below.windows if window.rank is None)
+    if not partitions:
+        return found, places
+    width = len(found.types)
+    read = [_Read("rows", found, below.block(), below.windows[0].offset)]
+    keys: list[tuple[int, int, int]] = []
+    items = [bound_column(ColumnRef(0, i), f"c{i}") for i in range(width)]
+    for partition in partitions:
+        chosen = [window for window in below.windows if window.rank is None and window.partition == partition]
+        groups = _groups(rows, partition, [window.function for window in chosen], below, bind)
+        own, theirs = [], []
+        for place, column in enumerate(partition):
+            sure = below.never_null(column)
+            own += _key_columns(column_at(column), rows.types[column], sure)
+            theirs += _key_columns(column_at(place), rows.types[column], sure)
+        if not partition:
+            own, theirs = [exp.Literal.number(0)], [exp.Literal.number(0)]
+        before = read[0].width
+        read[0] = read[0].with_columns(own)
+        group = _Read("groups", groups, below.block(), chosen[0].offset)
+        first_key = group.width
+        group = group.with_columns(theirs)
+        keys += [(before + i, len(read), first_key + i) for i in range(len(own))]
+        for i, window in enumerate(chosen):
+            places[below.windows.index(window)] = len(items)
+            items.append(bound_column(ColumnRef(len(read), len(partition) + i), f"w{i}"))
+        read.append(group)
+    scope = Scope(tuple(one.occurrence(atom) for atom, one in enumerate(read)))
+    conditions = tuple(
+        exp.EQ(this=bound_column(ColumnRef(0, own), "k"), expression=bound_column(ColumnRef(atom, theirs), "k"))
+        for own, atom, theirs in keys
+    )
+    return bind(_plain(below.block(), scope, conditions, items)), places
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A relation that the join of rows and groups reads."""
+
+    name: str
+    relation: Relation
+    block: SelectBlock
+    offset: int
+
+    @property
+    def width(self) -> int:
+        return len(self.relation.types)
+
+    def with_columns(self, values: Sequence[exp.Expr]) -> _Read:
+        """With further columns."""
+        copied = [(Item(name, column_at(i), 0), column_at(i)) for i, name in enumerate(self._names())]
+        added = [(Item(f"k{self.width + i}", value, self.block.start), value) for i, value in enumerate(values)]
+        return replace(self, relation=project(self.relation, [*copied, *added], None, self.block.source))
+
+    def occurrence(self, atom: int) -> Occurrence:
+        """It in a scope."""
+        names = tuple(self._names())
+        columns = tuple(Column(name, kind) for name, kind in zip(names, self.relation.types, strict=True))
+        query = NestedQuery("", names, self.relation, None, None)
+        return Occurrence(atom, self.name, Table(f"window {self.name}", columns), query, self.offset)
+
+    def _names(self) -> list[str]:
+        return distinct_names(self.relation.schema.names)
+
+
+def _groups(
+    rows: Relation, partition: Sequence[int], functions: Sequence[exp.Expr], below: _Below, bind: Bind
+) -> Relation:
+    """The partitions with the results of functions behind their columns."""
+    scope = Scope((_Read("rows", rows, below.block(), below.windows[0].offset).occurrence(0),))
+    columns = [column_at(position) for position in partition]
+    found = _plain(below.block(), scope, (), [*columns, *functions])
+    return bind(replace(found, groups=tuple(columns), is_global=not columns))
+
+
+def _plain(
+    block: SelectBlock, scope: Scope, conditions: tuple[exp.Expr, ...], values: Sequence[exp.Expr]
+) -> SelectBlock:
+    """A SELECT of some values in the text of another one."""
+    items = tuple(Item(f"c{i}", value, block.start, written=f"c{i}") for i, value in enumerate(values))
+    return SelectBlock(
+        scope=scope,
+        equalities=(),
+        conditions=conditions,
+        items=items,
+        groups=None,
+        is_global=False,
+        having=None,
+        distinct=False,
+        order=None,
+        source=block.source,
+        start=block.start,
+    )
+
+
+def _key_columns(column: exp.Column, kind: SqlType, never_null: bool) -> list[exp.Expr]:
+    """A column that may be NULL as columns that are not, and are equal where it is."""
+    if never_null:
+        return [column]
+    is_null = exp.Is(this=column.copy(), expression=exp.null())
+    none = {"boolean": "FALSE", "string": "", "date": "1970-01-01", "timestamp": "1970-01-01 00:00:00"}.get(kind.kind)
+    literal = exp.Literal.number(0) if none is None else exp.Literal.string(none)
+    instead = exp.Cast(this=literal, to=exp.DataType.build(str(kind), dialect="spark"))
+    return [is_null, exp.Coalesce(this=column, expressions=[instead])]
