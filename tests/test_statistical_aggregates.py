@@ -66,6 +66,11 @@ WINDOWS = {
     "several": "SELECT s, MEDIAN(x) OVER (PARTITION BY s, b) AS m, MAX(d) OVER (PARTITION BY k) FROM T WHERE i > 0",
     "both": "SELECT k, AVG(i) OVER (PARTITION BY k) AS a FROM T "
     "QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY i, s, x, m, d, b) = 1",
+    "left": "SELECT T.k, T.i, U.j, COUNT(U.j) OVER (PARTITION BY T.k) AS n FROM T LEFT JOIN U ON T.k = U.k "
+    "QUALIFY RANK() OVER (PARTITION BY T.b ORDER BY T.i, U.j) <= 3",
+    "within": "SELECT k, i FROM T WHERE i IN (SELECT i FROM T QUALIFY RANK() OVER (PARTITION BY k ORDER BY i) = 1) "
+    "AND k IN (SELECT k FROM U)",
+    "sorted": "SELECT k, i, RANK() OVER (PARTITION BY k ORDER BY i) AS r FROM T QUALIFY r < 3 ORDER BY r, k, i LIMIT 5",
     "groups": "SELECT k, b, SUM(i) AS s, SUM(SUM(i)) OVER (PARTITION BY k) AS t FROM T GROUP BY k, b",
     "joined": "SELECT U.j, T.i, q.s FROM U JOIN T ON T.k = U.k JOIN (SELECT k, s, ROW_NUMBER() OVER "
     "(PARTITION BY k ORDER BY i, s) AS n FROM T) q ON q.k = U.k WHERE q.n = 1",

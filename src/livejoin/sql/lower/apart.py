@@ -87,6 +87,7 @@ def occurrence(block: SelectBlock, apart: Apart, bind: Bind) -> Relation:
         is_global=False,
         having=None,
         distinct=apart.distinct,
+        qualified=False,
         order=None,
         parts=tuple(
             replace(

@@ -39,7 +39,7 @@ def read_order(bound: Bound) -> tuple[SortKey, ...]:
 def _place(key: SortBy, block: SelectBlock) -> int | None:
     """The position of the output that a key is."""
     written = key_of(key.value)
-    return next((i for i, item in enumerate(block.items) if key_of(item.value) == written), None)
+    return next((i for i, item in enumerate(block.outputs) if key_of(item.value) == written), None)
 
 
 def _column(value: exp.Expr) -> int | None:

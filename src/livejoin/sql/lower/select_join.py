@@ -53,11 +53,11 @@ class Joined:
         """
         if block.parts:
             split, edges = split_parts(block, allow_product)
-            return Joined(_with_bounds(block.scope, split), split, block.source, edges)
+            return Joined(_with_bounds(block.scope, split), _bounded(split), block.source, edges)
         split = split_conditions(
             block.conditions, block.equalities, block.scope, block.source, block.start, allow_product
         )
-        return Joined(_with_bounds(block.scope, split), split, block.source)
+        return Joined(_with_bounds(block.scope, split), _bounded(split), block.source)
 
     @property
     def optional(self) -> frozenset[int]:
@@ -165,3 +165,7 @@ def _with_bounds(scope: Scope, conditions: Conditions) -> Scope:
         return replace(one, nested=replace(one.nested, relation=bounded(one.nested.relation, predicates)))
 
     return replace(scope, relations=tuple(map(found, scope.relations)))
+
+
+def _bounded(conditions: Conditions) -> Conditions:
+    return replace(conditions, scope=_with_bounds(conditions.scope, conditions))

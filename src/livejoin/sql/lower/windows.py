@@ -119,7 +119,7 @@ class _Below:
         items = self.items or [Item("one", exp.Literal.number(1), self._block.start)]
         names = distinct_names([item.name for item in items])
         named = tuple(replace(item, name=name, written=name) for item, name in zip(items, names, strict=True))
-        return replace(self._block, items=named, qualified=False, distinct=False, order=None)
+        return replace(self._block, items=named, qualified=False, distinct=False, order=None, read_order=())
 
     def never_null(self, position: int) -> bool:
         """Whether a column of the rows is a column of a table that is never NULL."""

@@ -35,10 +35,10 @@ def over_groups(block: SelectBlock, making: Making) -> SelectBlock:
     """
     if block.groups is None or not _over_groups(block):
         return block
-    if block.sets is not None:
+    if block.sets is not None or block.has_windows:
         msg = (
-            "sub-queries over groups of several grouping sets are not supported; return the groups from a query in "
-            "FROM, and write the sub-queries outside of it"
+            "sub-queries over groups beside window functions or several grouping sets are not supported; return the "
+            "groups from a query in FROM, and write the sub-queries outside of it"
         )
         raise block.source.unsupported("sub-query", msg, block.sub_queries[0].offset)
     for outer, node in free_columns(block):

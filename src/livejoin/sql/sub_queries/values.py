@@ -82,8 +82,8 @@ class _Values:
         query = self._sub.query
         if isinstance(query, SelectBlock):
             block = self._unnested(query)
-            self._around.check_width(len(block.items), 1, self._sub)
-            if block.is_global and block.order is None:
+            self._around.check_width(len(block.outputs), 1, self._sub)
+            if block.is_global and block.order is None and not block.has_windows:
                 return self._aggregated(block, block.items[0].value)
         block = self._around.plain(self._sub)
         self._around.check_width(len(block.items), 1, self._sub)
@@ -92,7 +92,7 @@ class _Values:
     def exists(self, *, as_condition: bool) -> exp.Expr:
         """Whether there is a row."""
         query = self._sub.query
-        if isinstance(query, SelectBlock) and query.is_global and query.order is None:
+        if isinstance(query, SelectBlock) and query.is_global and query.order is None and not query.has_windows:
             block = self._unnested(query)
             if block.is_global and block.having is None:
                 return exp.true()
@@ -157,7 +157,7 @@ class _Values:
     def _one_row(self, operands: Sequence[exp.Expr]) -> exp.Expr | None:
         """The value of a correlated aggregate, which has one row whatever matches; None if it is another query."""
         query = self._sub.query
-        if not isinstance(query, SelectBlock) or not query.is_global or query.order is not None:
+        if not isinstance(query, SelectBlock) or not query.is_global or query.order is not None or query.has_windows:
             return None
         block = self._unnested(query)
         if not block.is_global or block.having is not None or len(block.items) != 1:
