@@ -13,7 +13,19 @@ from hypothesis import strategies as st
 from random_queries import JoinRendering, Occurrence, fill
 from scenario import ColumnType
 
-AGGREGATES = ("count", "count distinct", "sum", "avg", "variance", "extreme", "boolean", "list")
+AGGREGATES = (
+    "count",
+    "count distinct",
+    "sum",
+    "avg",
+    "variance",
+    "extreme",
+    "boolean",
+    "list",
+    "choice",
+    "rank",
+    "bits",
+)
 """The aggregates that are drawn beside COUNT(*)."""
 NUMERIC = ("count", "sum", "avg", "variance")
 
@@ -215,8 +227,42 @@ class Terms:
                 )
             case "list":
                 return self._list(condition)
+            case "choice":
+                return self._choice(condition)
+            case "rank":
+                return self._rank(condition)
+            case "bits":
+                column = self._small()
+                name = self.draw(st.sampled_from(["BIT_AND", "BIT_OR", "BIT_XOR"]))
+                whole = column.within("CAST({0} AS INT)", "integer")
+                return _call(name, whole, condition, "integer")
             case _:
                 return _call("COUNT", Term("*", "*", ""), condition, "integer")
+
+    def _varying(self) -> Term:
+        """A scalar that DuckDB orders by: a constant would be the number of a column."""
+        found = self.scalar()
+        return self.column() if found.plain == "1 + 1" else found
+
+    def _choice(self, condition: Term | None) -> Term:
+        """A value of the row that is the first or the last in the order of another one."""
+        value, by = self._varying(), self._varying()
+        name, take = self.draw(st.sampled_from([("MIN_BY", "first"), ("MAX_BY", "last")]))
+        kept = _filter(condition, False, f"({by.plain}) IS NOT NULL")
+        plain = f"{take}({value.plain} ORDER BY {by.plain}, {value.plain} NULLS FIRST){kept}"
+        return Term(f"{name}({value.text}, {by.text}){_filter(condition, True)}", plain, value.family)
+
+    def _rank(self, condition: Term | None) -> Term:
+        """The most frequent value, or a percentile that is one of the values."""
+        if self.draw(st.booleans()):
+            value = self._varying()
+            plain = f"mode({value.plain} ORDER BY {value.plain}){_filter(condition)}"
+            return Term(f"MODE({value.text}){_filter(condition, True)}", plain, value.family)
+        value, fraction = self._small(), self.draw(st.sampled_from(["0.0", "0.25", "0.5", "1.0"]))
+        number = f"CAST({value.plain} AS DOUBLE)"
+        plain = f"percentile_disc({fraction}) WITHIN GROUP (ORDER BY {number}){_filter(condition)}"
+        text = f"PERCENTILE_DISC({fraction}) WITHIN GROUP (ORDER BY {value.text}){_filter(condition, True)}"
+        return Term(text, plain, "double")
 
     def _count(self, condition: Term | None, distinct: bool) -> Term:
         values = [self.scalar() for _ in range(self.draw(st.sampled_from([1, 1, 2])))]
