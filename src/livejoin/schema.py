@@ -111,14 +111,27 @@ class SqlType:
 
 @dataclass(frozen=True)
 class Column:
-    """A named, typed column; ``nullable`` is False for NOT NULL and primary key columns."""
+    """A named, typed column.
+
+    Args:
+        name: Its name.
+        type: Its type.
+        nullable: False for NOT NULL and primary key columns.
+        length: Characters that a string has at most, as VARCHAR(length) says; 0 if any number.
+    """
 
     name: str
     type: SqlType
     nullable: bool = True
+    length: int = 0
+
+    @property
+    def declared(self) -> str:
+        """Its type as it is declared."""
+        return f"VARCHAR({self.length})" if self.length else str(self.type)
 
     def __str__(self) -> str:
-        return f"{self.name} {self.type}" + ("" if self.nullable else " NOT NULL")
+        return f"{self.name} {self.declared}" + ("" if self.nullable else " NOT NULL")
 
 
 @dataclass(frozen=True)

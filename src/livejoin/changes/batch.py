@@ -145,9 +145,14 @@ def _read(source: Source, place: int, column: Column, required: bool, table: Tab
     values = source.values[place]
     if isinstance(values, tuple) and values:
         plain = plain_column(values, column.type)
-        if plain is not None and not (required and plain.has_null):
+        if plain is not None and not (required and plain.has_null) and not _is_long(values, column):
             return plain
     return convert(values, column, table, required, source.sound)
+
+
+def _is_long(values: tuple[Any, ...], column: Column) -> bool:
+    """Whether a string has more characters than its column takes."""
+    return column.length > 0 and any(value is not None and len(value) > column.length for value in values)
 
 
 def _replacing(

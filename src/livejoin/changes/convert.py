@@ -15,6 +15,7 @@ DECIMAL     decimals of any width and integers that fit   Decimal and int that f
 DATE        date32; date64 in whole days                  date, not datetime
 TIMESTAMP   any unit in whole microseconds                datetime, in whole microseconds
 STRING      string, large_string, string_view             str
+VARCHAR(n)  the same with n characters at most            str
 ==========  ============================================  =====================================================
 
 Dictionary-encoded and run-end encoded columns count as their values, and a column of Arrow's null type is NULL in any
@@ -96,6 +97,8 @@ def convert(values: Values, column: Column, table: Table, required: bool, sound:
         converted = _from_arrow(values, column, table, sound)
     if required:
         refuse_null(converted, column, table)
+    if column.length:
+        _refuse_long(converted, column, table)
     return _one_zero(converted) if column.type.kind == "double" else converted
 
 
@@ -125,6 +128,19 @@ def refuse_null(values: pa.Array, column: Column, table: Table, among: npt.NDArr
         why = "what sequence_by orders the changes by"
     msg = f"NULL in column {column.name!r}, which is {why}; give a {column.type} value"
     raise ChangeValueError(msg, table.name, int(np.argmax(null)))
+
+
+def _refuse_long(values: pa.Array, column: Column, table: Table) -> None:
+    """Refuse a string with more characters than its column takes; Spark would cut spaces off its end."""
+    lengths = pc.utf8_length(values)
+    if (pc.max(lengths).as_py() or 0) <= column.length:
+        return
+    row = pc.index(pc.greater(lengths, column.length), True).as_py()
+    msg = (
+        f"value {shown_scalar(values[row])} of column {column.name!r} has {lengths[row].as_py()} characters; "
+        f"{column.declared} takes at most {column.length}"
+    )
+    raise ChangeValueError(msg, table.name, row)
 
 
 def _one_zero(values: pa.Array) -> pa.Array:

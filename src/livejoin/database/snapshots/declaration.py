@@ -44,7 +44,7 @@ def number(entry: object, key: str, least: int = 0, most: int = _LARGEST) -> int
 
 def plain_table(table: Table) -> dict[str, Any]:
     """A table as JSON values."""
-    columns = [{"name": c.name, "type": asdict(c.type), "nullable": c.nullable} for c in table.columns]
+    columns = [_plain_column(column) for column in table.columns]
     return {
         "name": table.name,
         "columns": columns,
@@ -60,10 +60,21 @@ def plain_table(table: Table) -> dict[str, Any]:
     }
 
 
+def _plain_column(column: Column) -> dict[str, Any]:
+    """A column as JSON values; a length where it has one."""
+    found = {"name": column.name, "type": asdict(column.type), "nullable": column.nullable}
+    return found | ({"length": column.length} if column.length else {})
+
+
 def read_table(entry: object) -> Table:
     """The table of JSON values."""
     columns = tuple(
-        Column(value(c, "name", str), _type(value(c, "type", dict)), value(c, "nullable", bool))
+        Column(
+            value(c, "name", str),
+            _type(value(c, "type", dict)),
+            value(c, "nullable", bool),
+            number(c, "length", 1) if "length" in c else 0,
+        )
         for c in value(entry, "columns", list)
     )
     foreign = tuple(

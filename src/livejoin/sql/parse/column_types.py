@@ -1,7 +1,7 @@
 """The types that a column may be declared with, and how a type stands in the text.
 
-sqlglot gives some types other names than their writer did, and reads TIMESTAMP and TIMESTAMPTZ as one type. Messages
-name the type as it was written, and a type with a time zone is known by its words.
+sqlglot gives some types other names than their writer did; messages name the type as it was written. A TIMESTAMP with a
+time zone is an instant, as Spark's own is, and is shown in UTC, like every other one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ TYPES: dict[exp.DType, SqlType] = {
     exp.DType.TIMESTAMP: SqlType("timestamp"),
     exp.DType.TIMESTAMPNTZ: SqlType("timestamp"),
     exp.DType.TIMESTAMPTZ: SqlType("timestamp"),
+    exp.DType.TIMESTAMPLTZ: SqlType("timestamp"),
     exp.DType.TEXT: SqlType("string"),
     exp.DType.VARCHAR: SqlType("string"),
 }
-ALLOWED_TYPES = "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING"
+ALLOWED_TYPES = "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING, VARCHAR(n)"
 
-_ZONED = (exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMETZ)
-_WITHOUT_ZONE = ("TIMESTAMP", "TIMESTAMP WITHOUT TIME ZONE")
 _OPENING = (TokenType.L_PAREN, TokenType.LT, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.GT, TokenType.R_BRACKET)
 _ENDS = (TokenType.COMMA, TokenType.NOT, TokenType.NULL, TokenType.PRIMARY_KEY, TokenType.CONSTRAINT)
@@ -48,11 +47,6 @@ def written_type(name_offset: int, source: Source) -> str:
             break
         start, end = start or token.start, token.end + 1
     return " ".join(source.sql[start:end].lstrip(": ").split())
-
-
-def has_zone(kind: exp.DataType, written: str) -> bool:
-    """Whether a type has a time zone; ``written`` is its text."""
-    return kind.this in _ZONED and written.partition("(")[0].strip().upper() not in _WITHOUT_ZONE
 
 
 def unknown_type(offset: int, source: Source) -> str | None:

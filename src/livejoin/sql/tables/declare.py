@@ -7,12 +7,13 @@ is refused, because a constraint or a length that is read but not kept would be 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import TokenType, exp
 
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import TOMBSTONES, Column, Retain, SqlType, Table
-from livejoin.sql.parse.column_types import ALLOWED_TYPES, TYPES, has_zone, written_type
+from livejoin.sql.parse.column_types import ALLOWED_TYPES, TYPES, written_type
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
@@ -112,7 +113,7 @@ def declare(
     nullable = [column.nullable and i not in required for i, column in enumerate(columns)]
     return Table(
         table,
-        tuple(Column(c.name, c.type, n) for c, n in zip(columns, nullable, strict=True)),
+        tuple(replace(c, nullable=n) for c, n in zip(columns, nullable, strict=True)),
         keys.primary,
         properties.window_rows if window_rows is None else window_rows,
         keys.foreign,
@@ -175,12 +176,21 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
             raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {ALLOWED}", at)
     not_null = _constraint(definition, exp.NotNullColumnConstraint)
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
-    return Column(definition.name, _type(definition, source, offset), nullable)
+    return Column(definition.name, _type(definition, source, offset), nullable, _length(definition))
 
 
 def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | None:
     found = (constraint.args["kind"] for constraint in definition.args.get("constraints") or ())
     return next((constraint for constraint in found if isinstance(constraint, kind)), None)
+
+
+def _length(definition: exp.ColumnDef) -> int:
+    """The number in VARCHAR(n); 0 of another type."""
+    kind = definition.args.get("kind")
+    if kind is None or kind.this != exp.DType.VARCHAR or len(kind.expressions) != 1:
+        return 0
+    written: str = kind.expressions[0].name
+    return int(written) if written.isdigit() else 0
 
 
 def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
@@ -192,12 +202,13 @@ def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
         except SchemaError as error:
             raise source.error(SqlTypeError, f"column {definition.name!r}: {error}", offset) from error
     written = "" if kind is None else written_type(offset, source)
-    zoned = kind is not None and has_zone(kind, written)
-    if kind is not None and not kind.expressions and kind.this in TYPES and not zoned:
+    if kind is not None and kind.this in TYPES and (not kind.expressions or _length(definition)):
         return TYPES[kind.this]
-    remedy = "; a length is not checked, so leave it out" if parameters else ""
-    if zoned:
-        remedy = "; a TIMESTAMP has no time zone here: declare TIMESTAMP and give its values in UTC"
+    remedy = ""
+    if kind is not None and kind.this in (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR):
+        remedy = "; Spark fills CHAR(n) with spaces up to its length: declare VARCHAR(n)"
+    elif parameters:
+        remedy = "; leave the number out"
     found = f"the type {written}" if written else "no type"
     msg = f"column {definition.name!r} has {found}; allowed are {ALLOWED_TYPES}{remedy}"
     raise source.error(SqlTypeError, msg, offset)
