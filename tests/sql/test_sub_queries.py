@@ -95,6 +95,11 @@ QUERIES = [
     # In ON.
     "SELECT a, v FROM R JOIN S ON a = k AND EXISTS (SELECT 1 FROM T WHERE id = c) WHERE b IN (SELECT y FROM T)",
     "SELECT a, v FROM R JOIN S ON k = (SELECT MAX(y) FROM T WHERE id = a)",
+    # In FROM of a sub-query.
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT c FROM S WHERE k = a) q WHERE c > 1)",
+    "SELECT a, (SELECT SUM(n) FROM (SELECT c, COUNT(*) AS n FROM S WHERE k = a GROUP BY c) q WHERE c >= b) AS m FROM R",
+    "SELECT a, b IN (SELECT z FROM (SELECT c + R.b AS z FROM S WHERE k = a) q WHERE z > 1) AS m FROM R",
+    "SELECT a, COUNT(*) AS n FROM R GROUP BY a HAVING EXISTS (SELECT 1 FROM (SELECT c FROM S WHERE k = a) q)",
     # Without FROM.
     "SELECT a FROM R WHERE EXISTS (SELECT 3) AND b < (SELECT 3) AND NOT EXISTS (SELECT 1 WHERE x = 2)",
     "SELECT a, (SELECT a + 1) AS m, (SELECT 4 WHERE x > 1) AS n, (SELECT (SELECT MAX(v) FROM S WHERE k = a)) o FROM R",
@@ -191,7 +196,8 @@ REFUSED = [
     ("SELECT (^SELECT k, v FROM S) AS z FROM R", "sub-query", "has 2 columns"),
     ("SELECT a FROM R WHERE (a, b) < ANY (^SELECT k, c FROM S)", "sub-query", "write EXISTS"),
     ("SELECT a FROM R WHERE a IN (SELECT k FROM S WHERE c = ^b ORDER BY v LIMIT 2)", "LIMIT", "MIN or MAX"),
-    ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT k FROM S WHERE v = ^x) q)", "sub-query", "not in FROM"),
+    ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT DISTINCT k FROM S WHERE v = ^x) q)", "sub-query", "DISTINCT"),
+    ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT MAX(k) FROM S WHERE v = ^x) q)", "sub-query", "aggregates"),
     ("SELECT a FROM R WHERE a IN (SELECT k FROM S UNION SELECT y FROM T WHERE id = ^b)", "sub-query", "set operation"),
     ("SELECT (SELECT ^SUM(R.x) FROM S) AS m FROM R", "SUM", "where it belongs"),
     ("SELECT EXISTS (SELECT k + ^MIN(R.x) FROM S) AS m FROM R", "MIN", "where it belongs"),

@@ -87,11 +87,13 @@ def bind_query(
     return Query(sql, bound.relation, tuple(names.reads), read_order(bound))
 
 
-def bind_tree(tree: QueryTree, names: KnownNames) -> Bound:
+def bind_tree(tree: QueryTree | SelectBlock, names: KnownNames) -> Bound:
     """A query without its text, over what its names stand for; raises as `bind_query`."""
     match tree:
         case Block():
-            block = resolve_block(tree, names)
+            return bind_tree(resolve_block(tree, names), names)
+        case SelectBlock():
+            block = tree
             refuse_outer(block)
             plain = unnest(block, Making(names, lambda one: bind_select(one, names.allow_product).relation, unnest))
             return replace(bind_select(plain, names.allow_product), block=block)

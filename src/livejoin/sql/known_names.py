@@ -22,8 +22,12 @@ from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, Definition, QueryTree, With, query_tree
 from livejoin.sql.parse.source import Source
+from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.sub_queries.in_from import correlated_query
+from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.unnest import unnest
 
-Bind = Callable[[QueryTree, "KnownNames"], Bound]
+Bind = Callable[[QueryTree | SelectBlock, "KnownNames"], Bound]
 BindSelect = Callable[[SelectBlock, bool], Bound]
 
 
@@ -83,7 +87,13 @@ class KnownNames:
 
     def nested(self, query: exp.Expr) -> NestedQuery:
         """The query in a pair of parentheses."""
-        bound = self.bind(query_tree(query, self.text), self)
+        tree: QueryTree | SelectBlock = query_tree(query, self.text)
+        if self.outer is not None and isinstance(tree, Block):
+            tree = resolve_block(tree, self)
+            if any(free_columns(tree)):
+                making = Making(self, lambda one: self.bind_select(one, self.allow_product).relation, unnest)
+                return correlated_query(tree, self.outer, making)
+        bound = self.bind(tree, self)
         return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
 
     def full_join(

@@ -35,6 +35,8 @@ class NestedQuery:
         bound: How it is written, None for a view.
         plain: The SELECT that it is if it neither groups nor sorts nor takes distinct rows, so that its reader can take
             the place of it; None otherwise.
+        correlated: The SELECT as it is written, if it reads columns of a query around: then its reader has to take the
+            place of it, and ``relation`` says no more than the types.
     """
 
     name: str
@@ -42,6 +44,7 @@ class NestedQuery:
     relation: Relation
     bound: Bound | None
     plain: SelectBlock | None
+    correlated: SelectBlock | None = None
 
     def called(self, columns: tuple[str, ...]) -> NestedQuery:
         """The same query with other names for its columns."""

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.outer import Outer, outer_column, outer_of
+from livejoin.sql.names.scope import Relation
 from livejoin.sql.parse.source import offset_of
 
 
@@ -34,6 +35,9 @@ def free_columns(block: SelectBlock, depth: int = 0) -> Iterator[tuple[Outer, ex
     for sub in block.sub_queries:
         if isinstance(sub.query, SelectBlock):
             yield from free_columns(sub.query, depth + 1)
+    for relation in block.scope.relations:
+        if relation.nested is not None and relation.nested.correlated is not None:
+            yield from free_columns(relation.nested.correlated, depth)
 
 
 def refuse_outer(block: SelectBlock) -> None:
@@ -45,8 +49,8 @@ def refuse_outer(block: SelectBlock) -> None:
     for outer, node in free_columns(block):
         msg = (
             f"{outer.name} is a column of the query around, which is seen in a SELECT that is itself the sub-query "
-            "in an expression, and not in FROM, in WITH, in a set operation or behind LIMIT within it; write the "
-            "condition on it into the WHERE clause of that SELECT"
+            "in an expression or plain in its FROM clause, and not in WITH, in a set operation, behind DISTINCT, "
+            "LIMIT or aggregates without GROUP BY; write the condition on it into the WHERE clause of that SELECT"
         )
         raise block.source.unsupported("sub-query", msg, offset_of(node, block.start))
 
@@ -63,9 +67,17 @@ def moved_outer(block: SelectBlock, place: Callable[[Outer, exp.Expr], Outer], d
     def within(value: exp.Expr) -> exp.Expr:
         return value.copy().transform(exchanged)
 
+    def read(relation: Relation) -> Relation:
+        nested = relation.nested
+        if nested is None or nested.correlated is None or nested.plain is None:
+            return relation
+        plain, written = (moved_outer(one, place, depth) for one in (nested.plain, nested.correlated))
+        return replace(relation, nested=replace(nested, plain=plain, correlated=written))
+
     order = block.order
     return replace(
         block,
+        scope=replace(block.scope, relations=tuple(map(read, block.scope.relations))),
         items=tuple(replace(item, value=within(item.value)) for item in block.items),
         conditions=tuple(map(within, block.conditions)),
         parts=tuple(replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts),

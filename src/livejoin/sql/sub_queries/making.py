@@ -16,6 +16,7 @@ from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
+from livejoin.sql.sub_queries.free import refuse_outer
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,15 @@ class Making:
     unnest: Callable[[SelectBlock, Making], SelectBlock]
 
     def relation(self, block: SelectBlock) -> Relation:
-        """The relation of a SELECT."""
-        return self.bind(self.unnest(block, self))
+        """The relation of a SELECT.
+
+        Raises:
+            UnsupportedQueryError: It reads columns of a query around.
+            SqlError: As binding it does.
+        """
+        plain = self.unnest(block, self)
+        refuse_outer(plain)
+        return self.bind(plain)
 
     def over(self, relation: Relation, readable: str, source: Source, start: int) -> SelectBlock:
         """``SELECT * FROM relation``.

@@ -24,6 +24,7 @@ from livejoin.sql.parse.sub_queries import has_marks, marked
 from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import with_skipped
 from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.sub_queries.in_from import merged_into
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.over_groups import over_groups
 from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
@@ -40,8 +41,8 @@ def unnest(block: SelectBlock, making: Making) -> SelectBlock:
         SqlError: As binding a sub-query by itself does.
     """
     if not block.sub_queries:
-        return block
-    return _Unnester(over_groups(block, making), making).unnested()
+        return merged_into(block)
+    return merged_into(_Unnester(over_groups(block, making), making).unnested())
 
 
 class _Unnester:

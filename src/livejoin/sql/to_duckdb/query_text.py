@@ -253,7 +253,14 @@ class _Select:
         relation = self._block.scope.relations[atom]
         columns = enumerate(relation.rows.names)
         listed = ", ".join(f'{_quoted(name)} AS "{self.name(ColumnRef(atom, i))}"' for i, name in columns)
-        rows = _quoted(relation.table.name) if relation.nested is None else self._texts.rows(relation.nested)
+        nested = relation.nested
+        if nested is None:
+            rows = _quoted(relation.table.name)
+        elif nested.correlated is not None and self.around is not None:
+            text = self._texts.in_expression(nested.correlated, self.around)
+            rows = f"({text}) AS _({_columns(len(nested.columns))})"
+        else:
+            rows = self._texts.rows(nested)
         return f"(SELECT {listed} FROM {rows}) AS t{atom}"
 
     def _condition(self, equalities: Sequence[Equality], conditions: Sequence[exp.Expr]) -> str:

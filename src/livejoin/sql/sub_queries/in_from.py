@@ -1,0 +1,103 @@
+"""Queries in the FROM clause of a sub-query in an expression that read columns of the query around that.
+
+    ... WHERE EXISTS (SELECT ... FROM (SELECT ... FROM S WHERE S.k = R.k) q ...)
+
+Such a query is merged into the sub-query, whose condition ``S.k = R.k`` then is. One with groups is a relation with the
+columns that it is correlated by, and a condition on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from livejoin.query.relational import Relation
+from livejoin.sql.lower.merge import merge
+from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.names.nested import NestedQuery
+from livejoin.sql.names.outer import Outer, outer_of, outers
+from livejoin.sql.names.outputs import distinct_names
+from livejoin.sql.names.scope import Scope
+from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.sub_queries.correlation import correlation
+from livejoin.sql.sub_queries.domain import wants_domain
+from livejoin.sql.sub_queries.free import refuse_outer
+from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.parts import Parts
+
+
+def correlated_query(written: SelectBlock, around: Scope, making: Making) -> NestedQuery:
+    """A SELECT in the FROM clause of a sub-query that reads columns of the query around that.
+
+    Args:
+        written: The SELECT.
+        around: What the query around the sub-query shows.
+        making: How relations are made.
+
+    Raises:
+        UnsupportedQueryError: It has DISTINCT, a LIMIT, aggregates without GROUP BY, or groups and a correlation by
+            more than equalities.
+    """
+    block = making.unnest(written, making)
+    if block.distinct or block.order is not None or block.is_global or block.sets is not None:
+        refuse_outer(block)
+    if block.groups is None:
+        plain = merge(block)
+    else:
+        values = [item.value for item in block.items]
+        read = [*values, *block.groups, *([] if block.having is None else [block.having])]
+        if wants_domain(block, correlation(block.conditions), read):
+            refuse_outer(block)
+        sub = SubSelect("scalar", None, block, block.source, block.start)
+        keyed = Parts(block, making).keyed(block, values, sub, groups=block.groups, having=block.having)
+        named = zip(keyed.items, written.items, strict=True)
+        plain = replace(keyed, items=tuple(replace(item, name=own.name, written=own.written) for item, own in named))
+    columns = tuple(item.written for item in written.items)
+    return NestedQuery("", columns, _of_its_types(plain, around, making), None, plain, written)
+
+
+def merged_into(block: SelectBlock) -> SelectBlock:
+    """A SELECT with the correlated queries in its FROM clause merged into it.
+
+    Raises:
+        UnsupportedQueryError: One cannot be merged.
+    """
+    if not any(_is_correlated(block)):
+        return block
+    merged = merge(block)
+    for nested in _is_correlated(merged):
+        refuse_outer(nested)
+    return merged
+
+
+def _is_correlated(block: SelectBlock) -> list[SelectBlock]:
+    nested = (relation.nested for relation in block.scope.relations if relation.nested is not None)
+    return [query.correlated for query in nested if query.correlated is not None]
+
+
+def _of_its_types(plain: SelectBlock, around: Scope, making: Making) -> Relation:
+    """A relation with the columns of a SELECT, whose outer columns are as good as NULLs of their types."""
+
+    def typed(part: exp.Expr) -> exp.Expr:
+        outer = outer_of(part)
+        if outer is None:
+            return part
+        kind = _scope(outer, around).declared(outer.ref).type
+        return exp.cast(exp.null(), exp.DataType.build(str(kind), dialect="spark"))
+
+    items = tuple(replace(item, value=item.value.copy().transform(typed)) for item in plain.items)
+    names = distinct_names([item.name for item in items])
+    named = tuple(replace(item, name=name) for item, name in zip(items, names, strict=True))
+    parts = tuple(
+        replace(part, conditions=tuple(c for c in part.conditions if not any(outers(c)))) for part in plain.parts
+    )
+    return making.relation(replace(plain, items=named, conditions=(), parts=parts))
+
+
+def _scope(outer: Outer, around: Scope) -> Scope:
+    found = around
+    for _ in range(outer.level - 1):
+        assert found.outer is not None, "a query is around"
+        found = found.outer
+    return found
