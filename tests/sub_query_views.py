@@ -19,13 +19,14 @@ class Lives:
     Args:
         tables: The columns of each table, as they are declared.
         seed: What the commits depend on.
+        threads: As of a `Database`.
     """
 
-    def __init__(self, tables: dict[str, str], seed: int) -> None:
+    def __init__(self, tables: dict[str, str], seed: int, *, threads: int = 1) -> None:
         self._random = random.Random(seed)
         self._columns = {name: [part.split() for part in columns.split(", ")] for name, columns in tables.items()}
         self._rows: dict[str, list[Row]] = {name: [] for name in tables}
-        self._database = Database()
+        self._database = Database(threads=threads)
         self._sums: dict[str, Counter[Row]] = {}
         self._texts: dict[str, str] = {}
         self._views: dict[str, View] = {}

@@ -28,7 +28,7 @@ VIEWS = [
 
 @pytest.mark.parametrize("seed", range(2))
 def test_equal_to_duckdb_after_every_commit(seed: int) -> None:
-    lives = Lives(TABLES, seed)
+    lives = Lives(TABLES, seed, threads=seed + 1)
     for sql in VIEWS:
         assert lives.create(sql), sql
     for _ in range(12):

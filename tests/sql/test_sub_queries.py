@@ -197,6 +197,12 @@ REFUSED = [
     ("SELECT a FROM R WHERE (a, b) < ANY (^SELECT k, c FROM S)", "sub-query", "write EXISTS"),
     ("SELECT a FROM R WHERE a IN (SELECT k FROM S WHERE c = ^b ORDER BY v LIMIT 2)", "LIMIT", "MIN or MAX"),
     ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT DISTINCT k FROM S WHERE v = ^x) q)", "sub-query", "DISTINCT"),
+    (
+        "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT k FROM S WHERE c > "
+        "(SELECT COUNT(*) FROM T WHERE id < ^b AND y = k)) q WHERE k = 1)",
+        "sub-query",
+        "not right around",
+    ),
     ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT MAX(k) FROM S WHERE v = ^x) q)", "sub-query", "aggregates"),
     ("SELECT a FROM R WHERE a IN (SELECT k FROM S UNION SELECT y FROM T WHERE id = ^b)", "sub-query", "set operation"),
     ("SELECT (SELECT ^SUM(R.x) FROM S) AS m FROM R", "SUM", "where it belongs"),
@@ -213,6 +219,7 @@ def test_refusals_name_clause_and_position(marked: str, clause: str, message: st
     sql = marked.replace("^", "")
     with pytest.raises(UnsupportedQueryError, match=re.escape(message)) as caught:
         bind_query(sql, catalog)
+    assert type(caught.value) is UnsupportedQueryError
     assert (caught.value.clause, caught.value.line, caught.value.column) == (clause, 1, marked.index("^") + 1)
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Relation
 from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.select_block import SelectBlock
@@ -24,7 +25,7 @@ from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import wants_domain
 from livejoin.sql.sub_queries.free import refuse_outer
 from livejoin.sql.sub_queries.making import Making
-from livejoin.sql.sub_queries.parts import Parts
+from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
 
 
 def correlated_query(written: SelectBlock, around: Scope, making: Making) -> NestedQuery:
@@ -39,7 +40,10 @@ def correlated_query(written: SelectBlock, around: Scope, making: Making) -> Nes
         UnsupportedQueryError: It has DISTINCT, a LIMIT, aggregates without GROUP BY, or groups and a correlation by
             more than equalities.
     """
-    block = making.unnest(written, making)
+    try:
+        block = making.unnest(written, making)
+    except SkipsLevelError as error:
+        raise UnsupportedQueryError(error.message, error.sql, error.line, error.column, error.clause) from None
     if block.distinct or block.order is not None or block.is_global or block.sets is not None:
         refuse_outer(block)
     if block.groups is None:
