@@ -28,8 +28,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.errors import UnsupportedQueryError
-from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.apart import Bind
 from livejoin.sql.lower.computed import with_column
 from livejoin.sql.lower.conditions import AT, join_conditions
@@ -59,7 +57,6 @@ from livejoin.sql.lower.part_tree import (
 )
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.simplify_parts import simplified
-from livejoin.sql.names.part import Part
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
 
@@ -114,9 +111,7 @@ def _hold_above(block: SelectBlock, position: int, bind: Bind) -> SelectBlock | 
         if {ref.atom for ref in refs} <= own and reject(part.conditions, lambda ref: ref.atom in own):
             return _behind(block, position, other)
     gone = frozenset(atoms).union(*(atoms_below(block, i) for i in read))
-    missing = [ref for ref in refs if ref.atom not in gone]
-    if missing:
-        raise _not_above(block, part, missing[0])
+    assert {ref.atom for ref in refs} <= gone, "what is over columns further above was set apart with its level"
     return joined_above(block, part.above, gone, read, bind)
 
 
@@ -205,15 +200,6 @@ def _behind(block: SelectBlock, position: int, other: int) -> SelectBlock:
             replace(parts[old], above=None if (above := parts[old].above) is None else place[above]) for old in order
         ),
     )
-
-
-def _not_above(block: SelectBlock, part: Part, ref: ColumnRef) -> UnsupportedQueryError:
-    named = " and ".join(repr(block.scope.relations[atom].alias) for atom in part.atoms)
-    msg = (
-        f"the condition by which {named} is matched is over {block.scope.qualified(ref)}, which is not of what it is "
-        "joined to; return that column from there"
-    )
-    return block.source.unsupported("JOIN", msg, block.start)
 
 
 _STEPS = (_hold_above, _hold_within, _once, set_apart)
