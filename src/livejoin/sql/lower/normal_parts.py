@@ -73,24 +73,40 @@ def normal(block: SelectBlock, bind: Bind) -> SelectBlock:
     """
     if not block.parts:
         return block
-    block = simplified(flat(block))
-    while (found := _step(block, bind)) is not None:
-        block = found
+    block = _held(simplified(flat(block)), bind)
+    while (found := _with_keys(_acyclic(block, bind))) is not block:
+        block = _held(found, bind)
     return block
 
 
-def _step(block: SelectBlock, bind: Bind) -> SelectBlock | None:
-    """The next step; None if there is none to take."""
-    positions = range(len(block.parts))
-    steps = (step(block, position, bind) for position in positions for step in _STEPS)
-    found = next((one for one in steps if one is not None), None)
-    if found is not None or not block.parts:
-        return found
+def _held(block: SelectBlock, bind: Bind) -> SelectBlock:
+    """A SELECT whose parts take none of the first steps any more."""
+    position, settled = 0, 0
+    while settled < len(block.parts):
+        found = next((one for step in _STEPS if (one := step(block, position, bind)) is not None), None)
+        if found is None:
+            position, settled = (position + 1) % len(block.parts), settled + 1
+            continue
+        # Each part is looked at behind the one that it hangs on: from the first, unless all before it are as they were.
+        is_same = [one.atoms for one in found.parts[:position]] == [one.atoms for one in block.parts[:position]]
+        block, settled, position = found, 0, position if is_same and position < len(found.parts) else 0
+    return block
+
+
+def _acyclic(block: SelectBlock, bind: Bind) -> SelectBlock:
+    """A SELECT whose core is joined without a cycle, if parts hang on it."""
+    if not block.parts:
+        return block
     joined, _ = join_conditions(block.conditions, (), block.scope, block.source, block.start, block.core)
-    if is_cyclic(joined.joins, block.core):
-        return joined_above(block, None, frozenset(block.core), (), bind)
-    last = (step(block, position) for position in positions for step in _LAST_STEPS)
-    return next((one for one in last if one is not None), None)
+    return joined_above(block, None, frozenset(block.core), (), bind) if is_cyclic(joined.joins, block.core) else block
+
+
+def _with_keys(block: SelectBlock) -> SelectBlock:
+    """A SELECT whose parts take none of the last steps any more."""
+    for position in range(len(block.parts)):
+        while (found := next((one for step in _LAST_STEPS if (one := step(block, position))), None)) is not None:
+            block = found
+    return block
 
 
 def _hold_above(block: SelectBlock, position: int, bind: Bind) -> SelectBlock | None:
