@@ -78,6 +78,27 @@ WINDOWS = {
     "QUALIFY DENSE_RANK() OVER (PARTITION BY U.j ORDER BY T.i) <= 2) q GROUP BY j",
 }
 
+BESIDE = {
+    "full": "SELECT T.i, U.j, COUNT(T.i) OVER (PARTITION BY U.j) AS n FROM T FULL JOIN U ON T.k = U.k",
+    "ranked": "SELECT T.i, U.j FROM T FULL JOIN U ON T.k = U.k "
+    "QUALIFY RANK() OVER (PARTITION BY U.j ORDER BY T.i) <= 2",
+    "cube": "SELECT T.k, U.j, COUNT(U.j) AS n, MEDIAN(T.i) AS m FROM T LEFT JOIN U ON T.k = U.k "
+    "GROUP BY CUBE (T.k, U.j)",
+    "anti": "SELECT T.s, MODE(T.i) AS m, MIN_BY(T.d, T.x) AS b FROM T LEFT ANTI JOIN U ON T.k = U.k GROUP BY T.s",
+    "scalar": "SELECT k, (SELECT MAX_BY(s, i) FROM T b WHERE b.k = a.k) AS m, "
+    "(SELECT MEDIAN(x) FROM T c) AS d FROM T a",
+    "counts": "SELECT j, (SELECT REGR_COUNT(i, x) FROM T WHERE T.k = U.k) AS c, "
+    "(SELECT APPROX_COUNT_DISTINCT(s) FROM T WHERE T.k = U.k) AS d FROM U",
+    "outer": "SELECT U.j, q.i FROM U LEFT JOIN (SELECT k, i, ROW_NUMBER() OVER "
+    "(PARTITION BY k ORDER BY i, s, x, m, d, b) AS n FROM T) q ON q.k = U.k AND q.n <= 2",
+    "none": "SELECT k, i FROM T WHERE NOT EXISTS (SELECT 1 FROM (SELECT k, j, RANK() OVER (PARTITION BY k ORDER BY j) "
+    "AS r FROM U) q WHERE q.k = T.k AND q.r = 1 AND q.j = 1)",
+    "twice": "WITH q AS (SELECT k, i, RANK() OVER (PARTITION BY k ORDER BY i) AS r FROM T) "
+    "SELECT a.i, b.i AS c FROM q a JOIN q b ON a.k = b.k WHERE a.r <= 1 AND b.r < 3",
+    "residual": "SELECT a.i, q.j FROM T a JOIN (SELECT k, j, SUM(j) OVER (PARTITION BY k) AS s FROM U) q "
+    "ON a.k = q.k AND a.i < q.s",
+}
+
 
 def row(rng: random.Random) -> tuple[Any, ...]:
     values = (
@@ -119,6 +140,10 @@ def test_grouping_sets() -> None:
 
 def test_windows() -> None:
     check(WINDOWS, random.Random(4))
+
+
+def test_beside_outer_joins_and_sub_queries() -> None:
+    check(BESIDE, random.Random(8))
 
 
 def check(sqls: dict[str, str], rng: random.Random) -> None:
