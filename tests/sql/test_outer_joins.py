@@ -384,3 +384,11 @@ def test_refusals(marked: str, part: str) -> None:
         assert caught.value.column == marked.index("^") + 1
     if "allow_product" in part:
         assert isinstance(caught.value, UnsupportedQueryError)
+
+
+def test_a_sub_query_within_one_is_over_outer_joins_that_became_one_occurrence() -> None:
+    inner = "SELECT K.d FROM K WHERE K.b = COALESCE(R.b, 1)"
+    check(
+        "SELECT R.a AS x, U.b AS y FROM T LEFT JOIN R ON T.d = R.a LEFT JOIN U ON COALESCE(R.b, 1) = U.d WHERE EXISTS "
+        f"(SELECT 1 FROM S WHERE S.a = COALESCE(R.b, 1) AND COALESCE(U.b, 2) IN ({inner}))"
+    )

@@ -87,10 +87,15 @@ def _held(block: SelectBlock, bind: Bind) -> SelectBlock:
         if found is None:
             position, settled = (position + 1) % len(block.parts), settled + 1
             continue
-        # Each part is looked at behind the one that it hangs on: from the first, unless all before it are as they were.
-        is_same = [one.atoms for one in found.parts[:position]] == [one.atoms for one in block.parts[:position]]
-        block, settled, position = found, 0, position if is_same and position < len(found.parts) else 0
+        # Each part is looked at behind the one that it hangs on: from the first, unless the step moved none.
+        moved = _places(found) != _places(block) or found.parts[:position] != block.parts[:position]
+        block, settled, position = found, 0, 0 if moved else position
     return block
+
+
+def _places(block: SelectBlock) -> tuple[int, int]:
+    """How many occurrences and parts there are."""
+    return len(block.scope.relations), len(block.parts)
 
 
 def _acyclic(block: SelectBlock, bind: Bind) -> SelectBlock:
