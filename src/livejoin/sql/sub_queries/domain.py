@@ -154,5 +154,7 @@ def _distinct(around: SelectBlock, near: Sequence[Outer]) -> SelectBlock:
         having=None,
         distinct=True,
         order=None,
+        read_order=(),
+        qualified=False,
         sub_queries=(),
     )

@@ -37,14 +37,15 @@ def correlated_query(written: SelectBlock, around: Scope, making: Making) -> Nes
         making: How relations are made.
 
     Raises:
-        UnsupportedQueryError: It has DISTINCT, a LIMIT, aggregates without GROUP BY, or groups and a correlation by
-            more than equalities.
+        UnsupportedQueryError: It has DISTINCT, a LIMIT, window functions, aggregates without GROUP BY, or groups and a
+            correlation by more than equalities.
     """
     try:
         block = making.unnest(written, making)
     except SkipsLevelError as error:
         raise UnsupportedQueryError(error.message, error.sql, error.line, error.column, error.clause) from None
-    if block.distinct or block.order is not None or block.is_global or block.sets is not None:
+    is_other = block.distinct or block.order is not None or block.is_global or block.sets is not None
+    if is_other or block.has_windows:
         refuse_outer(block)
     if block.groups is None:
         plain = merge(block)

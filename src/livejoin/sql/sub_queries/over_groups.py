@@ -111,6 +111,7 @@ class _Splitter:
             having=exp.and_(*kept, copy=True) if kept else None,
             distinct=False,
             order=None,
+            read_order=(),
         )
         start = offset_of(block.having, block.start) if block.having is not None else block.start
         above = making.over(making.relation(below), "groups", block.source, start)

@@ -131,6 +131,7 @@ class Parts:
             having=having,
             distinct=distinct,
             order=None,
+            read_order=(),
         )
         for outer, node in free_columns(kept):
             msg = (
