@@ -27,6 +27,7 @@ from livejoin.query.relational import (
     Call,
     Distinct,
     Join,
+    Numbers,
     Project,
     Ranked,
     Relation,
@@ -64,6 +65,8 @@ def evaluate(relation: Relation, connection: duckdb.DuckDBPyConnection) -> list[
             sides = [Counter(evaluate(side, connection)) for side in (relation.left, relation.right)]
             assert relation.left.types == relation.right.types
             rows = list(_combined(relation, *sides).elements())
+        case Numbers():
+            rows = [(number,) for number in range(relation.count)]
         case TopK():
             rows = _first(relation, evaluate(relation.input, connection))
         case Ranked():

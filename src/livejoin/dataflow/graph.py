@@ -23,6 +23,7 @@ from livejoin.dataflow.blocks.bag import BagBlock
 from livejoin.dataflow.blocks.block import Block, Change
 from livejoin.dataflow.blocks.compute import ComputeBlock
 from livejoin.dataflow.blocks.join import JoinBlock
+from livejoin.dataflow.blocks.numbers import NumbersBlock
 from livejoin.dataflow.blocks.selected import SelectedBlock
 from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
@@ -40,6 +41,7 @@ from livejoin.plan.operators import (
     First,
     FirstOfEach,
     Group,
+    Numbers,
     Operator,
     Scan,
     Selected,
@@ -320,6 +322,8 @@ class Graph:
                 return JoinBlock(plan, self._tables, node.inputs, self.codec, self._workers, self.scratch)
             case Selected():
                 return SelectedBlock(plan, self._tables, node.inputs, self.codec)
+            case Numbers():
+                return NumbersBlock(plan, self.codec)
             case Compute():
                 return ComputeBlock(plan, node.inputs[0], self.codec)
             case Combine() if plan.kind == "union" and plan.all:

@@ -21,6 +21,7 @@ from livejoin.plan.operators import (
     FirstOfEach,
     Group,
     JoinInput,
+    Numbers,
     Operator,
     Scan,
     Selected,
@@ -72,6 +73,8 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
             keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
             what = (operator.partition, keys, operator.function, operator.limit)
             return ("first of each", *what, _types(operator.types))
+        case Numbers():
+            return ("numbers", operator.count)
         case Stored():
             return ("stored",)
         case Bag():

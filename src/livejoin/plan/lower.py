@@ -16,6 +16,7 @@ from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.output import with_output
 from livejoin.families.program import Program
+from livejoin.plan import operators
 from livejoin.plan.operators import (
     Annotated,
     Bag,
@@ -40,6 +41,7 @@ from livejoin.query.relational import (
     Call,
     Distinct,
     Join,
+    Numbers,
     Project,
     Ranked,
     Relation,
@@ -112,6 +114,8 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
             below = _below(relation.input, by)
             what = (relation.partition, relation.keys, relation.function, relation.limit)
             return FirstOfEach(below, *what, relation.types)
+        case Numbers():
+            return operators.Numbers(relation.count)
         case TopK():
             return First(_below(relation.input, by), relation.keys, relation.limit, relation.offset, relation.types)
 

@@ -124,6 +124,18 @@ class Annotated:
 
 
 @dataclass(frozen=True, eq=False)
+class Numbers:
+    """The whole numbers from 0 on, ``count`` of them; they never change."""
+
+    count: int
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (SqlType.integer(64),)
+
+
+@dataclass(frozen=True, eq=False)
 class Compute:
     """Expressions over rows, for those that a predicate is true for; no state.
 
@@ -229,7 +241,9 @@ class Bag:
         return tuple(column.type for column in self.derived.table.columns)
 
 
-Operator: TypeAlias = Scan | Annotated | Selected | Compute | Combine | Group | First | FirstOfEach | Stored | Bag
+Operator: TypeAlias = (
+    Scan | Annotated | Selected | Numbers | Compute | Combine | Group | First | FirstOfEach | Stored | Bag
+)
 
 
 def inputs_of(operator: Operator) -> tuple[Operator, ...]:
@@ -239,6 +253,8 @@ def inputs_of(operator: Operator) -> tuple[Operator, ...]:
             return tuple(one.operator for one in operator.inputs)
         case Combine() | Selected():
             return operator.inputs
+        case Numbers():
+            return ()
         case _:
             return (operator.input,)
 

@@ -10,6 +10,7 @@ from livejoin.plan.operators import (
     First,
     FirstOfEach,
     Group,
+    Numbers,
     Operator,
     Scan,
     Selected,
@@ -33,5 +34,5 @@ def replaced_by(operator: Operator) -> tuple[int, ...] | None:
             if below is None or not places.keys() >= set(below):
                 return None
             return tuple(places[column] for column in below)
-        case Scan() | Selected() | Combine() | First() | FirstOfEach() | Stored() | Bag():
+        case Scan() | Selected() | Numbers() | Combine() | First() | FirstOfEach() | Stored() | Bag():
             return None

@@ -23,6 +23,7 @@ from livejoin.query.relational import (
     Distinct,
     Input,
     Join,
+    Numbers,
     Project,
     Ranked,
     Relation,
@@ -70,6 +71,8 @@ def keys(relation: Relation) -> tuple[Key, ...]:
             return _minimal([*([by_rank] if relation.function == "row_number" else []), *keys(relation.input)])
         case TopK():
             return (frozenset(),) if relation.limit <= 1 else keys(relation.input)
+        case Numbers():
+            return (frozenset(),) if relation.count <= 1 else (columns,)
 
 
 def _keys_of_set(relation: SetOperation, columns: Key) -> tuple[Key, ...]:

@@ -278,7 +278,24 @@ class Ranked:
         return self.input.schema.append(pa.field("rank", pa.int32()))
 
 
-Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK | Ranked
+@dataclass(frozen=True)
+class Numbers:
+    """The whole numbers from 0 on, ``count`` of them: what constant rows are computed from."""
+
+    count: int
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (SqlType.integer(64),)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        return pa.schema([pa.field("number", pa.int64())])
+
+
+Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK | Ranked | Numbers
 
 
 @dataclass(frozen=True)
@@ -337,6 +354,8 @@ class Query:
                     return [*(join for one in relation.inputs for join in collect(one.relation)), relation]
                 case SetOperation():
                     return [*collect(relation.left), *collect(relation.right)]
+                case Numbers():
+                    return []
                 case _:
                     return collect(relation.input)
 

@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from livejoin.catalog import Catalog
 from livejoin.errors import UnsupportedQueryError
-from livejoin.query.relational import Join, Project, Query
+from livejoin.query.relational import Join, Numbers, Project, Query
 from livejoin.schema import Table
-from livejoin.sql.lower.bound import Bound, BoundCombined
+from livejoin.sql.lower.bound import Bound, BoundCombined, BoundNumbers
 from livejoin.sql.lower.select_block import SelectBlock, resolve_block, select_of
 from livejoin.sql.lower.set_operation import combine
 from livejoin.sql.names.from_clause import FromClause, column_names
@@ -108,6 +108,16 @@ class KnownNames:
         relation = combine("union", True, (left.relation, right.relation), source, offset)
         bound = BoundCombined("union", True, left, right, relation, is_full_join=True)
         return NestedQuery("", left.columns, relation, bound, None)
+
+    def numbers(self, count: int) -> NestedQuery:
+        """The whole numbers from 0 on, as many as are asked for."""
+        bound = BoundNumbers(Numbers(count))
+        return NestedQuery("", bound.columns, bound.relation, bound, None)
+
+    def selected(self, clause: FromClause, items: tuple[Item, ...], source: Source) -> NestedQuery:
+        """A SELECT of some items from what a FROM clause brings, which is not merged with what reads it."""
+        bound = self.bind_select(select_of(clause, items, source), self.allow_product)
+        return NestedQuery("", bound.columns, bound.relation, bound, None)
 
     def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
         """The query of a sub-query in an expression over a scope."""

@@ -2,8 +2,8 @@
 
 By values: a computed column is not inverted. The other columns must tell the row below, by its key where that has one;
 then the expressions of this row are compared with what is asked for. Without an index the rows of a result that is
-bounded by LIMIT are compared one by one. By rank: the ranks are those below; under a condition (HAVING) the rows for
-which it is true are listed first, in O(rows below) once after a change.
+bounded by LIMIT, and constant rows, are compared one by one. By rank: the ranks are those below; under a condition
+(HAVING) the rows for which it is true are listed first, in O(rows below) once after a change.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.compute import Computation
 from livejoin.dataflow.reading.access import Access, KeyedAccess
+from livejoin.dataflow.reading.numbers_access import NumbersAccess
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.reading.store_access import RankAccess, TopKAccess
 from livejoin.errors import ReadError
@@ -92,7 +93,7 @@ class ComputeAccess:
             there = np.flatnonzero(times)
             plain = Rows(self._codec, types, [given.take(there).arrow(i) for i in range(len(types))], there.shape[0])
             return self._compared(plain, there, times[there], rows)
-        if isinstance(below, (TopKAccess, RankAccess)):
+        if isinstance(below, (TopKAccess, RankAccess, NumbersAccess)):
             return self._searched(rows)
         names = [o.name for o in self._plan.outputs if not isinstance(o.source, int)]
         msg = (

@@ -11,7 +11,7 @@ from livejoin.changes import ChangeBatch
 from livejoin.families.registry import Ranked
 from livejoin.plan.explain.describe import Planned, explained
 from livejoin.plan.explain.describe_cells import bag_cells, cells_outline
-from livejoin.plan.explain.describe_selected import explained_selection
+from livejoin.plan.explain.describe_selected import constant, explained_selection
 from livejoin.plan.explain.explanation import Explanation
 from livejoin.plan.operators import (
     Annotated,
@@ -21,6 +21,7 @@ from livejoin.plan.operators import (
     First,
     FirstOfEach,
     Group,
+    Numbers,
     Operator,
     Scan,
     Selected,
@@ -106,6 +107,8 @@ def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Sele
         case Bag():
             for _, given in _relations_below(plan):
                 yield from _leaves(given, kept)
+        case Numbers():
+            yield constant(plan), kept
         case Compute():
             yield from _leaves(plan.input, kept)
         case Combine():
@@ -305,6 +308,8 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
                 f"{operator.function.upper()} up to {operator.limit} of {each} over an ordered store of all rows: "
                 f"O(log rows) a row that changes, and O({operator.limit}) a partition that it changes"
             )
+        case Numbers():
+            yield f"{_many(operator.count, 'constant row')}: no state, and no change"
         case Stored():
             yield f"{operator.name}: each row stored with an id, for a join above: O(rows of {operator.name}) state"
         case Bag():

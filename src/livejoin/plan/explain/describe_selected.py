@@ -10,12 +10,16 @@ from livejoin.families.outline import NodeOutline, PlanOutline, atom_outlines
 from livejoin.plan.explain.classify import classify
 from livejoin.plan.explain.explanation import Alternative, Explanation, TableOutline
 from livejoin.plan.explain.log import describe_log
-from livejoin.plan.operators import Selected
+from livejoin.plan.operators import Numbers, Selected
+from livejoin.query.conjunctive import Atom, ColumnRef, ConjunctiveQuery, Output
+from livejoin.schema import Column, Table
 from livejoin.search.guarantee import Guarantee, UpdateBound
 from livejoin.search.statistics import Statistics
 
 KIND = "selected rows"
 """What such a plan is called; an entry of the glossary."""
+
+_CONSTANT = "constant rows"
 
 
 def explained_selection(
@@ -51,6 +55,15 @@ def explained_selection(
     )
 
 
+def constant(plan: Numbers) -> Selected:
+    """Constant rows as those of a table that never changes, to be explained."""
+    number = Column("number", plan.types[0], nullable=False)
+    table = Table(_CONSTANT, (number,), static=True)
+    atom = Atom(table.name, table, (0,), ("number",))
+    output = Output("number", number.type.arrow, 0)
+    return Selected(ConjunctiveQuery("", (atom,), (ColumnRef(0, 0),), (output,)), plan.types)
+
+
 def selection_line(plan: Selected) -> str:
     """What is done to the rows, in one line."""
     (atom,) = plan.query.atoms
@@ -68,6 +81,15 @@ def _reason(plan: Selected) -> str:
 
 
 def _promise(plan: Selected) -> Guarantee:
+    if plan.name == _CONSTANT:
+        return Guarantee(
+            bound=UpdateBound.ALWAYS,
+            update="no change reaches constant rows",
+            delay="constant delay a row",
+            space="nothing",
+            preprocessing="linear in these rows",
+            source="they never change",
+        )
     return Guarantee(
         bound=UpdateBound.ALWAYS,
         update=f"O(1), always: a changed row of {plan.name} is tested, and goes on if it passes",

@@ -17,6 +17,7 @@ from livejoin.plan.operators import (
     First,
     FirstOfEach,
     Group,
+    Numbers,
     Operator,
     Scan,
     Selected,
@@ -106,6 +107,8 @@ def kind(operator: Operator) -> str:
             return "groups of a join"
         case Selected():
             return "selected rows"
+        case Numbers():
+            return "constant rows"
         case Compute():
             return "columns"
         case Combine():

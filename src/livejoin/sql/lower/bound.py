@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from livejoin.query.relational import Relation, SetKind
+from livejoin.query.relational import Numbers, Relation, SetKind
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.order import Order
@@ -41,6 +41,16 @@ class BoundBlock:
         computes = self.block.groups is not None or self.block.distinct or self.block.order is not None
         computes = computes or self.block.has_windows
         return None if computes else self.merged
+
+
+@dataclass(frozen=True, eq=False)
+class BoundNumbers:
+    """The numbers of constant rows."""
+
+    relation: Numbers
+
+    plain = None
+    columns = ("number",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,4 +112,4 @@ class BoundWith:
         return self.query.plain
 
 
-Bound: TypeAlias = BoundBlock | BoundCombined | BoundSorted | BoundWith
+Bound: TypeAlias = BoundBlock | BoundCombined | BoundSorted | BoundWith | BoundNumbers

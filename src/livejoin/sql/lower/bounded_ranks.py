@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from livejoin.query.relational import Input, Join, Project, Ranked, Relation, SetOperation
+from livejoin.query.relational import Input, Join, Numbers, Project, Ranked, Relation, SetOperation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar
 from livejoin.sql.parse.source import Source
 
@@ -49,6 +49,8 @@ def _ranked(relation: Relation) -> Iterator[Ranked]:
         case SetOperation():
             yield from _ranked(relation.left)
             yield from _ranked(relation.right)
+        case Numbers():
+            return
         case _:
             if isinstance(relation, Ranked):
                 yield relation

@@ -298,6 +298,7 @@ def _refuse_distinct_on(select: exp.Select, source: Source) -> None:
     distinct = select.args.get("distinct")
     if distinct is not None and distinct.args.get("on"):
         msg = (
-            f"DISTINCT ON is not supported: {shown(distinct.args['on'])}; group by these and take MIN or MAX of others"
+            f"DISTINCT ON is not supported: {shown(distinct.args['on'])}; group by these and take MIN_BY(x, key), "
+            "MAX_BY or FIRST of the others"
         )
         raise source.unsupported("DISTINCT", msg, source.find({TokenType.DISTINCT}))

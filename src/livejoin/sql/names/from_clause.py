@@ -16,6 +16,7 @@ from sqlglot import TokenType, exp
 from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.schema import CHANGE_COLUMNS, Column, Table
+from livejoin.sql.names.constant_rows import numbered, value_items
 from livejoin.sql.names.full_join import Pair, full_join
 from livejoin.sql.names.nested import Names, NestedQuery
 from livejoin.sql.names.outputs import distinct_names
@@ -70,6 +71,8 @@ def bind_from(select: exp.Select, names: Names, source: Source) -> FromClause:
         UnknownNameError: An unknown table or column, or an alias that occurs twice.
         UnsupportedQueryError: A join or a table expression outside.
     """
+    if select.args.get("from_") is None:
+        return FromClause(numbered(names, 1, source.find({TokenType.SELECT})))
     binder = _Binder(names, source)
     return binder.chains(binder.item(select.args["from_"].this), select.args.get("joins") or ())
 
@@ -86,7 +89,9 @@ class _Binder:
 
     def item(self, node: exp.Expr) -> FromClause:
         """A table, a query or items in parentheses, with the joins that the parser hangs below it."""
-        if isinstance(node, exp.Subquery) and query_within(node.this) is not None:
+        if isinstance(node, exp.Values):
+            first = FromClause(Scope.of(self._values(node)))
+        elif isinstance(node, exp.Subquery) and query_within(node.this) is not None:
             first = FromClause(Scope.of(self._sub_query(node)))
         elif isinstance(node, exp.Subquery):
             if node.args.get("alias"):
@@ -135,6 +140,15 @@ class _Binder:
         at = self._source.find_back({TokenType.L_PAREN}, offset, offset)
         atom = self._next(node, node.alias, at)
         return self._occurrence(atom, node, self._names.nested(node.this), at)
+
+    def _values(self, node: exp.Values) -> Relation:
+        """VALUES."""
+        offset = offset_of(node, self._start)
+        at = self._source.find_back({TokenType.VALUES}, offset, offset)
+        atom = self._next(node, node.alias, at)
+        items = value_items(node.expressions, self._source, at)
+        rows = FromClause(numbered(self._names, len(node.expressions), at))
+        return self._occurrence(atom, node, self._names.selected(rows, items, self._source), at)
 
     def _next(self, node: exp.Expr, alias: str, offset: int) -> int:
         """The number of an occurrence; a sub-query may have no alias."""

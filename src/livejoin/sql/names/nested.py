@@ -73,6 +73,12 @@ class Names(Protocol):
     ) -> NestedQuery:
         """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list."""
 
+    def numbers(self, count: int) -> NestedQuery:
+        """The whole numbers from 0 on, as many as are asked for."""
+
+    def selected(self, clause: FromClause, items: tuple[Item, ...], source: Source) -> NestedQuery:
+        """A SELECT of some items from what a FROM clause brings, which is not merged with what reads it."""
+
     def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
         """The query of a sub-query in an expression over a scope."""
 

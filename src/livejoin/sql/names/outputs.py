@@ -187,7 +187,7 @@ def _without(items: Sequence[Item], excepted: Sequence[exp.Expr], source: Source
         gone += found
     left = [item for item in items if item not in gone]
     if not left:
-        msg = "* EXCEPT leaves no column; name one"
+        msg = "* EXCEPT leaves no column; name one" if gone else "there is no FROM, and no column for *; name a value"
         raise source.unsupported("*", msg, offset)
     return left
 

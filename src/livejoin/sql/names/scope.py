@@ -301,6 +301,8 @@ def _refuse_correlation(qualifier: exp.Expr, source: Source) -> None:
 
 def _from_items(select: exp.Select) -> list[exp.Expr]:
     """What stands in the FROM clause of a SELECT, joined tables in parentheses too."""
+    if select.args.get("from_") is None:
+        return []
     items = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
     for item in items:
         items += [join.this for join in item.args.get("joins") or ()]
@@ -320,7 +322,7 @@ def resolve_bare(name: str, scope: Scope, source: Source, offset: int) -> Column
             return one.ref
         case ():
             known = ", ".join(dict.fromkeys(s.name for s in scope.shown))
-            msg = f"no column {name!r} is in scope here; in scope: {known}"
+            msg = f"no column {name!r} is in scope here; in scope: {known or 'none'}"
             if scope.relation(name):
                 msg = f"{name!r} is a table here, not a column; write {name}.column with one of its columns"
         case several:

@@ -87,8 +87,6 @@ def check_select(select: exp.Select, source: Source) -> None:
             at = source.find_outermost(kinds, 0 if name in _LEADING_CLAUSES else behind, start)
             found.append((at, clause, f"{clause} is not supported: {remedy}"))
     found += _queries_elsewhere(select, source)
-    if select.args.get("from_") is None:
-        found.append((start, "SELECT", f"SELECT without FROM is constant; {_ALLOWED}"))
     for node in _own_nodes(select):
         if isinstance(node, (exp.Placeholder, exp.Parameter)):
             at = source.find(_PARAMETERS, default=start)

@@ -51,6 +51,11 @@ def mark_inside(content: Node | None, start: int, end: int) -> Node | None:
     return content
 
 
+def has_text(select: exp.Select) -> bool:
+    """Whether a SELECT is written as one; sqlglot makes one of VALUES in the place of a query."""
+    return _SPAN in select.meta
+
+
 def query_within(node: exp.Expr | None) -> exp.Expr | None:
     """The SELECT or the set operation that a node is, in parentheses or not; None if it is tables."""
     while isinstance(node, exp.Subquery) and not (node.args.get("joins") or node.args.get("alias")):

@@ -20,7 +20,7 @@ from livejoin.schema import SqlType
 from livejoin.sql.bind_query import bind_select
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call, is_windowed
-from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
+from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundNumbers, BoundSorted, BoundWith
 from livejoin.sql.lower.conditions import Conditions
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
 from livejoin.sql.lower.select_join import Joined
@@ -88,6 +88,8 @@ class _Texts:
                 left, right = (_cast(self.query(side), types) for side in (bound.left, bound.right))
                 combined = f"({left}) {_KEYWORDS[bound.kind]}{' ALL' if bound.all else ''} ({right})"
                 return f"SELECT * FROM ({combined}) AS _({_quoted_all(bound.relation.schema.names)})"
+            case BoundNumbers():
+                return f"SELECT range AS c0 FROM range({bound.relation.count})"
             case BoundSorted():
                 return self._sorted(bound)
             case BoundWith():
