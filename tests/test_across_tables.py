@@ -181,7 +181,10 @@ def test_a_product_with_a_condition_wants_leave() -> None:
     ):
         with pytest.raises(UnsupportedQueryError, match="allow_product=True"):
             make()
-    assert "R.a < S.b is checked on each" in " ".join(database.explain(sql, allow_product=True).text().split())
+    told = database.explain(sql, allow_product=True)
+    assert "R.a < S.b is checked on each" in told.guarantee.delay
+    assert "a row that comes or goes is paired with all rows" in told.guarantee.update
+    assert told.guarantee.bound.formula == "O(|D|)"
     database.execute(f"CREATE VIEW v AS {sql}", allow_product=True)
     database.create_view("n", "SELECT COUNT(*) AS n FROM R CROSS JOIN S")  # a product that says so needs no leave
     database.apply({"R": [(1, 1), (2, 5)], "S": [(7, 3), (8, 0)]})
@@ -208,3 +211,19 @@ def test_explain_tells_of_the_delay() -> None:
     assert any("R.a < S.b is true for" in line for line in told.operators)
     grouped = database.explain("SELECT R.k, COUNT(*) AS n FROM R JOIN S ON R.k = S.k AND R.a < S.b GROUP BY R.k")
     assert grouped.guarantee.delay == "constant delay a row, from the store"
+
+
+def test_aggregates_look_at_what_a_condition_reads_once() -> None:
+    """Of the rows that are joined besides, only the number counts, and not each of them."""
+    database = joined_tables()
+    database.execute("CREATE TABLE T (b INT, c INT)")
+    joined = "FROM R JOIN S ON R.k = S.k JOIN T ON S.b = T.b WHERE R.a < S.b"
+    view = database.create_view("v", f"SELECT R.k, COUNT(*) AS n {joined} GROUP BY R.k")
+    distinct = database.create_view("d", f"SELECT DISTINCT R.k {joined}")
+    assert view.explain().operators[0].startswith("each result once, with its number of copies")
+    assert distinct.explain().operators[0].startswith("each result once")
+    database.apply({"R": [(1, 1), (2, 9)], "S": [(1, 2), (2, 2)], "T": [(2, i % 7) for i in range(500)]})
+    assert view.to_arrow().to_pylist() == [{"k": 1, "n": 500}]
+    assert distinct.to_arrow().to_pylist() == [{"k": 1}]
+    database.apply({"T": [{"b": 2, "c": 3, "_change_type": "delete"}]})
+    assert view.to_arrow().to_pylist() == [{"k": 1, "n": 499}]

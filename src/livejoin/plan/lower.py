@@ -184,32 +184,45 @@ def _is_of_core(query: ConjunctiveQuery, head: Sequence[ColumnRef]) -> bool:
     return all(ref.atom in query.core for ref in head)
 
 
+def _read(join: Join, by: Compiler, once: bool) -> Operator:
+    """The rows of a join of several atoms for a store: each once, or with its multiplicity."""
+    if not _is_of_core(join.query, join.query.head):
+        return lower(join, by, True)
+    return _distinct_results(join, by, True) if once else _counted(join, by)
+
+
+def _checked(relation: Relation, by: Compiler, once: bool) -> Operator | None:
+    """The rows of a join that conditions across tables are true for, as `_read`; None if it is no such relation."""
+    if isinstance(relation, Project) and relation.across and isinstance(relation.input, Join):
+        return _computed(relation, _read(relation.input, by, once))
+    return None
+
+
 def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
+    if checked := _checked(relation.input, by, True):
+        return Combine("distinct", False, (checked,), relation.types)
     if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
         return Combine("distinct", False, (_below(relation.input, by),), relation.types)
     query = relation.input.query
-    if not _is_of_core(query, query.head):
-        return Combine("distinct", False, (lower(relation.input, by, True),), relation.types)
     head = frozenset(query.variable(ref) for ref in query.head)
-    if by.output(query, head) == head and _shows(query):
+    if _is_of_core(query, query.head) and by.output(query, head) == head and _shows(query):
         return _distinct_results(relation.input, by, live)
-    return Combine("distinct", False, (_distinct_results(relation.input, by, True),), relation.types)
+    return Combine("distinct", False, (_read(relation.input, by, True),), relation.types)
 
 
 def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
     source: Operator
-    if not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
+    once = all(ignores_copies(call) for call in relation.calls)
+    if checked := _checked(relation.input, by, once):
+        source = checked
+    elif not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:
         source = _below(relation.input, by)
     elif by.powers and (power := power_of(relation, relation.input)):
         return _powered(relation, relation.input, power, by)
     elif annotated := _annotated(relation, relation.input, by, live):
         return annotated
-    elif not _is_of_core(relation.input.query, relation.input.query.head):
-        source = lower(relation.input, by, True)
-    elif all(ignores_copies(call) for call in relation.calls):
-        source = _distinct_results(relation.input, by, True)
     else:
-        source = _counted(relation.input, by)
+        source = _read(relation.input, by, once)
     return Group(source, relation.groups, relation.calls, relation.is_global, relation.types)
 
 

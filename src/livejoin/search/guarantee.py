@@ -103,6 +103,15 @@ def checked_guarantee(below: Guarantee, condition: str) -> Guarantee:
     return replace(below, delay=delay)
 
 
+def product_guarantee(below: Guarantee) -> Guarantee:
+    """What a plan promises for a join with a condition over atoms that no equality connects."""
+    update = (
+        f"{below.update}; for the delta, and for a store above, a row that comes or goes is paired with all rows that "
+        "no equality joins it with, O(|D|)"
+    )
+    return replace(below, bound=max(below.bound, UpdateBound.LINEAR), update=update)
+
+
 def stored_guarantee(below: Guarantee, changed: str, kept: str) -> Guarantee:
     """What a plan promises for a join whose rows go into a store above it (DYN, section 5.1).
 

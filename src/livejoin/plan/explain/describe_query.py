@@ -33,7 +33,7 @@ from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import LISTS, Query
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
-from livejoin.search.guarantee import UpdateBound, checked_guarantee, stored_guarantee
+from livejoin.search.guarantee import UpdateBound, checked_guarantee, product_guarantee, stored_guarantee
 from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics, observe
 from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
@@ -82,7 +82,7 @@ def describe_query(
         planned = Planned(join, leaf.physical, ranked, leaf.asked, gives, algorithm, by)
         one = explained(planned, None if _relations_below(leaf) else log)
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
-        one = _with_check(one, checked.get(planned_leaf, ""))
+        one = _with_check(one, join, checked.get(planned_leaf, ""))
         told.append(_over_inputs(_with_store(one, join, kept), leaf))
     drawn = (operator for operator in _upwards(plan.operator) if not isinstance(operator, Bag))  # bags are in the plans
     lines = tuple(line for operator in drawn for line in operator_lines(operator, plan.ranked))
@@ -202,9 +202,22 @@ def _keeps_values(plan: Group) -> bool:
 _OF_VALUES = (*LISTS, "min", "max", "min_by", "max_by", "mode", "percentile_cont", "percentile_disc")
 
 
-def _with_check(told: Explanation, condition: str) -> Explanation:
+def _with_check(told: Explanation, query: ConjunctiveQuery, condition: str) -> Explanation:
     """What is promised where a condition across tables is checked on every row that the join gives."""
-    return replace(told, guarantee=checked_guarantee(told.guarantee, condition)) if condition else told
+    if not condition:
+        return told
+    promise = checked_guarantee(told.guarantee, condition)
+    return replace(told, guarantee=product_guarantee(promise) if _is_product(query) else promise)
+
+
+def _is_product(query: ConjunctiveQuery) -> bool:
+    """Whether some atoms of the core are joined with the others by no variable."""
+    parts: list[frozenset[str]] = []
+    for atom in query.core:
+        joined = [part for part in parts if part & query.edges[atom]]
+        parts = [part for part in parts if part not in joined]
+        parts.append(query.edges[atom].union(*joined))
+    return len(parts) > 1
 
 
 def _with_store(told: Explanation, query: ConjunctiveQuery, kept: str) -> Explanation:
