@@ -370,7 +370,7 @@ class Database:
             SchemaError: There is no such table, or a view uses it, or a foreign key references it.
         """
         table = self._contents.catalog[check_name(name, "table")]
-        users = [view.name for view in self._contents.views.values() if view._reads_table(table.name)]
+        users = [view.name for view in self._contents.views.values() if view._names_table(table.name)]
         if users:
             msg = f"table {table.name!r} is used by {', '.join(map(repr, users))}; drop these views first"
             raise SchemaError(msg)

@@ -418,8 +418,12 @@ class View:
         return [node.plan for node in self._below if isinstance(node.plan, (Scan, Annotated))]
 
     def _reads_table(self, table: str) -> bool:
-        """Whether the view uses a base table, at any depth, or its text names it: some tables make no difference."""
-        return table.lower() in self._tables or table.lower() in names_read(self._query.sql)
+        """Whether the view uses a base table, at any depth."""
+        return table.lower() in self._tables
+
+    def _names_table(self, table: str) -> bool:
+        """Whether the view uses a base table, or its text names it, which makes no difference there: O(text)."""
+        return self._reads_table(table) or table.lower() in names_read(self._query.sql)
 
     def _delta(self, changes: Mapping[Node, Change], scratch: Scratch | None) -> ViewDelta:
         """What a commit did to the view; a large delta is written to files if there is a place for them."""
