@@ -34,8 +34,9 @@ from livejoin.plan.operators import (
     Stored,
 )
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
-from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Product
+from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output, Product
 from livejoin.query.conjunctive import present
+from livejoin.query.keys import determined
 from livejoin.query.relational import (
     Aggregate,
     Call,
@@ -205,7 +206,8 @@ def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
         return Combine("distinct", False, (_below(relation.input, by),), relation.types)
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
-    if _is_of_core(query, query.head) and by.output(query, head) == head and _shows(query):
+    is_kept = _is_of_core(query, query.head) and by.output(query, head) <= determined(query, head)
+    if is_kept and _shows(query):
         return _distinct_results(relation.input, by, live)
     return Combine("distinct", False, (_read(relation.input, by, True),), relation.types)
 
@@ -262,15 +264,19 @@ def _counted(join: Join, by: Compiler) -> Scan:
     return _scan(join, replace(with_output(query, connex), sums=(count,)), by, True, head)
 
 
-def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Annotated | None:
-    """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products."""
+def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Annotated | Compute | None:
+    """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products.
+
+    Columns that the groups determine may be kept beside them: there are as many groups with them (TPC-H Q10 groups by
+    the columns of a customer but the one of its nation). They are left out above.
+    """
     query = join.query
     places = [output.source for output in query.outputs[: relation.groups]]
     if not all(isinstance(place, int) for place in places):
         return None
     group = tuple(query.head[place] for place in places if isinstance(place, int))
     free = frozenset(query.variable(ref) for ref in group)
-    if not _is_of_core(query, group) or by.output(query, free) != free:
+    if not _is_of_core(query, group) or not (kept := by.output(query, free)) <= determined(query, free):
         return None
     sums = [Product((), len(query.atoms) > _NARROW_ATOMS)]
     results = []
@@ -281,10 +287,18 @@ def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Ann
             return None
         results.append(result)
     outputs = tuple(replace(o, source=i) for i, o in enumerate(query.outputs[: relation.groups]))
-    grouped = replace(query, head=group, outputs=outputs, free=free, sums=tuple(sums))
+    grouped = with_output(replace(query, head=group, outputs=outputs, sums=tuple(sums)), kept)
+    hidden = [query.atoms[ref.atom].table.columns[ref.column] for ref in grouped.head[len(group) :]]
+    named = (Output(f"h{i}", column.type.arrow, len(group) + i) for i, column in enumerate(hidden))
+    grouped = replace(grouped, outputs=(*outputs, *named))
     leaf = _leaf(join, grouped, by, live)
-    kept = (relation.types, tuple(results), relation.is_global)
-    return Annotated(leaf.physical, grouped, *kept, leaf.partition, leaf.inputs)
+    types = (*relation.types[: relation.groups], *(c.type for c in hidden), *relation.types[relation.groups :])
+    found = Annotated(leaf.physical, grouped, types, tuple(results), relation.is_global, leaf.partition, leaf.inputs)
+    if not hidden:
+        return found
+    shown = [*range(relation.groups), *range(relation.groups + len(hidden), len(types))]
+    fields = (Output(field.name, field.type, i) for i, field in zip(shown, relation.schema, strict=True))
+    return Compute(found, tuple(fields), relation.types, None)
 
 
 def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:

@@ -36,6 +36,32 @@ Key = frozenset[int]
 _MOST_KEYS = 16
 
 
+def determined(query: ConjunctiveQuery, variables: frozenset[str]) -> frozenset[str]:
+    """The variables of the core that some of its variables determine, these included, by the declared keys.
+
+    A row of an atom is determined if all variables of a key of its table are, and then all of its variables are: the
+    closure of functional dependencies (Beeri and Bernstein, 1979). Cost: atoms squared.
+
+    >>> from livejoin.query import Atom
+    >>> from livejoin.schema import Column, SqlType, Table
+    >>> table = Table("R", tuple(Column(name, SqlType.integer(64), False) for name in "ka"), primary_key=(0,))
+    >>> atom = Atom("R", table, (0, 1), ("k", "a"))
+    >>> sorted(determined(ConjunctiveQuery("", (atom,), (), ()), frozenset("k")))
+    ['a', 'k']
+    """
+    known = set(variables)
+    grows = True
+    while grows:
+        grows = False
+        for atom in (query.atoms[position] for position in query.core):
+            variable = dict(zip(atom.columns, atom.variables, strict=True))
+            found = any(all(variable.get(column) in known for column in key) for key in atom.table.keys)
+            if found and not known.issuperset(atom.variables):
+                known.update(atom.variables)
+                grows = True
+    return frozenset(known)
+
+
 def keys(relation: Relation) -> tuple[Key, ...]:
     """The minimal keys of a relation by the positions of their columns, the shortest first; at most 16 of them.
 
