@@ -21,4 +21,5 @@ def test_both_texts_of_a_query_are_the_same_query(scenario: Scenario) -> None:
         note(query.plain)
         if oracle.count(query.plain) > 3000 or ("USING" in query.sql and "*" in query.sql):
             continue  # DuckDB shows a merged column where it stood, Spark shows it first
-        assert_same_rows(oracle.result(query.sql), oracle.result(query.plain), query.sql)
+        written = query.sql.replace("<=>", "IS NOT DISTINCT FROM")  # which DuckDB has no operator for
+        assert_same_rows(oracle.result(written), oracle.result(query.plain), query.sql)
