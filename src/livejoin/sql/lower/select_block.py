@@ -34,6 +34,8 @@ from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.parse.sub_queries import take_out
 from livejoin.sql.to_duckdb.scalar_text import REF
 
+_VALUES = (exp.Condition, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)  # nodes that have a value
+
 
 @dataclass(frozen=True)
 class SelectBlock:
@@ -192,7 +194,7 @@ def key_of(node: exp.Expr) -> str:
 
 def place_of(part: exp.Expr, places: Mapping[str, int]) -> int | None:
     """The place of an expression by its `key_of`, None if it has none or the node is no expression."""
-    return places.get(key_of(part)) if isinstance(part, (exp.Condition, exp.Filter)) else None
+    return places.get(key_of(part)) if isinstance(part, _VALUES) else None
 
 
 @dataclass(frozen=True)
