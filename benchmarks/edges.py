@@ -11,7 +11,6 @@ The last figures are the state of a left outer join whose result is a hundred ti
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections import Counter
@@ -21,10 +20,9 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 
 import livejoin
-from benchmarks.figures import Aim, Figure, WrongAnswerError, as_json, show, verify
+from benchmarks.figures import Aim, Figure, report, verify
 from benchmarks.one_table import stream
 
 ROWS = 100_000  # of each table
@@ -149,17 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--size", type=int, default=COMMIT, help=f"changes of a commit ({COMMIT:,})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     options = parser.parse_args(arguments)
-    try:
-        figures = measure(options.rows, options.size)
-    except WrongAnswerError as error:
-        Console(stderr=True).print(f"[red]wrong answer:[/] {error}")
-        return 1
-    screen = Console()
     title = f"edges of the join tree, {options.rows:,} rows a table, {options.size:,} changes a commit, one thread"
-    show(title, figures, screen if screen.is_terminal else Console(width=140))
-    if options.json:
-        options.json.write_text(json.dumps(as_json(figures, benchmark="edges"), indent=2) + "\n")
-    return 0
+    return report(lambda: measure(options.rows, options.size), title, 140, options.json, "edges")
 
 
 if __name__ == "__main__":

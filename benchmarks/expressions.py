@@ -7,7 +7,6 @@ one run, each the best of several calls. Every answer is checked against DuckDB'
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,9 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 
-from benchmarks.figures import Figure, WrongAnswerError, as_json, show, verify
+from benchmarks.figures import Figure, report, verify
 from livejoin.query.expression import evaluate
 from livejoin.query.scalar import Call, Constant, Field, Scalar
 from livejoin.schema import Column, SqlType, Table
@@ -124,16 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, nargs="*", default=ROWS, help="rows of a batch (1 10 1000 100000)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     options = parser.parse_args(arguments)
-    try:
-        figures = measure(options.rows)
-    except WrongAnswerError as error:
-        Console(stderr=True).print(f"[red]wrong answer:[/] {error}")
-        return 1
-    screen = Console()
-    show("scalar expressions, one thread", figures, screen if screen.is_terminal else Console(width=110))
-    if options.json:
-        options.json.write_text(json.dumps(as_json(figures, benchmark="expressions"), indent=2) + "\n")
-    return 0
+    return report(lambda: measure(options.rows), "scalar expressions, one thread", 110, options.json, "expressions")
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ A figure cannot be made without the text of a check that passed, and `verify` ra
 
 from __future__ import annotations
 
+import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
@@ -131,3 +133,17 @@ def as_json(figures: Sequence[Figure], **about: Any) -> dict[str, Any]:
         "versions": {"livejoin": livejoin.__version__, **{name: version(name) for name in packages}},
         "figures": [{**asdict(figure), "ratio": figure.ratio, "met": figure.met} for figure in figures],
     }
+
+
+def report(measure: Callable[[], list[Figure]], title: str, width: int, file: Path | None, benchmark: str) -> int:
+    """Measure, print a table, and write a file if one is asked for; the exit code, 1 if an answer was wrong."""
+    try:
+        figures = measure()
+    except WrongAnswerError as error:
+        Console(stderr=True).print(f"[red]wrong answer:[/] {error}")
+        return 1
+    screen = Console()
+    show(title, figures, screen if screen.is_terminal else Console(width=width))
+    if file:
+        file.write_text(json.dumps(as_json(figures, benchmark=benchmark), indent=2) + "\n")
+    return 0

@@ -9,7 +9,6 @@ several runs.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections import Counter
@@ -20,10 +19,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from rich.console import Console
 
 import livejoin
-from benchmarks.figures import Figure, WrongAnswerError, as_json, show, verify
+from benchmarks.figures import Figure, report, verify
 
 SIZES = (1_000, 10_000)
 ROWS = 120_000
@@ -141,17 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="changes of a commit (1000 10000)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
     options = parser.parse_args(arguments)
-    try:
-        figures = measure(options.rows, options.sizes)
-    except WrongAnswerError as error:
-        Console(stderr=True).print(f"[red]wrong answer:[/] {error}")
-        return 1
-    screen = Console()
     title = f"queries over one table, {options.rows:,} rows, one thread"
-    show(title, figures, screen if screen.is_terminal else Console(width=140))
-    if options.json:
-        options.json.write_text(json.dumps(as_json(figures, benchmark="one table"), indent=2) + "\n")
-    return 0
+    return report(lambda: measure(options.rows, options.sizes), title, 140, options.json, "one table")
 
 
 if __name__ == "__main__":

@@ -20,20 +20,20 @@ from livejoin.catalog import Catalog
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import Distinct, Query, Relation, SetOperation
 from livejoin.sql.known_names import KnownNames
-from livejoin.sql.lower.aggregates import refuse_aggregates, refuse_windows
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
-from livejoin.sql.lower.bounded_ranks import refuse_unbounded
-from livejoin.sql.lower.full_joins import without_full_joins
-from livejoin.sql.lower.grouping import Grouping
+from livejoin.sql.lower.grouped.aggregates import refuse_aggregates, refuse_windows
+from livejoin.sql.lower.grouped.bounded_ranks import refuse_unbounded
+from livejoin.sql.lower.grouped.grouping import Grouping
+from livejoin.sql.lower.grouped.windows import windowed
 from livejoin.sql.lower.merge import merge
-from livejoin.sql.lower.narrow import narrow
-from livejoin.sql.lower.normal_parts import normal
+from livejoin.sql.lower.parts.full_joins import without_full_joins
+from livejoin.sql.lower.parts.narrow import narrow
+from livejoin.sql.lower.parts.normal_parts import normal
 from livejoin.sql.lower.project import column_at, first_rows, project, refuse_lists
 from livejoin.sql.lower.read_order import read_order
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.lower.windows import windowed
 from livejoin.sql.names.order import Order, SortBy, order_of, position_of
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.nesting import within_depth

@@ -8,22 +8,20 @@ leaves a rank may let in any other of its partition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder
+from livejoin.dataflow.stores.ordered_state import OrderedState
 from livejoin.dataflow.stores.ranks_checks import check
 from livejoin.kernels.memory import layout as k
-from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import partitions as kernel
-from livejoin.kernels.ordered import top_k
 from livejoin.kernels.values.row_order import O_KINDS, O_WIDTH
 from livejoin.query.relational import RankFunction, SortKey
 from livejoin.schema import SqlType
-from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
@@ -36,7 +34,7 @@ _FUNCTIONS: dict[RankFunction, int] = {
 _UNLIMITED = 1 << 60
 
 
-class RankStore:
+class RankStore(OrderedState):
     """The first rows of each partition; mutable.
 
     Args:
@@ -57,10 +55,9 @@ class RankStore:
         codec: Codec,
         types: Sequence[SqlType],
     ) -> None:
-        self.codec = codec
         self.types = (*types, SqlType.integer(32))
         own = [SortKey(column, descending=False, nulls_first=True) for column in partition]
-        self.order = RowOrder(tuple(types), (*own, *keys))
+        super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, kernel.P_HEADER)
         kinds = self.order.kinds
         window = (_FUNCTIONS[function], min(limit, _UNLIMITED))
         named = len(dict.fromkeys(key.column for key in (*own, *keys)))
@@ -75,8 +72,6 @@ class RankStore:
         self.wide = self.plan.copy()
         self.wide[O_WIDTH] += 1
         assert O_KINDS + len(kinds) == self.plan.shape[0]
-        self.arena = Arena(kernel.P_HEADER, budget=codec.budget)
-        kernel.prepare(self.arena.words)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes of the one input; what the result gains and loses, net within each version.
@@ -139,31 +134,6 @@ class RankStore:
     def count(self) -> int:
         """Rows of the result, counted with multiplicities; O(1)."""
         return int(self.arena.words[kernel.P_TOTAL])
-
-    def column_words(self, column: int) -> Words:
-        """The codes of a column over all rows that are kept, also outside of the result; O(rows)."""
-        words = np.empty(int(self.arena.words[nodes.T_ENTRIES]), np.int64)
-        offset = self.order.code_offset(column)
-        if offset is None:
-            return words[:0]
-        top_k.column_words(self.arena.words, offset, words)
-        return self.order.codes(column, words)
-
-    def sizes(self) -> tuple[int, int]:
-        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
-        return self.arena.sizes()
-
-    def free_bytes(self) -> int:
-        """Bytes handed out that are free again; O(blocks that are)."""
-        return self.arena.free_bytes()
-
-    def arrays(self) -> dict[str, Words]:
-        """The state as flat arrays, valid until the next change."""
-        return {"arena": self.arena.words}
-
-    def restore(self, arrays: Mapping[str, Words]) -> None:
-        """Take over the state of an operator with the same arguments."""
-        self.arena.words = arrays["arena"]
 
     def _decoded(self, words: Words, ranks: Words) -> Rows:
         """Rows of order words, with their ranks behind their columns."""

@@ -8,13 +8,14 @@ then by all columns, so that the result is determined. The state is an ordered m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.dataflow.stores.order_words import RowOrder
+from livejoin.dataflow.stores.ordered_state import OrderedState
 from livejoin.dataflow.stores.top_k_checks import check
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as nodes
@@ -22,7 +23,6 @@ from livejoin.kernels.ordered import top_k as kernel
 from livejoin.kernels.values import row_order
 from livejoin.query.relational import SortKey
 from livejoin.schema import SqlType
-from livejoin.state.arena import Arena
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
@@ -32,7 +32,7 @@ _WORTH_SORTING = 1024  # changes of one version, whose order is free; in order t
 _AT_ONCE = 1 << 16  # rows that are sorted in one call: some ten milliseconds, after which Python looks for signals
 
 
-class TopKOperator:
+class TopKOperator(OrderedState):
     """The first rows in an order; mutable.
 
     Args:
@@ -54,14 +54,11 @@ class TopKOperator:
     def __init__(
         self, keys: Sequence[SortKey], limit: int, offset: int, codec: Codec, types: Sequence[SqlType]
     ) -> None:
-        self.codec = codec
         self.types = tuple(types)
-        self.order = RowOrder(self.types, tuple(keys))
+        super().__init__(RowOrder(self.types, tuple(keys)), codec, kernel.K_HEADER)
         kinds = self.order.kinds
         window = (min(offset, _UNLIMITED), min(limit, _UNLIMITED))
         self.plan = np.array([*window, len(kinds), *kinds], np.int64)
-        self.arena = Arena(kernel.K_HEADER, budget=codec.budget)
-        kernel.prepare(self.arena.words)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes.
@@ -126,34 +123,6 @@ class TopKOperator:
         """Rows of the result, counted with multiplicities; O(1)."""
         total = int(self.arena.words[nodes.T_TOTAL])
         return min(max(total - int(self.plan[row_order.O_OFFSET]), 0), int(self.plan[row_order.O_LIMIT]))
-
-    def column_words(self, column: int) -> Words:
-        """The codes of a column over all rows that are kept, also outside of the result; O(rows).
-
-        A wide decimal is kept by its digits, and has no code that the codec would have to remember: it has none.
-        """
-        words = np.empty(int(self.arena.words[nodes.T_ENTRIES]), np.int64)
-        offset = self.order.code_offset(column)
-        if offset is None:
-            return words[:0]
-        kernel.column_words(self.arena.words, offset, words)
-        return self.order.codes(column, words)
-
-    def sizes(self) -> tuple[int, int]:
-        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
-        return self.arena.sizes()
-
-    def free_bytes(self) -> int:
-        """Bytes handed out that are free again; O(blocks that are)."""
-        return self.arena.free_bytes()
-
-    def arrays(self) -> dict[str, Words]:
-        """The state as flat arrays, valid until the next change."""
-        return {"arena": self.arena.words}
-
-    def restore(self, arrays: Mapping[str, Words]) -> None:
-        """Take over the state of an operator with the same arguments."""
-        self.arena.words = arrays["arena"]
 
     def _check(self) -> None:
         """Assert all invariants; O(rows), for tests."""

@@ -32,7 +32,7 @@ from livejoin.kernels.ordered.order_nodes import (
     has_space,
     new_entry,
 )
-from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, plant, remove, weigh
+from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, remove, weigh
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched, Words
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O_OFFSET, O_WIDTH, compare
 
@@ -236,12 +236,6 @@ def _is_same_run(p: Plan, prefix: Plan, values: Matrix, versions: Line, one: int
         if values[i, one] != values[i, other]:
             return False
     return True
-
-
-@kernel
-def prepare(arena: ArenaArray) -> None:
-    """Make the empty state in a fresh arena."""
-    plant(words(arena))
 
 
 @kernel

@@ -45,7 +45,7 @@ from livejoin.sql.lower.conditions import (
     join_conditions,
 )
 from livejoin.sql.lower.equalities import computed_pairs
-from livejoin.sql.lower.part_tree import below
+from livejoin.sql.lower.parts.part_tree import below
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.names.from_clause import Equality

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import ErrorLevel, TokenType, exp
 
-from livejoin.sql.lower.aggregates import (
+from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.grouped.aggregates import (
     call_offset,
     find_aggregate,
     is_within_aggregate,
@@ -20,8 +21,7 @@ from livejoin.sql.lower.aggregates import (
     refuse_outer_aggregates,
     refuse_windows,
 )
-from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.lower.grouping_sets import grouping_sets
+from livejoin.sql.lower.grouped.grouping_sets import grouping_sets
 from livejoin.sql.names.from_clause import Equality, FromClause, bind_from
 from livejoin.sql.names.nested import Names
 from livejoin.sql.names.order import Order, SortBy, order_of, position_of

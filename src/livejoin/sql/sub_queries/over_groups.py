@@ -14,8 +14,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.aggregates import aggregate_call
 from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.grouped.aggregates import aggregate_call
 from livejoin.sql.lower.project import column_at
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
 from livejoin.sql.names.outer import Outer

@@ -24,8 +24,8 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.keys import keys
 from livejoin.query.relational import Project
 from livejoin.schema import SqlType
-from livejoin.sql.lower.aggregates import aggregate_call
 from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.grouped.aggregates import aggregate_call
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.sub_select import SubSelect

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from livejoin.schema import SqlType
-from livejoin.sql.lower.aggregates import AggregateCall
+from livejoin.sql.lower.grouped.aggregates import AggregateCall
 from livejoin.sql.to_duckdb.result_types import average_type, sum_type
 
 _NOT_NULL = "({}) IS NOT NULL"

@@ -19,9 +19,9 @@ from livejoin.query.relational import SetKind
 from livejoin.schema import SqlType
 from livejoin.sql.bind_query import bind_select
 from livejoin.sql.known_names import KnownNames
-from livejoin.sql.lower.aggregates import AggregateCall, aggregate_call, is_windowed
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundNumbers, BoundSorted, BoundWith
 from livejoin.sql.lower.conditions import Conditions
+from livejoin.sql.lower.grouped.aggregates import AggregateCall, aggregate_call, is_windowed
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.names.from_clause import Equality

@@ -17,7 +17,7 @@ from sqlglot import exp
 from livejoin.query import relational
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, Table
-from livejoin.sql.lower.part_tree import changed, over
+from livejoin.sql.lower.parts.part_tree import changed, over
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outputs import Item, distinct_names

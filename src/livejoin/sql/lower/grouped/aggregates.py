@@ -12,8 +12,8 @@ from typing import Literal
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnsupportedQueryError
-from livejoin.sql.lower.aggregate_parts import PLAIN, Form, parts_of
-from livejoin.sql.lower.unmaintained import OVER, Kind, instead_of, spellings, unmaintained
+from livejoin.sql.lower.grouped.aggregate_parts import PLAIN, Form, parts_of
+from livejoin.sql.lower.grouped.unmaintained import OVER, Kind, instead_of, spellings, unmaintained
 from livejoin.sql.names.outer import outers
 from livejoin.sql.parse.source import Source, offset_of
 

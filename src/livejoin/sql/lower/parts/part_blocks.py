@@ -18,11 +18,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.sql.lower.apart import Apart, Bind, exchanged, occurrence
 from livejoin.sql.lower.conditions import AT, join_conditions
-from livejoin.sql.lower.null_rejection import reject
-from livejoin.sql.lower.part_sides import Classes, Sides, columns_of, keyed, pair_of, refs_above, used, without
-from livejoin.sql.lower.part_tree import (
+from livejoin.sql.lower.parts.apart import Apart, Bind, exchanged, occurrence
+from livejoin.sql.lower.parts.null_rejection import reject
+from livejoin.sql.lower.parts.part_sides import Classes, Sides, columns_of, keyed, pair_of, refs_above, used, without
+from livejoin.sql.lower.parts.part_tree import (
     atoms_below,
     atoms_of,
     below,

@@ -22,18 +22,18 @@ from livejoin.query.conjunctive import Output
 from livejoin.query.functions import is_known
 from livejoin.query.relational import Aggregate, Call, Distinct, Project, Relation
 from livejoin.schema import SqlType
-from livejoin.sql.lower.aggregates import (
+from livejoin.sql.lower.grouped.aggregates import (
     AggregateCall,
     aggregate_call,
     call_offset,
     refuse_windows,
     written_name,
 )
-from livejoin.sql.lower.composed import Wanted, composed, where
+from livejoin.sql.lower.grouped.composed import Wanted, composed, where
+from livejoin.sql.lower.grouped.sums_of_products import count_of, never_null
 from livejoin.sql.lower.project import column_at, list_columns, project_nothing
 from livejoin.sql.lower.select_block import key_of, place_of
 from livejoin.sql.lower.select_join import Joined
-from livejoin.sql.lower.sums_of_products import count_of, never_null
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN, DOUBLE

@@ -19,10 +19,10 @@ from sqlglot import exp
 from livejoin.errors import SqlTypeError
 from livejoin.query.relational import Call, Function
 from livejoin.schema import SqlType
-from livejoin.sql.lower.aggregates import AggregateCall, Name
+from livejoin.sql.lower.grouped.aggregates import AggregateCall, Name
+from livejoin.sql.lower.grouped.sums_of_products import product_of
 from livejoin.sql.lower.select_block import key_of
 from livejoin.sql.lower.select_join import Joined
-from livejoin.sql.lower.sums_of_products import product_of
 from livejoin.sql.parse.source import shown
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN, DOUBLE, STRING
 from livejoin.sql.to_duckdb.result_types import average_type, sum_type

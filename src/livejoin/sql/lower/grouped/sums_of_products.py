@@ -19,7 +19,7 @@ from livejoin.query.conjunctive import Factor, Product
 from livejoin.query.scalar import Call, Constant, Expression, conjunction
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import conjuncts
-from livejoin.sql.lower.null_rejection import gives_null, rejects
+from livejoin.sql.lower.parts.null_rejection import gives_null, rejects
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.scalars.bind import Unsaid

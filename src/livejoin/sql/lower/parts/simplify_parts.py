@@ -19,8 +19,8 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.sql.lower.conditions import column_equality
 from livejoin.sql.lower.join_types import can_join
-from livejoin.sql.lower.null_rejection import reject
-from livejoin.sql.lower.part_tree import (
+from livejoin.sql.lower.parts.null_rejection import reject
+from livejoin.sql.lower.parts.part_tree import (
     atoms_below,
     atoms_of,
     below,

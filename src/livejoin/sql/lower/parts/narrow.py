@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from livejoin.sql.lower.apart import Bind, exchanged
 from livejoin.sql.lower.bound import BoundCombined
-from livejoin.sql.lower.part_sides import used
-from livejoin.sql.lower.part_tree import flat
+from livejoin.sql.lower.parts.apart import Bind, exchanged
+from livejoin.sql.lower.parts.part_sides import used
+from livejoin.sql.lower.parts.part_tree import flat
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.set_operation import combine
 from livejoin.sql.names.nested import NestedQuery

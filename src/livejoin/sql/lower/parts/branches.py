@@ -34,7 +34,7 @@ def split_parts(block: SelectBlock, allow_product: bool) -> tuple[Conditions, tu
     """The conditions of all levels, and the edges between them.
 
     Args:
-        block: A SELECT in normal form (`livejoin.sql.lower.normal_parts`).
+        block: A SELECT in normal form (`livejoin.sql.lower.parts.normal_parts`).
         allow_product: Whether a residual may be over occurrences that no equality connects.
 
     Raises:

@@ -15,7 +15,7 @@ What is not becomes so in steps, each of which keeps the rows of the SELECT:
    columns of that alone and rejects its NULLs; else what it is over is joined by a nested query.
 2. `_hold_within`: columns of the part become equal ones of one occurrence.
 3. `_once`: of two pairs with one column above only one stays, and the columns of the part are equal; the reverse.
-4. `set_apart`: a part whose conditions decide more becomes one occurrence (`livejoin.sql.lower.part_blocks`).
+4. `set_apart`: a part whose conditions decide more becomes one occurrence (`livejoin.sql.lower.parts.part_blocks`).
 5. `_alone`: conditions above alone decide whether the row above has a key at all, ``CASE WHEN c THEN key END``.
 6. `_computed`: an equality of expressions is one of computed columns (`livejoin.sql.lower.equalities`).
 
@@ -28,12 +28,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from livejoin.sql.lower.apart import Bind
 from livejoin.sql.lower.computed import with_column
 from livejoin.sql.lower.conditions import AT, join_conditions
-from livejoin.sql.lower.null_rejection import reject
-from livejoin.sql.lower.part_blocks import is_cyclic, joined_above, set_apart
-from livejoin.sql.lower.part_sides import (
+from livejoin.sql.lower.parts.apart import Bind
+from livejoin.sql.lower.parts.null_rejection import reject
+from livejoin.sql.lower.parts.part_blocks import is_cyclic, joined_above, set_apart
+from livejoin.sql.lower.parts.part_sides import (
     Sides,
     equal_to,
     holder,
@@ -45,7 +45,7 @@ from livejoin.sql.lower.part_sides import (
     with_stand_ins,
     without,
 )
-from livejoin.sql.lower.part_tree import (
+from livejoin.sql.lower.parts.part_tree import (
     atoms_at,
     atoms_below,
     atoms_of,
@@ -55,8 +55,8 @@ from livejoin.sql.lower.part_tree import (
     with_conditions,
     with_part,
 )
+from livejoin.sql.lower.parts.simplify_parts import simplified
 from livejoin.sql.lower.select_block import SelectBlock
-from livejoin.sql.lower.simplify_parts import simplified
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
 

@@ -19,11 +19,11 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.relational import Ranked, RankFunction, Relation, SortKey
 from livejoin.schema import Column, SqlType, Table
-from livejoin.sql.lower.aggregates import call_offset, find_aggregate, written_name
-from livejoin.sql.lower.bounded_ranks import bounded
+from livejoin.sql.lower.grouped.aggregates import call_offset, find_aggregate, written_name
+from livejoin.sql.lower.grouped.bounded_ranks import bounded
+from livejoin.sql.lower.grouped.unmaintained import OVER
 from livejoin.sql.lower.project import column_at, project, refuse_lists
 from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.lower.unmaintained import OVER
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.scope import Relation as Occurrence
