@@ -55,7 +55,7 @@ def _words(tree: JoinTree, position: int, problem: Problem) -> float:
         sharing = problem.fanout(node.atom, frozenset(node.key))
         total += _in_block(sharing) + _entry(tree, position) / sharing
     for child in node.children:
-        sharing = problem.fanout(node.atom, frozenset(tree.nodes[child].key))
+        sharing = problem.fanout(node.atom, frozenset(tree.nodes[child].parent_key))
         total += _in_block(sharing) + _entry(tree, child) / sharing
     return total
 

@@ -103,7 +103,7 @@ def _widens(query: ConjunctiveQuery, nodes: Sequence[PlanNode], problem: Problem
         assert node.parent is not None
         parent = nodes[node.parent]
         atom = parent.atom
-        wide = atom is not None and not problem.identifies(frozenset(node.key), atom)
+        wide = atom is not None and not problem.identifies(frozenset(node.parent_key), atom)
         if atom is not None and wide and not parent.connex and dynamic[position]:
             return query.atoms[atom].alias
         dynamic[node.parent] = dynamic[node.parent] or dynamic[position]
