@@ -9,7 +9,7 @@ import pytest
 import livejoin
 from livejoin.pipeline.check import check
 from livejoin.pipeline.load import Pipeline
-from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.sinks import ParquetSink, SinkView
 from livejoin.spark.sources import FileSource
 from livejoin.spark.written_parts import WrittenParts
 from livejoin.sql import parse_columns
@@ -30,11 +30,11 @@ def pipeline(tmp_path: Path, request: pytest.FixtureRequest) -> Pipeline:
         table = parse_columns(name, columns)
         types = tuple((column.name, str(column.type)) for column in table.columns)
         sources[name] = FileSource(table, types, "csv", file, {})
-    database.create_view("v", request.param)
+    view = database.create_view("v", request.param)
     sink = ParquetSink(tmp_path / "out")
-    sink.open(["v"], None, WrittenParts())
+    sink.open({"v": SinkView(view.schema, view.keys)}, None, WrittenParts(), "run")
     for batch, name in enumerate(ROWS):
-        sink.deliver("v", database.apply(name, ROWS[name])["v"], batch)
+        sink.deliver({"v": database.apply(name, ROWS[name])["v"]}, batch)
     database.save(tmp_path / "checkpoint" / "livejoin")
     views = {"v": request.param}
     return Pipeline(tmp_path / "p.toml", sources, views, sink.folder, tmp_path / "checkpoint", {}, True, {})

@@ -11,12 +11,11 @@ import signal
 import sys
 from typing import Any
 
-import pyarrow as pa
-
 from livejoin.database import Database
 from livejoin.pipeline import load, run
 from livejoin.spark import BatchReport
 from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.spilled_delta import BatchDelta
 
 
 def die() -> None:
@@ -24,9 +23,9 @@ def die() -> None:
 
 
 def main(file: str, point: str, batch: int) -> None:
-    deliver, save = ParquetSink.deliver, Database.save
+    deliver, save = ParquetSink._deliver, Database.save
 
-    def deliver_and_die(self: ParquetSink, view: str, delta: pa.Table, batch_id: int) -> bool:
+    def deliver_and_die(self: ParquetSink, view: str, delta: BatchDelta, batch_id: int) -> bool:
         left = deliver(self, view, delta, batch_id)
         if point == "between-views" and batch_id == batch:
             die()
@@ -41,7 +40,7 @@ def main(file: str, point: str, batch: int) -> None:
         if point == "after-save" and report.batch_id == batch:
             die()
 
-    ParquetSink.deliver = deliver_and_die  # type: ignore[method-assign]
+    ParquetSink._deliver = deliver_and_die  # type: ignore[method-assign]
     Database.save = die_before_save  # type: ignore[method-assign]
     run(load(file), after_save, lambda: None)
 

@@ -16,7 +16,7 @@ import livejoin
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.spark.engine import Declaration, Engine
 from livejoin.spark.micro_batch import MicroBatches
-from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.sinks import ParquetSink, SinkView
 from livejoin.spark.written_parts import WrittenParts
 
 DECLARED = Declaration({"T": "a BIGINT"}, {}, {"v": "SELECT a FROM T", "w": "SELECT a FROM T WHERE a > 1"})
@@ -36,10 +36,11 @@ class Frame:
 def batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., MicroBatches]:
     """A start of the query: the engine as it was saved, and a sink that has compared what is there."""
 
-    def start(deliver: Callable[..., bool] | None = None) -> MicroBatches:
+    def start(deliver: Callable[..., list[str]] | None = None) -> MicroBatches:
         engine = Engine.open(DECLARED, tmp_path / "checkpoint")
         sink = ParquetSink(tmp_path / "out")
-        sink.open(DECLARED.views, engine.last_batch, engine.parts)
+        views = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
+        sink.open(views, engine.last_batch, engine.parts, "run")
         if deliver is not None:
             monkeypatch.setattr(ParquetSink, "deliver", deliver)
         made = MicroBatches(engine, sink, None)
@@ -156,7 +157,7 @@ def test_a_checkpoint_that_noted_nothing_goes_on(
 def test_what_ends_a_process_becomes_an_error_that_spark_answers_to(
     batches: Callable[..., MicroBatches], raised: BaseException
 ) -> None:
-    def deliver(*_: object) -> bool:
+    def deliver(*_: object) -> list[str]:
         raise raised
 
     run: Any = batches(deliver)
@@ -169,12 +170,12 @@ def test_what_ends_a_process_becomes_an_error_that_spark_answers_to(
 
 def test_a_disk_that_is_full_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = ParquetSink(tmp_path)
-    sink.open(["v"], None, WrittenParts())
+    sink.open({"v": SinkView(pa.schema([("a", pa.int64())]))}, None, WrittenParts(), "run")
 
     def refuse(_: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(StorageError, match="Input/output error"):
-        sink.deliver("v", pa.table({"a": [1]}), 0)
+        sink.deliver({"v": pa.table({"a": [1]})}, 0)
     assert list((tmp_path / "v").iterdir()) == []

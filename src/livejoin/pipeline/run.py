@@ -10,6 +10,7 @@ from livejoin.pipeline.load import Pipeline
 from livejoin.schema import Table
 from livejoin.spark import BatchReport, local_session
 from livejoin.spark.frames import Declared
+from livejoin.spark.run_name import NAME_FILE
 from livejoin.spark.sinks import ParquetSink
 from livejoin.spark.sources import read_changes
 from livejoin.spark.streaming import end_of, start
@@ -27,6 +28,7 @@ def clear(pipeline: Pipeline) -> None:
             file.unlink()
     for name in _OURS:
         shutil.rmtree(pipeline.checkpoint / name, ignore_errors=True)
+    (pipeline.checkpoint / NAME_FILE).unlink(missing_ok=True)
 
 
 def expected_batches(pipeline: Pipeline) -> int:

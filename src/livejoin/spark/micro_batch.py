@@ -102,7 +102,7 @@ class MicroBatches:
         before = time.perf_counter()
         deltas = self._apply(batch)
         engine_seconds = time.perf_counter() - before
-        parts = [view for view, delta in deltas.items() if self._sink.deliver(view, delta, batch_id)]
+        parts = self._sink.deliver(deltas, batch_id)
         self._engine.save(batch_id, parts)
         if self._on_batch is not None:
             stats = {name: view.stats() for name, view in database.views.items()}

@@ -20,7 +20,8 @@ from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.engine import Declaration, Engine, sent_columns
 from livejoin.spark.frames import Declared, pack, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
-from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction
+from livejoin.spark.run_name import run_name
+from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView
 
 
 def maintain(
@@ -34,7 +35,7 @@ def maintain(
     unique: Mapping[str, Sequence[str | Sequence[str]]] | None = None,
     tombstones: Mapping[str, int] | None = None,
     retain: Mapping[str, Retain] | None = None,
-    sink: Literal["parquet"] | SinkFunction = "parquet",
+    sink: Literal["parquet"] | SinkFunction | Sink = "parquet",
     path: str | Path | None = None,
     checkpoint: str | Path | None = None,
     trigger: Mapping[str, Any] | None = None,
@@ -116,7 +117,7 @@ def start(
     views: Mapping[str, str],
     tables: Mapping[str, DataFrame],
     declared: Mapping[str, Declared],
-    sink: Literal["parquet"] | SinkFunction,
+    sink: Literal["parquet"] | SinkFunction | Sink,
     path: str | Path | None,
     checkpoint: str | Path | None,
     trigger: Mapping[str, Any] | None,
@@ -141,7 +142,8 @@ def start(
     try:
         declaration = Declaration.of(found, columns, views)
         engine = Engine.open(declaration, state / "livejoin", limit, spill, spill_over, allow_product)
-        target.open(views, engine.last_batch, engine.parts)
+        shapes = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
+        target.open(shapes, engine.last_batch, engine.parts, run_name(state))
         frames = {
             name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
             for name, frame in tables.items()
@@ -244,11 +246,14 @@ def _columns(written: str | Sequence[str]) -> tuple[str, ...]:
     return (written,) if isinstance(written, str) else tuple(written)
 
 
-def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction, path: str | Path | None) -> Sink:
+def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction | Sink, path: str | Path | None) -> Sink:
+    if isinstance(sink, Sink):
+        return sink
     if callable(sink):
         return FunctionSink(spark, sink)
     if sink != "parquet":
-        msg = f"sink={sink!r} is unknown; allowed are 'parquet' and a function(view_name, delta_df, batch_id)"
+        allowed = "'parquet', a sink of livejoin.spark, and a function(view_name, delta_df, batch_id)"
+        msg = f"sink={sink!r} is unknown; allowed are {allowed}"
         raise PipelineError(msg, key="sink")
     return ParquetSink(local_folder(path, "path"))
 

@@ -1,47 +1,24 @@
-"""Where the deltas of views go.
-
-A sink gets the delta of a view and the batch that it belongs to. A batch that runs again after a failure is delivered
-again with the same number and the same content; what a sink makes of it decides how often a reader sees it.
-"""
+"""Deltas as Parquet: a folder a view, a file a batch."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.errors import StateError, StorageError
+from livejoin.spark.sinks.sink import ROWS, SinkView
 from livejoin.spark.spilled_delta import BatchDelta
 from livejoin.spark.written_parts import WrittenParts
 
 _SHOWN = 5  # names in a message
-_ROWS = 1 << 20  # of a spilled delta that are read at a time, and at most in a row group
-
-SinkFunction = Callable[[str, DataFrame, int], object]
-
-
-class Sink(Protocol):
-    """What the deltas of a batch are handed to."""
-
-    def open(self, views: Iterable[str], last_batch: int | None, written: WrittenParts) -> None:
-        """Called once before the first batch.
-
-        Args:
-            views: The names of all views.
-            last_batch: The last batch that the engine holds; None at a fresh start.
-            written: The parts that deliveries up to this batch have left.
-        """
-
-    def deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
-        """Take the delta of a view, which may be empty; whether a part of it must be there from now on."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +35,7 @@ class ParquetSink:
 
     folder: Path
 
-    def open(self, views: Iterable[str], last_batch: int | None, written: WrittenParts) -> None:
+    def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
         """Make the folders, and take away files that a process which died did not complete.
 
         Raises:
@@ -91,14 +68,18 @@ class ParquetSink:
                 )
                 raise StateError(msg)
 
-    def deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
-        """Write the file of a batch, or take it away where the delta is empty.
+    def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
+        """Write the file of each view, or take it away where the delta is empty.
 
         Cost: linear in the delta; memory for a piece of it, if it was spilled.
 
         Raises:
             StorageError: The disk refuses.
         """
+        return [view for view, delta in deltas.items() if self._deliver(view, delta, batch_id)]
+
+    def _deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
+        """Write or take away one file; whether it is there."""
         target = self.of(view) / _part(batch_id)
         draft = target.with_name(f".{target.name}.writing")
         try:
@@ -127,41 +108,13 @@ class ParquetSink:
         return sorted(self.of(view).glob("part-*.parquet"))
 
 
-@dataclass(frozen=True)
-class FunctionSink:
-    """A function of the user, called as Spark's ``foreachBatch`` would: at least once a batch.
-
-    Args:
-        spark: The session that makes the frames.
-        function: Gets the view's name, the delta as a DataFrame, and the batch's number. It is not called where the
-            delta is empty. After a failure it may see a batch again, with the same number.
-    """
-
-    spark: SparkSession
-    function: SinkFunction
-
-    def open(self, views: Iterable[str], last_batch: int | None, written: WrittenParts) -> None:
-        """There is nothing to prepare."""
-
-    def deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
-        """Call the function; what it makes of the delta is its own. It gets a spilled one whole."""
-        if delta.num_rows:
-            self.function(view, self.spark.createDataFrame(_whole(delta)), batch_id)
-        return False
-
-
-def _whole(delta: BatchDelta) -> pa.Table:
-    """A delta in memory."""
-    return delta if isinstance(delta, pa.Table) else pa.Table.from_batches(delta.to_batches(_ROWS), delta.schema)
-
-
 def _write(delta: BatchDelta, stream: BinaryIO) -> None:
     """Write a delta as Parquet, a spilled one piece by piece."""
     if isinstance(delta, pa.Table):
         pq.write_table(delta, stream)
         return
     with pq.ParquetWriter(stream, delta.schema) as writer:
-        for batch in delta.to_batches(_ROWS):
+        for batch in delta.to_batches(ROWS):
             writer.write_batch(batch)
 
 

@@ -1,0 +1,37 @@
+"""What a checkpoint is called, so that a sink knows its own batches from those of another one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from uuid import uuid4
+
+from livejoin.errors import StorageError
+
+NAME_FILE = "name"
+
+
+def run_name(checkpoint: Path) -> str:
+    """The name of a checkpoint, which it keeps; a new one is drawn where it has none.
+
+    It is called by whoever holds the lock of the checkpoint.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    file = checkpoint / NAME_FILE
+    draft = checkpoint / f".{NAME_FILE}.writing"
+    try:
+        if file.exists():
+            return file.read_text(encoding="ascii").strip()
+        name = uuid4().hex
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        with draft.open("w", encoding="ascii") as stream:
+            stream.write(name)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(file)
+    except OSError as error:
+        msg = f"the checkpoint's name could not be read from or written to {file}: {error}; repair that and go on"
+        raise StorageError(msg) from error
+    return name

@@ -1,0 +1,38 @@
+"""Deltas for a function of the user, as Spark's ``foreachBatch`` would call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from livejoin.spark.sinks.sink import SinkView, whole
+from livejoin.spark.spilled_delta import BatchDelta
+from livejoin.spark.written_parts import WrittenParts
+
+SinkFunction = Callable[[str, DataFrame, int], object]
+
+
+@dataclass(frozen=True)
+class FunctionSink:
+    """A function of the user, called as Spark's ``foreachBatch`` would: at least once a batch.
+
+    Args:
+        spark: The session that makes the frames.
+        function: Gets the view's name, the delta as a DataFrame, and the batch's number. It is not called where the
+            delta is empty. After a failure it may see a batch again, with the same number.
+    """
+
+    spark: SparkSession
+    function: SinkFunction
+
+    def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
+        """There is nothing to prepare."""
+
+    def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
+        """Call the function; what it makes of the deltas is its own. It gets a spilled one whole."""
+        for view, delta in deltas.items():
+            if delta.num_rows:
+                self.function(view, self.spark.createDataFrame(whole(delta)), batch_id)
+        return []

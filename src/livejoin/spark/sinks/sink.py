@@ -1,0 +1,62 @@
+"""What the deltas of a batch are handed to.
+
+Law of whoever delivers: batches come in order, and one that runs again after a failure is delivered again with the same
+number and the same content. So a sink whose delivery is idempotent by the number shows each delta exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from livejoin.spark.spilled_delta import BatchDelta
+from livejoin.spark.written_parts import WrittenParts
+
+ROWS = 1 << 20  # of a spilled delta that are read at a time
+
+
+@dataclass(frozen=True)
+class SinkView:
+    """What a sink knows of a view before its first delta.
+
+    Args:
+        schema: The columns of its result.
+        keys: Sets of columns of which no two rows of the result have the same values, smallest first.
+    """
+
+    schema: pa.Schema
+    keys: tuple[tuple[str, ...], ...] = ()
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """What the deltas of a batch are handed to."""
+
+    def open(self, views: Mapping[str, SinkView], last_batch: int | None, written: WrittenParts, run: str) -> None:
+        """Called once before the first batch.
+
+        Args:
+            views: All views.
+            last_batch: The last batch that the engine holds; None at a fresh start.
+            written: The parts that deliveries up to this batch have left.
+            run: What no other checkpoint is called.
+        """
+
+    def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
+        """Take the deltas of a batch, all views at once; it is called for a batch without any too.
+
+        Args:
+            deltas: The delta of each view that the batch may have changed; some of them may be empty.
+            batch_id: The batch.
+
+        Returns:
+            The views of which a part must be there from now on.
+        """
+
+
+def whole(delta: BatchDelta) -> pa.Table:
+    """A delta in memory."""
+    return delta if isinstance(delta, pa.Table) else pa.Table.from_batches(delta.to_batches(ROWS), delta.schema)
