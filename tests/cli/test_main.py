@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from livejoin.checkpoint.batch_delta import SpilledDelta
 from livejoin.cli.main import FAILED, OK, WRONG_INPUT, main
-from livejoin.spark.spilled_delta import SpilledDelta
 
 PIPELINE = """
 [tables.G]

@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-import livejoin
+from livejoin.checkpoint.batch import Arrival
+from livejoin.checkpoint.engine import open_engine
+from livejoin.checkpoint.job import job_of
+from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.pipeline.check import check
 from livejoin.pipeline.load import Pipeline
 from livejoin.spark.sinks import ParquetSink, SinkView
 from livejoin.spark.sources import FileSource
-from livejoin.spark.written_parts import WrittenParts
 from livejoin.sql import parse_columns
 
+TIME = datetime(2026, 11, 22, tzinfo=UTC)
 ROWS = {"G": [(1, 2), (1, 2), (3, 2), (4, None)], "H": [(7, 2), (8, 2), (9, 5)]}
 COLUMNS = {"G": "src BIGINT, dst BIGINT", "H": "src INT, dst BIGINT"}
 
 
 @pytest.fixture
 def pipeline(tmp_path: Path, request: pytest.FixtureRequest) -> Pipeline:
-    """A pipeline of one view that has run: input files, engine and deltas are there."""
-    database = livejoin.Database()
+    """A pipeline of one view that has run: input files, checkpoint and deltas are there."""
     sources = {}
     for name, columns in COLUMNS.items():
-        database.create_table(name, columns)
         file = tmp_path / f"{name}.csv"
         file.write_text("".join(f"{a},{'' if b is None else b}\n" for a, b in ROWS[name]))
         table = parse_columns(name, columns)
         types = tuple((column.name, str(column.type)) for column in table.columns)
         sources[name] = FileSource(table, types, "csv", file, {})
-    view = database.create_view("v", request.param)
+    views = {"v": request.param}
+    tables = {name: source.table for name, source in sources.items()}
+    engine = open_engine(job_of(tables, views, set(), keep_all=True), tmp_path / "checkpoint" / "livejoin")
+    view = engine.database.views["v"]
     sink = ParquetSink(tmp_path / "out")
     sink.open({"v": SinkView(view.schema, view.keys)}, None, WrittenParts(), "run")
     for batch, name in enumerate(ROWS):
-        sink.deliver({"v": database.apply(name, ROWS[name])["v"]}, batch)
-    database.save(tmp_path / "checkpoint" / "livejoin")
-    views = {"v": request.param}
+        pairs = zip(zip(*ROWS[name], strict=True), tables[name].arrow.types, strict=True)
+        columns = [pa.array(values, type) for values, type in pairs]
+        rows = pa.Table.from_arrays(columns, schema=tables[name].arrow)
+        taken = engine.take(batch, partial(Arrival, {name: rows}, TIME))
+        engine.finish(batch, sink.deliver(engine.apply(taken), batch))
+    engine.close()
     return Pipeline(tmp_path / "p.toml", sources, views, sink.folder, tmp_path / "checkpoint", {}, True, {})
 
 

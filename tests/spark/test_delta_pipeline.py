@@ -13,7 +13,7 @@ from deltas import sum_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from livejoin.database import Database
+from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import DuplicateKeyError, PipelineError, SchemaError, StateError
 from livejoin.pipeline import load
 from livejoin.pipeline.check import check
@@ -101,7 +101,7 @@ def test_a_pipeline_of_delta_feeds(spark: SparkSession, tmp_path: Path) -> None:
     assert sum_of(tmp_path / "out" / "joined") == Counter({(1, 20, 1): 1, (2, 11, 5): 1})
     (found,) = check(pipeline)
     assert found.identical, found.example
-    database = Database.load(tmp_path / "checkpoint" / "livejoin")
+    database = read_checkpoint(tmp_path / "checkpoint")
     assert database.tables["P"].tombstones == 1
     assert database.tables["P"].unique == ((1,),)
     assert [column.name for column in database.tables["B"].columns] == ["k", "n"]
@@ -147,12 +147,12 @@ def test_what_maintain_declares(spark: SparkSession, tmp_path: Path) -> None:
         "retain": {"P": "used"},
     }
     maintain(spark, {"v": "SELECT COUNT(*) AS n FROM P"}, {"P": frame}, **options, **places).awaitTermination(60)
-    found = Database.load(tmp_path / "checkpoint" / "livejoin")
+    found = read_checkpoint(tmp_path / "checkpoint")
     declared = found.tables["P"]
     assert [column.name for column in declared.columns] == ["id", "badge", "at"]
     assert (declared.unique, declared.tombstones) == (((1,), (1, 2)), 1)
     assert found.stats()["tables"]["P"]["tombstones"] == 1
-    with pytest.raises(StateError, match="tombstone 'P' was 1 and is now 2"):
+    with pytest.raises(StateError, match="table 'P': tombstones was 1 and is now 2"):
         maintain(
             spark, {"v": "SELECT COUNT(*) AS n FROM P"}, {"P": frame}, **options | {"tombstones": {"P": 2}}, **places
         )

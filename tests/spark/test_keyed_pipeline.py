@@ -10,7 +10,7 @@ import pytest
 from deltas import sum_of
 from pyspark.sql import SparkSession
 
-from livejoin.database import Database
+from livejoin.checkpoint import read_checkpoint
 from livejoin.pipeline import load
 from livejoin.pipeline.check import check
 from livejoin.pipeline.run import run
@@ -69,5 +69,5 @@ def test_a_pipeline_with_keys(spark: SparkSession, tmp_path: Path) -> None:
     assert sum_of(tmp_path / "out" / "named") == Counter({(10, "Eve"): 1, (11, "Cy"): 1})
     (found,) = check(pipeline)
     assert found.identical, found.example
-    figures = Database.load(tmp_path / "checkpoint" / "livejoin").stats()["tables"]["people"]
+    figures = read_checkpoint(tmp_path / "checkpoint").stats()["tables"]["people"]
     assert (figures["rows"], figures["tombstones"], figures["late"]) == (2, 1, 2)

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from livejoin.catalog import Catalog
-from livejoin.database import Database
+from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import PipelineError
 from livejoin.pipeline.load import Pipeline
 from livejoin.query.relational import Query
@@ -66,7 +66,7 @@ def check(pipeline: Pipeline) -> list[ViewCheck]:
 
 
 def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[ViewCheck]:
-    database = Database.load(pipeline.checkpoint / "livejoin")
+    database = read_checkpoint(pipeline.checkpoint)
     sink = ParquetSink(pipeline.output)
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = 'UTC'")

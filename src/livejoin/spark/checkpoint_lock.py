@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from livejoin.checkpoint.engine import Engine
 from livejoin.errors import StateError
 
 _held: dict[Path, CheckpointLock] = {}
@@ -28,6 +29,11 @@ class CheckpointLock:
         self._path = path
         self._descriptor = descriptor
         self._query: StreamingQuery | None = None
+        self._engine: Engine | None = None
+
+    def guard(self, engine: Engine) -> None:
+        """Keep the lock until an engine's files are closed."""
+        self._engine = engine
 
     def hand_to(self, query: StreamingQuery) -> None:
         """Keep the lock until a query ends."""
@@ -48,6 +54,8 @@ class CheckpointLock:
 
     def _release(self) -> None:
         if _held.get(self._path) is self:
+            if self._engine is not None:
+                self._engine.close()
             del _held[self._path]
             os.close(self._descriptor)
 

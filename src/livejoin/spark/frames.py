@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import reduce
 
 import pyarrow as pa
@@ -22,11 +21,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from livejoin.checkpoint.batch import Arrival
+from livejoin.checkpoint.batch_delta import TIMESTAMP
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, TOMBSTONES, Column, Retain, SqlType, Table
 
 TAG = "_table"
-TIMESTAMP = "_commit_timestamp"
 _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
     T.BooleanType: SqlType("boolean"),
     T.ByteType: SqlType.integer(8),
@@ -39,24 +39,6 @@ _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
     T.TimestampNTZType: SqlType("timestamp"),
 }
 _CARRIED = (CHANGE_TYPE, SEQUENCE)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The changes of one micro-batch.
-
-    Args:
-        changes: By table, in the order of ``_seq`` where there is one.
-        time: Spark's time of the micro-batch, in UTC; None for a micro-batch without rows.
-    """
-
-    changes: Mapping[str, pa.Table]
-    time: datetime | None
-
-    @property
-    def rows(self) -> int:
-        """Number of changes in all tables."""
-        return sum(rows.num_rows for rows in self.changes.values())
 
 
 @dataclass(frozen=True)
@@ -131,7 +113,7 @@ def pack(frames: Mapping[str, DataFrame], columns: Mapping[str, Sequence[str]]) 
     return union.withColumn(TIMESTAMP, F.current_timestamp())
 
 
-def unpack(names: Sequence[str], rows: pa.Table) -> Batch:
+def unpack(names: Sequence[str], rows: pa.Table) -> Arrival:
     """The changes by table from the rows of a packed frame; tables without a change are left out.
 
     Timestamps with a time zone (Spark's TIMESTAMP) become the same instants in UTC without one. Cost: linear in the
@@ -147,7 +129,7 @@ def unpack(names: Sequence[str], rows: pa.Table) -> Batch:
             plain = pa.Table.from_struct_array(of_table[f"t{tag}"])
             changes[name] = _without_zones(_in_sequence(name, plain))
     time = rows[TIMESTAMP][0].as_py() if rows.num_rows else None
-    return Batch(changes, time)
+    return Arrival(changes, time)
 
 
 def _sql_type(table: str, field: T.StructField) -> SqlType:

@@ -1,11 +1,12 @@
 """One micro-batch of Spark as one commit of the engine, exactly once.
 
-In this order: the changes come over as Arrow, the engine applies them as one commit, each view's delta goes to the
-sink, the engine is saved with the batch's number, and only then does Spark note the batch as done. Wherever the process
-dies, Spark runs the batch again, and
+In this order: the changes come over as Arrow and into the log, the engine applies them as one commit, the deltas go to
+the sink, the log says that the batch is done, and only then does Spark note it too. Wherever the process dies, Spark
+runs the batch again, and
 
-- before the save, the engine is the one before the batch: it computes the same deltas again, which replace the first;
-- after the save, the engine knows the batch and skips it.
+- before it is in the log, nothing of it is there;
+- before it is done, it is applied as it is in the log, whatever Spark brings: the same deltas replace the first;
+- when it is done, it is skipped.
 """
 
 from __future__ import annotations
@@ -14,14 +15,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from livejoin.checkpoint.engine import Engine
 from livejoin.errors import LivejoinError, MemoryLimitError
-from livejoin.spark.engine import Engine
-from livejoin.spark.frames import TIMESTAMP, Batch, unpack
+from livejoin.spark.frames import unpack
 from livejoin.spark.sinks import Sink
-from livejoin.spark.spilled_delta import TIMESTAMP_TYPE, BatchDelta, SpilledDelta
 
 _AGAIN = "start the query again with a larger memory_limit, and it continues with this batch"
 
@@ -38,7 +37,7 @@ class BatchReport:
         rows: Rows of each view's result after it.
         state_bytes: Bytes of the engine's state after it.
         engine_seconds: Time that the engine took to apply the changes and to enumerate the deltas.
-        seconds: Time from Spark's call to the saved engine.
+        seconds: Time from Spark's call until the batch was done.
     """
 
     batch_id: int
@@ -65,7 +64,7 @@ class MicroBatches:
         self._engine = engine
         self._sink = sink
         self._on_batch = on_batch
-        self._tables = tuple(engine.declaration.tables)
+        self._tables = tuple(engine.job.tables)
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Commit a micro-batch.
@@ -92,19 +91,24 @@ class MicroBatches:
             raise self.failure from error
 
     def _where(self, batch_id: int) -> str:
-        done = "it was applied and saved before" if self._engine.last_batch == batch_id else "none of it was applied"
+        done = "none of it was applied"
+        if self._engine.last_batch == batch_id:
+            done = "it was applied and delivered"
+        elif self._engine.pending is not None:
+            done = "it is in the log of the checkpoint, and the next start goes on with it"
         return f"in micro-batch {batch_id} of Spark; {done}"
 
     def _commit(self, frame: DataFrame, batch_id: int) -> None:
         started = time.perf_counter()
-        batch = unpack(self._tables, frame.toArrow())
-        database = self._engine.database
+        engine = self._engine
+        batch = engine.take(batch_id, lambda: unpack(self._tables, frame.toArrow()))
         before = time.perf_counter()
-        deltas = self._apply(batch)
+        deltas = engine.apply(batch)
         engine_seconds = time.perf_counter() - before
         parts = self._sink.deliver(deltas, batch_id)
-        self._engine.save(batch_id, parts)
+        engine.finish(batch_id, parts)
         if self._on_batch is not None:
+            database = engine.database
             stats = {name: view.stats() for name, view in database.views.items()}
             report = BatchReport(
                 batch_id=batch_id,
@@ -117,20 +121,3 @@ class MicroBatches:
                 seconds=time.perf_counter() - started,
             )
             self._on_batch(report)
-
-    def _apply(self, batch: Batch) -> dict[str, BatchDelta]:
-        """The delta of each view, with the time of the batch as ``_commit_timestamp``."""
-        if not batch.rows:
-            return {}
-        database = self._engine.database
-        by_key = any(database.tables[name].primary_key for name in batch.changes)
-        commit = database.apply(dict(batch.changes), on_conflict="update" if by_key else "error")
-        deltas: dict[str, BatchDelta] = {}
-        for view in commit.views:
-            if view in commit.spilled:
-                deltas[view] = SpilledDelta(commit, view, database.views[view].delta_schema, batch.time)
-                continue
-            delta = commit[view]
-            times = pa.repeat(pa.scalar(batch.time, TIMESTAMP_TYPE), delta.num_rows)
-            deltas[view] = delta.append_column(pa.field(TIMESTAMP, TIMESTAMP_TYPE), times)
-        return deltas

@@ -13,15 +13,20 @@ from urllib.parse import quote, unquote, urlsplit
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from livejoin.checkpoint.engine import open_engine
+from livejoin.checkpoint.initial import Initial
+from livejoin.checkpoint.job import job_of
 from livejoin.database.arguments import check_bytes
+from livejoin.database.snapshots.tables import Limits
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE, Retain
 from livejoin.spark.checkpoint_lock import lock_checkpoint
-from livejoin.spark.engine import Declaration, Engine, sent_columns
 from livejoin.spark.frames import Declared, pack, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.run_name import run_name
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView
+
+Keep = Literal["used", "all"]
 
 
 def maintain(
@@ -43,14 +48,18 @@ def maintain(
     spill: str | Path | None = None,
     spill_over: str | int | None = None,
     allow_product: bool = False,
+    keep: Keep = "used",
+    initial: Initial = "difference",
+    recovery_seconds: float | None = None,
     on_batch: Callable[[BatchReport], object] | None = None,
 ) -> StreamingQuery:
     """Keep views over changing tables up to date, and hand out what changed.
 
     All tables advance in one streaming query, so that a micro-batch is one atomic commit. The engine runs inside of
-    this process; its state is saved with each batch in ``<checkpoint>/livejoin``, beside Spark's own checkpoint in
-    ``<checkpoint>/spark``. A query that was stopped or killed continues from there when ``maintain`` is called again
-    with the same arguments: without loss and without repetition in its Parquet output.
+    this process; each batch is in the log in ``<checkpoint>/livejoin`` before it is applied, beside Spark's own
+    checkpoint in ``<checkpoint>/spark``. A query that was stopped or killed continues from there when ``maintain`` is
+    called again, without loss and without repetition in its Parquet output. Views may be other ones then, tables and
+    columns may have come: docs/spark.md says what may change.
 
     Args:
         spark: A session of classic Spark (not Spark Connect).
@@ -89,7 +98,15 @@ def maintain(
         spill_over: So many bytes, as for ``livejoin.Database``.
         allow_product: Whether conditions of the views may be over tables that no equality connects, as for
             `livejoin.Database.create_view`.
-        on_batch: Called with a ``BatchReport`` after each batch, when the engine is saved.
+        keep: Which columns of tables without deletions, or with a key, are kept: those that are ``used`` by a view, or
+            ``all``, so that a view that is added later may read any of them.
+        initial: What the first batch tells of a view that is new, or another query than before, if the checkpoint has
+            seen batches: the ``difference`` between its result and what its deltas have told so far, its ``whole``
+            result as insertions, or ``nothing``. At the very first start views tell what they hold in any case but
+            ``nothing``; an aggregate without groups has a row before the first change.
+        recovery_seconds: How long applying the log again at a start may take before there is another snapshot of the
+            tables. Without, there is one when the log behind the last one has come to be as large as the tables.
+        on_batch: Called with a ``BatchReport`` after each batch, when the log says that it is done.
 
     Returns:
         The running query. An error in a batch ends it: ``query.exception()`` and ``query.awaitTermination()`` carry the
@@ -109,7 +126,9 @@ def maintain(
     options = _Options(keys or {}, sequence_by or {}, windows or {}, unique or {}, tombstones or {}, retain or {})
     declared = options.of(tables)
     limits = (memory_limit, spill, spill_over)
-    return start(spark, views, tables, declared, sink, path, checkpoint, trigger, *limits, allow_product, on_batch)[0]
+    job = (keep, initial, recovery_seconds)
+    common = (spark, views, tables, declared, sink, path, checkpoint, trigger)
+    return start(*common, *limits, allow_product, on_batch, *job)[0]
 
 
 def start(
@@ -126,6 +145,9 @@ def start(
     spill_over: str | int | None,
     allow_product: bool,
     on_batch: Callable[[BatchReport], object] | None,
+    keep: Keep = "used",
+    initial: Initial = "difference",
+    recovery_seconds: float | None = None,
 ) -> tuple[StreamingQuery, MicroBatches]:
     """``maintain``, which also hands out the object that commits the batches and keeps the error that ended it."""
     if not isinstance(spark, SparkSession):
@@ -135,13 +157,19 @@ def start(
     _check_names(views, tables)
     found = {name: table_of(name, frame, declared.get(name)) for name, frame in tables.items()}
     append_only = {name for name, frame in tables.items() if _is_append_only(frame) and not found[name].has_window}
-    columns = sent_columns(found, views, append_only, allow_product)
+    job = job_of(found, views, append_only, keep == "all", allow_product)
     state = local_folder(checkpoint, "checkpoint")
     target = _sink(spark, sink, path)
     lock = lock_checkpoint(state)
     try:
-        declaration = Declaration.of(found, columns, views)
-        engine = Engine.open(declaration, state / "livejoin", limit, spill, spill_over, allow_product)
+        engine = open_engine(
+            job,
+            state / "livejoin",
+            Limits(limit, spill, spill_over),
+            initial=initial,
+            recovery_seconds=recovery_seconds,
+        )
+        lock.guard(engine)
         shapes = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
         target.open(shapes, engine.last_batch, engine.parts, run_name(state))
         frames = {
@@ -151,7 +179,7 @@ def start(
         if trigger is None and not any(frame.isStreaming for frame in tables.values()):
             trigger = {"availableNow": True}
         batches = MicroBatches(engine, target, on_batch)
-        writer = pack(frames, columns).writeStream.foreachBatch(batches)
+        writer = pack(frames, engine.job.columns).writeStream.foreachBatch(batches)
         writer = writer.option("checkpointLocation", (state / "spark").as_uri())
         query = (writer.trigger(**trigger) if trigger else writer).start()
     except BaseException:

@@ -5,6 +5,7 @@ The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer 
 
 from livejoin.sql.bind_query import bind_query
 from livejoin.sql.bind_view import bind_view, bind_views, names_read
+from livejoin.sql.normal_text import normal_text
 from livejoin.sql.tables.declare import parse_columns, parse_create_table
 from livejoin.sql.tables.schema_file import SchemaText, parse_schema, parse_schema_text
 from livejoin.sql.tables.statement import CreateTable, CreateView, DropTable, DropView, Statement, parse_statement
@@ -21,6 +22,7 @@ __all__ = [
     "bind_view",
     "bind_views",
     "names_read",
+    "normal_text",
     "parse_columns",
     "parse_create_table",
     "parse_schema",

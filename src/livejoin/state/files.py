@@ -1,8 +1,8 @@
-"""Files: everything that reads or writes a snapshot goes through here, and stays inside of its folder.
+"""Files: everything that reads or writes snapshots and logs goes through here, and stays inside of its folder.
 
 A file is named by a folder that is open and a plain name in it, and neither a link nor anything but a file or a folder
-is followed, so that no content of a snapshot leads elsewhere. Every call of the operating system goes through `system`,
-also those for files of other kinds (`livejoin.state.scratch`), where tests let each fail in turn.
+is followed, so that no content of a snapshot or log leads elsewhere. Every call of the operating system goes through
+`system`, also those for files of other kinds (`livejoin.state.scratch`), where tests let each fail in turn.
 """
 
 from __future__ import annotations
@@ -106,6 +106,20 @@ class Folder:
     def replace(self, source: Folder, name: str) -> None:
         """Move a file of another folder to here in one step, over one of its name."""
         system(os.replace, _plain(name), name, src_dir_fd=source._descriptor, dst_dir_fd=self._descriptor)
+
+    def publish(self, draft: str, name: str) -> None:
+        """Give a complete file the name that it is known by; of two who try at the same time one succeeds.
+
+        Raises:
+            FileExistsError: There is a file of this name.
+        """
+        here = self._descriptor
+        system(os.link, _plain(draft), _plain(name), src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
+        system(os.unlink, draft, dir_fd=here)
+
+    def size(self, name: str) -> int:
+        """The bytes of a file; a link is not followed."""
+        return int(system(os.stat, _plain(name), dir_fd=self._descriptor, follow_symlinks=False).st_size)
 
     def remove(self, name: str) -> None:
         """Remove a folder in it with the files in that one; a link is removed and not followed."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+from livejoin.checkpoint.batch_delta import BatchDelta
+from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.spark.sinks.sink import SinkView, whole
-from livejoin.spark.spilled_delta import BatchDelta
-from livejoin.spark.written_parts import WrittenParts
 
 SinkFunction = Callable[[str, DataFrame, int], object]
 

@@ -13,10 +13,10 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from livejoin.checkpoint.batch_delta import BatchDelta
+from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.sinks.sink import ROWS, SinkView
-from livejoin.spark.spilled_delta import BatchDelta
-from livejoin.spark.written_parts import WrittenParts
 
 _SHOWN = 5  # names in a message
 

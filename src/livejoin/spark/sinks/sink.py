@@ -12,8 +12,8 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from livejoin.spark.spilled_delta import BatchDelta
-from livejoin.spark.written_parts import WrittenParts
+from livejoin.checkpoint.batch_delta import BatchDelta
+from livejoin.checkpoint.written_parts import WrittenParts
 
 ROWS = 1 << 20  # of a spilled delta that are read at a time
 

@@ -1,4 +1,4 @@
-"""The delta of a view in a batch that the engine has written to a file, because it takes too much memory."""
+"""The delta of a view in a batch: in memory, or in a file because it takes too much of it, or several one by one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from livejoin.database.commit import Commit
-from livejoin.spark.frames import TIMESTAMP
 
+TIMESTAMP = "_commit_timestamp"
 TIMESTAMP_TYPE = pa.timestamp("us", "UTC")
 
 
@@ -59,3 +59,32 @@ class SpilledDelta:
         for batch in self.commit.batches(self.view, max_chunksize):
             times = pa.repeat(pa.scalar(self.time, TIMESTAMP_TYPE), batch.num_rows)
             yield pa.RecordBatch.from_arrays([*batch.columns, times], schema=schema)
+
+
+@dataclass(frozen=True)
+class JoinedDelta:
+    """Deltas of one view that follow one another; as `BatchDelta`.
+
+    Args:
+        parts: The deltas, at least one.
+    """
+
+    parts: tuple[BatchDelta, ...]
+
+    @property
+    def num_rows(self) -> int:
+        return sum(part.num_rows for part in self.parts)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.parts[0].schema
+
+    def to_batches(self, max_chunksize: int) -> Iterator[pa.RecordBatch]:
+        for part in self.parts:
+            yield from part.to_batches(max_chunksize)
+
+
+def timed(delta: pa.Table, time: datetime | None) -> pa.Table:
+    """A delta with the time of its batch."""
+    times = pa.repeat(pa.scalar(time, TIMESTAMP_TYPE), delta.num_rows)
+    return delta.append_column(pa.field(TIMESTAMP, TIMESTAMP_TYPE), times)

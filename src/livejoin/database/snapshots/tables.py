@@ -1,0 +1,133 @@
+"""A database's tables without its views: what a checkpoint keeps, since views can be loaded from tables.
+
+A snapshot of tables is one whose image has neither views nor blocks. Its image is a copy, so that it can be written
+while the database goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from livejoin.database.engine import Database
+from livejoin.database.snapshots import snapshot
+from livejoin.database.snapshots.image import restored
+from livejoin.database.transactions.guard import alone
+from livejoin.schema import Column, Table
+from livejoin.state.codec import Codec
+from livejoin.state.table_rows import TableRows, rows_of
+from livejoin.words import NULL_CODE
+
+_WORD = 8
+_BESIDE = 2  # words beside the values of a row: its id and how often it is there
+
+
+def empty(tables: Iterable[Table]) -> snapshot.Image:
+    """The image of tables without rows, each behind those that its foreign keys refer to."""
+    return snapshot.Image(0, {}, Codec().arrays(), [(table, empty_rows(table)) for table in tables], (), ())
+
+
+def empty_rows(table: Table) -> TableRows:
+    """No rows of a table."""
+    nothing = np.empty(0, np.int64)
+    dead = 0 if table.sequence_by is None else len(table.primary_key) + 1
+    values, tombstones = (np.empty((lines, 0), np.int64) for lines in (len(table.columns), dead))
+    return TableRows(values, nothing, nothing, tombstones=tombstones)
+
+
+@alone
+def image_of_tables(database: Database, extra: Mapping[str, Any]) -> snapshot.Image:
+    """A copy of the rows of all tables, with JSON values beside them, for `livejoin.database.snapshots.snapshot.write`.
+
+    Cost: O(rows log rows) time, O(rows) memory.
+    """
+    contents = database._contents
+    return snapshot.Image(
+        version=contents.version,
+        extra=dict(extra),
+        codec={name: array.copy() for name, array in contents.codec.arrays().items()},
+        tables=[(base.table, rows_of(base)) for base in contents.tables.values()],
+        views=(),
+        blocks=(),
+    )
+
+
+@alone
+def size_of_tables(database: Database) -> int:
+    """About how many bytes `image_of_tables` takes. Cost: O(tables)."""
+    contents = database._contents
+    bases = contents.tables.values()
+    dead = [base.tombstones for base in bases if base.tombstones is not None]
+    words = sum(base.rows * (len(base.table.columns) + _BESIDE) for base in (*bases, *dead))
+    return _WORD * words + contents.codec.live_bytes
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Options of `Database` that are no part of what is saved."""
+
+    memory_limit: int | None = None
+    spill: str | Path | None = None
+    spill_over: str | int | None = None
+
+
+NO_LIMITS = Limits()
+
+
+def load_tables(path: Path, limits: Limits) -> Database:
+    """The database of a snapshot's tables, without the views that it may have.
+
+    Raises:
+        StateError: There is no snapshot, or it is damaged or of another version.
+        StorageError: The disk or the system refuses to read it.
+        MemoryLimitError: The tables take more than they may.
+    """
+    return of_image(replace(snapshot.read(path, trusted=False), views=(), blocks=()), limits)
+
+
+def of_image(image: snapshot.Image, limits: Limits = NO_LIMITS) -> Database:
+    """The database of an image.
+
+    Raises:
+        StateError: What the image holds cannot be together in a database.
+        MemoryLimitError: It takes more than it may.
+        SchemaError: The limits are none.
+        StorageError: No file can be made in the folder for deltas.
+    """
+    database = Database(memory_limit=limits.memory_limit, spill=limits.spill, spill_over=limits.spill_over)
+    empty = database._contents
+    database._contents = restored(image, empty.workers, empty.memory_limit, empty.scratch)
+    database.extra = dict(image.extra)
+    return database
+
+
+@alone
+def check_limit(database: Database) -> None:
+    """Refuse what takes more memory than it may.
+
+    Raises:
+        MemoryLimitError: It does.
+    """
+    budget = database._contents.budget
+    budget.begin()
+    try:
+        budget.check("what is loaded")
+    finally:
+        budget.end()
+
+
+def widened(table: Table, rows: TableRows, new: Table) -> TableRows:
+    """The rows of a table with further columns, which are NULL in all of them.
+
+    Args:
+        table: The declaration.
+        rows: Its rows.
+        new: The declaration with all columns of the old one first, then others.
+    """
+    added: tuple[Column, ...] = new.columns[len(table.columns) :]
+    nothing = np.full((len(added), rows.weights.shape[0]), NULL_CODE, np.int64)
+    return replace(rows, values=np.ascontiguousarray(np.concatenate([rows.values, nothing])))
