@@ -12,7 +12,7 @@ runs the batch again, and
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -57,14 +57,21 @@ class MicroBatches:
         engine: The engine.
         sink: Where the deltas go.
         on_batch: Called with a report after each batch that is not skipped.
+        tables: The tables in the order in which the frames were packed; None for that of the engine's job.
     """
 
-    def __init__(self, engine: Engine, sink: Sink, on_batch: Callable[[BatchReport], object] | None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        sink: Sink,
+        on_batch: Callable[[BatchReport], object] | None,
+        tables: Sequence[str] | None = None,
+    ) -> None:
         self.failure: LivejoinError | None = None
         self._engine = engine
         self._sink = sink
         self._on_batch = on_batch
-        self._tables = tuple(engine.job.tables)
+        self._tables = tuple(engine.job.tables if tables is None else tables)
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Commit a micro-batch.

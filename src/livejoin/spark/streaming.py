@@ -23,6 +23,7 @@ from livejoin.schema import CHANGE_TYPE, Retain
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.frames import Declared, pack, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
+from livejoin.spark.offsets import arranged
 from livejoin.spark.run_name import run_name
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView
 
@@ -178,7 +179,8 @@ def start(
         }
         if trigger is None and not any(frame.isStreaming for frame in tables.values()):
             trigger = {"availableNow": True}
-        batches = MicroBatches(engine, target, on_batch)
+        frames = arranged(state / "spark", frames, engine.filled)
+        batches = MicroBatches(engine, target, on_batch, tuple(frames))
         writer = pack(frames, engine.job.columns).writeStream.foreachBatch(batches)
         writer = writer.option("checkpointLocation", (state / "spark").as_uri())
         query = (writer.trigger(**trigger) if trigger else writer).start()

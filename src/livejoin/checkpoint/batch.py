@@ -1,0 +1,162 @@
+"""A batch on disk: the changes of some tables that become one commit, and what has to be known to apply them again.
+
+The bytes are a mark, the length of the header, the header as JSON, each table's changes as a stream of Arrow's IPC
+format compressed by LZ4, and the checksum of all that.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from livejoin.database.snapshots.declaration import number, value
+from livejoin.database.transactions.staging import OnConflict
+
+FORMAT = 1
+_MARK = b"livejoin"
+_SIZES = struct.Struct("<I")
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What comes as a batch.
+
+    Args:
+        changes: By table.
+        time: The time of the batch, in UTC.
+    """
+
+    changes: Mapping[str, pa.Table]
+    time: datetime | None
+
+    @property
+    def rows(self) -> int:
+        """Number of changes in all tables."""
+        return sum(rows.num_rows for rows in self.changes.values())
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedBatch:
+    """A batch.
+
+    Args:
+        batch_id: Its number.
+        epoch: That of the process that brought it.
+        job: The fingerprint of the declarations that it was brought to.
+        version: The database's version before it.
+        time: The time that it has in deltas, in UTC; None if it has no rows.
+        on_conflict: How conflicts of its changes are treated.
+        changes: By table.
+    """
+
+    batch_id: int
+    epoch: int
+    job: str
+    version: int
+    time: datetime | None
+    on_conflict: OnConflict = "error"
+    changes: Mapping[str, pa.Table] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Number of changes in all tables."""
+        return sum(rows.num_rows for rows in self.changes.values())
+
+
+def encoded(batch: LoggedBatch) -> bytes:
+    """The bytes of a batch. Cost: linear in its changes."""
+    bodies = [_stream(rows) for rows in batch.changes.values()]
+    header = {
+        "format": FORMAT,
+        "batch": batch.batch_id,
+        "epoch": batch.epoch,
+        "job": batch.job,
+        "version": batch.version,
+        "time": None if batch.time is None else (batch.time - _EPOCH) // _MICROSECOND,
+        "on_conflict": batch.on_conflict,
+        "tables": [{"name": name, "bytes": body.size} for name, body in zip(batch.changes, bodies, strict=True)],
+    }
+    text = json.dumps(header).encode()
+    whole = b"".join([_MARK, _SIZES.pack(len(text)), text, *bodies])
+    return whole + _SIZES.pack(zlib.crc32(whole))
+
+
+def decoded(data: bytes | bytearray) -> LoggedBatch:
+    """The batch of its bytes; everything is checked.
+
+    Raises:
+        ValueError, KeyError, TypeError: They are not what was written; what is the message.
+    """
+    view = memoryview(data)
+    least = len(_MARK) + 2 * _SIZES.size
+    if len(data) < least or view[: len(_MARK)] != _MARK:
+        msg = f"its {len(data):,} bytes do not begin as a batch does"
+        raise ValueError(msg)
+    if zlib.crc32(view[: -_SIZES.size]) != _SIZES.unpack(view[-_SIZES.size :])[0]:
+        msg = f"the checksum of its {len(data):,} bytes is not the one that was written"
+        raise ValueError(msg)
+    (length,) = _SIZES.unpack(view[len(_MARK) : len(_MARK) + _SIZES.size])
+    begin = len(_MARK) + _SIZES.size
+    header = json.loads(bytes(view[begin : begin + length]))
+    if value(header, "format", int) != FORMAT:
+        msg = f"it has the format {header['format']}, and this version of livejoin reads {FORMAT}"
+        raise ValueError(msg)
+    begin += length
+    changes = {}
+    for entry in value(header, "tables", list):
+        end = begin + number(entry, "bytes")
+        changes[value(entry, "name", str)] = _table(view[begin:end])
+        begin = end
+    return LoggedBatch(
+        number(header, "batch"),
+        number(header, "epoch"),
+        value(header, "job", str),
+        number(header, "version"),
+        _time(header),
+        _on_conflict(header),
+        changes,
+    )
+
+
+def _stream(rows: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as writer:
+        writer.write_table(rows)
+    return sink.getvalue()
+
+
+def _table(view: memoryview) -> pa.Table:
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(view)) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+    except pa.ArrowException as error:
+        msg = f"its changes are not in Arrow's format: {error}"
+        raise ValueError(msg) from error
+    return table
+
+
+def _time(header: Mapping[str, Any]) -> datetime | None:
+    if header["time"] is None:
+        return None
+    return _EPOCH + value(header, "time", int) * _MICROSECOND
+
+
+def _on_conflict(header: Mapping[str, Any]) -> OnConflict:
+    written = header["on_conflict"]
+    for known in get_args(OnConflict):
+        if written == known:
+            found: OnConflict = known
+            return found
+    msg = f"on_conflict is {written!r:.80}"
+    raise ValueError(msg)

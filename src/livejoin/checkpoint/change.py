@@ -1,0 +1,160 @@
+"""From the job that a checkpoint is the state of to the job that is asked for now.
+
+What may change: a view may come, go, or become another query; a table may come or go; a column may come, and rows that
+are there have NULL in it. Formatting of SQL text is no change. Everything else that differs is refused, with every
+reason at once, unless the table has no rows: then it is declared anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from livejoin.checkpoint.job import Job, restricted
+from livejoin.database import Database
+from livejoin.database.snapshots.tables import Limits, empty_rows, image_of_tables, of_image, widened
+from livejoin.errors import StateError
+from livejoin.schema import Table
+from livejoin.sql import names_read, normal_text
+
+
+@dataclass(frozen=True)
+class ViewChanges:
+    """What becomes of views.
+
+    Args:
+        new: Those that were not there.
+        changed: Those whose result may be another one: their text differs, or that of a view that they read.
+        dropped: Those that are there no more.
+    """
+
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+def view_changes(before: Job, now: Job) -> ViewChanges:
+    """What becomes of views from one job to the next. Cost: that of binding all of them twice."""
+    changed: list[str] = []
+    other = {name.lower() for name in now.views.keys() - before.views.keys()}  # names of other relations than before
+    were, are = before.schemas, now.schemas
+    for name, sql in now.views.items():
+        if name not in before.views:
+            continue
+        same_text = normal_text(before.views[name]) == normal_text(sql)
+        if not same_text or were[name] != are[name] or not other.isdisjoint(names_read(sql)):
+            other.add(name.lower())
+            changed.append(name)
+    return ViewChanges(
+        tuple(name for name in now.views if name not in before.views),
+        tuple(changed),
+        tuple(name for name in before.views if name not in now.views),
+    )
+
+
+def merged(before: Job, now: Job, rows: Mapping[str, int], folder: Path) -> Job:
+    """The job that goes on: that of now, whose tables keep the columns that they have.
+
+    Args:
+        before: The job that the checkpoint is the state of.
+        now: The job that is asked for.
+        rows: How many rows each table of before has, those that are remembered as deleted among them.
+        folder: The checkpoint, for messages.
+
+    Raises:
+        StateError: It cannot go on; the message has all reasons.
+    """
+    tables, reasons = {}, list[str]()
+    for name, table in now.tables.items():
+        old = before.tables.get(name)
+        if old is None or not rows[name]:
+            tables[name] = table
+            continue
+        found = list(_reasons(old, before.offered[name], table, now.offered[name]))
+        reasons += found
+        if not found:
+            kept = [column.name for column in old.columns]
+            more = [column.name for column in table.columns if column.name not in kept]
+            offered = now.offered[name]
+            tables[name] = restricted(offered, [offered.position(column) for column in (*kept, *more)])
+    if reasons:
+        msg = (
+            f"the checkpoint in {folder} belongs to another job: {'; '.join(reasons)}. Give the declarations of "
+            "before, or start over with an empty checkpoint and an empty output"
+        )
+        raise StateError(msg)
+    return replace(now, tables=tables)
+
+
+def moved(database: Database, now: Job, limits: Limits) -> Database:
+    """A database of the tables of a job, with the rows that they have in another one; without views.
+
+    Args:
+        database: It holds tables of before.
+        now: The job, as `merged` gave it.
+        limits: Those of the new database.
+
+    Cost: O(rows).
+    """
+    image = image_of_tables(database, {})
+    there = {table.name: (table, rows) for table, rows in image.tables}
+    tables = []
+    for name, table in now.tables.items():
+        found = there.get(name)
+        if found is None or not (found[1].weights.size or found[1].tombstones.size):
+            tables.append((table, empty_rows(table)))
+        else:
+            tables.append((table, widened(*found, table)))
+    return of_image(replace(image, tables=tables), limits)
+
+
+def _reasons(old: Table, offered: Table, now: Table, offers: Table) -> Iterable[str]:
+    """Why the rows of a table cannot be those of another declaration."""
+    named = f"table {old.name!r}"
+    known = {column.name: column for column in old.columns}
+    were = {column.name for column in offered.columns}
+    for column in offers.columns:
+        before = known.get(column.name)
+        if before is not None and (before.type, before.length) != (column.type, column.length):
+            yield f"{named}: column {column.name!r} was {before.type} and is now {column.type}"
+    present = {column.name for column in offers.columns}
+    for name in known.keys() - present:
+        yield (
+            f"{named}: column {name!r} was there, the rows have it, and the changes come without it now; give it as "
+            "NULL if need be"
+        )
+    for column in now.columns:
+        if column.name in known:
+            continue
+        if column.name in were:
+            yield (
+                f"{named}: column {column.name!r} was not kept of the rows that are there, because no view read it; "
+                'keep = "all" from the beginning keeps every column'
+            )
+        elif not column.nullable:
+            yield f"{named}: the new column {column.name!r} is NOT NULL, and the rows that are there have no value"
+    for what, was, is_now in zip(_PROPERTIES, _properties(old), _properties(now), strict=True):
+        if was != is_now:
+            yield f"{named}: {what} was {_shown(was)} and is now {_shown(is_now)}"
+
+
+_PROPERTIES = ("the key", "UNIQUE", "window_rows", "window_range", "sequence_by", "tombstones")
+
+
+def _properties(table: Table) -> tuple[object, ...]:
+    """What the rows of a table depend on beside its columns, by names of columns."""
+    names = [column.name for column in table.columns]
+    window = table.window_range
+    return (
+        [names[column] for column in table.primary_key],
+        sorted(sorted(names[column] for column in unique) for unique in table.unique),
+        table.window_rows,
+        None if window is None else (names[window.column], window.width),
+        None if table.sequence_by is None else names[table.sequence_by],
+        None if table.sequence_by is None else table.tombstones,
+    )
+
+
+def _shown(value: object) -> str:
+    return "absent" if value is None or value == [] else repr(value)

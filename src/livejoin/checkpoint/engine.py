@@ -1,0 +1,314 @@
+"""The engine of a stream of batches, each applied exactly once to a state that survives.
+
+A batch goes through four steps. It is *taken*: written to the log, which decides what it holds. It is *applied*: one
+commit, whose deltas are those of the batch. They are delivered, by whoever calls. It is *done*: the log says so. A
+process that dies finds the last batch again as it was written, so that whatever brings the batches may bring that one
+in another order of rows, or with other rows, and the deltas are the same all the same.
+
+Laws: the database is the state after the batches that are done, and the one that is being applied; the state on disk is
+a snapshot of tables and the batches behind it. Views are never written, they are loaded from the tables.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from livejoin.checkpoint.batch import Arrival, LoggedBatch
+from livejoin.checkpoint.batch_delta import BatchDelta, JoinedDelta, SpilledDelta, timed
+from livejoin.checkpoint.change import merged, moved, view_changes
+from livejoin.checkpoint.history import History, Recovered
+from livejoin.checkpoint.initial import Initial, initial_deltas, results
+from livejoin.checkpoint.job import Job
+from livejoin.checkpoint.written_parts import WrittenParts
+from livejoin.database import Database
+from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
+from livejoin.errors import LivejoinError, StateError
+
+logger = logging.getLogger("livejoin")
+
+_LEAST_LOG = 1 << 20  # bytes behind a snapshot that are too few for another one
+
+
+@dataclass
+class Written:
+    """What an engine has written since it was opened; changed in place.
+
+    Args:
+        log: Bytes of batches.
+        snapshots: About how many bytes of snapshots.
+        snapshot: The batch behind which the newest snapshot was begun; None for none.
+    """
+
+    log: int = 0
+    snapshots: int = 0
+    snapshot: int | None = None
+
+
+@dataclass(eq=False)
+class Engine:
+    """A database and the batches that it has seen; changed in place as batches come. Made by `open_engine`.
+
+    Args:
+        database: The database.
+        job: What it is made of.
+        history: What is kept of it.
+        recovered: How its state was found.
+        initial: What each view holds that no delta has told of yet, told with the next batch.
+        recovery_seconds: How long applying the log again may take before there is another snapshot; None for no limit.
+        last_batch: The last batch that is done; None before the first one.
+        parts: The parts of the output up to that batch.
+        pending: The batch behind it, if it is taken already.
+        written: What was written.
+    """
+
+    database: Database
+    job: Job
+    history: History
+    recovered: Recovered
+    initial: dict[str, pa.Table]
+    recovery_seconds: float | None = None
+    last_batch: int | None = None
+    parts: WrittenParts = field(default_factory=WrittenParts)
+    pending: LoggedBatch | None = None
+    written: Written = field(default_factory=Written)
+    _since_bytes: int = 0  # what the log has behind the newest snapshot, and how long applying that took
+    _since_seconds: float = 0.0
+    _applying: float = 0.0
+
+    @property
+    def filled(self) -> list[str]:
+        """The tables that had rows, or have any still."""
+        stats = self.database.stats()["tables"]
+        return [name for name, table in stats.items() if table["rows"] or table["tombstones"]]
+
+    def is_new(self, batch_id: int) -> bool:
+        """Whether a batch is the next one (True) or the last one, which is done, once more (False).
+
+        Raises:
+            StateError: It is neither, so that what brings the batches and the engine's state do not belong together.
+        """
+        following = 0 if self.last_batch is None else self.last_batch + 1
+        if batch_id == following:
+            return True
+        if batch_id == self.last_batch:
+            return False
+        holds = "has no state yet" if self.last_batch is None else f"holds the batches up to {self.last_batch}"
+        msg = (
+            f"Spark runs batch {batch_id}, and the engine in {self.history.folder} {holds}: the two halves of the "
+            "checkpoint do not belong together. Restore both from the same backup, or start over with an empty "
+            "checkpoint and an empty output"
+        )
+        raise StateError(msg)
+
+    def take(self, batch_id: int, read: Callable[[], Arrival]) -> LoggedBatch:
+        """The next batch, from the log if it was taken before, else as it comes and then in the log.
+
+        Args:
+            batch_id: Its number.
+            read: Reads what comes.
+
+        Raises:
+            StateError: Another process owns the checkpoint by now.
+            StorageError: The disk refuses; the batch was not taken.
+        """
+        if self.pending is not None and self.pending.batch_id == batch_id:
+            return self.pending
+        arrival = read()
+        by_key = any(self.job.tables[name].primary_key for name in arrival.changes)
+        batch = LoggedBatch(
+            batch_id,
+            self.history.log.epoch,
+            self.job.digest,
+            self.database.version,
+            arrival.time,
+            "update" if by_key else "error",
+            arrival.changes,
+        )
+        size = self.history.log.append(batch)
+        self.written.log += size
+        self._since_bytes += size
+        self.pending = batch
+        return batch
+
+    def apply(self, batch: LoggedBatch) -> dict[str, BatchDelta]:
+        """The delta of each view that a batch may change, and of those that no delta has told of yet.
+
+        Raises:
+            LivejoinError: It cannot be applied; it is taken back, and nothing of it is there.
+        """
+        began = time.perf_counter()
+        deltas = {view: timed(delta, batch.time) for view, delta in self.initial.items()}
+        if batch.rows:
+            try:
+                commit = self.database.apply(dict(batch.changes), on_conflict=batch.on_conflict)
+            except LivejoinError:
+                self.pending = None
+                with suppress(LivejoinError):  # the reason is what counts, and the next start can take it back
+                    self.history.log.withdraw(batch.batch_id)
+                raise
+            for view in commit.views:
+                delta: BatchDelta
+                if view in commit.spilled:
+                    delta = SpilledDelta(commit, view, self.database.views[view].delta_schema, batch.time)
+                else:
+                    delta = timed(commit[view], batch.time)
+                deltas[view] = JoinedDelta((deltas[view], delta)) if view in deltas else delta
+        self._applying = time.perf_counter() - began
+        return deltas
+
+    def finish(self, batch_id: int, parts: Iterable[str]) -> None:
+        """Say that the deltas of a batch are delivered; now and then a snapshot begins.
+
+        Args:
+            batch_id: The batch.
+            parts: The views of which it left a part in the output.
+
+        Raises:
+            StateError: Another process owns the checkpoint.
+            StorageError: The disk refuses; the batch comes again at the next start.
+        """
+        parts = list(parts)
+        self.history.log.finish(batch_id, {"parts": parts})
+        self.parts.add(batch_id, parts)
+        self.last_batch = batch_id
+        self.initial = {}
+        self.pending = None
+        self._since_seconds += self._applying
+        size = size_of_tables(self.database)
+        is_long = self.recovery_seconds is not None and self._since_seconds > self.recovery_seconds
+        if (is_long or self._since_bytes >= max(size, _LEAST_LOG)) and not self.history.snapshots.is_writing:
+            self.snapshot()
+
+    def snapshot(self) -> None:
+        """Begin a snapshot of the tables behind the last batch, which is written while the engine goes on.
+
+        Cost: O(rows log rows) time and O(rows) memory for a copy.
+        """
+        assert self.last_batch is not None
+        extra = {"batch_id": self.last_batch, "job": self.job.plain(), "parts": self.parts.plain()}
+        self.history.snapshots.write(
+            self.last_batch, image_of_tables(self.database, extra), then=self.history.log.forget
+        )
+        self.written.snapshot = self.last_batch
+        self.written.snapshots += size_of_tables(self.database)
+        self._since_bytes, self._since_seconds = 0, 0.0
+
+    def close(self) -> None:
+        """Wait for the snapshot that is being written, and let the files go."""
+        self.history.close()
+
+
+def open_engine(
+    job: Job,
+    folder: Path,
+    limits: Limits = NO_LIMITS,
+    *,
+    initial: Initial = "difference",
+    recovery_seconds: float | None = None,
+) -> Engine:
+    """The engine of a checkpoint, for a job that may be another one than before.
+
+    Args:
+        job: What is to be maintained from now on; see `livejoin.checkpoint.change` for what may differ.
+        folder: The folder of the checkpoint; made if it is missing.
+        limits: Limits of its database, which are not saved.
+        initial: What the next batch tells of views that are new or changed: the ``difference`` to what their deltas
+            have told so far, their ``whole`` result, or ``nothing``.
+        recovery_seconds: How long applying the log again may take before there is another snapshot.
+
+    Raises:
+        StateError: The checkpoint is damaged, or cannot go on as this job; the message says why, and what is left.
+        StorageError: The disk refuses.
+        MemoryLimitError: The state takes more than the limit.
+        LivejoinError: A view does not stand.
+
+    Cost: O(rows) for the tables, O(changes of the log) and the loading of the views.
+    """
+    history = History(folder)
+    try:
+        found = history.recover(job, limits)
+        before = found.job
+        told: dict[str, pa.Table] = {}
+        new, changed = tuple(job.views), tuple[str, ...]()
+        if before is not None:
+            stats = found.database.stats()["tables"]
+            rows = {name: table["rows"] + table["tombstones"] for name, table in stats.items()}
+            job = merged(before, job, rows, folder.parent)
+            changes = view_changes(before, job)
+            new, changed = changes.new, changes.changed
+            if changed and initial == "difference":
+                told = results(before, found.database, changed)
+            if before.tables != job.tables:
+                found.database = moved(found.database, job, limits)
+        _adopt(history, found, job)
+        for name, sql in job.views.items():
+            found.database.create_view(name, sql, allow_product=job.allow_product)
+        check_limit(found.database)
+        history.remember(job)
+        engine = Engine(
+            found.database,
+            job,
+            history,
+            found,
+            initial_deltas(found.database, new, changed, told, initial),
+            recovery_seconds,
+            found.last_batch,
+            found.parts,
+            found.pending,
+        )
+        snapshots = history.snapshots.numbers()
+        engine._since_bytes = history.log.size_after(snapshots[-1] if snapshots else -1)
+    except BaseException:
+        history.close()
+        raise
+    if found.batches:
+        logger.info(
+            "%d batches with %d changes were applied again to the checkpoint in %s, in %.1f seconds",
+            *(found.batches, found.changes, folder, found.seconds),
+        )
+    return engine
+
+
+def _adopt(history: History, found: Recovered, job: Job) -> None:
+    """Let a batch that was taken for another job be one of this job, or be brought again where it lacks columns."""
+    batch = found.pending
+    if batch is None or batch.job == job.digest:
+        return
+    before = history.job(batch.job, job)
+    if any(before.tables.get(name) != job.tables.get(name) for name in batch.changes):
+        history.log.withdraw(batch.batch_id)
+        found.pending = None
+
+
+def read_checkpoint(folder: str | Path) -> Database:
+    """The database of a checkpoint, as it is behind the last batch that is done; nothing is written.
+
+    Args:
+        folder: The folder that the stream was given as its checkpoint.
+
+    Raises:
+        StateError: There is no checkpoint, or it is damaged.
+        StorageError: The disk refuses to read it.
+
+    Cost: O(rows) for the tables, O(changes of the log) and the loading of the views.
+    """
+    path = Path(folder) / "livejoin"
+    if not (path / "log").is_dir():
+        msg = f"there is no checkpoint in {str(folder)!r}; give the folder that maintain() has as checkpoint="
+        raise StateError(msg)
+    history = History(path, is_owner=False)
+    try:
+        found = history.recover(Job({}, {}, {}), NO_LIMITS)
+        if found.job is not None:
+            for name, sql in found.job.views.items():
+                found.database.create_view(name, sql, allow_product=found.job.allow_product)
+    finally:
+        history.close()
+    return found.database

@@ -1,0 +1,264 @@
+"""What a checkpoint has on disk, and the state that it is the history of.
+
+``log`` holds the batches, ``snapshots`` the tables behind two of them, ``jobs`` the declarations of every job that
+brought batches, each named by its fingerprint. The newest snapshot and the batches behind it are the state; a file that
+is missing or damaged is an error that names it and says what is left, and never another state.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+import uuid
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from livejoin.checkpoint.batch import LoggedBatch
+from livejoin.checkpoint.change import moved
+from livejoin.checkpoint.job import Job
+from livejoin.checkpoint.log import Log
+from livejoin.checkpoint.snapshots import Snapshots
+from livejoin.checkpoint.written_parts import WrittenParts
+from livejoin.database import Database
+from livejoin.database.snapshots import snapshot
+from livejoin.database.snapshots.tables import Limits, empty, image_of_tables, load_tables, of_image
+from livejoin.errors import LivejoinError, MemoryLimitError, StateError, StorageError
+from livejoin.state.files import Folder
+
+logger = logging.getLogger("livejoin")
+
+_OVER = "restore the whole checkpoint and the output from one backup, or start over with both of them empty"
+
+
+@dataclass
+class Recovered:
+    """A state as it was found; the database is the holder's.
+
+    Args:
+        database: The tables behind the last batch that is done, without views.
+        job: The job of that batch; None if there was no batch yet.
+        last_batch: That batch; None if there was none.
+        parts: The parts of the output up to that batch.
+        pending: The batch behind it, which was taken and is not done; None if there is none.
+        batches: How many batches were applied again.
+        changes: How many changes these have.
+        seconds: How long all that took.
+    """
+
+    database: Database
+    job: Job | None
+    last_batch: int | None
+    parts: WrittenParts
+    pending: LoggedBatch | None = None
+    batches: int = 0
+    changes: int = 0
+    seconds: float = 0.0
+
+
+class History:
+    """The files of a checkpoint, opened by the one process that writes them, or to be read only; mutable.
+
+    Args:
+        folder: The checkpoint's folder, made if it is missing and written.
+        is_owner: Whether it is written.
+
+    Raises:
+        StateError: Another process opened it at the same moment.
+        StorageError: The disk refuses.
+    """
+
+    def __init__(self, folder: Path, is_owner: bool = True) -> None:
+        self.folder = folder
+        self._is_owner = is_owner
+        self.log = Log(folder / "log", is_owner)
+        self.snapshots = Snapshots(folder / "snapshots")
+
+    def close(self) -> None:
+        """Wait for the snapshot that is being written, and let the files go."""
+        self.snapshots.wait()
+        self.log.close()
+
+    def remember(self, job: Job) -> None:
+        """Keep the declarations of a job whose batches come from now on.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        name, draft = f"{job.digest}.json", f".{uuid.uuid4().hex}.draft"
+        try:
+            with Folder.made(self._jobs) as folder:
+                if name not in folder.names():
+                    folder.write(draft, json.dumps(job.plain(), indent=1).encode())
+                    with suppress(FileExistsError):
+                        folder.publish(draft, name)
+                    folder.sync()
+        except OSError as error:
+            msg = f"the declarations could not be written to {self._jobs}: {error}; repair that and start again"
+            raise StorageError(msg) from error
+
+    def recover(self, now: Job, limits: Limits) -> Recovered:
+        """The state of the checkpoint; empty tables of the job of now if it has none.
+
+        Raises:
+            StateError: A file is missing or damaged.
+            StorageError: The disk refuses to read.
+            MemoryLimitError: The state takes more than it may.
+
+        Cost: O(rows of the tables), and that of applying the batches behind the snapshot to them.
+        """
+        started = time.perf_counter()
+        if self._is_owner:
+            self._take_over(now)
+        numbers, batches, done = self.snapshots.numbers(), self.log.batches(), set(self.log.done())
+        found = self._start(numbers, batches, limits)
+        behind = [number for number in batches if found.last_batch is None or number > found.last_batch]
+        self._check_gaps(found.last_batch, behind, done)
+        for number in behind:
+            batch = self._batch(number, number == behind[-1], number in done)
+            if number not in done:
+                found.pending = batch
+                break
+            self._replay(found, batch, now, limits)
+            found.parts.add(number, map(str, self.log.note(number).get("parts", ())))
+        if found.job is None:
+            found.database = of_image(empty(now.tables.values()), limits)
+        if self._is_owner:
+            self.snapshots.remove_unfinished()
+        found.seconds = time.perf_counter() - started
+        return found
+
+    @property
+    def _jobs(self) -> Path:
+        return self.folder / "jobs"
+
+    def _start(self, numbers: Sequence[int], batches: Sequence[int], limits: Limits) -> Recovered:
+        """The state of the newest snapshot, or none."""
+        if not numbers:
+            return Recovered(Database(), None, None, WrittenParts())
+        newest = numbers[-1]
+        path = self.snapshots.of(newest)
+        try:
+            database = load_tables(path, limits)
+            extra = database.extra
+            job = Job.from_plain(extra.get("job"))
+            if extra.get("batch_id") != newest or job.tables != dict(database.tables):
+                msg = f"the snapshot in {path} is not the one behind batch {newest}"
+                raise StateError(msg)
+            parts = WrittenParts.from_plain(extra["parts"])
+        except (StateError, KeyError, TypeError) as error:
+            older = numbers[-2] if len(numbers) > 1 else -1
+            way = f"nothing else is left of what it holds: {_OVER}"
+            if set(range(older + 1, newest + 1)) <= set(batches):
+                left = f"the snapshot behind batch {older} and all batches" if older >= 0 else "all batches"
+                way = f"{left} from {older + 1} on are there: move {path} away, and the next start goes on from them"
+            msg = f"the newest snapshot of the checkpoint is not sound: {error}; {way}"
+            raise StateError(msg) from error
+        return Recovered(database, job, newest, parts)
+
+    def _check_gaps(self, last: int | None, behind: Sequence[int], done: Collection[int]) -> None:
+        """Batches stand without a gap behind a snapshot, and all but the last one are done."""
+        for expected, number in enumerate(behind, 0 if last is None else last + 1):
+            if number != expected:
+                before = "has no snapshot" if last is None else f"has a snapshot behind batch {last}"
+                msg = (
+                    f"the checkpoint in {self.folder} {before} and lacks log/{expected:08d}.batch, which the batches "
+                    f"from {number} on come behind; put the file back, or {_OVER}"
+                )
+                raise StateError(msg)
+            if number not in done and number != behind[-1]:
+                msg = (
+                    f"the checkpoint in {self.folder} lacks log/{number:08d}.done, and there are later batches; put "
+                    f"the file back, or {_OVER}"
+                )
+                raise StateError(msg)
+
+    def _batch(self, number: int, is_last: bool, is_done: bool) -> LoggedBatch:
+        try:
+            return self.log.read(number)
+        except StateError as error:
+            if is_last and not is_done:
+                way = "its deltas have not all been delivered: remove the file, and the batch comes again"
+            else:
+                way = f"the changes of batch {number} are nowhere else: {_OVER}"
+            msg = f"{error}; {way}"
+            raise StateError(msg) from error
+
+    def _replay(self, found: Recovered, batch: LoggedBatch, now: Job, limits: Limits) -> None:
+        """Apply a batch that is done to the tables."""
+        if found.job is None or found.job.digest != batch.job:
+            job = self.job(batch.job, now)
+            if found.job is None:
+                found.database = of_image(empty(job.tables.values()), limits)
+            elif found.job.tables != job.tables:
+                found.database = moved(found.database, job, limits)
+            found.job = job
+        database = found.database
+        try:
+            if database.version != batch.version:
+                msg = f"batch {batch.batch_id} was brought to version {batch.version}, and here is {database.version}"
+                raise StateError(msg)
+            if batch.rows:
+                database.apply(dict(batch.changes), on_conflict=batch.on_conflict)
+        except MemoryLimitError:
+            raise
+        except LivejoinError as error:
+            msg = f"the log of the checkpoint in {self.folder} and its tables do not fit together: {error}; {_OVER}"
+            raise StateError(msg) from error
+        found.last_batch = batch.batch_id
+        found.batches += 1
+        found.changes += batch.rows
+
+    def job(self, digest: str, now: Job) -> Job:
+        """The job of a fingerprint."""
+        if digest == now.digest:
+            return now
+        path = self._jobs / f"{digest}.json"
+        try:
+            with Folder.at(self._jobs) as folder:
+                job = Job.from_plain(json.loads(bytes(folder.read(path.name))))
+            if job.digest != digest:
+                msg = "it does not say what it said"
+                raise ValueError(msg)
+        except (ValueError, FileNotFoundError, NotADirectoryError, LivejoinError) as error:
+            what = f"{path}, the declarations of batches in the log, is missing or damaged"
+            msg = f"{what}: {error}; put it back, or {_OVER}"
+            raise StateError(msg) from error
+        except OSError as error:
+            msg = f"{path} could not be read: {error}; repair that and start again"
+            raise StorageError(msg) from error
+        return job
+
+    def _take_over(self, now: Job) -> None:
+        """Turn a checkpoint of livejoin before its log, a snapshot in the folder itself, into one with a log."""
+        if not snapshot.is_there(self.folder):
+            return
+        if not self.snapshots.numbers():
+            database = load_tables(self.folder, Limits())
+            extra = database.extra
+            try:
+                views = {str(name): str(sql) for name, sql in extra["views"].items()}
+                last = int(extra["batch_id"])
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                msg = f"the snapshot in {self.folder} is of no stream: {error!r}; give another checkpoint"
+                raise StateError(msg) from error
+            tables = dict(database.tables)
+            # What else the changes came with was not kept, and not noted either: it counts as known and not kept.
+            offered = {name: now.offered.get(name, table) for name, table in tables.items()}
+            parts = extra["parts"] if "parts" in extra else WrittenParts(since=last + 1).plain()
+            if "parts" not in extra:
+                logger.warning(
+                    "the checkpoint in %s is of a version that did not note which parts of the output it wrote: "
+                    "whether those of the batches up to %d are there is not checked",
+                    *(self.folder.parent, last),
+                )
+            job = Job(tables, views, offered)
+            note = {"batch_id": last, "job": job.plain(), "parts": parts}
+            snapshot.write(self.snapshots.of(last), image_of_tables(database, note))
+            logger.info("the checkpoint in %s has a log from now on", self.folder)
+        (self.folder / "CURRENT").unlink()
+        for left in self.folder.glob("v[0-9]*-*"):
+            shutil.rmtree(left, ignore_errors=True)

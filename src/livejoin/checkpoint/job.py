@@ -1,0 +1,155 @@
+"""What a checkpoint is the state of: tables and views, as values that can be compared and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from livejoin.catalog import Catalog
+from livejoin.database.snapshots.declaration import plain_table, read_table, value
+from livejoin.errors import StateError
+from livejoin.schema import Table
+from livejoin.sql import bind_views
+
+
+@dataclass(frozen=True)
+class Job:
+    """Tables and views.
+
+    Args:
+        tables: Each table by name, with the columns of it that are kept.
+        views: The SQL text of each view, which may read those before it.
+        offered: Each table with all columns that its changes come with, also those that are not kept.
+        allow_product: As for `livejoin.Database.create_view`, for all views.
+    """
+
+    tables: Mapping[str, Table]
+    views: Mapping[str, str]
+    offered: Mapping[str, Table]
+    allow_product: bool = False
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The names of the columns that are kept of each table."""
+        return {name: tuple(column.name for column in table.columns) for name, table in self.tables.items()}
+
+    @property
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns of each view; ``*`` stands for all that the changes of its tables come with."""
+        catalog = Catalog()
+        for table in self.offered.values():
+            catalog.add(table)
+        bound = bind_views(self.views, catalog, self.allow_product)
+        return {name: bound[name.lower()].schema for name in self.views}
+
+    def plain(self) -> dict[str, Any]:
+        """The job as JSON values."""
+        return {
+            "tables": {name: plain_table(table) for name, table in self.tables.items()},
+            "views": dict(self.views),
+            "offered": {name: plain_table(table) for name, table in self.offered.items()},
+            "allow_product": self.allow_product,
+        }
+
+    @staticmethod
+    def from_plain(entry: object) -> Job:
+        """The job of the JSON values that `plain` made.
+
+        Raises:
+            StateError: They are not such values.
+        """
+        try:
+            return Job(
+                {name: read_table(table) for name, table in value(entry, "tables", dict).items()},
+                {name: str(sql) for name, sql in value(entry, "views", dict).items()},
+                {name: read_table(table) for name, table in value(entry, "offered", dict).items()},
+                value(entry, "allow_product", bool),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            msg = f"the declarations of the checkpoint are damaged: {error}"
+            raise StateError(msg) from error
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint: equal for equal jobs."""
+        text = json.dumps(self.plain(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def job_of(
+    tables: Mapping[str, Table],
+    views: Mapping[str, str],
+    append_only: AbstractSet[str],
+    keep_all: bool = False,
+    allow_product: bool = False,
+) -> Job:
+    """The job of declarations: tables cut to the columns that have to be kept.
+
+    A deletion and a window must find *the* row, which only all of its columns tell; so only tables whose rows stay for
+    ever, or are found by their key, are cut to the columns that some view uses (the first one if none does), and those
+    of the keys and ``sequence_by``. So are tables with ``retain = "used"``, whose rows are equal if what is kept of
+    them is.
+
+    Args:
+        tables: The declarations, with all columns that their changes come with.
+        views: The SQL text of each view, which may read those before it.
+        append_only: Tables without deletions and without a window.
+        keep_all: Whether all columns are kept.
+        allow_product: As of `livejoin.sql.bind_query`.
+
+    Raises:
+        SqlError: A view does not bind.
+        SchemaError: A view has the name of a table or of another view.
+    """
+    catalog = Catalog()
+    for table in tables.values():
+        catalog.add(table)
+    used: dict[str, set[int]] = {table.name: set() for table in tables.values()}
+    for query in bind_views(views, catalog, allow_product).values():
+        for name, columns in query.used_columns().items():
+            used[name] |= columns
+    kept = {}
+    for name, table in tables.items():
+        every = range(len(table.columns))
+        found_by_key = bool(table.primary_key) and not table.has_window
+        if keep_all or (not found_by_key and name not in append_only and table.retain == "all"):
+            kept[name] = restricted(table, every)
+            continue
+        needed = used[table.name] | {column for column in every if table.needs(column)}
+        kept[name] = restricted(table, sorted(needed or {0}))
+    return Job(kept, dict(views), dict(tables), allow_product)
+
+
+def restricted(table: Table, columns: Sequence[int]) -> Table:
+    """A table with some of its columns, in this order, and without ``retain``: what comes is what is kept.
+
+    Foreign keys of which a column is left out promise nothing any more.
+
+    Args:
+        table: The table.
+        columns: Positions, those of its keys, ``sequence_by`` and its window among them.
+    """
+    place = {column: position for position, column in enumerate(columns)}
+
+    def moved(positions: Iterable[int]) -> tuple[int, ...]:
+        return tuple(place[position] for position in positions)
+
+    window = table.window_range
+    return replace(
+        table,
+        columns=tuple(table.columns[column] for column in columns),
+        primary_key=moved(table.primary_key),
+        foreign_keys=tuple(
+            replace(key, columns=moved(key.columns)) for key in table.foreign_keys if place.keys() >= set(key.columns)
+        ),
+        window_range=None if window is None else replace(window, column=place[window.column]),
+        sequence_by=None if table.sequence_by is None else place[table.sequence_by],
+        unique=tuple(map(moved, table.unique)),
+        retain="all",
+    )

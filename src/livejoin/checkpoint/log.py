@@ -1,0 +1,220 @@
+"""The log of a checkpoint: one file a batch, and one that says that the batch is done.
+
+``00000042.batch`` is there as soon as it is decided what batch 42 holds, and ``00000042.done`` when its deltas have
+been delivered. Both appear complete under their names, by a call that fails where there is such a file: of two
+processes that believe to own the checkpoint one brings the batch, and the other one stops before it delivers anything.
+
+Laws: batches are numbered without gaps; all but the last one are done.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from livejoin.checkpoint.batch import LoggedBatch, decoded, encoded
+from livejoin.errors import StateError, StorageError
+from livejoin.state.files import Folder
+
+_BATCH = re.compile(r"(\d{8,})\.batch")
+_DONE = re.compile(r"(\d{8,})\.done")
+_EPOCH = re.compile(r"(\d{8,})\.epoch")
+_DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
+
+
+class Log:
+    """The log in a folder, opened by the one process that writes it, or to be read only; mutable.
+
+    Args:
+        path: The folder, made if it is missing and written.
+        is_owner: Whether it is written.
+
+    Attributes:
+        epoch: The number of this opening; every one has a larger one. 0 if it is only read.
+
+    Raises:
+        StateError: Another process opened it at the same moment.
+        StorageError: The disk refuses.
+    """
+
+    def __init__(self, path: Path, is_owner: bool) -> None:
+        self.path = path
+        self.epoch = 0
+        with self._asked("opened"):
+            if not is_owner:
+                self._folder = Folder.at(path)
+                return
+            self._folder = Folder.made(path)
+            names = self._folder.names()
+            epochs = sorted(_numbers(names, _EPOCH))
+            self.epoch = epochs[-1] + 1 if epochs else 1
+            self._publish(_epoch(self.epoch), b"")
+            for old in (*map(_epoch, epochs), *(name for name in names if _DRAFT.fullmatch(name))):
+                self._folder.remove(old)
+
+    def close(self) -> None:
+        """Let the folder go."""
+        self._folder.__exit__()
+
+    def batches(self) -> list[int]:
+        """The numbers of the batches that are there, ascending."""
+        return self._listed(_BATCH)
+
+    def done(self) -> list[int]:
+        """The numbers of the batches that are done, ascending."""
+        return self._listed(_DONE)
+
+    def append(self, batch: LoggedBatch) -> int:
+        """Bring a batch; when it returns, the batch survives a loss of power.
+
+        Returns:
+            The bytes written.
+
+        Raises:
+            StateError: Another process owns the checkpoint by now.
+            StorageError: The disk refuses; nothing was written.
+        """
+        data = encoded(batch)
+        with self._asked("written"):
+            newest = max(_numbers(self._folder.names(), _EPOCH), default=0)
+            if newest > self.epoch:
+                raise self._lost(f"another query has opened it since (epoch {newest}, ours is {self.epoch})")
+            self._publish(_batch(batch.batch_id), data)
+        return len(data)
+
+    def read(self, batch_id: int) -> LoggedBatch:
+        """A batch that is there.
+
+        Raises:
+            StateError: It is damaged.
+            StorageError: The disk refuses.
+        """
+        with self._whole(_batch(batch_id)):
+            batch = decoded(self._folder.read(_batch(batch_id)))
+            if batch.batch_id != batch_id:
+                msg = f"it is batch {batch.batch_id}"
+                raise ValueError(msg)
+        return batch
+
+    def withdraw(self, batch_id: int) -> None:
+        """Take back a batch that cannot be applied; it is not done.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        with self._asked("written"):
+            self._folder.remove(_batch(batch_id))
+            self._folder.sync()
+
+    def finish(self, batch_id: int, note: Mapping[str, Any]) -> None:
+        """Say that a batch is done, with JSON values of which `note` tells.
+
+        Raises:
+            StateError: Another process has said so.
+            StorageError: The disk refuses.
+        """
+        text = json.dumps(note).encode()
+        with self._asked("written"):
+            self._publish(_done(batch_id), b"%d %s" % (zlib.crc32(text), text))
+
+    def note(self, batch_id: int) -> Mapping[str, Any]:
+        """What was said when a batch was done.
+
+        Raises:
+            StateError: It is damaged.
+            StorageError: The disk refuses.
+        """
+        with self._whole(_done(batch_id)):
+            checksum, _, text = bytes(self._folder.read(_done(batch_id))).partition(b" ")
+            if not checksum.isdigit() or zlib.crc32(text) != int(checksum):
+                msg = "its checksum is not the one that was written"
+                raise ValueError(msg)
+            found = json.loads(text)
+            if not isinstance(found, dict):
+                msg = f"it holds {found!r:.80}"
+                raise TypeError(msg)
+        return found
+
+    def size_after(self, batch_id: int) -> int:
+        """Bytes of the batches behind one."""
+        with self._asked("read"):
+            return sum(self._folder.size(_batch(number)) for number in self.batches() if number > batch_id)
+
+    def forget(self, batch_id: int) -> None:
+        """Remove the batches up to one; a restart begins behind it.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        with self._asked("written"):
+            for number in self.batches():
+                if number <= batch_id:
+                    self._folder.remove(_batch(number))
+            for number in self.done():
+                if number <= batch_id:
+                    self._folder.remove(_done(number))
+
+    def _listed(self, kind: re.Pattern[str]) -> list[int]:
+        with self._asked("read"):
+            return sorted(_numbers(self._folder.names(), kind))
+
+    def _publish(self, name: str, data: bytes) -> None:
+        """Let a complete file appear under its name, where there is none."""
+        draft = f".{uuid.uuid4().hex}.draft"
+        try:
+            self._folder.write(draft, data)
+            self._folder.publish(draft, name)
+        except BaseException as error:
+            with suppress(OSError):
+                self._folder.remove(draft)
+            if isinstance(error, FileExistsError):
+                raise self._lost(f"another query has written {name}") from error
+            raise
+        self._folder.sync()
+
+    def _lost(self, what: str) -> StateError:
+        msg = (
+            f"the checkpoint in {self.path.parent} is no longer that of this query: {what}. One query a checkpoint; "
+            "this one stops, and has delivered nothing of its batch"
+        )
+        return StateError(msg)
+
+    @contextmanager
+    def _asked(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            msg = f"the log of the checkpoint in {self.path} could not be {what}: {error}; repair that and start again"
+            raise StorageError(msg) from error
+
+    @contextmanager
+    def _whole(self, name: str) -> Iterator[None]:
+        """Reading a file that must be what was written."""
+        try:
+            with self._asked("read"):
+                yield
+        except (ValueError, KeyError, TypeError) as error:
+            msg = f"{self.path / name} is damaged: {error}"
+            raise StateError(msg) from error
+
+
+def _batch(batch_id: int) -> str:
+    return f"{batch_id:08d}.batch"
+
+
+def _done(batch_id: int) -> str:
+    return f"{batch_id:08d}.done"
+
+
+def _epoch(epoch: int) -> str:
+    return f"{epoch:08d}.epoch"
+
+
+def _numbers(names: Iterable[str], kind: re.Pattern[str]) -> Iterator[int]:
+    return (int(found[1]) for name in names if (found := kind.fullmatch(name)))

@@ -1,0 +1,92 @@
+"""The snapshots of a checkpoint: the tables after some batch, written while the stream goes on.
+
+Two are kept, and the log behind the older one, so that there is a way back if the newer one is damaged.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from livejoin.database.snapshots import snapshot
+from livejoin.errors import LivejoinError, StorageError
+
+logger = logging.getLogger("livejoin")
+
+_NAME = re.compile(r"\d{8,}")
+_KEPT = 2
+
+
+class Snapshots:
+    """The snapshots in a folder; mutable.
+
+    Args:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._writer: threading.Thread | None = None
+
+    def numbers(self) -> list[int]:
+        """The batches behind which there is a snapshot, whole or damaged, ascending.
+
+        Raises:
+            StorageError: The disk refuses to say.
+        """
+        try:
+            names = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
+        except OSError as error:
+            msg = f"the snapshots in {self.path} could not be read: {error}; repair that and start again"
+            raise StorageError(msg) from error
+        return sorted(int(name) for name in names if _NAME.fullmatch(name) and snapshot.is_there(self.path / name))
+
+    def of(self, batch_id: int) -> Path:
+        """The folder of one."""
+        return self.path / f"{batch_id:08d}"
+
+    def write(self, batch_id: int, image: snapshot.Image, then: Callable[[int], object]) -> None:
+        """Write one in the background; where that fails, it is said in the log of this process and nothing is lost.
+
+        Args:
+            batch_id: The batch behind which the image was taken.
+            image: What to write; nobody changes it.
+            then: Called when it is there and others are gone, with the oldest batch that has one; by another thread.
+        """
+
+        def run() -> None:
+            try:
+                snapshot.write(self.of(batch_id), image)
+                kept = self.numbers()[-_KEPT:]
+                self._remove_others(kept)
+                then(kept[0])
+            except (LivejoinError, OSError) as error:
+                logger.warning("no snapshot of the checkpoint was written, and its log grows on: %s", error)
+
+        self.wait()
+        self._writer = threading.Thread(target=run, name="livejoin snapshot")  # a process that ends waits for it
+        self._writer.start()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether one is being written."""
+        return self._writer is not None and self._writer.is_alive()
+
+    def wait(self) -> None:
+        """Return when none is being written."""
+        if self._writer is not None:
+            self._writer.join()
+
+    def remove_unfinished(self) -> None:
+        """Remove what a process that died has left."""
+        self._remove_others(self.numbers())
+
+    def _remove_others(self, kept: list[int]) -> None:
+        names = {self.of(number).name for number in kept}
+        for path in self.path.iterdir() if self.path.is_dir() else ():
+            if _NAME.fullmatch(path.name) and path.name not in names:
+                shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,203 @@
+"""An engine that is stopped anywhere goes on with the state that it had, and tells each delta as it was."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streams import Stream, job
+
+from livejoin.checkpoint import engine as engine_module
+from livejoin.checkpoint.engine import open_engine
+from livejoin.database.snapshots.tables import Limits
+from livejoin.errors import ExpressionError, LivejoinError, MemoryLimitError, StateError
+
+TABLES = {"G": "src BIGINT, dst BIGINT", "N": "k BIGINT PRIMARY KEY, name STRING"}
+VIEWS = {
+    "hop2": "SELECT A.src AS a, A.dst AS b, B.dst AS c FROM G A JOIN G B ON A.dst = B.src",
+    "named": "SELECT N.name, COUNT(*) AS n FROM G JOIN N ON G.src = N.k GROUP BY N.name",
+    "total": "SELECT COUNT(*) AS n, SUM(dst) AS s FROM G",
+    "busy": "SELECT name FROM named WHERE n > 1",
+}
+NODE = st.integers(0, 4)
+CHANGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "G": st.lists(st.tuples(NODE, NODE), min_size=1, max_size=6),
+        "N": st.lists(
+            st.tuples(NODE, st.sampled_from(["x", "y", None, "ä" * 40]), st.sampled_from(["upsert", "delete"])),
+            min_size=1,
+            max_size=4,
+        ),
+    },
+)
+STOPS = st.sampled_from(["never", "taken", "applied", "done"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(CHANGES, STOPS, st.booleans()), max_size=8))
+def test_stops_at_any_step(tmp_path_factory: pytest.TempPathFactory, batches: list[Any]) -> None:
+    """What is lost is nothing: an engine that runs through and one that is stopped tell the same."""
+    folder = tmp_path_factory.mktemp("restarts")
+    declared = job(TABLES, VIEWS)
+    through, stopped = Stream(folder / "a"), Stream(folder / "b")
+    through.open(declared)
+    stopped.open(declared)
+    for number, (brought, stop, wants_snapshot) in enumerate(batches):
+        changes = brought
+        through.run(number, changes)
+        if stop in ("taken", "applied"):
+            batch = stopped.take(number, changes)
+            if stop == "applied":
+                stopped.deliver(number, batch)
+            changes = {name: list(reversed(rows)) for name, rows in changes.items()}  # as Spark reads them again
+            stopped.open(declared)
+        stopped.run(number, changes)
+        assert stopped.engine is not None
+        if wants_snapshot:
+            stopped.engine.snapshot()
+        if stop == "done":
+            stopped.open(declared)
+            stopped.run(number, changes)  # it is done, and skipped
+        stopped.engine.database._check()
+        for view in VIEWS:
+            assert stopped.sum(view) == through.sum(view) == through.held(view) == stopped.held(view)
+            assert stopped.output.get(view) == through.output.get(view)
+    through.stop()
+    stopped.stop()
+    shutil.rmtree(folder)
+
+
+def test_a_window_after_a_restart_is_the_one_that_was(tmp_path: Path) -> None:
+    """The rows of a batch come again in another order, and the log has the one that counts."""
+    declared = job({"W": "a BIGINT"}, {"v": "SELECT a FROM W"}, W={"window_rows": 2})
+    stream = Stream(tmp_path)
+    stream.open(declared)
+    stream.run(0, {"W": [(1,), (2,), (3,)]})
+    stream.take(1, {"W": [(4,), (5,), (6,)]})
+    stream.open(declared)
+    stream.run(1, {"W": [(6,), (5,), (4,)]})
+    assert stream.sum("v") == Counter({(5,): 1, (6,): 1})
+
+
+def test_what_an_aggregate_holds_at_first_is_told(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    stream.open(job({"T": "a BIGINT"}, {"n": "SELECT COUNT(*) AS n FROM T", "v": "SELECT a FROM T"}))
+    stream.run(0, {})
+    assert stream.output == {"n": {0: Counter({(0,): 1})}}
+    stream.run(1, {"T": [(7,)]})
+    assert stream.output["n"][1] == Counter({(1,): 1, (0,): -1})
+
+
+def test_snapshots_come_by_size_and_two_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_LEAST_LOG", 1)
+    stream = Stream(tmp_path)
+    engine = stream.open(job(TABLES, VIEWS))
+    written = []
+    for number in range(60):
+        stream.run(number, {"G": [(number % 7, number % 5)] * 8 + [(number, number)] * 8})
+        engine.history.snapshots.wait()
+        written.append(engine.written.snapshot)
+    snapshots = [number for number in dict.fromkeys(written) if number is not None]
+    assert len(snapshots) > 3
+    assert engine.history.snapshots.numbers() == snapshots[-2:]
+    assert engine.history.log.batches() == list(range(snapshots[-2] + 1, 60))
+    assert engine.history.log.done() == list(range(snapshots[-2] + 1, 60))
+    # The log is written once, and a snapshot when the log behind the one before has come to be as large.
+    assert engine.written.log + engine.written.snapshots <= 2.5 * engine.written.log
+    assert stream.open(job(TABLES, VIEWS)).recovered.batches == 59 - snapshots[-1]
+    assert stream.held("hop2") == stream.sum("hop2")
+
+
+def test_a_limit_on_the_time_of_a_recovery(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    engine = stream.open(job(TABLES, VIEWS), recovery_seconds=0.0)
+    stream.run(0, {"G": [(1, 2)]})
+    assert engine.written.snapshot == 0
+    engine.history.snapshots.wait()
+    assert engine.history.snapshots.numbers() == [0]
+
+
+def test_a_batch_that_is_refused_leaves_the_log(tmp_path: Path) -> None:
+    declared = job({"T": "a BIGINT"}, {"v": "SELECT 1 / a AS x FROM T"})
+    stream = Stream(tmp_path)
+    engine = stream.open(declared)
+    stream.run(0, {"T": [(1,)]})
+    with pytest.raises(ExpressionError):
+        stream.run(1, {"T": [(2,), (0,)]})
+    assert engine.history.log.batches() == [0]
+    stream.open(declared)
+    stream.run(1, {"T": [(2,)]})
+    assert stream.sum("v") == Counter({(1.0,): 1, (0.5,): 1})
+
+
+def test_a_batch_over_the_limit_comes_again_under_another_one(tmp_path: Path) -> None:
+    declared = job({"T": "a BIGINT"}, {"v": "SELECT a FROM T"})
+    rows = [(number,) for number in range(20_000)]
+    stream = Stream(tmp_path)
+    stream.open(declared, limits=Limits(memory_limit=400_000))
+    with pytest.raises(MemoryLimitError):
+        stream.run(0, {"T": rows})
+    stream.open(declared)
+    stream.run(0, {"T": rows})
+    with pytest.raises(MemoryLimitError):
+        stream.open(declared, limits=Limits(memory_limit=400_000))
+    assert sum(stream.sum("v").values()) == len(rows)
+
+
+def test_the_one_that_opened_last_owns_it(tmp_path: Path) -> None:
+    """Two processes on a disk without locks: the first one stops before it delivers anything more."""
+    declared = job({"T": "a BIGINT"}, {"v": "SELECT a FROM T"})
+    first, second = Stream(tmp_path), Stream(tmp_path)
+    first.open(declared)
+    first.run(0, {"T": [(1,)]})
+    second.open(declared)
+    with pytest.raises(StateError, match=r"another query has opened it since \(epoch 2, ours is 1\)"):
+        first.run(1, {"T": [(2,)]})
+    second.run(1, {"T": [(3,)]})
+    assert second.held("v") == Counter({(1,): 1, (3,): 1})
+    first.stop()
+    second.stop()
+
+
+def test_of_two_that_bring_a_batch_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = job({"T": "a BIGINT"}, {"v": "SELECT a FROM T"})
+    first, second = Stream(tmp_path), Stream(tmp_path)
+    first.open(declared)
+    second.open(declared)
+    assert first.engine is not None
+    first.engine.history.log.epoch = 99  # it looked before the second one opened
+    second.run(0, {"T": [(3,)]})
+    with pytest.raises(StateError, match=r"another query has written 00000000\.batch"):
+        first.run(0, {"T": [(2,)]})
+    assert first.output == {}
+
+
+def test_batches_that_do_not_follow_are_refused(tmp_path: Path) -> None:
+    stream = Stream(tmp_path)
+    engine = stream.open(job({"T": "a BIGINT"}, {"v": "SELECT a FROM T"}))
+    with pytest.raises(StateError, match=r"Spark runs batch 1, .* has no state yet"):
+        engine.is_new(1)
+    stream.run(0, {})
+    assert not engine.is_new(0)
+    with pytest.raises(StateError, match=r"Spark runs batch 3, .* holds the batches up to 0"):
+        engine.is_new(3)
+
+
+def test_a_view_that_does_not_bind_leaves_the_checkpoint_free(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    declared = job({"T": "a BIGINT"}, {"v": "SELECT a FROM T"})
+    stream = Stream(tmp_path)
+    stream.open(declared)
+    stream.run(0, {"T": [(0,)]})
+    with pytest.raises(LivejoinError):
+        open_engine(job({"T": "a BIGINT"}, {"v": "SELECT 1 / a AS x FROM T"}), tmp_path)
+    with caplog.at_level(logging.INFO, "livejoin"):
+        stream.open(declared)
+    assert "1 batches with 1 changes were applied again" in caplog.text
+    assert stream.held("v") == Counter({(0,): 1})
