@@ -47,6 +47,13 @@ TYPES = (
         ("CAST(1.5 AS DOUBLE)", "CAST(0 AS DOUBLE)"),
     ),
     ColumnType(
+        "FLOAT",
+        pa.float32(),
+        "float",
+        (0.0, 1.5, -0.0, float("nan"), float("-inf"), 3.4028234663852886e38, 1.401298464324817e-45),
+        ("1.5F", "CAST(0 AS FLOAT)"),
+    ),
+    ColumnType(
         "DECIMAL(9, 2)",
         pa.decimal128(9, 2),
         "decimal2",
@@ -80,6 +87,13 @@ TYPES = (
         "string",
         ("a", "", "b", "äöü€", "a string of more than twelve bytes", "A"),
         ("'a'", "''", "'äöü€'"),
+    ),
+    ColumnType(
+        "BINARY",
+        pa.binary(),
+        "binary",
+        (b"a", b"", b"\xff\x00", b"\x00", b"a run of more than twelve bytes", "äöü€".encode()),
+        ("X'61'", "X''", "X'FF00'"),
     ),
 )
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from livejoin.errors import SchemaError
 
 Retain = Literal["all", "used"]
-Kind = Literal["boolean", "integer", "double", "decimal", "date", "timestamp", "string"]
+Kind = Literal["boolean", "integer", "double", "decimal", "date", "timestamp", "string", "binary"]
 
 RESERVED_PREFIX = "_"
 CHANGE_TYPE = "_change_type"
@@ -44,8 +44,8 @@ _INTEGER_ARROW = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 class SqlType:
     """A column type of the Spark dialect.
 
-    ``bits`` is the width of an integer (8, 16, 32 or 64) and 0 otherwise; ``precision`` and ``scale`` are those of a
-    decimal and 0 otherwise.
+    ``bits`` is the width of an integer (8, 16, 32 or 64), 32 of a FLOAT, which is a double whose values binary32 has,
+    and 0 otherwise; ``precision`` and ``scale`` are those of a decimal and 0 otherwise.
 
     >>> SqlType.decimal(10, 2)
     SqlType(kind='decimal', bits=0, precision=10, scale=2)
@@ -75,6 +75,11 @@ class SqlType:
             raise SchemaError(msg)
         return SqlType("decimal", precision=precision, scale=scale)
 
+    @staticmethod
+    def real() -> SqlType:
+        """FLOAT, the floating-point numbers of 32 bits."""
+        return SqlType("double", bits=32)
+
     @cached_property
     def arrow(self) -> pa.DataType:
         """The Arrow type that carries values of this type."""
@@ -84,7 +89,7 @@ class SqlType:
             case "integer":
                 return _INTEGER_ARROW[self.bits]
             case "double":
-                return pa.float64()
+                return pa.float32() if self.bits else pa.float64()
             case "decimal":
                 return pa.decimal128(self.precision, self.scale)
             case "date":
@@ -93,11 +98,18 @@ class SqlType:
                 return pa.timestamp("us")
             case "string":
                 return pa.string()
+            case "binary":
+                return pa.binary()
+
+    @property
+    def word_kind(self) -> Kind:
+        """The kind whose words the words of its values are: those of bytes are codes of the dictionary of strings."""
+        return "string" if self.kind == "binary" else self.kind
 
     @property
     def join_class(self) -> tuple[str, int]:
         """Types of one join class have equal codes for equal values, so that their columns may be joined."""
-        return (self.kind, self.scale if self.kind == "decimal" else 0)
+        return (self.kind, self.scale if self.kind == "decimal" else self.bits if self.kind == "double" else 0)
 
     def __str__(self) -> str:
         match self.kind:
@@ -105,6 +117,8 @@ class SqlType:
                 return _INTEGER_SQL[self.bits]
             case "decimal":
                 return f"DECIMAL({self.precision}, {self.scale})"
+            case "double" if self.bits:
+                return "FLOAT"
             case _:
                 return self.kind.upper()
 

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from livejoin.query.scalar import Value
@@ -78,11 +79,13 @@ _TYPES = {
     "smallint": SqlType.integer(16),
     "int": SqlType.integer(32),
     "bigint": SqlType.integer(64),
+    "float": SqlType.real(),
     "double": SqlType("double"),
     "date": SqlType("date"),
     "timestamp": SqlType("timestamp"),
     "timestamp_ntz": SqlType("timestamp"),
     "string": SqlType("string"),
+    "binary": SqlType("binary"),
 }
 
 
@@ -140,8 +143,12 @@ def encoded(value: Any, kind: SqlType) -> Any:
     """A value as JSON."""
     if isinstance(value, Failure):
         return [value.condition]
+    if kind == SqlType.real() and isinstance(value, float):  # Spark's text of it is that of 32 bits
+        value = float(np.float32(value))
     if kind.kind == "double" and isinstance(value, float) and value in (float("inf"), float("-inf")):
         return str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return value.hex()
     if isinstance(value, float) and value != value:  # noqa: PLR0124, NaN
         return "nan"
     return format(value, "f") if isinstance(value, Decimal) else value
@@ -156,6 +163,8 @@ def decoded(value: Any, kind: SqlType) -> Value | Failure:
             return Failure(condition)
         case _ if kind.kind == "decimal":
             return Decimal(value)
+        case _ if kind.kind == "binary":
+            return bytes.fromhex(value)
         case _ if kind.kind == "double":
             return float(value)
         case _:

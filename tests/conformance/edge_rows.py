@@ -51,6 +51,48 @@ _DOUBLES = (
     float("nan"),
     None,
 )
+_FLOATS = (
+    0.0,
+    1.0,
+    -1.0,
+    0.5,
+    1.5,
+    -2.5,
+    0.10000000149011612,
+    2.700000047683716,
+    -2.700000047683716,
+    16777216.0,
+    33554434.0,
+    1.0000000031710769e-30,
+    0.0010000000474974513,
+    9999999.0,
+    1e7,
+    2147483648.0,
+    9.223372036854775807e18,
+    3.4028234663852886e38,
+    -3.4028234663852886e38,
+    1.401298464324817e-45,
+    1.1754943508222875e-38,
+    123456.7890625,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+    None,
+)
+_BINARIES = (
+    b"",
+    b"\0",
+    b"\0\0",
+    b"a",
+    b"abc",
+    b"\xff",
+    b"\x7f\x80",
+    b"1f",
+    b" 7",
+    "äß".encode(),
+    bytes(range(256)),
+    None,
+)
 _DECIMALS: dict[tuple[int, int], tuple[str | None, ...]] = {
     (10, 2): (
         "0.00",
@@ -223,6 +265,10 @@ _COLUMNS: dict[str, tuple[SqlType, tuple[Any, ...]]] = {
     "n": (SqlType("string"), _NUMERALS),
     "e": (SqlType("string"), _DAYS),
     "f": (SqlType("string"), _FLAGS),
+    "h": (SqlType.real(), _FLOATS),
+    "o": (SqlType.real(), _FLOATS),
+    "w": (SqlType("binary"), _BINARIES),
+    "m": (SqlType("binary"), _BINARIES),
 }
 COLUMNS = tuple(Column(name, kind) for name, (kind, _) in _COLUMNS.items())
 

@@ -445,6 +445,50 @@ def _strings() -> Iterator[str]:
         yield from (f"{left} || {right}", f"concat({left}, {right})")
 
 
+def _floats() -> Iterator[str]:
+    """FLOAT beside itself, beside every other type, and under every function of numbers."""
+    yield "h"
+    others = ("o", "i8", "i32", "i64", "x", "p", "r", "n", "b", "d", "z", "1", "2.5", "1.5F", "2e0", "'1.1'", "NULL")
+    for other, operator in product(others, (*_ARITHMETIC, *_COMPARISONS)):
+        yield from (f"h {operator} {other}", f"{other} {operator} h")
+    for name in ("mod", "pmod", "try_add", "try_subtract", "try_multiply", "try_divide", "try_mod", "nanvl", "power"):
+        yield from (f"{name}(h, {other})" for other in ("o", "i32", "x", "p", "0", "3"))
+    for name in ("coalesce", "greatest", "least", "nullif", "nvl2"):
+        more = ", NULL" if name == "nvl2" else ""
+        yield from (f"{name}(h, {other}{more})" for other in ("o", "i8", "i64", "x", "p", "n", "1", "NULL"))
+    for other in ("o", "i32", "x", "p", "'a'"):
+        yield from (f"if(b, h, {other})", f"CASE WHEN b THEN h ELSE {other} END")
+    for name in ("abs", "negative", "positive", "sign", "sqrt", "floor", "ceil", "isnan", "isnull", "rint", "exp"):
+        yield f"{name}(h)"
+    for name, digits in product(("round", "bround", "floor", "ceil"), ("0", "1", "2", "-1", "7", "40", "-40")):
+        yield f"{name}(h, {digits})"
+    yield from (f"CAST(h AS {kind})" for kind in (*_TYPES, "FLOAT"))
+    yield from (f"TRY_CAST(h AS {kind})" for kind in (*_TYPES, "FLOAT"))
+    yield from (f"CAST({column} AS FLOAT)" for column in (*COLUMNS, "n", "o", "NULL"))
+    yield from (f"TRY_CAST({column} AS FLOAT)" for column in (*COLUMNS, "n"))
+    yield from (f"CAST(CAST({column} AS FLOAT) AS STRING)" for column in ("x", "i32", "v", "n"))
+    yield from ("h IN (1, 1.5F)", "h IN (0.1, 2.5)", "h IN ('1', '2.7')", "h BETWEEN 0 AND o", "h BETWEEN 0F AND 2F")
+
+
+def _binaries() -> Iterator[str]:
+    """BINARY beside itself, beside strings and other types, and under the functions that take it."""
+    yield "w"
+    others = ("m", "s", "n", "u", "i32", "x", "h", "d", "b", "X'61'", "X'F'", "X''", "'abc'", "1", "NULL")
+    for other, operator in product(others, (*_COMPARISONS, "<>", ">=", "||", "+")):
+        yield from (f"w {operator} {other}", f"{other} {operator} w")
+    for name in ("length", "octet_length", "bit_length", "hex", "char_length", "isnull", "upper", "abs", "isnan"):
+        yield f"{name}(w)"
+    yield from (f"hex({column})" for column in ("s", "i8", "i32", "i64", "NULL", "p", "x", "d", "b"))
+    yield from (f"unhex({column})" for column in ("n", "s", "u", "w", "i32", "hex(w)", "'1fF'", "'g'", "NULL"))
+    for name in ("coalesce", "greatest", "least", "nullif", "concat", "equal_null", "startswith", "contains"):
+        yield from (f"{name}(w, {other})" for other in ("m", "s", "X'61'", "NULL", "i32"))
+    yield from (f"CAST(w AS {kind})" for kind in (*_TYPES, "FLOAT", "BINARY"))
+    yield from (f"TRY_CAST(w AS {kind})" for kind in (*_TYPES, "BINARY"))
+    yield from (f"CAST({column} AS BINARY)" for column in (*COLUMNS, "n", "w", "h", "NULL"))
+    for begin in ("0", "1", "2", "-1", "-3", "5", "i8"):
+        yield from (f"substring(w, {begin})", f"substring(w, {begin}, 2)", f"left(w, {begin})", f"right(w, {begin})")
+
+
 _MADE = {
     "literals": _literals,
     "arithmetic": _arithmetic,
@@ -455,5 +499,7 @@ _MADE = {
     "times": _times,
     "mathematics": _mathematics,
     "strings": _strings,
+    "floats": _floats,
+    "binaries": _binaries,
 }
 GROUPS = tuple(_MADE)

@@ -610,6 +610,53 @@ startswith('Spark', 'Sp')
 endswith(s, s)
 contains(s, s)
 contains(NULL, 'a')
+-- floats
+float(i64)
+float(n)
+1.5F
+1e39F
+-0.1F
+0.1F = 0.1
+h = x
+CAST(h AS STRING) || 'x'
+length(h)
+h || '-'
+x + CAST(h AS DOUBLE)
+h + o + o
+h * h * o
+-h * 3
+year(h)
+CAST('16777217' AS FLOAT)
+CAST('16777217.0000000001' AS FLOAT)
+CAST('3.4028235677973366e38' AS FLOAT)
+CAST('3.40282356e38' AS FLOAT)
+CAST('1e-46' AS FLOAT)
+CAST('7.1e-46' AS FLOAT)
+CAST(9007199791611905L AS FLOAT)
+CAST(9007199791611904L AS FLOAT)
+CAST(16777217 AS FLOAT)
+CAST(1.00000005960464477541BD AS FLOAT)
+CAST(1.000000059604644775390625BD AS FLOAT)
+-- binaries
+X'1F'
+X'1f0'
+X''
+x'ABCDEF'
+X'61' = 'a'
+w IN (X'61', X'FF')
+w IN (X'61', NULL)
+w IN ('a', 'abc')
+w BETWEEN X'00' AND X'7F'
+binary(s)
+CAST(CAST(s AS BINARY) AS STRING) = s
+if(b, w, m)
+if(b, w, s)
+CASE WHEN b THEN w ELSE 1 END
+length(w || m)
+hex(w || m)
+w || s || m
+lpad(w, 3, X'00')
+w IS NULL
 -- intervals
 INTERVAL 1 DAY
 INTERVAL '1' DAY

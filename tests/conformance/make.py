@@ -126,6 +126,10 @@ def _plain(values: pa.ChunkedArray, kind: SqlType) -> list[Any]:
         values = values.cast(pa.int32())
     if kind.kind == "timestamp":
         values = values.cast(pa.int64())
+    if kind.kind == "string":  # Spark's strings may hold what is not UTF-8
+        return [
+            None if value is None else value.decode(errors="replace") for value in values.cast(pa.binary()).to_pylist()
+        ]
     return list(values.to_pylist())
 
 
@@ -228,6 +232,8 @@ def _read(row: Any, type_: Any, kind: SqlType) -> Any:
             return corpus.encoded(value.toJavaBigDecimal(), kind)
         case "string":
             return value.toString()
+        case "binary":
+            return corpus.encoded(bytes(value), kind)
         case _:
             return corpus.encoded(value, kind)
 

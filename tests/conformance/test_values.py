@@ -24,7 +24,7 @@ from livejoin.schema import SqlType, Table
 from livejoin.sql.scalars.bind import Unsaid
 from livejoin.state.codec import Codec
 from livejoin.state.evaluate import Program
-from livejoin.words import Words
+from livejoin.words import NULL_CODE, Words
 
 INEXACT = {"exponential", "logarithm", "logarithm_10", "power", "cube_root", "sine"}
 
@@ -44,8 +44,11 @@ def bound_cases() -> Iterator[tuple[Case, Scalar]]:
 
 def values_of(codec: Codec, type: SqlType, words: Words, statuses: Words) -> list[Any]:
     """The values of a line, with ERROR for errors."""
-    if type.kind == "string":
-        values: list[Any] = codec.decode(words, type).to_pylist()
+    if type.kind == "binary":
+        there = codec.has_bytes(words)
+        values: list[Any] = codec.decode(np.where(there, words, NULL_CODE), type).to_pylist()
+    elif type.kind == "string":
+        values = codec.decode(words, type).to_pylist()
     elif type.kind == "decimal":
         values = codec.decode(words, type).to_pylist()
     elif type.kind == "double":

@@ -7,9 +7,12 @@ expressions or fewer than it says.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from conformance.corpus import Case, Failure
 
@@ -42,11 +45,37 @@ def _has_negative_zero(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
     return "-0.0e0" in case.sql or any(_is_negative_zero(row[name]) for name in case.used)
 
 
+def _is_float_text(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
+    """Whether two texts, or the lengths of two, are those of one FLOAT, of which Spark's has a digit more."""
+    if not ({"h", "o"} & set(case.used) or "FLOAT" in case.sql) or not re.search(r"STRING|length|\|\|", case.sql):
+        return False
+    if isinstance(theirs, int) and isinstance(ours, int):
+        return theirs == ours + 1
+    numbers = [np.float32(re.sub("^[^-0-9]+|[^0-9]+$", "", text)) for text in (str(theirs), str(ours))]
+    return bool(numbers[0] == numbers[1]) and len(str(theirs)) > len(str(ours))
+
+
+def _is_no_text(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
+    """Whether bytes are read as a text that is none: an error, or NULL by TRY_CAST."""
+    values = [row[name] for name in case.used if isinstance(row[name], bytes)]
+    return ours in (ERROR, None) and any("\ufffd" in value.decode(errors="replace") for value in values)
+
+
 DIFFERENCES = (
+    Difference(
+        "Spark reads bytes that are not UTF-8 as a string that is none; here they are malformed",
+        _is_no_text,
+        42,
+    ),
+    Difference(
+        "before Java 19 the text of some FLOATs had a digit too many (JDK-4511638); here it is always the shortest",
+        _is_float_text,
+        10,
+    ),
     Difference(
         "livejoin has one zero: -0.0 is 0.0 when it comes in, so that its text and its powers are those of 0.0",
         _has_negative_zero,
-        28,
+        30,
     ),
     Difference(
         "the quotient of two decimals by DIV is taken modulo 2**64 in Spark where no BIGINT holds it; here it fails",

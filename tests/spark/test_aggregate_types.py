@@ -23,6 +23,7 @@ TYPES = {
     "d": "DECIMAL(10, 2)",
     "w": "DECIMAL(38, 4)",
     "h": "DECIMAL(28, 20)",
+    "e": "FLOAT",
     "f": "DOUBLE",
     "day": "DATE",
     "at": "TIMESTAMP",
@@ -31,11 +32,11 @@ TYPES = {
 }
 COLUMNS = ", ".join(f"{name} {type}" for name, type in TYPES.items())
 NAMES = list(TYPES)
-FIRST: tuple[Any, ...] = (3, 2, 1, 4, Decimal("1.25"), Decimal("7.0001"), Decimal("0.5"), 1.5)
-OTHER: tuple[Any, ...] = (-3, -2, 7, 10, Decimal("3.10"), Decimal("-1.5"), Decimal("1e-20"), -2.25)
+FIRST: tuple[Any, ...] = (3, 2, 1, 4, Decimal("1.25"), Decimal("7.0001"), Decimal("0.5"), 0.25, 1.5)
+OTHER: tuple[Any, ...] = (-3, -2, 7, 10, Decimal("3.10"), Decimal("-1.5"), Decimal("1e-20"), 3.4e38, -2.25)
 ROWS = [
     (*FIRST, dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 12), "a", True),
-    (None,) * 12,
+    (None,) * 13,
     (*OTHER, dt.date(1969, 1, 2), dt.datetime(1969, 1, 2), "ä", False),
     (*OTHER, dt.date(1969, 1, 2), dt.datetime(1969, 1, 2), "b", False),
 ]

@@ -38,7 +38,7 @@ def test_every_supported_type_becomes_that_of_the_table(spark: SparkSession) -> 
     ("schema", "message"),
     [
         ("a BIGINT, b ARRAY<INT>", r"table 'T', column 'b' has the Spark type array<int>; allowed are boolean"),
-        ("a FLOAT", r"column 'a' has the Spark type float.*cast the column"),
+        ("a INTERVAL DAY", r"column 'a' has the Spark type interval day.*cast the column"),
         ("a BIGINT, _seq STRING", r"column '_seq' has the Spark type string; allowed is an integer"),
         ("a BIGINT, _change_type INT", r"column '_change_type' has the Spark type int; allowed is a string"),
         ("a STRING COLLATE UNICODE_CI", r"column 'a' has the Spark type string collate UNICODE_CI"),

@@ -180,11 +180,11 @@ def test_a_static_table_has_no_window() -> None:
 
 # A ^ marks the position that the error must name; it is not part of the text.
 REFUSED = [
-    ("a INT, ^b FLOAT", SqlTypeError),
+    ("a INT, ^b FLOAT(24)", SqlTypeError),
     ("^a VARCHAR(0)", SqlTypeError),
     ("^a STRING(10)", SqlTypeError),
     ("^a CHAR(3)", SqlTypeError),
-    ("^a BINARY", SqlTypeError),
+    ("^a BINARY(3)", SqlTypeError),
     ("^a ARRAY<INT>", SqlTypeError),
     ("^a STRUCT<x: INT>", SqlTypeError),
     ("^a TIMESTAMPTZ(3)", SqlTypeError),

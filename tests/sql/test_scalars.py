@@ -96,7 +96,7 @@ def _shown(tree: Scalar | Unsaid) -> str:
         ("CAST(s AS TIMESTAMP_NTZ)", "unsaid CAST to TIMESTAMP_NTZ"),
         ("TIMESTAMP_NTZ'1970-01-01 00:00:01'", "1000000:TIMESTAMP"),
         ("TIMESTAMP_NTZ'1970-01-01 00:00:01Z'", "unsaid CAST to TIMESTAMP_NTZ"),
-        ("CAST(i32 AS FLOAT)", "unsaid CAST to FLOAT"),
+        ("CAST(i32 AS VARIANT)", "unsaid CAST to VARIANT"),
         ("NULL", "unsaid NULL"),
         ("sum(i32)", "unsaid SUM"),
         ("CAST(s AS DATE FORMAT 'yyyy')", "unsaid STR_TO_DATE"),

@@ -10,12 +10,14 @@ integers    integers of any width in range; floats, if    int, not bool and not 
             all are whole and within 2^53 (pandas turns
             integers with NULLs into floats)
 DOUBLE      floats; integers within 2^53                  float; int within 2^53
+FLOAT       floats and integers that binary32 has         float, rounded to the nearest one; int within 2^24
 DECIMAL     decimals of any width and integers that fit   Decimal and int that fit the digits
             the digits
 DATE        date32; date64 in whole days                  date, not datetime
 TIMESTAMP   any unit in whole microseconds                datetime, in whole microseconds
 STRING      string, large_string, string_view             str
 VARCHAR(n)  the same with n characters at most            str
+BINARY      binary of any kind                            bytes, bytearray
 ==========  ============================================  =====================================================
 
 Dictionary-encoded and run-end encoded columns count as their values, and a column of Arrow's null type is NULL in any
@@ -27,6 +29,7 @@ fits any type.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -43,6 +46,7 @@ from livejoin.schema import Column, Kind, SqlType, Table
 from livejoin.shown import shown, shown_scalar
 
 _EXACT_IN_DOUBLE = 2**53
+_FLOAT = SqlType.real()
 _INTEGER_DIGITS = pa.decimal128(20, 0)  # holds every int64 and uint64
 
 _types = pa.types
@@ -54,6 +58,7 @@ _ARROW_CLASSES: dict[Kind, tuple[Callable[[pa.DataType], bool], ...]] = {
     "date": (_types.is_date,),
     "timestamp": (_types.is_timestamp,),
     "string": (_types.is_string, _types.is_large_string, _types.is_string_view),
+    "binary": (_types.is_binary, _types.is_large_binary, _types.is_binary_view, _types.is_fixed_size_binary),
 }
 _PYTHON_CLASSES: dict[Kind, tuple[type, ...]] = {
     "boolean": (bool, np.bool_),
@@ -63,6 +68,7 @@ _PYTHON_CLASSES: dict[Kind, tuple[type, ...]] = {
     "date": (dt.date,),
     "timestamp": (dt.datetime,),
     "string": (str,),
+    "binary": (bytes, bytearray),
 }
 # Sub-classes in Python, but other types in SQL; Arrow rounds long doubles.
 _PYTHON_EXCEPT: dict[Kind, tuple[type, ...]] = {
@@ -145,7 +151,9 @@ def _refuse_long(values: pa.Array, column: Column, table: Table) -> None:
 
 def _one_zero(values: pa.Array) -> pa.Array:
     """Doubles with one zero and one NaN: equal rows must be equal to predicates too, whatever their bits were."""
-    return pc.if_else(pc.is_nan(values), pa.scalar(float("nan")), pc.add(values, 0.0))
+    return pc.if_else(
+        pc.is_nan(values), pa.scalar(float("nan"), values.type), pc.add(values, pa.scalar(0.0, values.type))
+    )
 
 
 def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table, sound: bool) -> pa.Array:
@@ -166,7 +174,7 @@ def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table, sound: boo
         cast = values if exact else _cast(values, column.type)
         return cast.chunk(0) if cast.num_chunks == 1 else cast.combine_chunks()
     except ARROW_ERRORS as error:
-        if column.type.kind == "string":
+        if column.type.word_kind == "string":
             raise too_long(column, table) from error  # strings cannot fail in another way
         row = first_failure(len(values), lambda low, high: _cast(values.slice(low, high - low), column.type))
         raise _misfit(table, column, row, shown_scalar(values[row])) from error
@@ -187,7 +195,20 @@ def _cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
             if shift > 0 and values.type.precision + shift > 38:
                 # Arrow multiplies without a check for overflow, so what may exceed 128 bits goes by way of 256.
                 values = values.cast(pa.decimal128(38, values.type.scale)).cast(pa.decimal256(76, type.scale))
+    if type == _FLOAT:
+        return _as_floats(values)
     return values.cast(type.arrow)
+
+
+def _as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers as FLOATs, or a ValueError where one is none."""
+    doubles = values.cast(pa.float64())
+    found = doubles.cast(pa.float32())
+    differs = pc.and_(pc.invert(pc.is_nan(doubles)), pc.not_equal(found.cast(pa.float64()), doubles))
+    if pc.any(differs).as_py():
+        msg = "a number is not one of binary32"
+        raise ValueError(msg)
+    return found
 
 
 def _from_python(values: tuple[Any, ...], column: Column, table: Table) -> pa.Array:
@@ -222,7 +243,23 @@ def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray
         values = tuple(int(value) if isinstance(value, np.integer) else value for value in values)
     if type.kind == "timestamp":  # Arrow would drop microseconds of a zone's offset
         values = tuple(v.astimezone(dt.UTC).replace(tzinfo=None) if v is not None and v.tzinfo else v for v in values)
+    if type == _FLOAT:
+        return _rounded_floats(values)
     return pa.array(values, type.arrow)
+
+
+def _rounded_floats(values: tuple[Any, ...]) -> pa.Array:
+    """The nearest FLOATs, as Python has no floats of 32 bits; a ValueError for an integer or a size that none has."""
+    doubles = np.array([math.nan if value is None else float(value) for value in values], np.float64)
+    with np.errstate(over="ignore"):
+        found = doubles.astype(np.float32)
+    too_large = bool((np.isinf(found) & np.isfinite(doubles)).any())
+    if too_large or any(
+        isinstance(value, int) and number != value for value, number in zip(values, found.tolist(), strict=True)
+    ):
+        msg = "a number is not one of binary32"
+        raise ValueError(msg)
+    return pa.array(found, pa.float32(), mask=np.array([value is None for value in values]))
 
 
 def _misfit(table: Table, column: Column, row: int, value: str) -> ChangeValueError:
@@ -239,6 +276,11 @@ def _allowed(type: SqlType) -> str:
         case "integer":
             limit = 2 ** (type.bits - 1)
             return f"whole numbers from {-limit} to {limit - 1}"
+        case "double" if type.bits:
+            return (
+                "floating-point numbers of 32 bits, and whole numbers that are such; other numbers of Arrow are cast "
+                "to float32 first, Python's floats are rounded"
+            )
         case "double":
             return "floating-point numbers, and whole numbers from -2^53 to 2^53"
         case "decimal":
@@ -250,3 +292,5 @@ def _allowed(type: SqlType) -> str:
             return "timestamps in whole microseconds"
         case "string":
             return "text that UTF-8 can encode"
+        case "binary":
+            return "bytes"

@@ -7,6 +7,7 @@ read here, because it needs a conversion or is refused, goes that way, which fin
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import isnan, nan
@@ -15,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from livejoin.schema import Kind, SqlType
+from livejoin.schema import SqlType
 from livejoin.words import NULL_CODE, Words
 
 _EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -27,16 +28,17 @@ _CLASSES = {
     "date": dt.date,
     "timestamp": dt.datetime,
     "string": str,
+    "binary": bytes,
 }
 _NONE = type(None)
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Strings that have no words yet.
+    """Strings, or bytes, that have no words yet.
 
     Args:
-        data: Their UTF-8, one behind the other.
+        data: Their bytes, one behind the other.
         bounds: Where each begins in it, and the end.
         valid: Which are not NULL; None if all are not.
     """
@@ -82,13 +84,13 @@ def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:
         return None
     wanted, found = _CLASSES[kind], set(map(type, values))
     if len(found) == 1 and wanted in found:
-        words = _integers(values, type_.bits) if kind == "integer" else _words(values, kind)
+        words = _words(values, type_)
         return None if words is None else PlainColumn(values, words, False)
     if found != {wanted, _NONE}:
         return None
     filler = next(value for value in values if value is not None)
     filled = tuple(filler if value is None else value for value in values)
-    words = _integers(filled, type_.bits) if kind == "integer" else _words(filled, kind)
+    words = _words(filled, type_)
     if words is None:
         return None
     is_null = np.array([value is None for value in values])
@@ -98,13 +100,19 @@ def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:
     return PlainColumn(values, words, True)
 
 
-def _words(values: tuple[Any, ...], kind: Kind) -> Words | Texts | None:
-    """The words of values of one class that are no integers; None if one of them does not fit."""
-    match kind:
+def _words(values: tuple[Any, ...], type_: SqlType) -> Words | Texts | None:
+    """The words of values of one class; None if one of them does not fit."""
+    match type_.kind:
+        case "integer":
+            return _integers(values, type_.bits)
+        case "double" if type_.bits:
+            return _floats(values)
         case "double":
             return np.array([nan if isnan(value) else value + 0.0 for value in values]).view(np.int64)
         case "string":
             return _texts(values)
+        case "binary":
+            return _laid_out(values)
         case "boolean":
             return np.array(values, np.int64)
         case "date":
@@ -124,12 +132,26 @@ def _integers(values: tuple[int, ...], bits: int) -> Words | None:
     return words.astype(np.int64)
 
 
+def _floats(values: tuple[float, ...]) -> Words | None:
+    """The words of the nearest FLOATs; None if one of them is larger than all."""
+    doubles = np.array(values)
+    with np.errstate(over="ignore"):
+        found = doubles.astype(np.float32)
+    if (np.isinf(found) & np.isfinite(doubles)).any():
+        return None
+    return np.array([nan if isnan(value) else value + 0.0 for value in found.tolist()]).view(np.int64)
+
+
 def _texts(values: tuple[str, ...]) -> Texts | None:
     try:
         encoded = [value.encode() for value in values]
     except UnicodeEncodeError:  # half of a pair of surrogates
         return None
-    return Texts(b"".join(encoded), np.array([*accumulate(map(len, encoded), initial=0)], np.int64), None)
+    return _laid_out(encoded)
+
+
+def _laid_out(values: Sequence[bytes]) -> Texts:
+    return Texts(b"".join(values), np.array([*accumulate(map(len, values), initial=0)], np.int64), None)
 
 
 def _microseconds(values: tuple[dt.datetime, ...]) -> Words | None:

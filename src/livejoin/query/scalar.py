@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 from livejoin.schema import SqlType
 
-Value: TypeAlias = bool | int | float | str | Decimal | None
+Value: TypeAlias = bool | int | float | str | bytes | Decimal | None
 """A constant: a DATE by its days and a TIMESTAMP by its microseconds since 1970-01-01, a decimal by a `Decimal`."""
 
 Function = Literal[
@@ -62,6 +62,9 @@ Function = Literal[
     "length", "byte_length", "upper", "lower", "substring", "left", "right", "trim", "trim_left", "trim_right",
     "pad_left", "pad_right", "replace", "reverse", "repeat", "position", "like", "like_any_case", "matches",
     "starts_with", "ends_with", "contains", "concatenate", "split_part", "translate", "initial_capitals", "ascii",
+    # Also of BINARY, in bytes: `byte_length`, `substring`, `left`, `concatenate`. `hexadecimal`: of a BINARY or a
+    # BIGINT; `from_hexadecimal`: of a STRING, NULL where it is none.
+    "hexadecimal", "from_hexadecimal",
 ]  # fmt: skip
 """What a `Call` calls."""
 

@@ -33,8 +33,10 @@ _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
     T.ShortType: SqlType.integer(16),
     T.IntegerType: SqlType.integer(32),
     T.LongType: SqlType.integer(64),
+    T.FloatType: SqlType.real(),
     T.DoubleType: SqlType("double"),
     T.DateType: SqlType("date"),
+    T.BinaryType: SqlType("binary"),
     T.TimestampType: SqlType("timestamp"),
     T.TimestampNTZType: SqlType("timestamp"),
 }
@@ -142,8 +144,8 @@ def _sql_type(table: str, field: T.StructField) -> SqlType:
     if found is None:
         msg = (
             f"table {table!r}, column {field.name!r} has the Spark type {kind.simpleString()}; allowed are boolean, "
-            "tinyint, smallint, int, bigint, double, decimal, date, timestamp, timestamp_ntz and string: "
-            "cast the column, or leave it out with select() or drop()"
+            "tinyint, smallint, int, bigint, float, double, decimal, date, timestamp, timestamp_ntz, string and "
+            "binary: cast the column, or leave it out with select() or drop()"
         )
         raise SchemaError(msg)
     return found

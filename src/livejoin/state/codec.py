@@ -7,11 +7,11 @@ the database, where NULL equals NULL alone, -0.0 equals 0.0 and NaN equals NaN. 
 NULL                  ``NULL_CODE``, a NaN pattern that no canonical double has
 BOOLEAN               0, 1
 integers              the value; the BIGINT ``NULL_CODE`` itself is refused
-DOUBLE                its bits, with one zero and one NaN
+FLOAT, DOUBLE         the bits of a double, with one zero and one NaN; a FLOAT is the double that equals it
 DATE, TIMESTAMP       days, microseconds since 1970-01-01
 DECIMAL               the unscaled value where it has at most 18 digits; else ``WIDE_BASE`` plus a dictionary code, so
                       that decimals of equal scale have equal words whatever their precision
-STRING                a dictionary code
+STRING, BINARY        a code of the one dictionary of bytes, so that text and its UTF-8 have equal words
 ====================  =================================================================================================
 """
 
@@ -48,12 +48,12 @@ _ARROW_STRING_BYTES = 2**31 - 1  # Arrow's string type has 32-bit offsets
 
 def is_coded(type: SqlType) -> bool:
     """Whether words of a type may be codes of a dictionary."""
-    return type.kind == "string" or (type.kind == "decimal" and 10**type.precision > NARROW_LIMIT)
+    return type.word_kind == "string" or (type.kind == "decimal" and 10**type.precision > NARROW_LIMIT)
 
 
 def has_codes(words: Words, type: SqlType) -> bool:
     """Whether some of the words of a coded type are codes; most decimals, however wide their type, are not."""
-    return type.kind == "string" or bool(((words >= WIDE_BASE) & (words != NULL_CODE)).any())
+    return type.word_kind == "string" or bool(((words >= WIDE_BASE) & (words != NULL_CODE)).any())
 
 
 def _fixed(chunk: pa.Array, dtype: type[np.generic], width: int = 1) -> npt.NDArray[Any]:
@@ -160,7 +160,7 @@ class Codec:
                     if type.bits == _WORD_BITS:
                         _refuse_reserved(words, valid, declared, table, begin)
                 case "double":
-                    doubles = _fixed(chunk, np.float64)
+                    doubles = _fixed(chunk, np.float32 if type.bits else np.float64)
                     np.add(doubles, 0.0, out=words.view(np.float64))  # -0.0 + 0.0 is 0.0
                     words[np.isnan(doubles)] = CANONICAL_NAN
                 case "date":
@@ -170,7 +170,7 @@ class Codec:
                     _refuse_reserved(words, valid, declared, table, begin)
                 case "decimal":
                     self._encode_decimals(chunk, valid, words)
-                case "string":
+                case "string" | "binary":
                     self._encode_strings(chunk, valid, words)
             if valid is not None:
                 words[~valid] = NULL_CODE
@@ -216,8 +216,8 @@ class Codec:
         validity, nulls = _validity(words)
         values: npt.NDArray[Any]
         match type.kind:
-            case "string":
-                return self._decode_strings(words, validity, nulls)
+            case "string" | "binary":
+                return self._decode_strings(words, type, validity, nulls)
             case "decimal":
                 values = self._decode_decimals(words)
             case "boolean":
@@ -226,17 +226,19 @@ class Codec:
                 values = words.astype(_INTEGERS[type.bits], copy=False)
             case "date":
                 values = words.astype(np.int32)
+            case "double" if type.bits:
+                values = words.view(np.float64).astype(np.float32)
             case _:
                 values = words
         return pa.Array.from_buffers(type.arrow, words.size, [validity, pa.py_buffer(values)], nulls)
 
-    def _decode_strings(self, words: Words, validity: pa.Buffer | None, nulls: int) -> pa.Array:
+    def _decode_strings(self, words: Words, type: SqlType, validity: pa.Buffer | None, nulls: int) -> pa.Array:
         data, offsets = self._strings.decode(words, NULL_CODE)
         if data.size > _ARROW_STRING_BYTES:
             msg = f"{words.size} rows hold {data.size} bytes of strings; an Arrow array holds 2 GiB: read fewer rows"
             raise CapacityError(msg)
         buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
-        return pa.Array.from_buffers(pa.string(), words.size, buffers, nulls)
+        return pa.Array.from_buffers(type.arrow, words.size, buffers, nulls)
 
     def _decode_decimals(self, words: Words) -> npt.NDArray[Any]:
         pairs = np.empty((words.size, 2), np.int64)
@@ -268,7 +270,7 @@ class Codec:
         """Drop all dictionary entries but those of the given words, which do not change; dropped codes are reused.
 
         Args:
-            used_strings: Words of STRING columns, any order and repetitions, NULL included.
+            used_strings: Words of STRING and BINARY columns, any order and repetitions, NULL included.
             used_decimals: Words of DECIMAL columns, likewise; those that are no dictionary codes are passed over.
 
         Raises:
@@ -280,9 +282,19 @@ class Codec:
         self._strings.retain(used_strings[used_strings != NULL_CODE])
         self._decimals.retain(used_decimals[wide] - WIDE_BASE)
 
-    def has_strings(self, words: Words) -> npt.NDArray[np.bool_]:
-        """Which words are those of strings in the dictionary."""
+    def has_bytes(self, words: Words) -> npt.NDArray[np.bool_]:
+        """Which words are codes of the dictionary of bytes."""
         return self._strings.has(words)
+
+    def has_strings(self, words: Words) -> npt.NDArray[np.bool_]:
+        """Which words are those of strings: codes of bytes that are UTF-8. Cost: O(words + their bytes)."""
+        there = self._strings.has(words)
+        codes = np.unique(words[there])
+        data, offsets = self._strings.decode(codes)
+        if not _is_text(data, offsets):
+            others = [place for place in range(codes.size) if not _is_text(data, offsets[place : place + 2])]
+            there &= ~np.isin(words, codes[others])
+        return there
 
     def has_decimals(self, words: Words) -> npt.NDArray[np.bool_]:
         """Which words are those of wide decimals in the dictionary."""
@@ -310,13 +322,17 @@ class Codec:
 
     def texts_of(self, codes: Words) -> list[str]:
         """The strings of codes in use. Raises StateError as `decode` does."""
+        return [value.decode() for value in self.bytes_of(codes)]
+
+    def bytes_of(self, codes: Words) -> list[bytes]:
+        """The bytes of codes in use. Raises StateError as `decode` does."""
         data, offsets = self._strings.decode(codes)
         whole, bounds = data.tobytes(), offsets.tolist()
-        return [whole[begin:end].decode() for begin, end in pairwise(bounds)]
+        return [whole[begin:end] for begin, end in pairwise(bounds)]
 
-    def codes_of(self, values: Sequence[str]) -> Words:
-        """The codes of strings; new ones are added to the dictionary. Raises CapacityError as `encode` does."""
-        encoded = [value.encode() for value in values]
+    def codes_of(self, values: Sequence[str | bytes]) -> Words:
+        """The codes of strings and bytes; new ones are added to the dictionary. Raises CapacityError as `encode`."""
+        encoded = [value.encode() if isinstance(value, str) else value for value in values]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(value) for value in encoded], out=offsets[1:])
         return self._strings.encode(np.frombuffer(b"".join(encoded), np.uint8), offsets)
@@ -378,19 +394,22 @@ class Codec:
         if not _is_wide(low, high).all():
             msg = "the snapshot of a codec has decimals that need no dictionary; it is damaged"
             raise StateError(msg)
-        data, offsets = codec._strings.entries()
-        try:
-            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-            pa.Array.from_buffers(pa.large_string(), offsets.size - 1, buffers).validate(full=True)
-        except pa.ArrowInvalid as error:
-            msg = f"the snapshot of a codec has a string that is not UTF-8 ({error}); it is damaged"
-            raise StateError(msg) from error
         return codec
 
     def _check(self) -> None:
         """Assert all invariants; O(entries), for tests."""
         self._strings._check()
         self._decimals._check()
+
+
+def _is_text(data: npt.NDArray[np.uint8], offsets: Words) -> bool:
+    """Whether all runs of some bytes are UTF-8."""
+    try:
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(data)]
+        pa.Array.from_buffers(pa.large_string(), offsets.size - 1, buffers).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_wide(low: Words, high: Words) -> npt.NDArray[np.bool_]:

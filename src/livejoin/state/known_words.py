@@ -56,11 +56,17 @@ def _foreign(codec: Codec, type: SqlType, words: Words) -> npt.NDArray[np.bool_]
         case "date":
             wrong = _outside(words, -_INT32, _INT32 - 1)
         case "double":
-            wrong = (np.isnan(words.view(np.float64)) & (words != CANONICAL_NAN)) | (words == _NEGATIVE_ZERO)
+            doubles = words.view(np.float64)
+            wrong = (np.isnan(doubles) & (words != CANONICAL_NAN)) | (words == _NEGATIVE_ZERO)
+            if type.bits:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    wrong |= ~np.isnan(doubles) & (doubles.astype(np.float32).astype(np.float64) != doubles)
         case "decimal":
             wrong = _foreign_decimals(codec, type, words)
         case "string":
             wrong = ~codec.has_strings(words)
+        case "binary":
+            wrong = ~codec.has_bytes(words)
     return wrong
 
 

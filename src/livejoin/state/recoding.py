@@ -34,7 +34,7 @@ class Recoding:
             type: The values' type.
             words: Their words, each of an entry that is there, or of no entry.
         """
-        match type.kind:
+        match type.word_kind:
             case "string":
                 coded, base, codes = words != NULL_CODE, 0, self.strings
             case "decimal":

@@ -149,6 +149,8 @@ def _type(entry: dict[str, Any]) -> SqlType:
             declared = SqlType.decimal(precision, scale)
         case "integer":
             declared = SqlType.integer(bits) if bits in _BITS else None
+        case "double" if bits:
+            declared = SqlType.real()
         case _:
             declared = SqlType(kind)
     if declared is None or asdict(declared) != entry:

@@ -228,7 +228,7 @@ def _collect(contents: Contents) -> None:
     for base in contents.tables.values():
         for position, column in enumerate(base.table.columns):
             if is_coded(column.type):
-                used[column.type.kind].append(base.used_words(position))
+                used[column.type.word_kind].append(base.used_words(position))
     for node in contents.graph.nodes:
         used["string"] += node.block.used_words("string")
         used["decimal"] += node.block.used_words("decimal")

@@ -73,7 +73,7 @@ class StoredBlock:
         self.finish()
 
     def used_words(self, kind: Kind) -> list[Words]:
-        columns = [i for i, type_ in enumerate(self._below.types) if type_.kind == kind]
+        columns = [i for i, type_ in enumerate(self._below.types) if type_.word_kind == kind]
         return [self.rows.column_words(column) for column in columns]
 
     def arrays(self) -> dict[str, Words]:

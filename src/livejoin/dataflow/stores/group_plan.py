@@ -380,7 +380,7 @@ def _accumulator(
 def _order(type_: SqlType) -> int:
     if type_.kind == "double":
         return value_order.DOUBLE
-    if type_.kind == "string":
+    if type_.word_kind == "string":
         return value_order.TEXT
     return value_order.DECIMAL if _is_wide(type_) else value_order.NUMBER
 

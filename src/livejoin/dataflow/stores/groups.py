@@ -109,7 +109,7 @@ class AggregateStore:
         Cost: O(state).
         """
         found = [np.empty(0, np.int64)]
-        kept = [i for i in range(self.plan.groups) if self.plan.types[i].kind == kind]
+        kept = [i for i in range(self.plan.groups) if self.plan.types[i].word_kind == kind]
         output = np.empty((self.plan.width, 1 << 12), np.int64)
         lists, slot = np.empty(0, np.int64), 0
         while slot >= 0 and kept:
@@ -117,7 +117,7 @@ class AggregateStore:
             found.append(output[kept, : self.arena.words[g.G_OUT]].ravel())
             lists = self._enough(lists)
         for offset, type_, seconds in self.plan.indexes:
-            slot = 0 if type_.kind == kind else -1
+            slot = 0 if type_.word_kind == kind else -1
             out = np.empty(1 << 12, np.int64)
             while slot >= 0:
                 slot = kernel.index_words(self.arena.words, self.plan.words, slot, offset, seconds, out)

@@ -4,7 +4,7 @@
 integers, dates, ...    the code (`livejoin.state.codec`)
 DOUBLE                  its bits, those below the sign inverted where it is set: -Infinity, ..., Infinity, NaN
 DECIMAL, wide           above 18 digits: two words, the upper and the lower half of the unscaled value, not the code
-STRING                  three words: the first sixteen bytes, big-endian, then the code, which stands for all bytes
+STRING, BINARY          three words: the first sixteen bytes, big-endian, then the code, which stands for all bytes
 ======================  ===============================================================================================
 
 Descending inverts all bits (of a string those of its bytes). NULL becomes the first or the last word: the words on its
@@ -66,7 +66,7 @@ class RowOrder:
         """What each word is, for `livejoin.kernels.values.row_order`."""
         kinds: list[int] = []
         for key in self.columns:
-            if self.types[key.column].kind == "string":
+            if self.types[key.column].word_kind == "string":
                 kinds += [VALUE] * PREFIX_WORDS + [DESCENDING if key.descending else ASCENDING]
             else:
                 kinds += [VALUE] * self._width(key.column)
@@ -83,19 +83,19 @@ class RowOrder:
 
     def code_offset(self, column: int) -> int | None:
         """The position of the word that a column's code is read off, None if its code is not kept."""
-        if self.types[column].kind == "string":
+        if self.types[column].word_kind == "string":
             return self.offset(column) + PREFIX_WORDS
         return self.offset(column) if self._width(column) == 1 else None
 
     def codes(self, column: int, words: Words) -> Words:
         """The codes of a column from the words at its `code_offset`."""
-        if self.types[column].kind == "string":
+        if self.types[column].word_kind == "string":
             return np.ascontiguousarray(words)
         return self._unshifted(words, self._key(column))
 
     def text(self, codec: Codec) -> Text:
         """The dictionary that decides between strings; empty if there are none. Valid until the next ``encode``."""
-        if all(type.kind != "string" for type in self.types):
+        if all(type.word_kind != "string" for type in self.types):
             return _NO_TEXT
         arrays = codec.arrays()
         return arrays["strings.heap"], arrays["strings.starts"], arrays["strings.lengths"]
@@ -109,7 +109,7 @@ class RowOrder:
         out = np.empty((len(self.kinds), rows.length), np.int64)
         for key in self.columns:
             lines = out[self.offset(key.column) :]
-            match self.types[key.column].kind:
+            match self.types[key.column].word_kind:
                 case "string":
                     self._encode_string(rows, key, lines)
                 case "decimal" if self._width(key.column) == 2:
@@ -134,7 +134,7 @@ class RowOrder:
 
     def _width(self, column: int) -> int:
         type = self.types[column]
-        if type.kind == "string":
+        if type.word_kind == "string":
             return PREFIX_WORDS + 1
         return 2 if type.precision > _NARROW_DIGITS else 1
 

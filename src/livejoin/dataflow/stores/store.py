@@ -73,5 +73,5 @@ def used_words(store: Store, kind: Kind) -> Words:
     if isinstance(store, AggregateStore):
         return store.used_words(kind)
     assert isinstance(store, (SetOperator, TopKOperator, RankStore))
-    columns = [i for i, type_ in enumerate(store.types) if type_.kind == kind]
+    columns = [i for i, type_ in enumerate(store.types) if type_.word_kind == kind]
     return np.concatenate([np.empty(0, np.int64), *(store.column_words(column) for column in columns)])

@@ -52,7 +52,7 @@ def binary(op: int, a: int, b: int, x: int, y: int) -> tuple[int, int]:
     if op < k.DIVIDE_DOUBLE:
         return _of_integers(op, a, b, x)
     if op < k.ADD_DAYS:
-        return _of_doubles(op, double_of(a), double_of(b))
+        return _of_doubles(op, double_of(a), double_of(b), x)
     if op == k.ADD_DAYS:
         return _as_int(a + b), k.VALUE
     if op == k.ADD_MONTHS:
@@ -117,7 +117,8 @@ def _of_integers(op: int, a: int, b: int, x: int) -> tuple[int, int]:
 
 
 @helper
-def _of_doubles(op: int, a: float, b: float) -> tuple[int, int]:
+def _of_doubles(op: int, a: float, b: float, x: int) -> tuple[int, int]:
+    """X: bits of the operands, for what is rounded on the way."""
     if op == k.POWER:
         if np.isnan(b) or (np.abs(a) == 1.0 and np.abs(b) == _INFINITY):
             return word_of(np.nan), k.VALUE  # where Java differs from C
@@ -128,7 +129,8 @@ def _of_doubles(op: int, a: float, b: float) -> tuple[int, int]:
         return word_of(a / b), k.VALUE
     rest = np.fmod(a, b)
     if op == k.POSITIVE_REMAINDER_DOUBLE and rest < 0.0:
-        rest = np.fmod(rest + b, b)
+        total = rest + b
+        rest = np.fmod(np.float64(np.float32(total)) if x == 32 else total, b)
     return word_of(rest), k.VALUE
 
 

@@ -45,7 +45,10 @@ def unary(op: int, word: int, x: int, y: int) -> tuple[int, int]:
         return _of_doubles(op, double_of(word))
     if op < k.HOUR:
         return _part_of_date(op, word), k.VALUE
-    return _of_times(op, word, x, y)
+    if op < k.TO_FLOAT:
+        return _of_times(op, word, x, y)
+    value = np.float32(double_of(word)) if op == k.TO_FLOAT else np.float32(word)
+    return word_of(np.float64(value)), k.VALUE
 
 
 @helper
@@ -187,12 +190,12 @@ def _of_times(op: int, word: int, x: int, y: int) -> tuple[int, int]:
 @helper
 def _rounded(word: int, digits: int, bits: int, how: int) -> tuple[int, int]:
     """An integer rounded to so many digits in front of the point; ``digits`` is positive."""
-    if digits > 19:
-        return 0, k.VALUE
-    if digits == 19:  # half of 10**19 has 64 bits
+    if digits >= 19:  # half of 10**19 has 64 bits
         if how == k.FLOOR or how == k.CEIL:
             away = (word < 0 and how == k.FLOOR) or (word > 0 and how == k.CEIL)
             return 0, (k.OVERFLOW if away else k.VALUE)
+        if digits > 19:
+            return 0, k.VALUE
         return 0, (k.OVERFLOW if word >= 5 * 10**18 or word <= -5 * 10**18 else k.VALUE)
     unit = 1
     for _ in range(digits):

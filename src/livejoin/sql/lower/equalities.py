@@ -36,7 +36,13 @@ from livejoin.sql.to_duckdb.scalar_text import refs_of
 Classes = tuple[tuple[ColumnRef, ...], ...]
 _Side = tuple[int, exp.Expr]
 
-_STAND_INS = {"boolean": "FALSE", "string": "''", "date": "DATE '1970-01-01'", "timestamp": "DATE '1970-01-01'"}
+_STAND_INS = {
+    "boolean": "FALSE",
+    "string": "''",
+    "binary": "X''",
+    "date": "DATE '1970-01-01'",
+    "timestamp": "DATE '1970-01-01'",
+}
 
 
 class Equalities:

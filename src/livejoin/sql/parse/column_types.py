@@ -17,6 +17,7 @@ TYPES: dict[exp.DType, SqlType] = {
     exp.DType.SMALLINT: SqlType.integer(16),
     exp.DType.INT: SqlType.integer(32),
     exp.DType.BIGINT: SqlType.integer(64),
+    exp.DType.FLOAT: SqlType.real(),
     exp.DType.DOUBLE: SqlType("double"),
     exp.DType.DATE: SqlType("date"),
     exp.DType.TIMESTAMP: SqlType("timestamp"),
@@ -25,8 +26,11 @@ TYPES: dict[exp.DType, SqlType] = {
     exp.DType.TIMESTAMPLTZ: SqlType("timestamp"),
     exp.DType.TEXT: SqlType("string"),
     exp.DType.VARCHAR: SqlType("string"),
+    exp.DType.BINARY: SqlType("binary"),
 }
-ALLOWED_TYPES = "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING, VARCHAR(n)"
+ALLOWED_TYPES = (
+    "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING, VARCHAR(n), BINARY"
+)
 
 _OPENING = (TokenType.L_PAREN, TokenType.LT, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.GT, TokenType.R_BRACKET)

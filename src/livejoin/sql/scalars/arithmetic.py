@@ -1,7 +1,8 @@
 """Arithmetic with the types of its results: of integers, decimals and doubles, and strings that stand for numbers.
 
 Integers give the wider of their types and never a wider one: what does not fit is an error of the row. ``/`` divides
-integers as doubles, ``div`` gives a BIGINT. A decimal beside an integer gives a decimal, beside a double a double.
+integers as doubles, ``div`` gives a BIGINT. A decimal beside an integer gives a decimal, beside a double a double. Two
+FLOATs give a FLOAT, but for their quotient; a FLOAT beside any other number is a DOUBLE.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from livejoin.sql.scalars.decimals import decimal_of, result
 from livejoin.sql.scalars.operands import (
     BIGINT,
     DOUBLE,
+    FLOAT,
     Mismatch,
     Operand,
     Unsayable,
@@ -42,8 +44,9 @@ def binary(function: Function, left: Operand, right: Operand) -> Scalar:
             return call(function, DOUBLE, cast(left, DOUBLE), cast(right, DOUBLE))
         kind = SqlType.integer(max(left.type.bits, right.type.bits))
         return call(function, kind, cast(left, kind), cast(right, kind))
-    if DOUBLE in (left.type, right.type):
-        return call(function, DOUBLE, cast(left, DOUBLE), cast(right, DOUBLE))
+    if is_kind(left.type, "double") or is_kind(right.type, "double"):
+        kind = FLOAT if left.type == right.type == FLOAT and function not in ("divide", "try_divide") else DOUBLE
+        return call(function, kind, cast(left, kind), cast(right, kind))
     one, other = decimal_of(left), decimal_of(right)
     return call(function, result(function, one, other), cast(left, one), cast(right, other))
 
@@ -96,9 +99,10 @@ def numbers(left: Operand, right: Operand) -> tuple[Scalar, Scalar]:
 
 
 def _integral_divide(left: Scalar, right: Scalar) -> Scalar:
-    if DOUBLE in (left.type, right.type):
-        msg = "div takes integers and decimals, and DOUBLE is found; divide with / and take floor or ceil"
-        raise Mismatch(msg)
+    for kind in (left.type, right.type):
+        if is_kind(kind, "double"):
+            msg = f"div takes integers and decimals, and {kind} is found; divide with / and take floor or ceil"
+            raise Mismatch(msg)
     if is_kind(left.type, "integer") and is_kind(right.type, "integer"):
         return call("integral_divide", BIGINT, cast(left, BIGINT), cast(right, BIGINT))
     return call("integral_divide", BIGINT, cast(left, decimal_of(left)), cast(right, decimal_of(right)))

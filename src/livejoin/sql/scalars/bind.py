@@ -233,6 +233,8 @@ class _Binder:
         match node:
             case exp.Literal():
                 return literals.text(node.name) if node.is_string else literals.number(node)
+            case exp.HexString():
+                return literals.hexadecimal(node.name)
             case exp.RawString():
                 return literals.text(node.name)
             case exp.Boolean():

@@ -124,5 +124,7 @@ def can_cast(kind: Type, to: SqlType) -> bool:
             return is_number(kind) or is_kind(kind, "boolean", "timestamp")
         case "date":
             return is_kind(kind, "timestamp")
-        case _:
+        case "timestamp":
             return is_kind(kind, "date") or is_number(kind)
+        case _:
+            return False

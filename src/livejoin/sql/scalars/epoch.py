@@ -15,7 +15,6 @@ from livejoin.sql.scalars.coercion import accepted
 from livejoin.sql.scalars.operands import (
     BIGINT,
     DATE,
-    DOUBLE,
     INT,
     SMALLINT,
     TIMESTAMP,
@@ -83,6 +82,6 @@ def unix_timestamp(value: Operand) -> Operand:
 
 def timestamp_seconds(value: Operand) -> Operand:
     """TIMESTAMP_SECONDS of an integer whose microseconds always fit; CAST does not fail for those of a BIGINT."""
-    if type_of(value) in (BIGINT, DOUBLE) or is_kind(type_of(value), "decimal"):
+    if type_of(value) == BIGINT or is_kind(type_of(value), "decimal", "double"):
         raise Unsayable("TIMESTAMP_SECONDS", "there is only that of INT and narrower integers")
     return cast(_exactly(value, INT, SMALLINT, TINYINT), TIMESTAMP)

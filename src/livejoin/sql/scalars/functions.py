@@ -17,9 +17,11 @@ from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
 from livejoin.sql.scalars.coercion import accepted, can_cast, common_type
 from livejoin.sql.scalars.operands import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
+    FLOAT,
     INT,
     SMALLINT,
     STRING,
@@ -55,18 +57,12 @@ class Signature:
 
 _S: Final = STRING
 _SIGNATURES: Final[dict[str, Signature]] = {
-    **dict.fromkeys(("length", "len", "char_length", "character_length"), Signature("length", (_S,), INT)),
-    "octet_length": Signature("byte_length", (_S,), INT),
     **dict.fromkeys(("upper", "ucase"), Signature("upper", (_S,), _S)),
     **dict.fromkeys(("lower", "lcase"), Signature("lower", (_S,), _S)),
-    **dict.fromkeys(("substring", "substr"), Signature("substring", (_S, INT, INT), _S, 2)),
-    "left": Signature("left", (_S, INT), _S),
-    "right": Signature("right", (_S, INT), _S),
     **dict.fromkeys(("trim", "btrim"), Signature("trim", (_S, _S), _S, 1)),
     "ltrim": Signature("trim_left", (_S, _S), _S, 1),
     "rtrim": Signature("trim_right", (_S, _S), _S, 1),
-    "lpad": Signature("pad_left", (_S, INT, _S), _S, 2),
-    "rpad": Signature("pad_right", (_S, INT, _S), _S, 2),
+    "right": Signature("right", (_S, INT), _S),
     "replace": Signature("replace", (_S, _S, _S), _S, 2),
     "reverse": Signature("reverse", (_S,), _S),
     "repeat": Signature("repeat", (_S, INT), _S),
@@ -80,6 +76,7 @@ _SIGNATURES: Final[dict[str, Signature]] = {
     "translate": Signature("translate", (_S, _S, _S), _S),
     "initcap": Signature("initial_capitals", (_S,), _S),
     "ascii": Signature("ascii", (_S,), INT),
+    "unhex": Signature("from_hexadecimal", (_S,), BINARY),
     **dict.fromkeys(("sign", "signum"), Signature("sign", (DOUBLE,), DOUBLE)),
     "sqrt": Signature("square_root", (DOUBLE,), DOUBLE),
     "exp": Signature("exponential", (DOUBLE,), DOUBLE),
@@ -112,11 +109,13 @@ _CASTS: Final = {
     "smallint": SMALLINT,
     "int": INT,
     "bigint": BIGINT,
+    **dict.fromkeys(("float", "real"), FLOAT),
     "double": DOUBLE,
     "decimal": SqlType.decimal(10, 0),
     "date": DATE,
     "timestamp": TIMESTAMP,
     "string": STRING,
+    "binary": BINARY,
 }
 _PARTS: Final[dict[str, Function]] = {
     "year": "year",
@@ -248,7 +247,8 @@ def _nvl2(value: Operand, present: Operand, absent: Operand) -> Operand:
 
 
 def _nanvl(value: Operand, other: Operand) -> Operand:
-    one, two = accepted(value, DOUBLE), accepted(other, DOUBLE)
+    kind = FLOAT if type_of(value) == type_of(other) == FLOAT else DOUBLE
+    one, two = accepted(value, kind), accepted(other, kind)
     return choices.case([call("is_nan", BOOLEAN, one)], [two, one])
 
 
@@ -261,10 +261,54 @@ def _null_if_zero(value: Operand) -> Operand:
 
 
 def _concatenated(*values: Operand) -> Operand:
+    """Text, but for bytes alone."""
     if not values:
         return Constant("", STRING)
-    texts = [accepted(value, STRING) for value in values]
-    return texts[0] if len(texts) == 1 else call("concatenate", STRING, *texts)
+    kind = BINARY if all(type_of(value) == BINARY for value in values) else STRING
+    texts = [accepted(value, kind) for value in values]
+    return texts[0] if len(texts) == 1 else call("concatenate", kind, *texts)
+
+
+def _as_run(value: Operand) -> Scalar:
+    """A run of characters or of bytes: what is not BINARY is a STRING."""
+    return accepted(value, BINARY if type_of(value) == BINARY else STRING)
+
+
+def _length(value: Operand) -> Operand:
+    run = _as_run(value)
+    return call("byte_length" if run.type == BINARY else "length", INT, run)
+
+
+def _byte_length(value: Operand) -> Scalar:
+    return call("byte_length", INT, _as_run(value))
+
+
+def _part(function: Function) -> Callable[..., Operand]:
+    """What takes a part of a run, by numbers."""
+
+    def part(value: Operand, *places: Operand) -> Scalar:
+        run = _as_run(value)
+        return call(function, run.type, run, *(accepted(place, INT) for place in places))
+
+    return part
+
+
+def _padded(function: Function) -> Callable[..., Operand]:
+    def padded(value: Operand, length: Operand, *pad: Operand) -> Scalar:
+        if type_of(value) == BINARY:
+            raise Unsayable("LPAD" if function == "pad_left" else "RPAD", "it fills strings; cast to STRING")
+        return call(
+            function, STRING, accepted(value, STRING), accepted(length, INT), *(accepted(p, STRING) for p in pad)
+        )
+
+    return padded
+
+
+def _hexadecimal(value: Operand) -> Scalar:
+    """HEX: of bytes, of a text's UTF-8, and of a number's 64 bits."""
+    if is_number(type_of(value)):
+        return call("hexadecimal", STRING, accepted(value, BIGINT))
+    return call("hexadecimal", STRING, cast(_as_run(value), BINARY))
 
 
 def _located(substring: Operand, text: Operand, *start: Operand) -> Operand:
@@ -273,8 +317,8 @@ def _located(substring: Operand, text: Operand, *start: Operand) -> Operand:
     return call("position", INT, *values)
 
 
-def _bit_length(text: Operand) -> Operand:
-    return binary("multiply", call("byte_length", INT, accepted(text, STRING)), Constant(8, INT))
+def _bit_length(value: Operand) -> Operand:
+    return binary("multiply", _byte_length(value), Constant(8, INT))
 
 
 def _logarithm(base: Operand, *value: Operand) -> Operand:
@@ -345,6 +389,13 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "e": _Handler(lambda: Constant(math.e, DOUBLE), 0, 0),
     "log2": _Handler(_logarithm_of_two, 1, 1),
     "log": _Handler(_logarithm, 1, 2),
+    **dict.fromkeys(("length", "len", "char_length", "character_length"), _Handler(_length, 1, 1)),
+    "octet_length": _Handler(_byte_length, 1, 1),
+    **dict.fromkeys(("substring", "substr"), _Handler(_part("substring"), 2, 3)),
+    "left": _Handler(_part("left"), 2, 2),
+    "lpad": _Handler(_padded("pad_left"), 2, 3),
+    "rpad": _Handler(_padded("pad_right"), 2, 3),
+    "hex": _Handler(_hexadecimal, 1, 1),
     "concat": _Handler(_concatenated, 0, _MANY),
     **dict.fromkeys(("locate", "position"), _Handler(_located, 2, 3)),
     "space": _Handler(lambda count: call("repeat", STRING, Constant(" ", STRING), accepted(count, INT)), 1, 1),

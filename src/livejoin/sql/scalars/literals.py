@@ -1,4 +1,4 @@
-"""Constants with the types that Spark gives them: numbers, strings, and DATE'...' and TIMESTAMP'...'.
+"""Constants with the types that Spark gives them: numbers, strings, X'...', DATE'...' and TIMESTAMP'...'.
 
 A whole number is an INT where it fits, then a BIGINT, then a decimal; one with a point is a decimal of the digits that
 are written, one with an exponent a DOUBLE.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 import re
 from datetime import date, time
+from fractions import Fraction
 
 from sqlglot import exp
 
+from livejoin.query.binary32 import nearest_float
 from livejoin.query.scalar import Constant
 from livejoin.schema import SqlType
 from livejoin.sql.scalars.decimals import literal
-from livejoin.sql.scalars.operands import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP, Mismatch
+from livejoin.sql.scalars.operands import BIGINT, BINARY, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, Mismatch
 
 _DATE = r"\s*(?P<year>[+]?\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})%s)?)?\s*"
 _DAY = re.compile(_DATE % r"(?:[ T].*)?", re.DOTALL)
@@ -61,6 +63,8 @@ def suffixed(node: exp.Expr, sign: str = "") -> Constant | None:
         return None
     if kind == exp.DType.DOUBLE:
         return Constant(_double(f"{sign}{digits.name}"), DOUBLE)
+    if kind == exp.DType.FLOAT:
+        return Constant(_float(f"{sign}{digits.name}"), FLOAT)
     bits = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.BIGINT: 64}.get(kind)
     if bits is None:
         return None
@@ -105,6 +109,15 @@ def names_zone(text: str) -> bool:
     return found is not None and (found["utc"] or found["sign"]) is not None
 
 
+def hexadecimal(digits: str) -> Constant:
+    """The constant of X'...'; an odd number of digits has a 0 before it.
+
+    >>> hexadecimal("1ff").value
+    b'\x01\xff'
+    """
+    return Constant(bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0")), BINARY)
+
+
 def text(value: str) -> Constant:
     """A string."""
     return Constant(value, STRING)
@@ -114,6 +127,14 @@ def _double(text: str) -> float:
     value = float(text)
     if math.isinf(value):
         msg = f"{text} is out of the range of DOUBLE"
+        raise Mismatch(msg)
+    return value
+
+
+def _float(text: str) -> float:
+    value = nearest_float(Fraction(text))
+    if math.isinf(value):
+        msg = f"{text} is out of the range of FLOAT"
         raise Mismatch(msg)
     return value
 

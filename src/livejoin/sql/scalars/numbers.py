@@ -49,7 +49,7 @@ def _whole(function: Function, value: Scalar) -> Scalar:
 
 
 def _as_decimal(value: Scalar) -> Scalar:
-    """What ``floor(x, digits)`` rounds: a double as a decimal of 30 digits, 15 of them behind the point."""
+    """What ``floor(x, digits)`` rounds: a DOUBLE as DECIMAL(30, 15), a FLOAT as DECIMAL(14, 7)."""
     if value.type.kind == "double":
-        return Call("cast", (value,), SqlType.decimal(30, 15))
+        return Call("cast", (value,), SqlType.decimal(14, 7) if value.type.bits else SqlType.decimal(30, 15))
     return cast(value, decimal_for(value.type))

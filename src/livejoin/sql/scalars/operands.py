@@ -17,10 +17,12 @@ TINYINT: Final = SqlType.integer(8)
 SMALLINT: Final = SqlType.integer(16)
 INT: Final = SqlType.integer(32)
 BIGINT: Final = SqlType.integer(64)
+FLOAT: Final = SqlType.real()
 DOUBLE: Final = SqlType("double")
 DATE: Final = SqlType("date")
 TIMESTAMP: Final = SqlType("timestamp")
 STRING: Final = SqlType("string")
+BINARY: Final = SqlType("binary")
 
 _DAY: Final = 86_400_000_000
 

@@ -243,7 +243,10 @@ class _Values:
         columns = [bound_column(relation.column(i), name) for i, name in enumerate(relation.names)]
         count = exp.Count(this=exp.Star())
         text = exp.DPipe(this=exp.Literal.string("rows: "), expression=exp.cast(count.copy(), "STRING"))
-        refused = exp.cast(exp.cast(text, "INT") if kind.kind == "string" else text, str(kind))  # has no value
+        runs = ("string", "binary")
+        refused = exp.cast(
+            exp.cast(exp.cast(text, "INT"), "STRING") if kind.kind in runs else text, str(kind)
+        )  # no value
         value = _case([(exp.GT(this=count, expression=_number(1)), refused)], exp.Min(this=columns[number].copy()))
         values = [*columns[:number], value]
         block = replace(

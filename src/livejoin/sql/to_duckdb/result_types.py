@@ -18,7 +18,8 @@ _PLAIN: dict[pa.DataType, SqlType] = {
     kind.arrow: kind
     for kind in (
         *(SqlType.integer(bits) for bits in (8, 16, 32, 64)),
-        *(SqlType(kind) for kind in ("boolean", "double", "date", "timestamp", "string")),
+        SqlType.real(),
+        *(SqlType(kind) for kind in ("boolean", "double", "date", "timestamp", "string", "binary")),
     )
 }
 

@@ -65,8 +65,20 @@ def _double(compiler: Compiler, call: Call) -> Value:
     left, right = (compiler.value(argument) for argument in call.arguments)
     op = _DOUBLES[call.function]
     if op <= k.MULTIPLY_DOUBLE:
-        return compiler.plain(op, left, right)
-    return compiler.each_of_two(op, call, left, right, fails=op != k.POWER, second_first=call.function in DIVISOR_FIRST)
+        return as_float(compiler, call, compiler.plain(op, left, right))
+    found = compiler.each_of_two(
+        op, call, left, right, call.type.bits, fails=op != k.POWER, second_first=call.function in DIVISOR_FIRST
+    )
+    return as_float(compiler, call, found)
+
+
+def as_float(compiler: Compiler, call: Call, value: Value) -> Value:
+    """A double as a value of the call's type: rounded to binary32 if that is FLOAT.
+
+    Sums, differences and products of two floats that are rounded to a double first are those rounded once, because a
+    double has more than twice as many digits and two more (Figueroa, When is double rounding innocuous?, 1995).
+    """
+    return compiler.each(k.TO_FLOAT, call, value) if call.type.bits else value
 
 
 def _decimal(compiler: Compiler, call: Call) -> Value:
@@ -135,6 +147,8 @@ def rounded(compiler: Compiler, call: Call) -> Value:
         case "double", "integer" if digits == 0 and how in (k.FLOOR, k.CEIL):
             op = k.FLOOR_DOUBLE if how == k.FLOOR else k.CEIL_DOUBLE
             return compiler.each(op, call, value, fails=True)
+        case "double", "double" if call.type.bits and how in (k.HALF_UP, k.HALF_EVEN):
+            return compiler.remembered(call)
         case "double", "double" if how in (k.HALF_UP, k.HALF_EVEN):
             return compiler.remembered(call, k.TRY_ROUND if how == k.HALF_UP else k.TRY_ROUND_EVEN, digits)
         case _:

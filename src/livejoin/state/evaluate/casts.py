@@ -7,6 +7,7 @@ from dataclasses import replace
 from livejoin.kernels.evaluate import layout as k
 from livejoin.query.scalar import Call, Function
 from livejoin.schema import SqlType
+from livejoin.state.evaluate.arithmetic import as_float
 from livejoin.state.evaluate.code import ZERO, Value
 from livejoin.state.evaluate.compiler import NARROW_DIGITS, Compiler, scales, unsupported
 from livejoin.state.evaluate.of_host import is_of_host
@@ -45,8 +46,10 @@ def cast(compiler: Compiler, call: Call) -> Value:
         case "integer", "integer":
             return value if to.bits >= of.bits else compiler.each(k.FIT, call, value, to.bits, fails=True)
         case "integer" | "boolean", "double":
-            return compiler.each(k.INTEGER_TO_DOUBLE, call, value)
-        case "boolean", "integer" | "timestamp":
+            return compiler.each(k.INTEGER_TO_FLOAT if to.bits else k.INTEGER_TO_DOUBLE, call, value)
+        case "double", "double":
+            return as_float(compiler, call, value)
+        case ("boolean", "integer" | "timestamp") | ("string", "binary"):
             return value
         case "integer" | "timestamp", "boolean":
             return compiler.each(k.TO_BOOLEAN, call, value)
@@ -63,7 +66,7 @@ def cast(compiler: Compiler, call: Call) -> Value:
         case "double", "decimal":
             return compiler.remembered(call, k.TRY_TO_DECIMAL, to.scale | to.precision << 8)
         case "decimal", "double":
-            return compiler.remembered(call, k.TRY_TO_DOUBLE, of.scale)
+            return compiler.remembered(call) if to.bits else compiler.remembered(call, k.TRY_TO_DOUBLE, of.scale)
         case "decimal", "decimal":
             return _decimal_cast(compiler, call, value, of)
         case "decimal", "boolean":
@@ -81,7 +84,7 @@ def cast(compiler: Compiler, call: Call) -> Value:
             seconds = compiler.each(k.TIMESTAMP_TO_SECONDS, call, value)
             return seconds if to.bits == 64 else compiler.each(k.FIT, call, seconds, to.bits, fails=True)
         case "timestamp", "double":
-            return compiler.each(k.TIMESTAMP_TO_DOUBLE, call, value)
+            return as_float(compiler, call, compiler.each(k.TIMESTAMP_TO_DOUBLE, call, value))
         case "timestamp", "decimal":
             x = _SECOND_DIGITS | to.scale << 16 | to.precision << 24
             return compiler.of_words(k.RESCALE, call, value, Value(ZERO, wide=True), x, k.HALF_UP | to.scale << 8)

@@ -46,11 +46,11 @@ class Code:
         self._registers = 2
         self._sizes: dict[int, int] = {}
         self._constants: dict[tuple[int, ...], int] = {(0,): ZERO, (0, 0): ZERO}
-        self._texts: dict[str, int] = {}
+        self._texts: dict[str | bytes, int] = {}
         self._instructions: list[list[int]] = []
         self._found: dict[tuple[int, ...], tuple[int, int]] = {}
         self._tail: list[int] = []
-        self._text_sets: list[tuple[int, tuple[str, ...]]] = []
+        self._text_sets: list[tuple[int, tuple[str | bytes, ...]]] = []
 
     def constant(self, *words: int) -> int:
         """The register of a constant of one word or two."""
@@ -58,8 +58,8 @@ class Code:
             self._constants[words] = self._take(len(words))
         return self._constants[words]
 
-    def text(self, value: str) -> int:
-        """The register of the code of a string, which is filled in when the program is bound."""
+    def text(self, value: str | bytes) -> int:
+        """The register of the code of a string or of bytes, which is filled in when the program is bound."""
         if value not in self._texts:
             self._texts[value] = self._take(1)
         return self._texts[value]
@@ -69,7 +69,7 @@ class Code:
         self._tail += sorted(words)
         return len(self._tail) - len(words)
 
-    def set_of_texts(self, values: tuple[str, ...]) -> int:
+    def set_of_texts(self, values: tuple[str | bytes, ...]) -> int:
         """Likewise of the codes of strings, which are filled in when the program is bound."""
         at = self.set_of([0] * len(values))
         self._text_sets.append((at, values))
@@ -217,5 +217,5 @@ class Finished:
 
     words: Words
     registers: int
-    texts: tuple[tuple[int, str], ...]
-    text_sets: tuple[tuple[int, tuple[str, ...]], ...]
+    texts: tuple[tuple[int, str | bytes], ...]
+    text_sets: tuple[tuple[int, tuple[str | bytes, ...]], ...]

@@ -90,7 +90,7 @@ class Compiler:
     def _constant(self, constant: Constant) -> Value:
         if constant.value is None:
             return self.null(constant.type)
-        if isinstance(constant.value, str):
+        if isinstance(constant.value, (str, bytes)):
             return Value(self.code.text(constant.value))
         word = constant_word(constant)
         if is_wide(constant.type):

@@ -11,11 +11,15 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
+
 from livejoin.kernels.evaluate import layout as k
 from livejoin.kernels.evaluate.civil import DAY_MICROSECONDS, civil_from_days, days_from_civil, days_of_month
+from livejoin.query.binary32 import nearest_float
 from livejoin.query.scalar import Call
 from livejoin.schema import SqlType
 from livejoin.state.evaluate.failures import FailedCall
@@ -58,7 +62,7 @@ def conversion(call: Call) -> Callable[[Any], Any]:
         case "string", "integer":
             return lambda text: to_integer(text, to.bits)
         case "string", "double":
-            return to_double
+            return to_float if to.bits else to_double
         case "string", "boolean":
             return to_boolean
         case "string", "decimal":
@@ -67,12 +71,14 @@ def conversion(call: Call) -> Callable[[Any], Any]:
             return to_date
         case "string", "timestamp":
             return to_timestamp
+        case "binary", "string":
+            return to_text
         case "boolean", "string":
             return lambda value: "true" if value else "false"
         case "integer", "string":
             return str
         case "double", "string":
-            return double_text
+            return float_text if of.bits else double_text
         case "decimal", "string":
             return lambda value: decimal_text(value, of.scale)
         case "date", "string":
@@ -83,6 +89,8 @@ def conversion(call: Call) -> Callable[[Any], Any]:
             return lambda value: _double_to_decimal(value, to)
         case "decimal", "timestamp":
             return lambda value: _decimal_to_timestamp(value, of.scale)
+        case _ if to.bits:  # decimal to float
+            return lambda value: nearest_float(Fraction(value, 10**of.scale))
         case _:  # decimal to double
             return lambda value: value / 10**of.scale
 
@@ -90,18 +98,19 @@ def conversion(call: Call) -> Callable[[Any], Any]:
 def rounding(call: Call) -> Callable[..., float]:
     """What rounds doubles by their decimal text."""
     how = ROUND_HALF_UP if call.function == "round" else ROUND_HALF_EVEN
-    return lambda value, digits=0: round_double(value, digits, how)
+    nearest = nearest_float if call.type.bits else float
+    return lambda value, digits=0: round_double(value, digits, how, nearest)
 
 
-def round_double(value: float, digits: int, how: str) -> float:
-    """A double rounded to so many digits behind the point."""
+def round_double(value: float, digits: int, how: str, nearest: Callable[[Decimal], float] = float) -> float:
+    """A double rounded to so many digits behind the point, and to the nearest number of its type."""
     if not math.isfinite(value):
         return value
     if digits > 400:  # beyond the last digit of every double
         return value
     if digits < -400:
         return 0.0
-    return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), how, _WIDEST))
+    return nearest(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), how, _WIDEST))
 
 
 def to_integer(text: str, bits: int) -> int:
@@ -124,6 +133,21 @@ def to_double(text: str) -> float:
     if not _DOUBLE.fullmatch(trimmed):
         raise FailedCall(k.MALFORMED)
     return float(trimmed.rstrip("fFdD"))
+
+
+def to_float(text: str) -> float:
+    """A float as Java reads it: rounded once."""
+    trimmed = text.strip(_JAVA_BLANKS)
+    value = to_double(text)
+    return nearest_float(Decimal(trimmed.rstrip("fFdD"))) if math.isfinite(value) and value else value
+
+
+def to_text(data: bytes) -> str:
+    """The text of which bytes are the UTF-8; Spark takes others too, and shows what is none as U+FFFD."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise FailedCall(k.MALFORMED) from None
 
 
 def to_boolean(text: str) -> bool:
@@ -186,10 +210,29 @@ def double_text(value: float) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "0.0"
-    sign = "-" if value < 0 else ""
     shortest = Decimal(repr(abs(value))).normalize(_WIDEST)
     if len(shortest.as_tuple().digits) == 1:
         shortest = Decimal(f"{abs(value):.1e}").normalize(_WIDEST)
+    return _number_text(value, shortest)
+
+
+def float_text(value: float) -> str:
+    """A FLOAT as Java writes it: the shortest digits that say which of the floats it is.
+
+    >>> float_text(0.10000000149011612), float_text(16777216.0)
+    ('0.1', '1.6777216E7')
+    """
+    if not math.isfinite(value) or value == 0:
+        return double_text(value)
+    shortest = Decimal(np.format_float_scientific(np.float32(abs(value)), unique=True)).normalize(_WIDEST)
+    if len(shortest.as_tuple().digits) == 1:
+        shortest = Decimal(f"{abs(value):.1e}").normalize(_WIDEST)
+    return _number_text(value, shortest)
+
+
+def _number_text(value: float, shortest: Decimal) -> str:
+    """A finite number by the digits that stand for its size."""
+    sign = "-" if value < 0 else ""
     _, parts, exponent = shortest.as_tuple()
     digits = "".join(map(str, parts))
     point = len(digits) + int(exponent)

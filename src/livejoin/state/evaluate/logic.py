@@ -87,7 +87,7 @@ def compare(compiler: Compiler, call: Call) -> Value:
     """A comparison by one of `COMPARISONS`."""
     a, b = _pair(compiler, *call.arguments)
     op, turned = COMPARISONS[call.function]
-    kind = call.arguments[0].type.kind
+    kind = call.arguments[0].type.word_kind
     ordered = op in (k.LESS, k.LESS_EQUAL)
     left, right = a.at, b.at
     status = compiler.code.merge(a.status, b.status)
@@ -120,8 +120,8 @@ def is_in(compiler: Compiler, call: Call) -> Value:
         equal = tuple(Call("equal", (tested, c), boolean, call.text) for c in candidates)
         return compiler.value(Call("or", equal, boolean, call.text) if len(equal) > 1 else equal[0])
     known = [c for c in constants if c.value is not None]
-    if tested.type.kind == "string":
-        texts = tuple(sorted({str(c.value) for c in known}))
+    if tested.type.word_kind == "string":
+        texts = tuple(sorted({c.value for c in known if isinstance(c.value, (str, bytes))}, key=_bytes))
         offset, size = compiler.code.set_of_texts(texts), len(texts)
     else:
         words = {constant_word(c) for c in known}
@@ -130,6 +130,10 @@ def is_in(compiler: Compiler, call: Call) -> Value:
     if len(known) == len(constants):
         return found
     return compiler.if_true(found, Value(compiler.code.constant(1)), _no_match(compiler, found))
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
 
 
 def _no_match(compiler: Compiler, found: Value) -> Value:
@@ -151,7 +155,7 @@ def _extreme(compiler: Compiler, call: Call, op: int) -> Value:
     values = [compiler.of_type(compiler.value(argument), call.type) for argument in call.arguments]
     words = 2 if is_wide(call.type) else 1
     orders = {"string": k.BY_TEXT, "double": k.BY_DOUBLE}
-    how = k.BY_DECIMAL if words == 2 else orders.get(call.type.kind, k.BY_WORD)
+    how = k.BY_DECIMAL if words == 2 else orders.get(call.type.word_kind, k.BY_WORD)
     value = values[0]
     for other in values[1:]:
         at, out = compiler.code.emit(op, value.at, other.at, how, value.status, other.status, words=words, says=True)

@@ -155,6 +155,8 @@ class Memos:
         match key.type.kind:
             case "string":
                 values = self._codec.texts_of(low)
+            case "binary":
+                values = self._codec.bytes_of(low)
             case "double":
                 values = low.view(np.float64).tolist()
             case "boolean":
@@ -170,8 +172,8 @@ class Memos:
         """The words of values of a type; None has any."""
         high = np.zeros(len(values), np.int64)
         match type.kind:
-            case "string":
-                return self._codec.codes_of([value or "" for value in values]), high
+            case "string" | "binary":
+                return self._codec.codes_of([value or b"" for value in values]), high
             case "double":
                 return np.array([double_word(value or 0.0) for value in values], np.int64), high
             case "decimal":

@@ -59,11 +59,13 @@ def is_of_host(call: Call) -> bool:
         return True
     if call.function in ("cast", "try_cast"):
         kinds = (call.arguments[0].type.kind, call.type.kind)
-        return ("string" in kinds and kinds != ("string", "string")) or kinds in _CONVERTED
+        return ("string" in kinds and kinds not in _AS_THEY_ARE) or kinds in _CONVERTED
     return False
 
 
 _CONVERTED = (("decimal", "timestamp"),)
+_AS_THEY_ARE = (("string", "string"), ("string", "binary"))
+_NEVER_FAIL = (("decimal", "double"), ("string", "binary"))
 
 
 def host_call(call: Call, key: Callable[[Scalar], object], number: Callable[[Call], int]) -> HostCall:
@@ -154,7 +156,8 @@ def _function(call: Call) -> Callable[..., Any]:
 def _may_fail(call: Call) -> bool:
     """Whether a call of a function of the host may fail by itself; one with a failing argument is looked at there."""
     if call.function == "cast":
-        return call.type.kind != "string" and (call.arguments[0].type.kind, call.type.kind) != ("decimal", "double")
+        kinds = call.arguments[0].type.kind, call.type.kind
+        return kinds == ("binary", "string") or (call.type.kind != "string" and kinds not in _NEVER_FAIL)
     return call.function in _MAY_FAIL
 
 

@@ -102,7 +102,7 @@ class Program:
         memos = self._compiled.memos
         self._memos = Memos(memos, codec) if memos else None
         fields = self._compiled.fields
-        reads_texts = any(field.type.kind == "string" or field.type.precision for field in fields)
+        reads_texts = any(field.type.word_kind == "string" or field.type.precision for field in fields)
         self._reads_texts = reads_texts or self._has_texts or bool(memos)
         self._ages: tuple[object, object] | None = None
         self._lock = threading.Lock()
@@ -246,6 +246,8 @@ def _constant(codec: Codec, word: Words, type: SqlType) -> Value:
     match type.kind:
         case "string":
             return codec.texts_of(word)[0]
+        case "binary":
+            return codec.bytes_of(word)[0]
         case "double":
             return float(word.view(np.float64)[0])
         case "boolean":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from livejoin.errors import ExpressionError
 from livejoin.kernels.evaluate import layout as k
@@ -16,18 +17,22 @@ from livejoin.state.evaluate.patterns import like, matches
 LONGEST = 1 << 26
 """Characters of the longest string that is made."""
 
+Run = TypeVar("Run", str, bytes)
+"""A run of characters or of bytes."""
+
+_HEXADECIMAL = re.compile("[0-9a-fA-F]*")
 _INT = (1 << 31) - 1
 _PATTERNS_KEPT = 1024
 
 
-def substring(text: str, start: int, length: int = _INT) -> str:
+def substring(text: Run, start: int, length: int = _INT) -> Run:
     """So many characters from a position on, which counts from the end if it is negative."""
     begin = start - 1 if start > 0 else (len(text) + start if start < 0 else 0)
     end = min(begin + length, _INT)
-    return text[max(begin, 0) : max(end, 0)] if end > begin else ""
+    return text[max(begin, 0) : max(end, 0)] if end > begin else text[:0]
 
 
-def left(text: str, length: int) -> str:
+def left(text: Run, length: int) -> Run:
     """The first characters."""
     return text[: max(length, 0)]
 
@@ -75,11 +80,31 @@ def position(text: str, search: str, start: int = 1) -> int:
     return text.find(search, start - 1) + 1 if start > 0 else 0
 
 
-def concatenate(*texts: str) -> str:
-    """Texts one behind the other."""
-    if sum(map(len, texts)) > LONGEST:
+def concatenate(*runs: Run) -> Run:
+    """Texts, or bytes, one behind the other."""
+    if sum(map(len, runs)) > LONGEST:
         raise FailedCall(k.TOO_LONG)
-    return "".join(texts)
+    return runs[0][:0].join(runs)
+
+
+def hexadecimal(value: bytes | int) -> str:
+    """The digits of bytes, two each, or those of an integer's 64 bits without leading zeros.
+
+    >>> hexadecimal(b"a\xff"), hexadecimal(-1), hexadecimal(0)
+    ('61FF', 'FFFFFFFFFFFFFFFF', '0')
+    """
+    return f"{value & ((1 << 64) - 1):X}" if isinstance(value, int) else value.hex().upper()
+
+
+def from_hexadecimal(digits: str) -> bytes | None:
+    """The bytes of digits, with a 0 before an odd number of them; None where one is no digit.
+
+    >>> from_hexadecimal("1fF"), from_hexadecimal("g"), from_hexadecimal(" 1")
+    (b'\x01\xff', None, None)
+    """
+    if not _HEXADECIMAL.fullmatch(digits):
+        return None
+    return bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0"))
 
 
 def split_part(text: str, delimiter: str, part: int) -> str:
@@ -118,7 +143,7 @@ def _trim_right(text: str, characters: str = " ") -> str:
 
 _PLAIN: dict[str, Callable[..., Any]] = {
     "length": len,
-    "byte_length": lambda text: len(text.encode()),
+    "byte_length": lambda run: len(run.encode() if isinstance(run, str) else run),
     "upper": str.upper,
     "lower": str.lower,
     "substring": substring,
@@ -137,6 +162,8 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "ends_with": str.endswith,
     "contains": str.__contains__,
     "concatenate": concatenate,
+    "hexadecimal": hexadecimal,
+    "from_hexadecimal": from_hexadecimal,
     "split_part": split_part,
     "translate": translate,
     "initial_capitals": initial_capitals,

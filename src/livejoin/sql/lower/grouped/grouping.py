@@ -36,7 +36,7 @@ from livejoin.sql.lower.select_block import key_of, place_of
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import offset_of, shown
-from livejoin.sql.scalars.operands import BIGINT, BOOLEAN, DOUBLE
+from livejoin.sql.scalars.operands import BIGINT, BOOLEAN
 
 _OF_NULLS = ("min", "max", "bool_and", "bool_or", "mode")  # NULL, of any type, where all arguments are
 
@@ -231,8 +231,8 @@ class Grouping:
         parts: list[exp.Expr] = []
         for value in values:
             # 0.0 and -0.0 are one value with two texts; a sum with 0 has the first.
-            is_double = self._joined.type_of(value, shown(value), f"argument of {call.written}", call.offset) == DOUBLE
-            single = exp.Add(this=exp.paren(value), expression=exp.Literal.number(0)) if is_double else value
+            kind = self._joined.type_of(value, shown(value), f"argument of {call.written}", call.offset).kind
+            single = exp.Add(this=exp.paren(value), expression=exp.Literal.number(0)) if kind == "double" else value
             written = exp.cast(exp.paren(single), text)
             parts += [exp.cast(exp.Length(this=written), text), exp.Literal.string(":"), written.copy()]
         combined, *rest = parts

@@ -308,7 +308,13 @@ def _key_columns(column: exp.Column, kind: SqlType, never_null: bool) -> list[ex
     if never_null:
         return [column]
     is_null = exp.Is(this=column.copy(), expression=exp.null())
-    none = {"boolean": "FALSE", "string": "", "date": "1970-01-01", "timestamp": "1970-01-01 00:00:00"}.get(kind.kind)
+    none = {
+        "boolean": "FALSE",
+        "string": "",
+        "binary": "",
+        "date": "1970-01-01",
+        "timestamp": "1970-01-01 00:00:00",
+    }.get(kind.kind)
     literal = exp.Literal.number(0) if none is None else exp.Literal.string(none)
     instead = exp.Cast(this=literal, to=exp.DataType.build(str(kind), dialect="spark"))
     return [is_null, exp.Coalesce(this=column, expressions=[instead])]
