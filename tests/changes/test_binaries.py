@@ -50,7 +50,7 @@ def test_bytes_of_one_length_come_in() -> None:
 @pytest.mark.parametrize("given", [[("a",)], [(1,)], pa.table({"b": ["a"]}), pa.table({"b": [[1]]})])
 def test_what_is_no_bytes_is_refused(given: Any) -> None:
     db, view = database()
-    with pytest.raises(ChangeValueError, match="column 'b'.*BINARY"):
+    with pytest.raises(ChangeValueError, match=r"column 'b'.*BINARY"):
         db.apply("T", given)
     assert view.count() == 0
 

@@ -47,9 +47,7 @@ def values_of(codec: Codec, type: SqlType, words: Words, statuses: Words) -> lis
     if type.kind == "binary":
         there = codec.has_bytes(words)
         values: list[Any] = codec.decode(np.where(there, words, NULL_CODE), type).to_pylist()
-    elif type.kind == "string":
-        values = codec.decode(words, type).to_pylist()
-    elif type.kind == "decimal":
+    elif type.kind in ("string", "decimal"):
         values = codec.decode(words, type).to_pylist()
     elif type.kind == "double":
         values = words.view(np.float64).tolist()

@@ -113,7 +113,7 @@ def hexadecimal(digits: str) -> Constant:
     """The constant of X'...'; an odd number of digits has a 0 before it.
 
     >>> hexadecimal("1ff").value
-    b'\x01\xff'
+    b'\\x01\\xff'
     """
     return Constant(bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0")), BINARY)
 

@@ -90,7 +90,7 @@ def concatenate(*runs: Run) -> Run:
 def hexadecimal(value: bytes | int) -> str:
     """The digits of bytes, two each, or those of an integer's 64 bits without leading zeros.
 
-    >>> hexadecimal(b"a\xff"), hexadecimal(-1), hexadecimal(0)
+    >>> hexadecimal(b"a\\xff"), hexadecimal(-1), hexadecimal(0)
     ('61FF', 'FFFFFFFFFFFFFFFF', '0')
     """
     return f"{value & ((1 << 64) - 1):X}" if isinstance(value, int) else value.hex().upper()
@@ -100,7 +100,7 @@ def from_hexadecimal(digits: str) -> bytes | None:
     """The bytes of digits, with a 0 before an odd number of them; None where one is no digit.
 
     >>> from_hexadecimal("1fF"), from_hexadecimal("g"), from_hexadecimal(" 1")
-    (b'\x01\xff', None, None)
+    (b'\\x01\\xff', None, None)
     """
     if not _HEXADECIMAL.fullmatch(digits):
         return None
