@@ -18,14 +18,14 @@ QUERIES = [
     ("(SELECT src FROM G ^LIMIT 3) UNION SELECT dst FROM G", "LIMIT", "not determined"),
     ("(SELECT src FROM G) ^LIMIT 3", "LIMIT", "not determined"),
     ("SELECT src FROM G ORDER BY src ^OFFSET 3", "OFFSET", "write LIMIT number"),
-    ("SELECT src FROM G ORDER BY ^dst", "ORDER BY", "by columns of the result; add it to the SELECT list"),
-    ("SELECT src FROM G ORDER BY src, ^src + 1 DESC", "ORDER BY", "add it to the SELECT list, or write LIMIT"),
-    ("SELECT src FROM G UNION SELECT dst FROM G ORDER BY ^src + 1", "ORDER BY", "add it to the SELECT list"),
+    ("SELECT DISTINCT src FROM G ORDER BY ^dst", "ORDER BY", "does not show dst"),
+    ("SELECT src FROM G GROUP BY src ORDER BY ^dst", "GROUP BY", "the column dst is neither"),
+    ("SELECT src FROM G UNION SELECT dst FROM G ORDER BY ^sum(src)", "SUM", "add it to the SELECT list"),
     ("SELECT array_agg(src) AS l FROM G ORDER BY ^l", "ORDER BY", "a list"),
     ("SELECT src FROM G ORDER BY src ^LIMIT 1 + 1", "LIMIT", "a whole number"),
     ("SELECT src FROM G ORDER BY src LIMIT 1 ^OFFSET -1", "OFFSET", "a whole number"),
     ("SELECT src FROM G ORDER BY src ^FETCH FIRST 3 ROWS ONLY", "FETCH", "write LIMIT"),
-    ("SELECT src FROM G ^ORDER BY ALL LIMIT 3", "ORDER BY", "name the columns"),
+    ("SELECT src FROM G ^ORDER BY dst, ALL LIMIT 3", "ORDER BY", "name the columns"),
     ("SELECT DISTINCT src FROM G ORDER BY ^dst LIMIT 3", "ORDER BY", "does not show dst"),
     ("SELECT DISTINCT src FROM G ORDER BY src + ^G.dst LIMIT 3", "ORDER BY", "does not show G.dst"),
     ("SELECT DISTINCT src FROM G GROUP BY src ORDER BY ^count(*) LIMIT 3", "COUNT", "add it to the SELECT list"),
@@ -184,7 +184,8 @@ QUERIES = [
     ("SELECT *, src AS ^dst FROM G", "AS", "give one of the two another"),
     ("SELECT count(*) AS c, sum(src) AS ^c FROM G", "AS", "two output columns have the name 'c'"),
     ("SELECT src AS x, dst AS ^x FROM G UNION SELECT src, dst FROM G", "AS", "two output columns"),
-    ("SELECT ^DISTINCT ON (src) src, dst FROM G", "DISTINCT", "DISTINCT ON"),
+    ("SELECT DISTINCT ON (src) src FROM G ^QUALIFY count(*) OVER () > 1", "DISTINCT", "a query in FROM"),
+    ("SELECT DISTINCT ON (^rank() OVER (ORDER BY src)) src FROM G", "RANK", "stands in SELECT and in QUALIFY"),
 ]
 
 # Aggregates of Spark, DuckDB and sqlglot over BIGINTs g and x and a STRING s, and a part of what is said instead.

@@ -155,8 +155,12 @@ class View:
 
         Cost: O(result); with ORDER BY without LIMIT the rows are sorted, O(result * log(result)).
         """
-        rows = pa.Table.from_batches(self._batches(_BATCH), self.schema)
-        return sorted_rows(rows, self._query.order) if self._query.order else rows
+        schema = self._query.read.schema
+        rows = pa.Table.from_batches(self._batches(_BATCH), schema)
+        if not self._query.order:
+            return rows
+        shown = sorted_rows(rows, self._query.order).select(range(len(self.schema)))
+        return shown.cast(self.schema) if self._query.order_below else shown
 
     def to_pandas(self) -> Any:
         """The whole result as a pandas DataFrame; needs pandas."""
@@ -195,7 +199,7 @@ class View:
     @alone
     def _reading(self, max_rows: int) -> tuple[Node, int, Batches]:
         """What keeps the view, its version, and its rows from the first one on."""
-        node = self._kept
+        node = self._kept.inputs[0] if self._query.order_below else self._kept
         _ = node.block  # a state that is loaded only now is another version
         return node, node.version, iter(node.scan(max_rows))
 
@@ -208,7 +212,7 @@ class View:
             if found is None:
                 return None
             rows, weights = found
-            return pa.table([rows.arrow(i) for i in range(len(rows.types))], schema=self.schema), weights
+            return pa.table([rows.arrow(i) for i in range(len(rows.types))], schema=self._query.read.schema), weights
 
     def _refuse_another(self, node: Node, version: int) -> None:
         """Refuse to go on reading rows of a version that is over."""

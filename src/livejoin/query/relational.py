@@ -307,17 +307,25 @@ class Query:
         root: The relation that it gives.
         reads: The views that the text names, each once, in lower case; not those that only these read.
         order: What the rows are sorted by as they are read; nothing keeps them in this order.
+        order_below: Whether the order is over the columns of the relation that ``root`` is a projection of, as it is by
+            a column that the result does not show.
     """
 
     sql: str
     root: Relation
     reads: tuple[str, ...] = ()
     order: tuple[SortKey, ...] = ()
+    order_below: bool = False
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
         return self.root.schema
+
+    @property
+    def read(self) -> Relation:
+        """What is read: the result, or the relation below it, whose first columns are the result's."""
+        return self.root.input if self.order_below and isinstance(self.root, Project) else self.root
 
     @property
     def joins(self) -> tuple[ConjunctiveQuery, ...]:

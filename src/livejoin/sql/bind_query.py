@@ -34,7 +34,7 @@ from livejoin.sql.lower.read_order import read_order
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.set_operation import combine
-from livejoin.sql.names.order import Order, SortBy, order_of, position_of
+from livejoin.sql.names.order import Order, SortBy, is_all, order_of, position_of
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
@@ -83,8 +83,9 @@ def bind_query(
     tree, source = parse(sql)
     names = KnownNames(catalog, views or {}, source, bind_tree, bind_select, allow_product)
     bound = bind_tree(query_tree(tree, source), names)
-    refuse_unbounded(bound.relation, source)
-    return Query(sql, bound.relation, tuple(names.reads), read_order(bound))
+    found = read_order(bound, lambda block: bind_tree(block, names).relation, _over_items)
+    refuse_unbounded(found.relation, source)
+    return Query(sql, found.relation, tuple(names.reads), found.keys, found.below)
 
 
 def bind_tree(tree: QueryTree | SelectBlock, names: KnownNames) -> Bound:
@@ -236,6 +237,8 @@ def resolve_order(tree: Sorted, names: list[str]) -> Order:
     """
     order = order_of(tree.node, tree.source)
     assert order is not None, "a query is sorted by its ORDER BY"
+    if is_all(order.keys[0].value):
+        return replace(order, keys=tuple(replace(order.keys[0], value=column_at(i)) for i in range(len(names))))
     return replace(order, keys=tuple(_resolved(key, names, tree.source) for key in order.keys))
 
 

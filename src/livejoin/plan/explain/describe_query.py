@@ -87,7 +87,7 @@ def describe_query(
     drawn = (operator for operator in _upwards(plan.operator) if not isinstance(operator, Bag))  # bags are in the plans
     lines = tuple(line for operator in drawn for line in operator_lines(operator, plan.ranked))
     if query.order:
-        names = (query.schema.names[key.column] + (" DESC" if key.descending else "") for key in query.order)
+        names = (query.read.schema.names[key.column] + (" DESC" if key.descending else "") for key in query.order)
         lines += (f"sorted by {', '.join(names)} when it is read, which costs a change nothing: no state",)
     return replace(
         told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=" ".join(_whole(plan.operator))

@@ -77,7 +77,7 @@ def first_rows(
         UnsupportedQueryError: A column is a list, which has no order.
     """
     refuse_lists(relation, "ORDER BY", source, keys[0][0].offset)
-    copies = [(Item(field.name, column_at(i), 0), column_at(i)) for i, field in enumerate(relation.schema)]
+    copies = copied(relation)
     extra = [
         (Item(shown(key.value), key.value, key.offset, "the key of ORDER BY"), value)
         for key, value in keys
@@ -94,6 +94,11 @@ def first_rows(
     assert order.limit is not None, "rows that are only read in an order are not kept in it"
     top = TopK(wide, tuple(sort), order.limit, order.offset)
     return top if added == visible else project(top, copies[:visible], None, source)
+
+
+def copied(relation: Relation) -> list[tuple[Item, exp.Expr]]:
+    """The columns of a relation, as `project` takes them."""
+    return [(Item(field.name, column_at(i), 0), column_at(i)) for i, field in enumerate(relation.schema)]
 
 
 def project_nothing(relation: Relation) -> Project:

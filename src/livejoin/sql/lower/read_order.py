@@ -1,59 +1,116 @@
 """ORDER BY without LIMIT: the order in which the rows of a whole query are read.
 
 It changes no row. So it counts for the outermost query alone, where whoever reads the result sorts it; within another
-query it says nothing, as in Spark.
+query it says nothing, as in Spark. Keys that the result does not show are further columns of the relation below it,
+
+    SELECT a FROM R ORDER BY b  =  SELECT a FROM (SELECT a, b FROM R),
+
+which are read with the rows and left out when these are sorted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
 from sqlglot import exp
 
-from livejoin.query.relational import SortKey
+from livejoin.query.relational import Relation, SortKey
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundSorted, BoundWith
-from livejoin.sql.lower.project import refuse_lists
+from livejoin.sql.lower.project import column_at, copied, project, refuse_lists
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.order import SortBy
+from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.parse.source import Source, shown
 from livejoin.sql.to_duckdb.scalar_text import REF
 
+OverItems = Callable[[SortBy, list[Item], Source], exp.Expr]
 
-def read_order(bound: Bound) -> tuple[SortKey, ...]:
-    """The columns of the result that its rows are sorted by as they are read; none if the query says no order.
+
+@dataclass(frozen=True)
+class ReadOrder:
+    """A relation and how it is sorted as it is read.
+
+    Args:
+        relation: What is maintained.
+        keys: The order, over the columns of ``relation``, or of what it projects.
+        below: Whether it is over the columns of what ``relation`` projects.
+    """
+
+    relation: Relation
+    keys: tuple[SortKey, ...] = ()
+    below: bool = False
+
+
+def read_order(bound: Bound, bind: Callable[[SelectBlock], Relation], over_items: OverItems) -> ReadOrder:
+    """How the rows of a whole query are sorted as they are read; without keys if the query says no order.
+
+    Args:
+        bound: The query.
+        bind: The relation of a SELECT as it is written.
+        over_items: A key over the columns of SELECT DISTINCT.
 
     Raises:
-        UnsupportedQueryError: A key is no column of the result, or a list.
+        SqlError: As binding a key does.
+        UnsupportedQueryError: A column is a list; or a key of SELECT DISTINCT is not over what it shows.
     """
     match bound:
         case BoundWith():
-            return read_order(bound.query)
+            return read_order(bound.query, bind, over_items)
         case BoundBlock() if bound.block.read_order:
-            refuse_lists(bound.relation, "ORDER BY", bound.block.source, bound.block.read_order[0].offset)
-            return tuple(_key(key, _place(key, bound.block), bound.block.source) for key in bound.block.read_order)
+            block = bound.block
+            refuse_lists(bound.relation, "ORDER BY", block.source, block.read_order[0].offset)
+            places = {key_of(item.value): i for i, item in reversed(list(enumerate(block.outputs)))}
+            found = [places.get(key_of(key.value)) for key in block.read_order]
+            if None not in found:
+                return ReadOrder(bound.relation, _keys(block.read_order, found))
+            if block.distinct:
+                values = [over_items(key, list(block.outputs), block.source) for key in block.read_order]
+                return _computed(bound.relation, block.read_order, values, block.source)
+            return _widened(block, bind)
         case BoundSorted() if bound.order.limit is None:
             refuse_lists(bound.relation, "ORDER BY", bound.source, bound.order.keys[0].offset)
-            return tuple(_key(key, _column(key.value), bound.source) for key in bound.order.keys)
+            return _computed(bound.relation, bound.order.keys, [key.value for key in bound.order.keys], bound.source)
         case _:
-            return ()
+            return ReadOrder(bound.relation)
 
 
-def _place(key: SortBy, block: SelectBlock) -> int | None:
-    """The position of the output that a key is."""
-    written = key_of(key.value)
-    return next((i for i, item in enumerate(block.outputs) if key_of(item.value) == written), None)
+def _computed(relation: Relation, keys: Sequence[SortBy], values: Sequence[exp.Expr], source: Source) -> ReadOrder:
+    """A relation sorted by expressions over its columns."""
+    copies, places = copied(relation), []
+    extra: list[tuple[Item, exp.Expr]] = []
+    for key, value in zip(keys, values, strict=True):
+        if isinstance(value, exp.Column):
+            places.append(value.meta[REF].column)
+            continue
+        places.append(len(copies) + len(extra))
+        extra.append((Item(shown(key.value), key.value, key.offset, "the key of ORDER BY"), value))
+    if not extra:
+        return ReadOrder(relation, _keys(keys, places))
+    wide = project(relation, [*copies, *extra], None, source)
+    return ReadOrder(project(wide, copies, None, source), _keys(keys, places), below=True)
 
 
-def _column(value: exp.Expr) -> int | None:
-    if not isinstance(value, exp.Column):
-        return None
-    found: int = value.meta[REF].column
-    return found
+def _widened(block: SelectBlock, bind: Callable[[SelectBlock], Relation]) -> ReadOrder:
+    """A SELECT sorted by what it does not show."""
+    items, places = list(block.outputs), []
+    known = {key_of(item.value): i for i, item in reversed(list(enumerate(items)))}
+    for key in block.read_order:
+        place = known.setdefault(key_of(key.value), len(items))
+        places.append(place)
+        if place == len(items):
+            items.append(Item(shown(key.value), key.value.copy(), key.offset, "the key of ORDER BY"))
+    names = distinct_names([item.name for item in items])
+    named = [replace(item, name=name) for item, name in zip(items, names, strict=True)]
+    wide = bind(replace(block, items=(*named, *block.items[len(block.outputs) :]), read_order=()))
+    refuse_lists(wide, "ORDER BY", block.source, block.read_order[0].offset)
+    copies = [(item, column_at(i)) for i, item in enumerate(block.outputs)]
+    return ReadOrder(project(wide, copies, None, block.source), _keys(block.read_order, places), below=True)
 
 
-def _key(key: SortBy, place: int | None, source: Source) -> SortKey:
-    if place is None:
-        msg = (
-            f"ORDER BY {shown(key.value)} without LIMIT: the rows are sorted as they are read, by columns of the "
-            "result; add it to the SELECT list, or write LIMIT"
-        )
-        raise source.unsupported("ORDER BY", msg, key.offset)
-    return SortKey(place, key.descending, key.nulls_first)
+def _keys(keys: Sequence[SortBy], places: Sequence[int | None]) -> tuple[SortKey, ...]:
+    return tuple(
+        SortKey(place, key.descending, key.nulls_first)
+        for key, place in zip(keys, places, strict=True)
+        if place is not None
+    )

@@ -24,14 +24,14 @@ from livejoin.sql.lower.grouped.aggregates import (
 from livejoin.sql.lower.grouped.grouping_sets import grouping_sets
 from livejoin.sql.names.from_clause import Equality, FromClause, bind_from
 from livejoin.sql.names.nested import Names
-from livejoin.sql.names.order import Order, SortBy, order_of, position_of
+from livejoin.sql.names.order import Order, SortBy, is_all, order_of, position_of
 from livejoin.sql.names.outputs import Item, select_items
 from livejoin.sql.names.part import Part
 from livejoin.sql.names.scope import Scope, resolve
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.query_tree import Block
-from livejoin.sql.parse.source import Source, offset_of, shown
-from livejoin.sql.parse.sub_queries import take_out
+from livejoin.sql.parse.source import Source, offset_of
+from livejoin.sql.parse.sub_queries import is_distinct_on, take_out
 from livejoin.sql.to_duckdb.scalar_text import REF
 
 _VALUES = (exp.Condition, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)  # nodes that have a value
@@ -117,15 +117,14 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         conditions.append(resolve(where.this, clause.scope, source))
         for part in conjuncts(conditions[-1]):
             refuse_aggregates(part, "WHERE", "write HAVING behind GROUP BY", source, start)
-    _refuse_distinct_on(select, source)
     names = _Names(clause.scope, select_items(select, clause.scope, source), source)
     groups, sets = names.groups(select.args.get("group"))
-    qualify = select.args.get("qualify")
-    items = names.items if qualify is None else (*names.items, names.qualify(qualify.this))
     having = select.args.get("having")
     kept = None if having is None else names.having(having.this, groups or ())
     if order is not None:
-        order = Order(tuple(names.order(key) for key in order.keys), order.limit, order.offset)
+        order = replace(order, keys=tuple(key for written in order.keys for key in names.order(written)))
+    qualify = names.first_rows(select, order.keys if order else ()) or names.qualify(select.args.get("qualify"))
+    items = names.items if qualify is None else (*names.items, qualify)
     sorted_by = [key.value for key in order.keys] if order else []
     read_order = order.keys if order is not None and order.limit is None else ()
     aggregates = any(find_aggregate(value) for value in [*(item.value for item in items), *sorted_by])
@@ -142,7 +141,7 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         qualified=qualify is not None,
         is_global=is_global,
         having=kept,
-        distinct=bool(select.args.get("distinct")),
+        distinct=bool(select.args.get("distinct")) and not is_distinct_on(select),
         order=None if read_order else order,
         read_order=read_order,
         source=source,
@@ -251,8 +250,11 @@ class _Names:
         names = {shown.name.lower() for shown in self.scope.shown if shown.ref in grouped}
         return self._resolved(node, lambda name: name.lower() not in names)
 
-    def qualify(self, node: exp.Expr) -> Item:
+    def qualify(self, clause: exp.Qualify | None) -> Item | None:
         """The condition of QUALIFY, in which names stand for columns first."""
+        if clause is None:
+            return None
+        node = clause.this
         at = self.source.find_outermost({TokenType.QUALIFY})
         value = self._resolved(node, lambda name: not self.scope.named(name))
         if not value.find(exp.Window):
@@ -260,15 +262,40 @@ class _Names:
             raise self.source.unsupported("QUALIFY", msg, at)
         return Item("qualify", value, at, "the condition of QUALIFY", written="qualify")
 
-    def order(self, key: SortBy) -> SortBy:
-        """A key of ORDER BY."""
-        position = position_of(key.value, len(self.items), "ORDER BY", self.source, key.offset)
+    def first_rows(self, select: exp.Select, keys: Sequence[SortBy]) -> Item | None:
+        """DISTINCT ON (a, b) ... ORDER BY c as the condition ROW_NUMBER() OVER (PARTITION BY a, b ORDER BY c) = 1.
+
+        Names stand for outputs first, as in ORDER BY. Without ORDER BY the columns decide, from left to right.
+        """
+        if not is_distinct_on(select):
+            return None
+        at = self.source.find({TokenType.DISTINCT})
+        if select.args.get("qualify"):
+            msg = "DISTINCT ON beside QUALIFY is not supported; write QUALIFY in a query in FROM"
+            raise self.source.unsupported("DISTINCT", msg, self.source.find_outermost({TokenType.QUALIFY}))
+        partition = []
+        for node in select.args["distinct"].args["on"].expressions:
+            key = SortBy(node, descending=False, nulls_first=True, offset=offset_of(node, at))
+            partition.append(self._sorted_by(key, "DISTINCT ON"))
+        ordered = [exp.Ordered(this=key.value.copy(), desc=key.descending, nulls_first=key.nulls_first) for key in keys]
+        number = exp.RowNumber()
+        number.meta["start"] = at
+        window = exp.Window(this=number, partition_by=partition, order=exp.Order(expressions=ordered), over="OVER")
+        is_first = exp.EQ(this=window, expression=exp.Literal.number(1))
+        return Item("qualify", is_first, at, "the first row of DISTINCT ON", written="qualify")
+
+    def order(self, key: SortBy) -> tuple[SortBy, ...]:
+        """The keys that one of ORDER BY is: ALL is one for each output."""
+        if is_all(key.value):
+            return tuple(replace(key, value=item.value.copy()) for item in self.items)
+        return (replace(key, value=self._sorted_by(key, "ORDER BY")),)
+
+    def _sorted_by(self, key: SortBy, clause: str) -> exp.Expr:
+        position = position_of(key.value, len(self.items), clause, self.source, key.offset)
         if position is not None:
-            value = self.items[position].value
-        else:
-            refuse_windows(key.value, self.source, key.offset)
-            value = self._resolved(key.value, lambda _: True)
-        return SortBy(value, key.descending, key.nulls_first, key.offset)
+            return self.items[position].value.copy()
+        refuse_windows(key.value, self.source, key.offset)
+        return self._resolved(key.value, lambda _: True)
 
     def _resolved(self, node: exp.Expr, may_be_output: Callable[[str], bool]) -> exp.Expr:
         """An expression in which bare names outside of aggregates stand for outputs first."""
@@ -294,13 +321,3 @@ def _has_sets(group: exp.Group) -> bool:
 
 def _is_bare(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and len(node.parts) == 1 and not isinstance(node.this, exp.Star)
-
-
-def _refuse_distinct_on(select: exp.Select, source: Source) -> None:
-    distinct = select.args.get("distinct")
-    if distinct is not None and distinct.args.get("on"):
-        msg = (
-            f"DISTINCT ON is not supported: {shown(distinct.args['on'])}; group by these and take MIN_BY(x, key), "
-            "MAX_BY or FIRST of the others"
-        )
-        raise source.unsupported("DISTINCT", msg, source.find({TokenType.DISTINCT}))

@@ -55,7 +55,7 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
         )
         raise source.unsupported(clause, msg, source.find_back(kinds, offset_of(first, end), source.tokens[0].start))
     at = source.find_back({TokenType.ORDER_BY}, offset_of(order, end), source.tokens[0].start)
-    keys = tuple(_key(part, source, at) for part in order.expressions)
+    keys = tuple(_key(part, source, at, alone=len(order.expressions) == 1) for part in order.expressions)
     if limit is None or (isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Var)):
         if offset is not None:
             msg = "OFFSET without LIMIT is not supported: all rows but a few would be kept in order; write LIMIT number"
@@ -88,8 +88,14 @@ def position_of(node: exp.Expr, columns: int, clause: str, source: Source, offse
     return position - 1
 
 
-def _key(node: exp.Expr, source: Source, default: int) -> SortBy:
-    if not isinstance(node, exp.Ordered) or isinstance(node.this, exp.Var) or node.args.get("with_fill"):
+def is_all(node: exp.Expr) -> bool:
+    """Whether a key is ALL, which stands for all columns from left to right."""
+    return isinstance(node, exp.Var) and node.name.upper() == "ALL"
+
+
+def _key(node: exp.Expr, source: Source, default: int, *, alone: bool) -> SortBy:
+    is_odd = not isinstance(node, exp.Ordered) or node.args.get("with_fill")
+    if is_odd or (isinstance(node.this, exp.Var) and not (alone and is_all(node.this))):
         msg = f"ORDER BY {shown(node)} is not supported; name the columns"
         raise source.unsupported("ORDER BY", msg, default)
     return SortBy(node.this, bool(node.args.get("desc")), bool(node.args.get("nulls_first")), offset_of(node, default))

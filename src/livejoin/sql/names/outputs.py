@@ -18,6 +18,7 @@ from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.schema import CHANGE_COLUMNS
 from livejoin.sql.names.scope import Scope, relation_named, resolve
 from livejoin.sql.parse.source import Source, offset_of
+from livejoin.sql.parse.sub_queries import is_distinct_on
 from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.to_duckdb.result_types import column_type
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
@@ -118,6 +119,8 @@ def _split(select: exp.Select, source: Source) -> Iterator[tuple[exp.Expr, str, 
     opening = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
     closing = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
     start = source.find({TokenType.SELECT})
+    if is_distinct_on(select):
+        start = _closing(source.find({TokenType.ON}, start), source)
     groups: list[list[int]] = [[]]
     depth, before = 0, TokenType.SELECT
     for token in (t for t in source.tokens if t.start > start):
@@ -136,6 +139,16 @@ def _split(select: exp.Select, source: Source) -> Iterator[tuple[exp.Expr, str, 
         raise source.error(SqlSyntaxError, msg, start)
     for node, group in zip(select.expressions, groups, strict=True):
         yield node, " ".join(source.sql[group[0] : group[-1]].split()), group[0]
+
+
+def _closing(start: int, source: Source) -> int:
+    """Where the first parenthesis that opens behind ``start`` closes."""
+    depth = 0
+    for token in (token for token in source.tokens if token.start > start):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth == 0:
+            return token.start
+    return start
 
 
 def _items(node: exp.Expr, text: str, offset: int, scope: Scope, source: Source) -> Iterator[Item]:

@@ -223,13 +223,19 @@ def _form(node: exp.Expr) -> Form:
             return "any" if isinstance(node.expression, exp.Any) else "all"
 
 
+def is_distinct_on(query: exp.Expr) -> bool:
+    """Whether a query is a SELECT DISTINCT ON, whose ORDER BY says which rows it takes."""
+    distinct = query.args.get("distinct")
+    return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+
+
 def _leave_out_order(query: exp.Expr, *, is_exists: bool) -> None:
     """Leave out ORDER BY where no LIMIT follows, and both where the question is whether there is a row."""
     while isinstance(query, exp.Subquery) and not query.args.get("limit"):
         query.set("order", None)
         query = query.this
     limit = query.args.get("limit")
-    if query.args.get("offset"):
+    if query.args.get("offset") or is_distinct_on(query):
         return
     number = limit.expression if isinstance(limit, exp.Limit) else None
     is_some = isinstance(number, exp.Literal) and number.name.isdigit() and int(number.name) > 0
