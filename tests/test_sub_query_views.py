@@ -63,3 +63,21 @@ def test_a_second_row_of_a_scalar_sub_query_refuses_the_commit(
     changes = [{"k": 1, "v": values[0], "_change_type": "delete"}, {"k": 1, "v": values[1], "_change_type": "insert"}]
     database.apply("S", changes)
     assert database.version == version + 1
+
+
+IN_ON = [
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.c IN (SELECT id FROM T WHERE y = S.v)",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND EXISTS (SELECT 1 FROM T WHERE y = R.b AND z = S.c)",
+    "SELECT R.a, S.c FROM R RIGHT JOIN S ON R.a = S.k AND R.x NOT IN (SELECT y FROM T)",
+    "SELECT R.a FROM R ANTI JOIN S ON R.a = S.k AND S.c NOT IN (SELECT y FROM T)",
+    "SELECT R.a, S.c FROM R FULL JOIN S ON R.a = S.k AND R.b = (SELECT MIN(z) FROM T WHERE y = S.c)",
+    "SELECT R.a, COUNT(S.c) AS n FROM R LEFT JOIN S ON a = k AND c NOT IN (SELECT id FROM T WHERE y = v) GROUP BY R.a",
+]
+
+
+def test_sub_queries_in_on_are_equal_to_duckdb_after_every_commit() -> None:
+    lives = Lives(TABLES, 7)
+    for sql in IN_ON:
+        assert lives.create(sql), sql
+    for _ in range(12):
+        lives.commit()

@@ -1,4 +1,4 @@
-"""Random texts with sub-queries in WHERE, SELECT and HAVING, which mean the same in Spark and in DuckDB."""
+"""Random texts with sub-queries in WHERE, SELECT, HAVING and ON, which mean the same in Spark and in DuckDB."""
 
 from __future__ import annotations
 
@@ -70,8 +70,10 @@ class Texts:
             items.append(self._item(rows[-1]))
         clause = items[0]
         for row, item in zip(rows[1:], items[1:], strict=True):
-            join = "LEFT JOIN" if outer else "JOIN"
+            join = self._random.choice(["LEFT", "LEFT", "RIGHT", "FULL"]) + " JOIN" if outer else "JOIN"
             clause += f" {join} {item} ON {self._column(rows[:1])} = {self._column([row])}"
+            if outer and self._random.random() < 0.6:
+                clause += f" AND {self._condition(1, [[rows[0], row]])}"
         return rows, clause
 
     def _item(self, row: _Row) -> str:

@@ -77,6 +77,37 @@ QUERIES = [
     "SELECT a, (SELECT MIN(y) FROM T WHERE y > (SELECT COUNT(*) FROM S WHERE S.k = T.id)) AS n FROM R",
     "SELECT a, x FROM R ORDER BY (SELECT COUNT(*) FROM S WHERE k = a), a NULLS FIRST, x NULLS FIRST LIMIT 3",
     "WITH w AS (SELECT k, SUM(v) t FROM S GROUP BY k) SELECT k FROM w WHERE t = (SELECT MAX(t) FROM w)",
+    # In ON of outer, semi and anti joins: over either side, over both, in joins within joins.
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.c IN (SELECT id FROM T)",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.c IN (SELECT id FROM T WHERE y = S.v)",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND R.b IN (SELECT id FROM T WHERE y = R.a)",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND EXISTS (SELECT 1 FROM T WHERE y = R.b AND z = S.c)",
+    "SELECT R.a, S.c FROM R RIGHT JOIN S ON R.a = S.k AND R.x NOT IN (SELECT y FROM T)",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.v NOT IN (SELECT y FROM T WHERE z = R.b)",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND (S.v > (SELECT MIN(y) FROM T) OR EXISTS (SELECT 1 FROM"
+    " T WHERE id = R.b))",
+    "SELECT R.a FROM R SEMI JOIN S ON R.a = S.k AND S.c IN (SELECT id FROM T WHERE y = R.b)",
+    "SELECT R.a FROM R ANTI JOIN S ON R.a = S.k AND S.c NOT IN (SELECT y FROM T)",
+    "SELECT R.a, S.c FROM R FULL JOIN S ON R.a = S.k AND S.c IN (SELECT id FROM T)",
+    "SELECT R.a, S.c FROM R FULL JOIN S ON R.a = S.k AND R.b = (SELECT MIN(z) FROM T WHERE y = S.c)",
+    "SELECT R.a, S.c, T.z FROM R LEFT JOIN S ON R.a = S.k AND S.c > (SELECT COUNT(*) FROM T WHERE y = S.k) LEFT"
+    " JOIN T ON T.id = S.c AND T.z IN (SELECT x FROM R R2 WHERE R2.a = S.v)",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND EXISTS (SELECT 1 FROM T WHERE y > S.v) WHERE R.b IN"
+    " (SELECT y FROM T) AND S.c <> ALL (SELECT z FROM T WHERE y = S.v)",
+    "SELECT R.a, q.c FROM R LEFT JOIN (SELECT k, c FROM S LEFT JOIN T ON T.id = S.c AND T.y IN (SELECT a FROM R"
+    " R2)) q ON R.a = q.k",
+    "SELECT R.a, S.c, T.z FROM R LEFT JOIN (S LEFT JOIN T ON T.id = S.c AND T.y IN (SELECT a FROM R R2 WHERE"
+    " R2.b = S.k)) ON R.a = S.k AND T.z > (SELECT COUNT(*) FROM R R3 WHERE R3.a = T.y AND R3.b = R.b)",
+    "SELECT R.a, COUNT(S.c) AS n FROM R LEFT JOIN S ON R.a = S.k AND S.c NOT IN (SELECT id FROM T WHERE T.y ="
+    " S.v) GROUP BY R.a",
+    "SELECT R.a, S.c FROM R FULL JOIN S ON R.a = S.k AND S.c IN (SELECT id FROM T) WHERE R.a IS NOT NULL",
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S LEFT JOIN T ON id = c AND z IN (SELECT v FROM S S2 WHERE S2.k"
+    " = T.y) WHERE k = a)",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON a = k AND EXISTS (SELECT 1 FROM T WHERE id = c AND z IN (SELECT R2.x"
+    " FROM R R2 WHERE R2.a = R.b))",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON EXISTS (SELECT 1 FROM T WHERE y > 1) AND a = k AND NOT EXISTS (SELECT"
+    " 1 FROM T WHERE y > 2 AND id = c)",
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a IN (SELECT id FROM T WHERE id = R.a)",
     # Values that are TRUE, FALSE or NULL.
     "SELECT a FROM R WHERE a = 3 OR EXISTS (SELECT 1 FROM S WHERE S.k = R.a)",
     "SELECT a, EXISTS (SELECT 1 FROM S) AS m, NOT EXISTS (SELECT 1 FROM S WHERE k = a) AS n FROM R",
@@ -130,6 +161,11 @@ GENERAL = [
     "SELECT a, (SELECT COUNT(*) FROM S WHERE k = a AND c = ANY (SELECT y FROM T WHERE id > R.b)) AS n FROM R",
 ]
 PRODUCTS = [
+    "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.v < (SELECT MAX(z) FROM T WHERE y <> R.b AND z <>"
+    " S.c) WHERE S.c IS NULL",
+    "SELECT l.a, r.k FROM R l LEFT JOIN S r ON r.k = CASE WHEN l.x >= 2 THEN (SELECT MIN(y) FROM T WHERE id ="
+    " l.a) ELSE NULL END",
+    "SELECT l.a, r.k FROM R l LEFT JOIN S r ON r.k IS NULL OR (r.k = l.a AND l.b NOT IN (SELECT y FROM T))",
     "SELECT a, (SELECT COUNT(*) FROM S WHERE k = a AND v > (SELECT AVG(z) FROM T WHERE y < x)) AS n FROM R",
     "SELECT a, (SELECT COUNT(*) FROM S WHERE S.v < R.x) AS m FROM R",
     "SELECT a, (SELECT COUNT(*) FROM S WHERE k = a OR v = x) AS n FROM R",
@@ -209,7 +245,11 @@ REFUSED = [
     ("SELECT EXISTS (SELECT k + ^MIN(R.x) FROM S) AS m FROM R", "MIN", "where it belongs"),
     ("SELECT a FROM R GROUP BY a HAVING EXISTS (SELECT 1 FROM S WHERE k = ^b)", "GROUP BY", "not in GROUP BY"),
     ("SELECT a FROM R WHERE a IN (SELECT MAX(k) FROM S WHERE c = ^b HAVING COUNT(*) > 1)", "sub-query", "HAVING"),
-    ("SELECT a FROM R LEFT JOIN S ON a = k AND EXISTS (^SELECT 1 FROM T)", "sub-query", "a query in FROM"),
+    (
+        "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM S FULL JOIN ^T ON id = c AND z = a)",
+        "FULL JOIN",
+        "R.a is a column of the query around",
+    ),
     ("SELECT (SELECT ^v FROM S GROUP BY k) AS m FROM R", "GROUP BY", "the column v"),
 ]
 

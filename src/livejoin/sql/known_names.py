@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -19,9 +19,11 @@ from livejoin.sql.names.from_clause import FromClause, column_names
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.scope import Scope
+from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, Definition, QueryTree, With, query_tree
 from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.sub_queries import SubQuery
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.in_from import correlated_query
 from livejoin.sql.sub_queries.making import Making
@@ -100,11 +102,18 @@ class KnownNames:
         self,
         matched: tuple[FromClause, tuple[Item, ...]],
         unmatched: tuple[FromClause, tuple[Item, ...]],
+        sub_queries: Sequence[tuple[SubQuery, Scope]],
         source: Source,
         offset: int,
     ) -> NestedQuery:
-        """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list."""
-        left, right = (self.bind_select(select_of(*side, source), self.allow_product) for side in (matched, unmatched))
+        """The union of two SELECTs that a FULL JOIN is; see `livejoin.sql.names.nested.Names`."""
+        subs = tuple(
+            SubSelect(one.form, one.comparison, self.in_expression(one.query, scope), source, one.offset)
+            for one, scope in sub_queries
+        )
+        left, right = (
+            self.bind(replace(select_of(*side, source), sub_queries=subs), self) for side in (matched, unmatched)
+        )
         relation = combine("union", True, (left.relation, right.relation), source, offset)
         bound = BoundCombined("union", True, left, right, relation, is_full_join=True)
         return NestedQuery("", left.columns, relation, bound, None)

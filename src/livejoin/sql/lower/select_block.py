@@ -31,7 +31,7 @@ from livejoin.sql.names.scope import Scope, resolve
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.query_tree import Block
 from livejoin.sql.parse.source import Source, offset_of
-from livejoin.sql.parse.sub_queries import is_distinct_on, take_out
+from livejoin.sql.parse.sub_queries import SubQuery, is_distinct_on, take_out
 from livejoin.sql.to_duckdb.scalar_text import REF
 
 _VALUES = (exp.Condition, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)  # nodes that have a value
@@ -107,7 +107,7 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
     select, source = block.select, block.source
     sub_queries = take_out(select, block.text)
     order = order_of(select, source)
-    clause = bind_from(select, known, source)
+    clause = bind_from(select, known, source, sub_queries)
     clause = replace(clause, scope=replace(clause.scope, outer=known.outer))
     conditions, start = list(clause.conditions), source.find({TokenType.FROM})
     for condition in (*conditions, *(one for part in clause.parts for one in part.conditions)):
@@ -147,11 +147,15 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         source=source,
         start=start,
         parts=clause.parts,
-        sub_queries=tuple(
-            SubSelect(one.form, one.comparison, known.in_expression(one.query, clause.scope), source, one.offset)
-            for one in sub_queries
-        ),
+        sub_queries=tuple(_sub_select(one, number, clause, known, source) for number, one in enumerate(sub_queries)),
     )
+
+
+def _sub_select(one: SubQuery, number: int, clause: FromClause, known: Names, source: Source) -> SubSelect:
+    """A sub-query; one in ON sees what is joined there."""
+    seen = clause.seen.get(number, clause.scope)
+    query = known.in_expression(one.query, replace(seen, outer=clause.scope.outer))
+    return SubSelect(one.form, one.comparison, query, source, one.offset)
 
 
 def select_of(clause: FromClause, items: tuple[Item, ...], source: Source) -> SelectBlock:

@@ -8,8 +8,8 @@ on what stands to its right. A FULL JOIN is a nested query (`livejoin.sql.names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import TokenType, exp
 
@@ -25,6 +25,7 @@ from livejoin.sql.names.scope import Relation, Scope, Shown, resolve, resolve_ba
 from livejoin.sql.parse.refuse import check_join, check_nested, check_table
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import query_within
+from livejoin.sql.parse.sub_queries import SubQuery, marks
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,14 @@ class FromClause:
         equalities: The columns that USING and NATURAL make equal, of inner joins.
         conditions: The ON conditions of inner joins, resolved.
         parts: What hangs on the inner join.
+        seen: What the sub-queries in ON see, by the numbers of their marks; not those within FULL JOINs.
     """
 
     scope: Scope = Scope()  # noqa: RUF009
     equalities: tuple[Equality, ...] = ()
     conditions: tuple[exp.Expr, ...] = ()
     parts: tuple[Part, ...] = ()
+    seen: Mapping[int, Scope] = field(default_factory=dict)
 
     @property
     def core(self) -> tuple[int, ...]:
@@ -59,13 +62,14 @@ class FromClause:
         return tuple(relation.atom for relation in self.scope.relations if relation.atom not in hanging)
 
 
-def bind_from(select: exp.Select, names: Names, source: Source) -> FromClause:
+def bind_from(select: exp.Select, names: Names, source: Source, sub_queries: Sequence[SubQuery]) -> FromClause:
     """Bind the FROM clause of a SELECT.
 
     Args:
         select: The SELECT.
         names: What names in FROM stand for.
         source: The tokens of the SELECT.
+        sub_queries: The sub-queries in its expressions, by the numbers of their marks.
 
     Raises:
         UnknownNameError: An unknown table or column, or an alias that occurs twice.
@@ -73,16 +77,17 @@ def bind_from(select: exp.Select, names: Names, source: Source) -> FromClause:
     """
     if select.args.get("from_") is None:
         return FromClause(numbered(names, 1, source.find({TokenType.SELECT})))
-    binder = _Binder(names, source)
+    binder = _Binder(names, source, sub_queries)
     return binder.chains(binder.item(select.args["from_"].this), select.args.get("joins") or ())
 
 
 class _Binder:
     """Numbers the occurrences of tables from left to right while it walks the clause."""
 
-    def __init__(self, names: Names, source: Source) -> None:
+    def __init__(self, names: Names, source: Source, sub_queries: Sequence[SubQuery]) -> None:
         self._names = names
         self._source = source
+        self._sub_queries = sub_queries
         self._start = source.find({TokenType.FROM})
         self._aliases: set[str] = set()
         self._count = 0
@@ -183,6 +188,7 @@ class _Binder:
         if not pairs and join.args.get("on") is not None:
             seen = replace(both.scope, outer=self._names.outer)
             conditions = (resolve(join.args["on"], seen, self._source),)
+            both = replace(both, seen={**both.seen, **dict.fromkeys(marks(conditions[0]), both.scope)})
         equal = tuple(Equality(pair.left, pair.right, pair.offset) for pair in pairs)
         side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
         if side == "FULL":
@@ -190,18 +196,20 @@ class _Binder:
             matched = _hung(left, right, "optional", (equal, conditions), both.scope)
             unmatched = _hung(right, left, "not exists", (equal, conditions), both.scope)
             at = offset_of(join.this, self._start)
-            return FromClause(full_join(matched, unmatched, left.scope, pairs, self._names, self._source, at))
+            subs = [(number, self._sub_queries[number], scope) for number, scope in both.seen.items()]
+            return FromClause(full_join(matched, unmatched, left.scope, pairs, subs, self._names, self._source, at))
         taken = {ref for pair in pairs for ref in (pair.left, pair.right)}
         merged = [Shown(pair.name, pair.right if side == "RIGHT" else pair.left) for pair in pairs]
         scope = replace(both.scope, shown=(*merged, *(s for s in both.scope.shown if s.ref not in taken)))
         if kind in ("SEMI", "ANTI"):
             inner = {relation.atom for relation in right.scope.relations}
             scope = replace(left.scope, relations=both.scope.relations, hidden=left.scope.hidden | inner)
-            return _hung(left, right, "exists" if kind == "SEMI" else "not exists", (equal, conditions), scope)
+            found = _hung(left, right, "exists" if kind == "SEMI" else "not exists", (equal, conditions), scope)
+            return replace(found, seen=both.seen)
         if side == "LEFT":
-            return _hung(left, right, "optional", (equal, conditions), scope)
+            return replace(_hung(left, right, "optional", (equal, conditions), scope), seen=both.seen)
         if side == "RIGHT":
-            return _hung(right, left, "optional", (equal, conditions), scope)
+            return replace(_hung(right, left, "optional", (equal, conditions), scope), seen=both.seen)
         return replace(both, scope=scope, equalities=both.equalities + equal, conditions=both.conditions + conditions)
 
     def _pairs(self, left: FromClause, right: FromClause, join: exp.Join) -> list[Pair]:
@@ -233,6 +241,7 @@ def _beside(left: FromClause, right: FromClause) -> FromClause:
         left.equalities + right.equalities,
         left.conditions + right.conditions,
         left.parts + moved(right.parts, len(left.parts)),
+        {**left.seen, **right.seen},
     )
 
 

@@ -8,7 +8,7 @@ COALESCE of both; so outside of it an alias stands for some of its columns (`liv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,11 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import Column, SqlType, Table
 from livejoin.sql.names.nested import Names
+from livejoin.sql.names.outer import outers
 from livejoin.sql.names.outputs import Item, distinct_names
 from livejoin.sql.names.scope import Relation, Scope, Shown, Side
 from livejoin.sql.parse.source import Source
+from livejoin.sql.parse.sub_queries import SubQuery, renumbered
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def full_join(
     unmatched: FromClause,
     left: Scope,
     pairs: Sequence[Pair],
+    sub_queries: Sequence[tuple[int, SubQuery, Scope]],
     names: Names,
     source: Source,
     offset: int,
@@ -52,6 +55,7 @@ def full_join(
         unmatched: The right side, on which the left one hangs as a part that must not exist.
         left: What is seen of the left side.
         pairs: What its USING or NATURAL merges.
+        sub_queries: Those in its ON and in those within it: their numbers, and what they see.
         names: What binds the nested query.
         source: The tokens of the SELECT.
         offset: Where the right side stands.
@@ -77,9 +81,12 @@ def full_join(
     both = [exp.Coalesce(this=column(pair.left), expressions=[column(pair.right)]) for pair in pairs]
     right = [column(pair.right) for pair in pairs]
     padded = [null_of(seen.declared(ref).type) if ref.atom in own else column(ref) for ref in refs]
+    _refuse_outer(matched, source, offset)
+    numbers = {number: place for place, (number, _, _) in enumerate(sub_queries)}
     query = names.full_join(
-        (_from_zero(matched, first), items([*map(column, refs), *both])),
-        (_from_zero(unmatched, first), items([*padded, *right])),
+        (_from_zero(matched, first, numbers), items([*map(column, refs), *both])),
+        (_from_zero(unmatched, first, numbers), items([*padded, *right])),
+        [(query, _scope_from_zero(scope, first)) for _, query, scope in sub_queries],
         source,
         offset,
     )
@@ -105,8 +112,38 @@ def null_of(kind: SqlType) -> exp.Expr:
     return exp.Cast(this=exp.null(), to=exp.DataType.build(str(kind), dialect="spark"))
 
 
-def _from_zero(clause: FromClause, first: int) -> FromClause:
-    """A clause whose occurrences are numbered from 0 instead of from another number."""
+def _refuse_outer(clause: FromClause, source: Source, offset: int) -> None:
+    """Refuse a FULL JOIN whose ON reads columns of a query around.
+
+    Raises:
+        UnsupportedQueryError: It does.
+    """
+    written = [*clause.conditions, *(one for part in clause.parts for one in part.conditions)]
+    for outer in (outer for condition in written for outer in outers(condition)):
+        msg = (
+            f"{outer.name} is a column of the query around, and a FULL JOIN does not see it; write the condition into "
+            "WHERE, or join with LEFT JOIN and with NOT EXISTS"
+        )
+        raise source.unsupported("FULL JOIN", msg, offset)
+
+
+def _scope_from_zero(scope: Scope, first: int) -> Scope:
+    """A scope whose occurrences are numbered from 0 instead of from another number."""
+
+    def ref(one: ColumnRef) -> ColumnRef:
+        return ColumnRef(one.atom - first, one.column)
+
+    return replace(
+        scope,
+        relations=tuple(replace(one, atom=one.atom - first) for one in scope.relations),
+        shown=tuple(replace(one, ref=ref(one.ref)) for one in scope.shown),
+        sides=tuple(replace(one, refs=tuple(map(ref, one.refs))) for one in scope.sides),
+        hidden=frozenset(atom - first for atom in scope.hidden),
+    )
+
+
+def _from_zero(clause: FromClause, first: int, numbers: Mapping[int, int]) -> FromClause:
+    """A clause whose occurrences are numbered from 0 instead of from another number, and its sub-queries so too."""
 
     def ref(one: ColumnRef) -> ColumnRef:
         return ColumnRef(one.atom - first, one.column)
@@ -115,7 +152,7 @@ def _from_zero(clause: FromClause, first: int) -> FromClause:
         return tuple(replace(one, left=ref(one.left), right=ref(one.right)) for one in equalities)
 
     def condition(value: exp.Expr) -> exp.Expr:
-        found = value.copy()
+        found = renumbered(value, numbers)
         for column in found.find_all(exp.Column):
             column.meta[REF] = ref(column.meta[REF])
         return found

@@ -7,6 +7,7 @@ t. Names are compared without regard to case.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from livejoin.sql.names.outputs import Item
     from livejoin.sql.names.scope import Scope
     from livejoin.sql.parse.source import Source
+    from livejoin.sql.parse.sub_queries import SubQuery
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +70,19 @@ class Names(Protocol):
         self,
         matched: tuple[FromClause, tuple[Item, ...]],
         unmatched: tuple[FromClause, tuple[Item, ...]],
+        sub_queries: Sequence[tuple[SubQuery, Scope]],
         source: Source,
         offset: int,
     ) -> NestedQuery:
-        """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list."""
+        """The union of two SELECTs that a FULL JOIN is; each is what stands in FROM and the SELECT list.
+
+        Args:
+            matched: The one that keeps the left side's rows.
+            unmatched: The one that keeps the other rows of the right side.
+            sub_queries: The sub-queries in their conditions, each at the number of its mark, with what it sees.
+            source: The tokens of the SELECT around.
+            offset: Where the FULL JOIN stands.
+        """
 
     def numbers(self, count: int) -> NestedQuery:
         """The whole numbers from 0 on, as many as are asked for."""

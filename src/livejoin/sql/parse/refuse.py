@@ -157,7 +157,7 @@ def _own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int, str, str]]:
-    """Queries in ON beside joins that are not inner, and LATERAL ones."""
+    """Queries in QUALIFY, and LATERAL ones."""
     in_from = list(sub_queries(select))
     apart = [*in_from, *(node.this for node in in_from), select.args.get("with_"), select]
     apart += [query_of(node) for node in in_expressions(select)]
@@ -171,10 +171,7 @@ def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int
                 "the columns that it compares, and join on them outside"
             )
         else:
-            msg = (
-                "sub-queries in QUALIFY, and in ON beside outer, semi and anti joins, are not supported; write the "
-                "condition into WHERE, or into a query in FROM"
-            )
+            msg = "sub-queries in QUALIFY are not supported; write the condition into WHERE around a query in FROM"
         yield at, "sub-query", msg
 
 

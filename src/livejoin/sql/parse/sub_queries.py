@@ -6,7 +6,7 @@ query itself is read by itself, with its own tokens. The mark has what the sub-q
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -120,23 +120,55 @@ def take_out(select: exp.Select, source: Source) -> tuple[SubQuery, ...]:
     """Put marks in the places of the sub-queries in a SELECT's expressions, which lose them.
 
     Returns:
-        The sub-queries, each at the number of its mark; those that are written alike are one.
+        The sub-queries, each at the number of its mark; those that are written alike are one, but not of two joins,
+        which do not see the same tables.
     """
     found: list[SubQuery] = []
-    places: dict[tuple[Form, type[exp.Expr] | None, str], int] = {}
+    places: dict[tuple[Form, type[exp.Expr] | None, str, int], int] = {}
     for node in reversed(list(in_expressions(select))):  # operands before what they are compared with
         query = query_of(node)
         start, _ = inside(query)
         offset = source.tokens[start].start
         comparison = type(node) if isinstance(node, _COMPARISONS) else None
-        place = places.setdefault((_form(node), comparison, query.sql()), len(found))
-        mark = exp.Anonymous(this=f"sub-query {place}", expressions=_operands(node))
-        mark.meta.update({_MARK: place, "start": offset})
+        place = places.setdefault((_form(node), comparison, query.sql(), id(_join_of(node, select))), len(found))
+        mark = _mark(place, _operands(node), offset)
         node.replace(mark)
         _leave_out_order(query, is_exists=isinstance(node, exp.Exists))
         if place == len(found):
             found.append(SubQuery(_form(node), query.pop(), comparison, offset))
     return tuple(found)
+
+
+def _mark(number: int, operands: list[exp.Expr], offset: int) -> exp.Expr:
+    mark = exp.Anonymous(this=f"sub-query {number}", expressions=operands)
+    mark.meta.update({_MARK: number, "start": offset})
+    return mark
+
+
+def _join_of(node: exp.Expr, select: exp.Select) -> exp.Expr | None:
+    """The join in whose ON a node is; None if it is in another clause."""
+    above: exp.Expr | None = node
+    while above is not None and above is not select and not isinstance(above, exp.Join):
+        above = above.parent
+    return above if isinstance(above, exp.Join) else None
+
+
+def marks(node: exp.Expr) -> list[int]:
+    """The numbers of the sub-queries in an expression."""
+    return [number for part in node.find_all(exp.Anonymous) if (number := marked(part)) is not None]
+
+
+def renumbered(node: exp.Expr, numbers: Mapping[int, int]) -> exp.Expr:
+    """An expression whose marks have other numbers."""
+
+    def exchanged(part: exp.Expr) -> exp.Expr:
+        number = marked(part)
+        if number is None:
+            return part
+        operands = [operand.transform(exchanged) for operand in part.expressions]
+        return _mark(numbers[number], operands, part.meta["start"])
+
+    return node.copy().transform(exchanged)
 
 
 def marked(node: exp.Expr) -> int | None:
@@ -155,9 +187,7 @@ def _roots(select: exp.Select) -> Iterator[exp.Expr]:
     for clause in ("where", "group", "having", "order", "distinct"):
         if select.args.get(clause):
             yield select.args[clause]
-    joins = list(_joins(select))
-    if not any(join.side or join.kind in ("SEMI", "ANTI") for join in joins):
-        yield from (join.args["on"] for join in joins if join.args.get("on"))
+    yield from (join.args["on"] for join in _joins(select) if join.args.get("on"))
 
 
 def _joins(node: exp.Expr) -> Iterator[exp.Join]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -11,14 +11,17 @@ from livejoin.errors import UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.merge import merge
+from livejoin.sql.lower.parts.part_tree import below
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.nested import NestedQuery
 from livejoin.sql.names.outer import Outer, landed, lifted, outer_column, outer_of
 from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.part import Part
+from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of
+from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.sub_queries.correlation import Compared, Correlation, correlation
 from livejoin.sql.sub_queries.domain import wants_domain, widened
 from livejoin.sql.sub_queries.free import free_columns
@@ -32,12 +35,29 @@ class SkipsLevelError(UnsupportedQueryError):
     """A sub-query reads a column of a query that is not right around it; the query between can have it beside."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a sub-query stands, and where the part that it becomes is hung.
+
+    Args:
+        within: The part in whose ON it stands; None for any other clause.
+        above: The part that it is hung on; None for the core.
+    """
+
+    within: int | None = None
+    above: int | None = None
+
+
 class Parts:
     """The occurrences of tables and the parts of a SELECT; mutable.
 
     Args:
         block: The SELECT, whose own ones come first.
         making: How relations are made.
+
+    Attributes:
+        place: Where a sub-query that is made a part is hung.
+        own: For each part its number among the SELECT's own; None for those that sub-queries became.
     """
 
     def __init__(self, block: SelectBlock, making: Making) -> None:
@@ -45,6 +65,8 @@ class Parts:
         self.making = making
         self.relations = list(block.scope.relations)
         self.parts = list(block.parts)
+        self.place = Place()
+        self.own: list[int | None] = list(range(len(self.parts)))
 
     def plain(self, sub: SubSelect) -> SelectBlock:
         """A sub-query as a SELECT that neither groups nor sorts; DISTINCT is left as it is written.
@@ -159,7 +181,7 @@ class Parts:
     ) -> tuple[SelectBlock, Sequence[exp.Expr], Sequence[exp.Expr] | None, exp.Expr | None, list[Keyed]]:
         """A sub-query that reads the values of outer columns from a relation of these (see `domain`)."""
         computed = [*values, *(groups or ()), *([] if having is None else [having])]
-        wide = widened(block, found, computed, self.block, self.making)
+        wide = widened(block, found, computed, self.around(), self.making)
         left = iter(wide.values)
         values = [next(left) for _ in values]
         groups = None if groups is None else [next(left) for _ in groups]
@@ -171,9 +193,45 @@ class Parts:
             keys.append((column, equal(this=column.copy(), expression=outer_column(outer, None))))
         return wide.block, values, groups, having, keys
 
+    def state(self) -> tuple[list[Occurrence], list[Part], list[int | None], Place]:
+        """What `restore` brings back."""
+        return list(self.relations), list(self.parts), list(self.own), self.place
+
+    def restore(self, state: tuple[list[Occurrence], list[Part], list[int | None], Place]) -> None:
+        """Forget the parts that were made since."""
+        self.relations, self.parts, self.own, self.place = (list(state[0]), list(state[1]), list(state[2]), state[3])
+
+    def around(self) -> SelectBlock:
+        """The SELECT around, of whose rows the sub-query is asked: for one in ON before that decides."""
+        within = self.place.within
+        if within is None:
+            return self.block
+        scope = replace(self.block.scope, relations=tuple(self.relations))
+        block = replace(self.block, scope=scope, parts=tuple(self.parts))
+        line: set[int | None] = {within}
+        while (above := block.parts[min(i for i in line if i is not None)].above) is not None:
+            line.add(above)
+        kept = [i for i in range(len(block.parts)) if i <= within or i in below(block, within)]
+        numbers = {i: place for place, i in enumerate(kept)}
+        parts = []
+        for i in kept:
+            part = block.parts[i]
+            above = None if part.above is None else numbers[part.above]
+            conditions = tuple(c for one in part.conditions for c in conjuncts(one) if not has_marks(c))
+            kind: EdgeKind = "optional" if i in line else part.kind
+            parts.append(replace(part, kind=kind, above=above, conditions=conditions))
+        core = set(block.core)
+        rows = (c for one in block.conditions for c in conjuncts(one))
+        return replace(
+            block, parts=tuple(parts), conditions=tuple(c for c in rows if {ref.atom for ref in refs_of(c)} <= core)
+        )
+
     def attach(self, block: SelectBlock, kind: EdgeKind) -> int:
         """Add a plain sub-query as a part; returns the number of its first table."""
-        start, first = len(self.relations), len(self.parts)
+        start, place = len(self.relations), self.place
+        # What is hung beside the part in whose ON it is stands before it, whose condition reads it.
+        is_beside = place.within is not None and place.above != place.within
+        first = place.within if is_beside and place.within is not None else len(self.parts)
         aliases = {relation.alias.lower() for relation in self.relations}
         for relation in block.scope.relations:
             alias, number = relation.alias, 1
@@ -184,9 +242,10 @@ class Parts:
             self.relations.append(replace(relation, atom=start + relation.atom, alias=alias))
         hanging = {atom for part in block.parts for atom in part.atoms}
         core = tuple(start + r.atom for r in block.scope.relations if r.atom not in hanging)
-        self.parts.append(Part(kind, core, self._placed(block.conditions, start), _moved(block.equalities, start)))
+        conditions, equalities = self._placed(block.conditions, start), _moved(block.equalities, start)
+        found = [Part(kind, core, conditions, equalities, place.above)]
         for part in block.parts:
-            self.parts.append(
+            found.append(
                 Part(
                     part.kind,
                     tuple(start + atom for atom in part.atoms),
@@ -195,6 +254,10 @@ class Parts:
                     first if part.above is None else first + 1 + part.above,
                 )
             )
+        self.parts[first:] = [*found, *(_behind(part, first, len(found)) for part in self.parts[first:])]
+        self.own[first:first] = [None] * len(found)
+        if is_beside:
+            self.place = replace(place, within=first + len(found))
         return start
 
     def placed(self, value: exp.Expr, start: int) -> exp.Expr:
@@ -277,6 +340,11 @@ class Parts:
             "both queries, or write NOT EXISTS with equalities"
         )
         return sub.source.unsupported("NOT IN", msg, sub.offset)
+
+
+def _behind(part: Part, first: int, number: int) -> Part:
+    """A part behind so many that come at a position."""
+    return part if part.above is None or part.above < first else replace(part, above=part.above + number)
 
 
 def _as_column(outer: Outer) -> exp.Expr:

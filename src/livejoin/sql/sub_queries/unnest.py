@@ -5,6 +5,8 @@
 * ``x NOT IN (q)`` is true if and only if the set is empty, or x is not NULL and no k is NULL and none equals x. So it
   is up to three ``not exists`` parts: of rows with k = x; of rows where k is NULL; and, for an x that is NULL, of all
   rows. What is known not to be NULL leaves the second and the third out.
+* A conjunct of ON over the part that is joined is a part of that. Other sub-queries in ON are values, of a part beside
+  the joined one if they read nothing of it, else of one within it; there its NULLs do not come into play.
 * Every other sub-query is a value: columns of an ``optional`` part and an expression over them (see `values`).
 """
 
@@ -17,18 +19,20 @@ from typing import TypeVar
 from sqlglot import exp
 
 from livejoin.sql.lower.conditions import conjuncts
+from livejoin.sql.lower.parts.part_tree import atoms_below
 from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.outer import lifted
+from livejoin.sql.names.outer import Outer, lifted
 from livejoin.sql.names.sub_select import SubSelect
-from livejoin.sql.parse.sub_queries import has_marks, marked
+from livejoin.sql.parse.sub_queries import has_marks, marked, marks
 from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import with_skipped
-from livejoin.sql.sub_queries.free import free_columns
+from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.in_from import merged_into
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.over_groups import over_groups
-from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
+from livejoin.sql.sub_queries.parts import Parts, Place, SkipsLevelError
 from livejoin.sql.sub_queries.values import value_of
+from livejoin.sql.to_duckdb.scalar_text import refs_of
 
 Made = TypeVar("Made")
 
@@ -55,6 +59,7 @@ class _Unnester:
 
     def unnested(self) -> SelectBlock:
         """The SELECT with its parts."""
+        self._in_parts()
         block = self.block
         written = [part for condition in block.conditions for part in conjuncts(condition)]
         conditions = [found for part in written for found in self._condition(part)]
@@ -75,6 +80,50 @@ class _Unnester:
             order=order,
             sub_queries=(),
         )
+
+    def _in_parts(self) -> None:
+        """Make parts of the sub-queries in ON, of parts before what they hang on, and else from the left."""
+        parts = self._parts
+        if not any(has_marks(condition) for part in self.block.parts for condition in part.conditions):
+            return
+        for own in _children_first(self.block):
+            position = parts.own.index(own)
+            written = [c for condition in parts.parts[position].conditions for c in conjuncts(condition)]
+            found = [one for conjunct in written for one in self._in_part(own, conjunct)]
+            position = parts.own.index(own)
+            parts.parts[position] = replace(parts.parts[position], conditions=tuple(found))
+        scope = replace(self.block.scope, relations=tuple(parts.relations))
+        self.block = parts.block = replace(self.block, scope=scope, parts=tuple(parts.parts))
+
+    def _in_part(self, own: int, conjunct: exp.Expr) -> list[exp.Expr]:
+        """What is left of a conjunct of ON when its sub-queries are parts."""
+        if not has_marks(conjunct):
+            return [conjunct]
+        parts = self._parts
+        position = parts.own.index(own)
+        inside = atoms_below(replace(self.block, parts=tuple(parts.parts)), position)
+        reads = self._reads(conjunct)
+        within = Place(position, position if reads & inside else parts.parts[position].above)
+        parts.place, self._values = within, {}
+        try:
+            if reads and reads <= inside:
+                return self._condition(conjunct)
+            return [self._value(conjunct, as_condition=True)]
+        finally:
+            parts.place, self._values = Place(), {}
+
+    def _reads(self, node: exp.Expr) -> frozenset[int]:
+        """The occurrences of tables that an expression is over, and its sub-queries."""
+        found = {ref.atom for ref in refs_of(node)}
+
+        def read(outer: Outer, _: exp.Expr) -> Outer:
+            found.add(outer.ref.atom)
+            return outer
+
+        for query in (self.block.sub_queries[number].query for number in marks(node)):
+            if isinstance(query, SelectBlock):
+                moved_outer(query, read)
+        return frozenset(found)
 
     def _value(self, node: exp.Expr, *, as_condition: bool = False) -> exp.Expr:
         """An expression without marks.
@@ -152,14 +201,28 @@ class _Unnester:
 
     def _tried(self, sub: SubSelect, make: Callable[[SubSelect], Made]) -> Made:
         """What is made of a sub-query; where its own sub-queries skip it, they find in it what they read."""
-        relations, parts = list(self._parts.relations), list(self._parts.parts)
+        before = self._parts.state()
         try:
             return make(sub)
         except SkipsLevelError:
             if not isinstance(sub.query, SelectBlock):
                 raise
-            query = with_skipped(sub.query, self.block, self._parts.making)
+            query = with_skipped(sub.query, self._parts.around(), self._parts.making)
             if query is sub.query:
                 raise
-            self._parts.relations, self._parts.parts = relations, parts
+            self._parts.restore(before)
             return make(replace(sub, query=query))
+
+
+def _children_first(block: SelectBlock) -> list[int]:
+    """The parts, each behind those that hang on it."""
+    found: list[int] = []
+
+    def visit(above: int | None) -> None:
+        for position, part in enumerate(block.parts):
+            if part.above == above:
+                visit(position)
+                found.append(position)
+
+    visit(None)
+    return found

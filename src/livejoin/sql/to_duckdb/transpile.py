@@ -25,8 +25,8 @@ from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, query_tree
 from livejoin.sql.parse.source import Source
-from livejoin.sql.parse.spans import sub_queries
-from livejoin.sql.parse.sub_queries import in_expressions
+from livejoin.sql.parse.spans import mark_expression, sub_queries
+from livejoin.sql.parse.sub_queries import in_expressions, query_of, take_out
 from livejoin.sql.to_duckdb.query_text import query_text
 from livejoin.sql.to_duckdb.scalar_text import for_duckdb
 
@@ -108,7 +108,10 @@ def _scope(select: exp.Select, names: KnownNames | None, source: Source) -> Scop
     if names is None:
         msg = "the columns of * over USING or NATURAL are not known without the tables; name them, or give the catalog"
         raise source.unsupported("*", msg, source.find({TokenType.STAR}))
-    return bind_from(select, names, source).scope
+    bare = select.copy()
+    for node in in_expressions(bare):
+        mark_expression(query_of(node), source)
+    return bind_from(bare, names, source, take_out(bare, source)).scope
 
 
 def _with_columns(select: exp.Select, scope: Scope) -> exp.Select:

@@ -41,6 +41,8 @@ def _simplified(relation: Relation, block: SelectBlock, bind: Callable[[SelectBl
     assert isinstance(bound.left, BoundBlock)
     assert isinstance(bound.right, BoundBlock)
     matched, unmatched = bound.left.block, bound.right.block
+    if matched.sub_queries:  # they became parts of what the two are
+        return relation
     level = next((i for i, part in enumerate(block.parts) if relation.atom in part.atoms), None)
     conditions = conditions_at(flat(block), level)
     # The left side hangs on the right one of the unmatched rows, as the last of what does.
