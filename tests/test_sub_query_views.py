@@ -65,6 +65,24 @@ def test_a_second_row_of_a_scalar_sub_query_refuses_the_commit(
     assert database.version == version + 1
 
 
+FIRST_ROWS = [
+    "SELECT a, (SELECT v FROM S WHERE k = a ORDER BY c, v NULLS FIRST LIMIT 1) AS m FROM R",
+    "SELECT a FROM R WHERE b IN (SELECT c FROM S WHERE k = a ORDER BY v DESC NULLS LAST, c LIMIT 2 OFFSET 1)",
+    "SELECT a FROM R WHERE x IN (SELECT SUM(v) OVER (PARTITION BY c) FROM S WHERE k = a)",
+    "SELECT a, (SELECT DISTINCT ON (k) v FROM S WHERE k = a ORDER BY k, c, v NULLS FIRST) AS m FROM R",
+    "SELECT a FROM R WHERE (a, x) NOT IN (SELECT k, v FROM S)",
+    "SELECT a, (a, x) NOT IN (SELECT k, v FROM S) AS m FROM R",
+]
+
+
+def test_first_rows_and_windows_of_what_is_correlated() -> None:
+    lives = Lives(TABLES, 8)
+    for sql in FIRST_ROWS:
+        assert lives.create(sql), sql
+    for _ in range(12):
+        lives.commit()
+
+
 IN_ON = [
     "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.c IN (SELECT id FROM T WHERE y = S.v)",
     "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND EXISTS (SELECT 1 FROM T WHERE y = R.b AND z = S.c)",

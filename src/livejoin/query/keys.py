@@ -93,7 +93,9 @@ def keys(relation: Relation) -> tuple[Key, ...]:
         case SetOperation():
             return _keys_of_set(relation, columns)
         case Ranked():
-            by_rank = frozenset({*relation.partition, len(relation.input.types)})
+            partition = frozenset(relation.partition)
+            is_first = relation.limit is not None and relation.limit <= 1
+            by_rank = partition if is_first else partition | {len(relation.input.types)}
             return _minimal([*([by_rank] if relation.function == "row_number" else []), *keys(relation.input)])
         case TopK():
             return (frozenset(),) if relation.limit <= 1 else keys(relation.input)

@@ -24,6 +24,7 @@ from livejoin.sql.parse.source import offset_of
 from livejoin.sql.parse.sub_queries import has_marks
 from livejoin.sql.sub_queries.correlation import Compared, Correlation, correlation
 from livejoin.sql.sub_queries.domain import wants_domain, widened
+from livejoin.sql.sub_queries.first_rows import first_rows, one_row, refuse_global, windowed
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
@@ -72,38 +73,28 @@ class Parts:
         """A sub-query as a SELECT that neither groups nor sorts; DISTINCT is left as it is written.
 
         Raises:
-            UnsupportedQueryError: It is correlated and has a LIMIT, or its correlation is not one of keys.
+            UnsupportedQueryError: It is correlated and has several grouping sets, or aggregates without GROUP BY.
         """
         if isinstance(sub.query, NestedQuery):
             return self.making.over(sub.query.relation, "query", sub.source, sub.offset)
-        block = self.making.unnest(sub.query, self.making)
-        if block.order is not None:
-            for outer, node in free_columns(block):
-                msg = (
-                    f"{outer.name} is a column of the query around, and the sub-query that reads it has a LIMIT: the "
-                    "first rows of each value are not maintained; take MIN or MAX in the sub-query"
-                )
-                raise block.source.unsupported("LIMIT", msg, offset_of(node, sub.offset))
-            return self.making.over(self.making.relation(block), "query", block.source, block.start)
-        if block.sets is not None or block.has_windows:
+        block = one_row(self.making.unnest(sub.query, self.making))
+        if block.sets is not None:
             for outer, node in free_columns(block):
                 msg = (
                     f"{outer.name} is a column of the query around, and the sub-query that reads it has several "
-                    "grouping sets or window functions; return their rows from a query in FROM, and compare its "
-                    "columns outside of it"
+                    "grouping sets; return their rows from a query in FROM, and compare its columns outside of it"
                 )
                 raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
+        if (block.order is not None or block.sets is not None or block.has_windows) and not any(free_columns(block)):
             return self.making.over(self.making.relation(block), "query", block.source, block.start)
+        if block.order is not None:
+            return first_rows(self, block, block.order, sub)
+        if block.has_windows:
+            return windowed(self, block, sub)
         if block.groups is None:
             return merge(block)
-        for outer, node in free_columns(block):
-            if not block.is_global:
-                break
-            msg = (
-                f"{outer.name} is a column of the query around, and the sub-query that reads it gives one row whatever "
-                "matches, as it has aggregates and no GROUP BY; compare a sub-query of one aggregate without HAVING"
-            )
-            raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
+        if block.is_global:
+            refuse_global(block, sub)
         groups = None if block.is_global else block.groups
         return self.keyed(block, [item.value for item in block.items], sub, groups=groups, having=block.having)
 
@@ -115,6 +106,7 @@ class Parts:
         *,
         groups: Sequence[exp.Expr] | None = None,
         having: exp.Expr | None = None,
+        qualify: exp.Expr | None = None,
         is_grouped: bool = True,
         distinct: bool = False,
     ) -> SelectBlock:
@@ -126,6 +118,7 @@ class Parts:
             sub: Where it stands.
             groups: What is grouped by besides the keys; None for the keys alone.
             having: A condition on groups.
+            qualify: A condition on window functions, which are over the rows of one key each.
             is_grouped: Whether there are groups.
             distinct: Whether equal rows count once.
 
@@ -138,11 +131,13 @@ class Parts:
         """
         found = correlation(block.conditions)
         block = self._nearer(block, found)
+        values = [*values, *([] if qualify is None else [qualify])]
         if wants_domain(block, found, [*values, *(groups or ()), *([] if having is None else [having])]):
             block, values, groups, having, keys = self._over_domain(block, found, values, groups, having)
         else:
             keys = [(key.inner, _equal(key)) for key in found.keys]
             block = replace(block, conditions=tuple(found.own))
+        values = [_within(value, [key for key, _ in keys]) for value in values]
         named = [*((f"k{i}", key) for i, (key, _) in enumerate(keys)), *((f"v{i}", v) for i, v in enumerate(values))]
         grouped = {key_of(value): value for value in (*(key for key, _ in keys), *(groups or ()))}
         kept = replace(
@@ -152,6 +147,7 @@ class Parts:
             is_global=is_grouped and not keys and groups is None,
             having=having,
             distinct=distinct,
+            qualified=qualify is not None,
             order=None,
             read_order=(),
         )
@@ -334,12 +330,13 @@ class Parts:
         ]
         return replace(block, parts=tuple(parts)) if own else block
 
-    def tuples(self, sub: SubSelect) -> UnsupportedQueryError:
-        msg = (
-            "NOT IN of several columns that may be NULL is not supported; declare them NOT NULL, add IS NOT NULL to "
-            "both queries, or write NOT EXISTS with equalities"
-        )
-        return sub.source.unsupported("NOT IN", msg, sub.offset)
+
+def _within(value: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Expr:
+    """An expression whose window functions are over the rows of one key each."""
+    found = value.copy()
+    for window in found.find_all(exp.Window):
+        window.set("partition_by", [*(window.args.get("partition_by") or ()), *(key.copy() for key in keys)])
+    return found
 
 
 def _behind(part: Part, first: int, number: int) -> Part:

@@ -4,7 +4,7 @@
   says what matches. ``x IN (SELECT k ...)`` is that with ``k = x``. NOT makes the part one of kind ``not exists``.
 * ``x NOT IN (q)`` is true if and only if the set is empty, or x is not NULL and no k is NULL and none equals x. So it
   is up to three ``not exists`` parts: of rows with k = x; of rows where k is NULL; and, for an x that is NULL, of all
-  rows. What is known not to be NULL leaves the second and the third out.
+  rows. What is known not to be NULL leaves the second and the third out. Of several columns see `not_in`.
 * A conjunct of ON over the part that is joined is a part of that. Other sub-queries in ON are values, of a part beside
   the joined one if they read nothing of it, else of one within it; there its NULLs do not come into play.
 * Every other sub-query is a value: columns of an ``optional`` part and an expression over them (see `values`).
@@ -21,7 +21,7 @@ from sqlglot import exp
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.parts.part_tree import atoms_below
 from livejoin.sql.lower.select_block import SelectBlock, key_of
-from livejoin.sql.names.outer import Outer, lifted
+from livejoin.sql.names.outer import Outer
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.sub_queries import has_marks, marked, marks
 from livejoin.sql.sub_queries.correlation import correlation
@@ -29,6 +29,7 @@ from livejoin.sql.sub_queries.domain import with_skipped
 from livejoin.sql.sub_queries.free import free_columns, moved_outer
 from livejoin.sql.sub_queries.in_from import merged_into
 from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.over_groups import over_groups
 from livejoin.sql.sub_queries.parts import Parts, Place, SkipsLevelError
 from livejoin.sql.sub_queries.values import value_of
@@ -182,14 +183,7 @@ class _Unnester:
                 self._parts.attachable(replace(block, conditions=(*block.conditions, *equal)), sub), "exists"
             )
             return True
-        nullable = [(item, operand) for item, operand in zip(block.items, operands, strict=False)]
-        keys = [item for item, _ in nullable if not self._parts.never_null(item.value, block)]
-        values = [operand for _, operand in nullable if not self._parts.never_null(operand, self.block)]
-        if (keys or values) and len(operands) > 1:
-            raise self._parts.tuples(sub)
-        cases: list[list[exp.Expr]] = [equal]
-        cases += [[exp.Is(this=exp.paren(item.value.copy()), expression=exp.null())] for item in keys]
-        cases += [[exp.Is(this=exp.paren(lifted(value)), expression=exp.null())] for value in values]
+        cases = [equal, *unknown_ways(self._parts, block, operands, equal, sub)]
         for case in cases:
             conditions = (*block.conditions, *case)
             self._parts.attach(self._parts.attachable(replace(block, conditions=conditions), sub), "not exists")

@@ -32,6 +32,8 @@ from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.sub_queries.correlation import Compared, Comparison, correlation
 from livejoin.sql.sub_queries.domain import wants_domain
+from livejoin.sql.sub_queries.first_rows import one_row
+from livejoin.sql.sub_queries.not_in import unknown_ways
 from livejoin.sql.sub_queries.parts import Parts
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
 
@@ -81,7 +83,7 @@ class _Values:
         """The value of the only row, NULL without rows."""
         query = self._sub.query
         if isinstance(query, SelectBlock):
-            block = self._unnested(query)
+            block = one_row(self._unnested(query))
             self._around.check_width(len(block.outputs), 1, self._sub)
             if block.is_global and block.order is None and not block.has_windows:
                 return self._aggregated(block, block.items[0].value)
@@ -117,7 +119,10 @@ class _Values:
         if as_condition or never_null:
             return is_there
         if len(operands) > 1:
-            raise around.tuples(sub)
+            ways = unknown_ways(around, block, operands, equal, sub)
+            found = [replace(block, conditions=(*block.conditions, *way)) for way in ways]
+            maybe = [self._is_there(one, as_condition=True) for one in found]
+            return _case([(is_there, exp.true()), (exp.or_(*maybe, copy=True), exp.null())], exp.false())
         rows, values, _, _ = self._counted(block)
         nothing = exp.EQ(this=_or_zero(rows), expression=_number(0))
         unknown = exp.or_(_is_null(operands[0]), exp.LT(this=values, expression=rows.copy()), copy=True)

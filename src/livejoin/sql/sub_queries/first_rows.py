@@ -1,0 +1,103 @@
+"""Correlated sub-queries with a LIMIT, with window functions, and with one row whatever matches.
+
+What such a sub-query gives depends on all of its rows that match, which are those of a key. So its windows are
+partitioned by the key too, and its first rows are those of each key with a rank up to the LIMIT:
+
+    (SELECT v FROM S WHERE S.k = R.a ORDER BY c LIMIT 1)
+      =  the rows of SELECT k, v FROM S with ROW_NUMBER() OVER (PARTITION BY k ORDER BY c) <= 1 where k = R.a
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from livejoin.query.relational import Ranked, SortKey
+from livejoin.sql.lower.project import column_at, copied, project, refuse_lists
+from livejoin.sql.lower.select_block import SelectBlock, key_of
+from livejoin.sql.names.order import Order
+from livejoin.sql.names.sub_select import SubSelect
+from livejoin.sql.parse.source import offset_of
+from livejoin.sql.sub_queries.free import free_columns
+
+if TYPE_CHECKING:
+    from livejoin.sql.sub_queries.parts import Parts
+
+
+def one_row(block: SelectBlock) -> SelectBlock:
+    """A SELECT without a LIMIT that keeps the one row of aggregates without GROUP BY."""
+    order = block.order
+    keeps = order is not None and (order.limit is None or order.limit > 0) and order.offset == 0
+    return replace(block, order=None) if block.is_global and keeps else block
+
+
+def refuse_global(block: SelectBlock, sub: SubSelect) -> None:
+    """Refuse a correlated SELECT that gives one row whatever matches.
+
+    Raises:
+        UnsupportedQueryError: It is correlated.
+    """
+    for outer, node in free_columns(block):
+        msg = (
+            f"{outer.name} is a column of the query around, and the sub-query that reads it gives one row whatever "
+            "matches, as it has aggregates and no GROUP BY; compare a sub-query of one aggregate without HAVING"
+        )
+        raise block.source.unsupported("sub-query", msg, offset_of(node, sub.offset))
+
+
+def windowed(parts: Parts, block: SelectBlock, sub: SubSelect, extra: Sequence[exp.Expr] = ()) -> SelectBlock:
+    """A correlated sub-query with window functions, as `Parts.keyed` gives it.
+
+    Args:
+        parts: The SELECT around.
+        block: The sub-query without a LIMIT.
+        sub: Where it stands.
+        extra: What it computes besides its columns.
+    """
+    if block.is_global:
+        refuse_global(block, sub)
+    return parts.keyed(
+        block,
+        [*(item.value for item in block.outputs), *extra],
+        sub,
+        groups=None if block.is_global else block.groups,
+        having=block.having,
+        qualify=block.items[-1].value if block.qualified else None,
+        is_grouped=block.groups is not None,
+        distinct=block.distinct,
+    )
+
+
+def first_rows(parts: Parts, block: SelectBlock, order: Order, sub: SubSelect) -> SelectBlock:
+    """A correlated sub-query with a LIMIT, as `Parts.keyed` gives it.
+
+    Raises:
+        UnsupportedQueryError: Of SELECT DISTINCT: it is ordered by what it does not show.
+    """
+    assert order.limit is not None, "an order without it says nothing in a sub-query"
+    shown = {key_of(item.value): i for i, item in reversed(list(enumerate(block.outputs)))}
+    extra = [key.value for key in order.keys if key_of(key.value) not in shown]
+    places = iter(range(len(block.outputs), len(block.outputs) + len(extra)))
+    if block.distinct and extra:
+        msg = "ORDER BY of a correlated SELECT DISTINCT with LIMIT names an expression that it does not show; show it"
+        raise block.source.unsupported("ORDER BY", msg, offset_of(extra[0], sub.offset))
+    keyed = windowed(parts, replace(block, order=None), sub, extra)
+    (rows,) = keyed.scope.relations
+    assert rows.nested is not None, "it is over a relation"
+    relation = rows.nested.relation
+    refuse_lists(relation, "LIMIT", block.source, sub.offset)
+    first = len(rows.names) - len(block.outputs) - len(extra)
+    sort = []
+    for key in order.keys:
+        place = shown.get(key_of(key.value))
+        sort.append(SortKey(first + (next(places) if place is None else place), key.descending, key.nulls_first))
+    most = order.offset + order.limit
+    ranked = Ranked(relation, tuple(range(first)), tuple(sort), "row_number", most, "LIMIT", sub.offset)
+    columns = copied(relation)
+    behind = exp.GT(this=column_at(len(columns)), expression=exp.Literal.number(order.offset))
+    kept = project(ranked, columns, (behind, behind) if order.offset else None, block.source)
+    over = parts.making.over(kept, "query", block.source, sub.offset)
+    return replace(over, conditions=keyed.conditions, items=over.items[first : first + len(block.outputs)])

@@ -1,0 +1,52 @@
+"""NOT IN of several columns: SQL's comparison of rows with NULLs.
+
+``(a, b) = (x, y)`` is FALSE if one pair differs, TRUE if all are equal, and NULL else. So ``(a, b) NOT IN (q)`` is TRUE
+if and only if no row of q has in every column an equal value or a NULL, or is compared with one there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.names.outer import lifted
+from livejoin.sql.names.sub_select import SubSelect
+
+if TYPE_CHECKING:
+    from livejoin.sql.sub_queries.parts import Parts
+
+_MOST_WAYS = 27  # three columns of which either side may be NULL
+
+
+def unknown_ways(
+    parts: Parts, block: SelectBlock, operands: Sequence[exp.Expr], equal: Sequence[exp.Expr], sub: SubSelect
+) -> list[list[exp.Expr]]:
+    """The ways in which operands may be NULL-or-equal to a row of a sub-query, one of them by a NULL.
+
+    Each is a list of conditions: of every column that it equals the operand, or that one of the two is NULL. What
+    is known not to be NULL leaves ways out.
+
+    Raises:
+        UnsupportedQueryError: There are too many.
+    """
+    cases = []  # none for EXISTS, which has no operands
+    for item, operand, equality in zip(block.items, operands, equal, strict=False):
+        found = [equality]
+        if not parts.never_null(item.value, block):
+            found.append(exp.Is(this=exp.paren(item.value.copy()), expression=exp.null()))
+        if not parts.never_null(operand, parts.block):
+            found.append(exp.Is(this=exp.paren(lifted(operand)), expression=exp.null()))
+        cases.append(found)
+    if prod(map(len, cases)) > _MOST_WAYS:
+        msg = (
+            f"NOT IN of {len(operands)} columns that may be NULL compares in {prod(map(len, cases))} ways, and at "
+            f"most {_MOST_WAYS} are supported; declare columns NOT NULL, add IS NOT NULL to both queries, or write "
+            "NOT EXISTS with equalities"
+        )
+        raise sub.source.unsupported("NOT IN", msg, sub.offset)
+    return [list(way) for way in product(*cases)][1:]
