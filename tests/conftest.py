@@ -28,6 +28,12 @@ def wrapping(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def cells_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joins of databases with several threads are in cells, however small the commits of tests are."""
+    monkeypatch.setattr("livejoin.dataflow.spreading.WHOLE_AT_FIRST", False)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One Spark session for the whole run; mark the tests that use it with ``pytest.mark.spark``."""

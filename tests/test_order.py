@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import livejoin
 from harness import Harness
-from livejoin.families.cells import join as cells
-from livejoin.families.cells import rounds
+from livejoin.families.cells import rounds, running
 from nested_harness import NestedHarness
 from nested_lives import life
 from oracle import assert_same_rows, multiset
@@ -29,7 +28,7 @@ SOME = settings(FUZZ, max_examples=max(1, EXAMPLES // 20))
 @pytest.fixture(autouse=True, scope="module")
 def _small_results_have_many_rounds() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "LEAST_WORK", 8)
+        patch.setattr(running, "LEAST_SECONDS", 8 * running._PACE)
         patch.setattr(rounds, "BLOCK", 5)
         yield
 

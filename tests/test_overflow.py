@@ -39,15 +39,16 @@ def rows_of(view: livejoin.View) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in view.to_arrow().to_pylist())
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("group", ["", "GROUP BY t0.g"])
 @pytest.mark.parametrize("select", ["COUNT(*) AS n", "AVG(t3.x) AS a", "t0.g, SUM(t0.x * t1.x) AS s"])
-def test_what_128_bits_do_not_hold_fails_the_commit(select: str, group: str, algorithm: str) -> None:
+def test_what_128_bits_do_not_hold_fails_the_commit(select: str, group: str, algorithm: str, threads: int) -> None:
     """16 atoms of 256 rows each have 2**128 results, which is 0 for words that wrap."""
     if not group and "t0.g" in select:
         select = select.partition(", ")[2]
     assert len(FEW[:2] + MANY) ** 16 == 1 << 128
-    database = filled(FEW)
+    database = filled(FEW, threads)
     view = database.create_view("v", self_join(select, 16, group), algorithm=algorithm)
     before, version = rows_of(view), database.version
     with pytest.raises(CapacityError, match=r"view 'v': a count or a sum over the join of t0, .*not fit 128 bits"):

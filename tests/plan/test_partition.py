@@ -15,7 +15,7 @@ from livejoin.families.cells.partition import (
     whole_because,
 )
 from livejoin.families.layout.table_use import TableUse
-from livejoin.query import ConjunctiveQuery
+from livejoin.query import ConjunctiveQuery, Product
 from livejoin.search.statistics import Statistics, given
 from livejoin.sql import parse_columns
 
@@ -68,6 +68,7 @@ def test_only_output_variables_split_distinct_results() -> None:
     nothing = replace(one, free=frozenset())
     assert partition_variable(nothing, 2, Statistics()) is None
     assert "output" in whole_because(nothing)
+    assert partition_variable(replace(nothing, head=(), outputs=(), sums=(Product(),)), 2, Statistics()) is not None
 
 
 def test_rows_of_a_self_join_go_where_each_atom_sends_them() -> None:

@@ -326,6 +326,7 @@ class View:
             running=lambda plan: dict(_running(plan, node)),
         )
         moved = [one.adaptive.told for one in self._below if one.adaptive is not None]
+        moved += [one.spreading.told(one.cells > 1) for one in self._below if one.spreading is not None]
         return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
 
     @alone

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Container, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from livejoin.dataflow.adaptive import Adaptive, surroundings
@@ -31,6 +31,7 @@ from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.selection import Selection, Selector
+from livejoin.dataflow.spreading import Spreading, whole_at_first
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.identity import identity
 from livejoin.plan.operators import (
@@ -127,7 +128,12 @@ class Graph:
         text = repr((said, live, *(one.digest for one in inputs)))
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         replan = partial(self._replanned, choices.algorithm)
+        spreading = None
+        if whole_at_first() and isinstance(plan, (Scan, Annotated)) and plan.partition is not None:
+            spreading = Spreading(plan.partition, plan.physical.query)
+            plan = replace(plan, partition=None)
         node = Node(digest, plan, inputs, self._block, replan, choices.algorithm, choices.statistics)
+        node.spreading = spreading
         for one in inputs:
             one.readers.append(node)
         if choices.adaptive and isinstance(plan, (Scan, Annotated)):
@@ -225,7 +231,7 @@ class Graph:
         return found
 
     def prepare(self, reached: Iterable[Node]) -> None:
-        """Before the tables of a commit are staged: load what has no state, move what moves.
+        """Before the tables of a commit are staged: load what has no state, move what moves, to other plans or cells.
 
         For the time of a move both states are there; a join for which there is no room stays as it is.
 
@@ -238,6 +244,8 @@ class Graph:
             if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
                 assert isinstance(node.plan, (Scan, Annotated))
                 node.adaptive.reconsider(node.plan)
+            if node.spreading is not None:
+                node.spread()
 
     def select(self, table: str, words: Words) -> dict[Selector, Selection]:
         """What each join that reads a table has to know of changed rows.

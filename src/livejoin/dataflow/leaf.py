@@ -10,6 +10,7 @@ from livejoin.dataflow.annotated_groups import empty_group, group_rows, net_chan
 from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.reading.leaf_access import AnnotatedAccess, ScanAccess
 from livejoin.dataflow.results import Results
+from livejoin.families.cells.added import AddedJoin
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
@@ -156,4 +157,5 @@ def make_leaf_join(plan: Scan | Annotated, workers: Workers, budget: Budget | No
     """The join of a leaf, in cells if it is split."""
     if plan.partition is None:
         return plan.physical.open(budget)
-    return CellJoin(plan.physical, plan.partition, workers, budget)
+    kind = AddedJoin if plan.partition.added else CellJoin
+    return kind(plan.physical, plan.partition, workers, budget)

@@ -104,7 +104,10 @@ def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage
         if block is None:
             continue
         if node.layout != block.layout:
+            node.plan_as(block.layout)
+        if node.layout != block.layout:
             node.plan_anew(block.statistics)
+            node.plan_as(block.layout)
         if node.layout == block.layout and block.arrays is not None and all(one in same for one in node.inputs):
             node.restore(block.arrays)
             same.add(node)

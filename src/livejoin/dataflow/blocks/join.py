@@ -17,6 +17,7 @@ from livejoin.dataflow.deltas.spilled import Gathering, Piece, chunk_of, piece_b
 from livejoin.dataflow.deltas.view_delta import FileDelta, MemoryDelta, ViewDelta
 from livejoin.dataflow.leaf import ScanLeaf, make_leaf
 from livejoin.dataflow.reading.access import Access
+from livejoin.dataflow.spreading import shows
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
@@ -41,6 +42,9 @@ class JoinBlock:
         codec: The database's codec.
         workers: The database's threads.
         scratch: Where results are written that take too much memory; None if all are to be in memory.
+
+    Attributes:
+        done: Of the last commit the events, the rows of the delta in memory, and whether what cancels was looked for.
     """
 
     def __init__(
@@ -64,6 +68,8 @@ class JoinBlock:
         # Over other edges than inner ones what comes to one side may take rows and bring rows in one version.
         self._injective = isinstance(plan, Scan) and not query.branches and is_injective(query)
         self._copied = copied_columns(query)
+        self.done = (0, 0, False)
+        self._shows_cells = plan.partition is not None and shows(query, plan.partition.variable)
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
         return self.apply(self.source.changed(tables, inputs, self.join), wanted)
@@ -76,12 +82,14 @@ class JoinBlock:
             wanted: What readers want.
         """
         rows, tables = wanted.rows, wanted.tables
+        self.done = (matrix.shape[1], 0, False)
         if not (rows or tables):
             for _ in self.join.maintain(matrix, emit=False):
                 pass
             return None
         if isinstance(self._leaf, ScanLeaf):
-            return self._results(self._leaf, matrix, tables, None if rows or wanted.told else self._scratch)
+            scratch = None if rows or wanted.told else self._scratch
+            return self._results(self._leaf, matrix, wanted, scratch)
         return RowChange(self._leaf.changes(matrix))
 
     def fill(self) -> None:
@@ -135,12 +143,13 @@ class JoinBlock:
     def _check(self) -> None:
         self.join._check()
 
-    def _results(self, leaf: ScanLeaf, events: Words, tables: bool, scratch: Scratch | None) -> Change:
+    def _results(self, leaf: ScanLeaf, events: Words, wanted: Wanted, scratch: Scratch | None) -> Change:
         """Apply events; what is computed of each piece of the delta is so while its words are in the cache.
 
-        What nobody but a view wants goes to a file, piece by piece, where it takes too much memory.
+        What nobody but a view wants goes to a file, piece by piece, where it takes too much memory. Where a row is made
+        in one cell alone, what cancels is found by the thread of the cell.
         """
-        results, weighed, budget = leaf.results, self.join.weighed, self._codec.budget
+        results, weighed, budget, tables = leaf.results, self.join.weighed, self._codec.budget, wanted.tables
         counted = bool(self.plan.physical.query.sums)
 
         def finish(chunk: DeltaChunk) -> Piece:
@@ -158,11 +167,15 @@ class JoinBlock:
             types = results.query.schema.types
             gathering = Gathering(scratch, types, budget, leaf.delta_of, finish, self._copied)
         take = finish if gathering is None else gathering.take
+        settled = False
         if isinstance(self.join, CellJoin) and not counted:
-            pieces = self.join.changes(events, take)
+            apart = self._shows_cells and tables and not wanted.rows and gathering is None
+            pieces, settled = self.join.changes(events, take, self._net if apart else None)
         else:
             pieces = [take(chunk) for chunk in self.join.maintain(events, emit=True)]
-        consolidate = counted or not self._injective or self.join.weighed > weighed
+        consolidate = not settled and (counted or not self._injective or self.join.weighed > weighed)
+        made = sum(chunk_of(piece).rows for piece in pieces if not isinstance(piece, list))
+        self.done = (events.shape[1], made, (settled or consolidate) and tables and not wanted.rows)
         if gathering is not None and (extents := gathering.extents(pieces)) is not None:
             return FileChange(extents, consolidate, budget)
         found = [piece for piece in pieces if not isinstance(piece, list)]
@@ -170,6 +183,17 @@ class JoinBlock:
             return ResultChange(leaf, self._codec, found, consolidate)
         parts = [leaf.delta_of(chunk_of(piece)) for piece in found]
         return RowChange(concatenate(parts) if parts else leaf.nothing())
+
+    def _net(
+        self, going: list[Piece | list[Extent]], coming: list[Piece | list[Extent]], weighed: bool
+    ) -> tuple[list[Piece | list[Extent]], list[Piece | list[Extent]]]:
+        """The pieces of a cell's delta, of one version, without what cancels; see `CellJoin.changes`."""
+        assert isinstance(self._leaf, ScanLeaf)
+        if (self._injective and not weighed) or not (going and coming):
+            return going, coming
+        net = net_pieces(self._leaf.results, [one for one in (*going, *coming) if isinstance(one, ChunkRows)])
+        border = next((i for i, piece in enumerate(net) if piece.chunk.signs[0] > 0), len(net))
+        return list(net[:border]), list(net[border:])
 
 
 class ResultChange:

@@ -23,12 +23,6 @@ from livejoin.words import Words
 
 Numbers = npt.NDArray[np.int32]
 
-LEAST_WORK = 256
-"""With fewer events, or rows to count, all cells run in the caller's thread.
-
-Handing over tasks takes 30 microseconds, as long as 90 events without output, of which another thread saves the half.
-"""
-
 
 class Content(Protocol):
     """What is in a cell: a join whose rows may be numbered otherwise than in their table."""

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from livejoin.families.cells.access import CellAccess
-from livejoin.families.cells.cell import LEAST_WORK, Cell, Load
+from livejoin.families.cells.cell import Cell, Load
 from livejoin.families.cells.merge import halve, merged, sorted_pieces
 from livejoin.families.cells.partition import Partition
 from livejoin.families.cells.rounds import in_rounds
 from livejoin.families.cells.rows import CellRows
+from livejoin.families.cells.running import Running, Spent
 from livejoin.families.cells.workers import Workers
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.families.join import WholeJoin
-from livejoin.families.join_access import RowIndexes
+from livejoin.families.join_access import JoinAccess, RowIndexes
 from livejoin.families.program import Program
 from livejoin.families.sizes import MAX_COUNT, exactly
 from livejoin.kernels.join import layout as q
@@ -32,6 +33,7 @@ from livejoin.state.budget import Budget
 from livejoin.words import Words
 
 T = TypeVar("T")
+Settle: TypeAlias = Callable[[list[T], list[T], bool], tuple[list[T], list[T]]]
 
 
 class CellJoin:
@@ -50,7 +52,8 @@ class CellJoin:
     def __init__(self, plan: Program, partition: Partition, workers: Workers, budget: Budget | None = None) -> None:
         self.plan = plan
         self.cells = [JoinCell(number, partition, plan.open(budget), budget) for number in range(partition.cells)]
-        self._workers = workers
+        self._running = Running(workers)
+        self._reading = Running(workers)
         self._waiting: dict[int, Load] = {}
 
     def load(
@@ -78,7 +81,9 @@ class CellJoin:
         loads = self._loads()
         self._run([partial(cell.fill_again, loads, events) for cell in self.cells], events.shape[1])
 
-    def changes(self, events: Words, finish: Callable[[DeltaChunk], T]) -> list[T]:
+    def changes(
+        self, events: Words, finish: Callable[[DeltaChunk], T], settle: Settle[T] | None = None
+    ) -> tuple[list[T], bool]:
         """Apply events of results without annotations; the delta's chunks in order, each made into something else.
 
         For events of one version the thread of the cell does this, chunk by chunk, while the words are in its cache.
@@ -86,6 +91,11 @@ class CellJoin:
         Args:
             events: As for `maintain`.
             finish: What each chunk is made into.
+            settle: What the pieces of one cell, those that go and those that come, are made into at last, where no
+                row comes from two cells; it is told whether a multiplicity changed that stayed positive.
+
+        Returns:
+            The pieces, and whether they were settled: all events are of one version.
 
         Raises:
             CapacityError: As for `maintain`. Also what ``finish`` raises; the state is of no use any more.
@@ -95,17 +105,19 @@ class CellJoin:
         if versions.size and versions[0] != versions[-1]:  # they are ascending
             tasks = [partial(cell.maintain, loads, events, True, None) for cell in self.cells]
             pieces = sorted_pieces(self._run(tasks, events.shape[1]), len(self.cells))
-            return self._run([partial(_finished, piece, finish) for piece in pieces], events.shape[1])
-        parts = self._run([partial(cell.changes, loads, events, finish) for cell in self.cells], events.shape[1])
-        return [one for side in (0, 1) for part in parts for one in part[side]]
+            return self._run([partial(_finished, piece, finish) for piece in pieces], events.shape[1]), False
+        of_cells = [partial(cell.changes, loads, events, finish, settle) for cell in self.cells]
+        parts = self._run(of_cells, events.shape[1])
+        return [one for side in (0, 1) for part in parts for one in part[side]], settle is not None
 
     def scan(self, capacity: int) -> Iterator[Words]:
         """Full enumeration with constant delay, in the order of `livejoin.families.cells.rounds`."""
-        return in_rounds([cell.join.scan for cell in self.cells], capacity, partial(self._run, work=self.registered))
+        run = partial(self._reading.run, work=self.registered)
+        return in_rounds([cell.join.scan for cell in self.cells], capacity, run)
 
     def combinations(self, capacity: int) -> Iterator[Words]:
         """As `livejoin.families.join.Join.combinations`, in the same order."""
-        run = partial(self._run, work=self.registered)
+        run = partial(self._reading.run, work=self.registered)
         return in_rounds([cell.join.combinations for cell in self.cells], capacity, run)
 
     def count(self) -> int:
@@ -116,13 +128,13 @@ class CellJoin:
         """
         return exactly(self.size())
 
-    def access(self, tables: RowIndexes) -> CellAccess:
+    def access(self, tables: RowIndexes) -> JoinAccess:
         """Access to the results of all cells; as `livejoin.families.join.Join.access`."""
         return CellAccess([cell.join.access(cell.rows_of(tables)) for cell in self.cells])
 
     def size(self) -> int | float:
         """Size of the result with multiplicities; about, as a float, beyond 64 bits. Cost: O(rows)."""
-        total = sum(self._run([cell.join.size for cell in self.cells], self.registered))
+        total = sum(self._reading.run([cell.join.size for cell in self.cells], self.registered))
         return float(total) if total > MAX_COUNT else total
 
     @property
@@ -167,9 +179,13 @@ class CellJoin:
         loads, self._waiting = self._waiting, {}
         return loads
 
+    def spent(self) -> Spent:
+        """What the cells took since this was asked last."""
+        return self._running.take()
+
     def _run(self, tasks: Sequence[Callable[[], T]], work: int) -> list[T]:
         """Run a task of each cell, side by side if there is enough work."""
-        return self._workers.run(tasks) if work >= LEAST_WORK else [task() for task in tasks]
+        return self._running.run(tasks, work)
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""
@@ -192,16 +208,17 @@ class JoinCell(Cell[WholeJoin]):
         self.join.fill_again(self.take(loads, events))
 
     def changes(
-        self, loads: Mapping[int, Load], events: Words, finish: Callable[[DeltaChunk], T]
+        self, loads: Mapping[int, Load], events: Words, finish: Callable[[DeltaChunk], T], settle: Settle[T] | None
     ) -> tuple[list[T], list[T]]:
         """Apply those of the events, of one version, that concern the cell; what goes and what comes."""
         chosen = self.take(loads, events)
         sides: tuple[list[T], list[T]] = ([], [])
+        weighed = self.join.weighed
         for chunk in self.join.maintain(chosen, emit=True) if chosen.shape[1] else ():
             for side, half in zip(sides, halve(chunk), strict=True):
                 if half.rows:
                     side.append(finish(half))
-        return sides
+        return sides if settle is None else settle(*sides, self.join.weighed > weighed)
 
     def rows_of(self, tables: RowIndexes) -> RowIndexes:
         """The tables as the cell numbers their rows.

@@ -4,7 +4,8 @@ This is HyperCube with a single share (Afrati and Ullman, EDBT 2010; Beame, Kout
 the variable are split by its values, the others are replicated in every cell. A combination of rows that join agrees on
 the variable, so it is found in the cell of its value and nowhere else. Law: results with multiplicities are the
 multiset union of the cells' results, for every variable; distinct and annotated results are their disjoint union if the
-variable is an output variable.
+variable is an output variable. Where there is no output, there is one annotation, which is the sum of the cells'
+(`livejoin.families.cells.added`), for every variable.
 
 What hangs on a join by edges that are not inner follows it: a row of the core is in one cell, and there are all rows
 that it may match. So the variable is one of the core. The atoms of a branch are split by what equals it by the keys on
@@ -14,7 +15,7 @@ the way, and the others are replicated.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
@@ -46,12 +47,16 @@ class Partition:
         variable: The variable whose values split it.
         replicated: Positions of the atoms that do not have it.
         tables: How each table of the plan is split, in the plan's order.
+        added: Whether the cells' annotations are added up; else their results are put together.
+        busiest: The share of the expected changes that comes to the busiest cell.
     """
 
     cells: int
     variable: str
     replicated: tuple[int, ...]
     tables: tuple[TableSplit, ...]
+    added: bool = False
+    busiest: float = field(default=1.0, compare=False, repr=False)
 
 
 def partition(
@@ -73,7 +78,14 @@ def partition(
         return None
     split = _columns(query, variable)
     replicated = tuple(i for i in range(len(query.atoms)) if i not in split)
-    return Partition(cells, variable, replicated, tuple(_split(query, use, split) for use in tables))
+    busiest = busiest_share(query, variable, cells, statistics)
+    ways = tuple(_split(query, use, split) for use in tables)
+    return Partition(cells, variable, replicated, ways, is_added(query), busiest)
+
+
+def is_added(query: ConjunctiveQuery) -> bool:
+    """Whether a query has one annotation for all of its results, which cells may share out."""
+    return bool(query.sums) and not query.head
 
 
 def partition_variable(query: ConjunctiveQuery, cells: int, statistics: Statistics) -> str | None:
@@ -85,20 +97,32 @@ def partition_variable(query: ConjunctiveQuery, cells: int, statistics: Statisti
 
     """
     variables = list(dict.fromkeys(v for atom in query.core for v in query.atoms[atom].variables))
-    allowed = [v for v in variables if query.free is None or v in query.free]
+    allowed = [v for v in variables if query.free is None or v in query.free or is_added(query)]
     if not allowed:
         return None
     changes = expected_changes(query, statistics)
     rows = [statistics.of(atom.table.name).rows.value or 1.0 for atom in query.atoms]
 
     def cost(variable: str) -> tuple[float, float]:
-        share = max(1 / cells, 1 / _values(query, variable, statistics))
-        split = _columns(query, variable)
-        left = [share if i in split else 1.0 for i in range(len(query.atoms))]
+        left = _shares(query, variable, cells, statistics)
         work = sum(c * s for c, s in zip(changes, left, strict=True))
         return work, sum(r * s for r, s in zip(rows, left, strict=True))
 
     return min(allowed, key=cost)
+
+
+def busiest_share(query: ConjunctiveQuery, variable: str, cells: int, statistics: Statistics) -> float:
+    """The share of the expected changes of all atoms that come to the busiest cell, from ``1 / cells`` to 1."""
+    changes = expected_changes(query, statistics)
+    left = _shares(query, variable, cells, statistics)
+    return sum(c * s for c, s in zip(changes, left, strict=True)) / (sum(changes) or 1.0)
+
+
+def _shares(query: ConjunctiveQuery, variable: str, cells: int, statistics: Statistics) -> list[float]:
+    """The share of each atom's changes that comes to the busiest cell."""
+    share = max(1 / cells, 1 / _values(query, variable, statistics))
+    split = _columns(query, variable)
+    return [share if i in split else 1.0 for i in range(len(query.atoms))]
 
 
 def whole_because(query: ConjunctiveQuery) -> str:

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from livejoin.families.cells.cell import LEAST_WORK, Cell, Load
+from livejoin.families.cells.cell import Cell, Load
 from livejoin.families.cells.partition import Partition
+from livejoin.families.cells.running import Running
 from livejoin.families.cells.workers import Workers
 from livejoin.families.derived import RowDelta, RowJoin, RowProgram
 from livejoin.state.budget import Budget
@@ -42,7 +43,7 @@ class CellRowJoin:
     ) -> None:
         cells = range(partition.cells)
         self.cells = [RowCell(number, partition, program.open(name, budget), budget) for number in cells]
-        self._workers = workers
+        self._running = Running(workers)
         self._waiting: dict[int, Load] = {}
 
     def load(
@@ -95,7 +96,7 @@ class CellRowJoin:
 
     def _run(self, tasks: Sequence[Callable[[], T]], work: int) -> list[T]:
         """Run a task of each cell, side by side if there is enough work."""
-        return self._workers.run(tasks) if work >= LEAST_WORK else [task() for task in tasks]
+        return self._running.run(tasks, work)
 
     def _check(self) -> None:
         """Assert all invariants; for tests."""

@@ -26,7 +26,7 @@ def cells_outline(leaf: Scan | Annotated, tables: Sequence[TableOutline], thread
         return CellsOutline(1, None, (), None, f"not split, one thread maintains it: {whole_because(query)}{bags}")
     found = leaf.partition
     replicated = tuple(query.atoms[atom].alias for atom in found.replicated)
-    note = f"split into {found.cells} cells by {found.variable}; "
+    note = f"split into {found.cells} cells by {found.variable}{', whose sums are added up' * found.added}; "
     if not replicated:
         return CellsOutline(found.cells, found.variable, (), 0.0, f"{note}no atom is replicated{bags}")
     known = _bytes(query, found.replicated, tables)
