@@ -17,6 +17,7 @@ import hashlib
 from collections.abc import Collection, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 
 from livejoin.dataflow.adaptive import Adaptive, surroundings
 from livejoin.dataflow.blocks.bag import BagBlock
@@ -32,6 +33,7 @@ from livejoin.dataflow.blocks.union import UnionBlock
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.spreading import Spreading, whole_at_first
+from livejoin.families.cells.running import LEAST_SECONDS
 from livejoin.families.cells.workers import Workers
 from livejoin.plan.identity import identity
 from livejoin.plan.operators import (
@@ -78,6 +80,40 @@ class Choices:
     adaptive: bool
     statistics: Statistics
     view: str = ""
+
+
+class _Applying:
+    """A commit on its way through the blocks; mutable. Blocks that do not read each other may be applied side by side.
+
+    Args:
+        tables: The changes of base tables by their names in lower case.
+        told: The names of views that have subscribers, in lower case.
+
+    Attributes:
+        changes: What changed, of the blocks that were asked.
+    """
+
+    def __init__(self, tables: Mapping[str, TableChange], told: Collection[str]) -> None:
+        self.changes: dict[Node, Change] = {}
+        self._tables = tables
+        self._told = told
+        self._disturbed: dict[Node, bool] = {}  # whether it is told what changed
+
+    def apply(self, node: Node) -> None:
+        """Bring what changed below a block into it."""
+        tables, changes, disturbed = self._tables, self.changes, self._disturbed
+        inputs: dict[int, Change] = {}
+        if node.inputs:
+            inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
+        if inputs or not tables.keys().isdisjoint(node.reads):
+            node.told = bool(self._told) and any(view.lower() in self._told for view in node.shown_by)
+            change = node.apply(tables, inputs)
+            disturbed[node] = change is not None
+            if change is not None and not change.is_empty():
+                changes[node] = change
+        elif any(one in disturbed for one in node.inputs):
+            disturbed[node] = all(disturbed.get(one, True) for one in node.inputs)
+            node.disturb(told=disturbed[node])
 
 
 class Graph:
@@ -272,23 +308,32 @@ class Graph:
             tables: The changes by the tables' names in lower case.
             told: The names of views that have subscribers, in lower case.
         """
-        changes: dict[Node, Change] = {}
-        disturbed: dict[Node, bool] = {}  # whether it is told what changed
+        commit = _Applying(tables, told)
         self._applying = self.reached(tables)
+        if self.threads == 1:
+            for node in self._applying:
+                commit.apply(node)
+        else:
+            events = sum(change.staged.rows.shape[0] for change in tables.values())
+            self._apply_side_by_side(commit, events)
+        return commit.changes
+
+    def _apply_side_by_side(self, commit: _Applying, events: int) -> None:
+        """Bring a commit of so many changes into the blocks, those that do not read each other by several threads.
+
+        One that is in cells has all threads for itself.
+        """
+        for _, depth in groupby(sorted(self._applying, key=lambda node: node.depth), lambda node: node.depth):
+            nodes = list(depth)
+            alone = sorted((node for node in nodes if node.cells == 1), key=lambda node: -node.pace)
+            if events * sum(node.pace for node in alone[1:]) >= LEAST_SECONDS:
+                self._workers.run([partial(commit.apply, node) for node in alone])
+                nodes = [node for node in nodes if node.cells > 1]
+            for node in nodes:
+                commit.apply(node)
         for node in self._applying:
-            inputs: dict[int, Change] = {}
-            if node.inputs:
-                inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
-            if inputs or not tables.keys().isdisjoint(node.reads):
-                node.told = bool(told) and any(view.lower() in told for view in node.shown_by)
-                change = node.apply(tables, inputs)
-                disturbed[node] = change is not None
-                if change is not None and not change.is_empty():
-                    changes[node] = change
-            elif any(one in disturbed for one in node.inputs):
-                disturbed[node] = all(disturbed.get(one, True) for one in node.inputs)
-                node.disturb(told=disturbed[node])
-        return changes
+            if node.spent and events:
+                node.pace, node.spent = (node.pace + node.spent / events) / 2, 0.0
 
     def finish(self) -> None:
         """End a commit for good; the tables are still as it staged them."""

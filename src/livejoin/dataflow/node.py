@@ -73,6 +73,9 @@ class Node:
         adaptive: What moves its join to other plans, if it may.
         spreading: What lets its join go over to cells and back, if there are other threads.
         reads: The base tables that it reads itself, by name in lower case.
+        depth: One more than the most of those that it reads: nodes of one depth do not read each other.
+        pace: Seconds that it took for each change of a base table lately, if there are other threads.
+        spent: Processor time of its last changes, if there are.
     """
 
     def __init__(
@@ -98,6 +101,9 @@ class Node:
         self.seconds = 0.0
         self.adaptive: Adaptive | None = None
         self.spreading: Spreading | None = None
+        self.depth: int = 1 + max((one.depth for one in self.inputs), default=0)
+        self.pace = 0.0
+        self.spent = 0.0
         self.naming = OfView(self.views)
         self._make = make
         self._replan = replan
@@ -271,8 +277,9 @@ class Node:
         with self.naming:
             change = block.changes(tables, inputs, self)
         self._applied = Applied.WHOLE
+        self.spent = clock() - spent
         if self.spreading is not None:
-            self._note(self.spreading, clock() - spent)
+            self._note(self.spreading, self.spent)
         if before is not None and change is not None:
             self._size = before + change.growth()
         self.seconds += time.perf_counter() - begin

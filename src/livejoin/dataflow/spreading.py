@@ -2,8 +2,8 @@
 
 In cells a commit costs calls for each of them, and the events of replicated atoms cost as often as there are cells;
 what is enumerated is shared out. Each commit says how long it took, of what, and so about how long it would have taken
-in the other form. What the form in use cost more is *rent*; it adds up, and falls again, to zero at least. The join goes
-over to the other form once the rent has reached what loading it anew costs: rent or buy, as of
+in the other form. What the form in use cost more is *rent*; it adds up, and falls again, to zero at least. The join
+goes over to the other form once the rent has reached what loading it anew costs: rent or buy, as of
 `livejoin.dataflow.adaptive`, with processor time for visits. Each time the price doubles, so that a join for which the
 prediction is wrong comes to rest.
 

@@ -6,6 +6,7 @@ Law: codes are equal iff the strings are equal, for as long as the string is ret
 
 from __future__ import annotations
 
+import threading
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,6 +57,9 @@ def _filled_slots(header: Longs, heap: Bytes, starts: Longs, lengths: Ints, need
 class ByteDictionary:
     """Byte strings and their codes; mutable, starts empty.
 
+    Several threads may encode at a time, and others read what they have codes of meanwhile: a string stays where it is,
+    and what grows is a copy, or has the old part where it was. `retain` is for one thread alone.
+
     Args:
         budget: The memory of its database; None where it stands alone.
 
@@ -71,6 +75,7 @@ class ByteDictionary:
 
     def __init__(self, budget: Budget | None = None) -> None:
         self._budget = budget or Budget()
+        self._lock = threading.Lock()
         self._adopt(np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int32))
         self._budget.register(self)
 
@@ -137,6 +142,12 @@ class ByteDictionary:
         Cost: expected O(bytes of the batch), amortised over growth.
         """
         out = np.zeros(offsets.size - 1, np.int64)
+        with self._lock:
+            self._encode(data, offsets, valid, out)
+        return out
+
+    def _encode(self, data: Bytes, offsets: Longs, valid: npt.NDArray[np.bool_], out: Longs) -> None:
+        """As `encode`, by one thread at a time, into ``out``."""
         # One view for all callers: Arrow's buffers are read-only and would compile the kernel a second time.
         data = data.view()
         data.setflags(write=False)
@@ -148,7 +159,6 @@ class ByteDictionary:
             )
             if row < piece.size:
                 self._make_space(int(offsets[row + 1] - offsets[row]))
-        return out
 
     def decode(self, codes: Longs, null: int = _NO_NULL) -> tuple[Bytes, Longs]:
         """The strings of codes, laid out one after the other.

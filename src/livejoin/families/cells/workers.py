@@ -22,20 +22,23 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
         self._futures: list[Future[Any]] = []
         self._process = 0
+        self._is_running = False
 
     def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """Run all tasks, the first in the caller's thread; their results in order.
 
         Whatever a task raises, none runs any more when this returns or raises; of several exceptions that of the first
-        task is raised. What a signal raises may come out of the waiting too: then `wait` must be called.
+        task is raised. What a signal raises may come out of the waiting too: then `wait` must be called. Tasks that a
+        task wants to run itself are run one after the other in its thread.
 
         Cost: about 30 microseconds on an idle machine, and the longest task.
         """
-        if self.threads == 1 or len(tasks) <= 1:
+        if self.threads == 1 or len(tasks) <= 1 or self._is_running:
             return [task() for task in tasks]
         pool = self._threads()
         self._futures = []
         try:
+            self._is_running = True
             for task in tasks[1:]:
                 self._futures.append(pool.submit(task))
             first = tasks[0]()
@@ -47,6 +50,7 @@ class Workers:
         """Wait until no task runs any more, also one of a call of `run` that was cut off."""
         if self._futures:
             wait(self._futures)
+        self._is_running = False
 
     def _threads(self) -> ThreadPoolExecutor:
         """The other threads; a forked process has none of its parent's."""
