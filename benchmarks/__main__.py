@@ -32,8 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         one = commands.add_parser(name, help=about)
         _edge_options(one)
-        if name == "graph":
+        if name in ("graph", "queries"):
             one.add_argument("--threads", type=int, default=1, help="instead compare this many threads with one")
+        if name == "queries":
+            one.add_argument("--commit", type=int, default=10_000, help="edges a commit with --threads (10000)")
         elif name == "peers":
             peers.options(one)
     batches.add_parser(commands, SAMPLE)
@@ -62,13 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.benchmark == "graph":
             figures = _graph(stream, over, options.threads, screen, notes)
         else:
-            figures = _queries(stream, over, screen, notes)
+            figures = _queries(stream, over, options, screen, notes)
     except WrongAnswerError as error:
         notes.print(f"[red]wrong answer:[/] {error}")
         return 1
     if options.json:
         facts = {"benchmark": options.benchmark, "edges": len(edges), "window": stream.window}
-        if options.benchmark == "graph":
+        if options.threads > 1 or options.benchmark == "graph":
             facts["threads"] = options.threads
         written = as_json(figures, **facts, modulus=stream.modulus)
         options.json.write_text(json.dumps(written, indent=2) + "\n")
@@ -87,10 +89,20 @@ def _graph(stream: EdgeStream, over: str, threads: int, screen: Console, notes: 
     return figures
 
 
-def _queries(stream: EdgeStream, over: str, screen: Console, notes: Console) -> list[Figure]:
+def _queries(
+    stream: EdgeStream, over: str, options: argparse.Namespace, screen: Console, notes: Console
+) -> list[Figure]:
     from benchmarks import queries  # noqa: PLC0415 - as above
+    from benchmarks import threads as several  # noqa: PLC0415
 
-    measured = queries.measure(stream, lambda line: notes.print(f"[dim]{line} ...[/]"))
+    def say(line: str) -> None:
+        notes.print(f"[dim]{line} ...[/]")
+
+    if options.threads > 1:
+        figures = several.classes(stream, options.threads, say, options.commit)
+        show(f"Classes of queries, {over}, {options.commit:,} a commit, {options.threads} threads", figures, screen)
+        return figures
+    measured = queries.measure(stream, say)
     queries.show(f"Classes of queries, {over}, one thread, processor time", measured, screen)
     return [figure for one in measured for figure in one.figures.values()]
 

@@ -36,6 +36,15 @@ def test_small_benchmark_prints_every_figure(tmp_path: Path, capsys: pytest.Capt
     assert "changes/s" in capsys.readouterr().out
 
 
+def test_threads_are_compared_for_each_query(tmp_path: Path) -> None:
+    written = tmp_path / "figures.json"
+    options = ["--small", "--limit", "400", "--threads", "2", "--commit", "200", "--json", str(written)]
+    assert main(["queries", *options]) == 0
+    figures = json.loads(written.read_text())["figures"]
+    assert len(figures) == 4 * len(QUERIES)
+    assert all("DuckDB" in figure["check"] for figure in figures)
+
+
 def test_threads_are_compared_with_one(tmp_path: Path) -> None:
     written = tmp_path / "figures.json"
     assert main(["graph", "--small", "--limit", "600", "--threads", "2", "--json", str(written)]) == 0

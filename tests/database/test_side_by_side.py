@@ -17,7 +17,8 @@ from livejoin.state.dictionary import ByteDictionary
 
 VIEWS = {
     "joined": "SELECT upper(A.name) AS a, concat(B.name, '-', A.name) AS b FROM T A JOIN T B ON A.v = B.k",
-    "counted": "SELECT concat('<', name, '>') AS name, count(*) AS n, max(v) AS m FROM T GROUP BY concat('<', name, '>')",
+    "counted": "SELECT concat('<', name, '>') AS name, count(*) AS n, max(v) AS m FROM T "
+    "GROUP BY concat('<', name, '>')",
     "first": "SELECT lower(name) AS name, v FROM T ORDER BY v, name LIMIT 5",
     "summed": "SELECT A.k, sum(B.v) AS s, count(*) AS n FROM T A JOIN T B ON A.k = B.v GROUP BY A.k",
     "above": "SELECT n, count(*) AS groups FROM counted GROUP BY n",
