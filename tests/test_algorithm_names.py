@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import livejoin
+from any_join import ANY_JOIN
 from livejoin.errors import SchemaError
-from livejoin.search.algorithm import ALGORITHMS
 from strategies import FUZZ
 
 QUERIES = {
@@ -42,7 +42,7 @@ def filled(window: int | None = None) -> livejoin.Database:
     db.create_table("P", "id BIGINT PRIMARY KEY, weight INT")
     db.apply("P", [(i, i - 2) for i in range(4)])
     for name, sql in QUERIES.items():
-        for algorithm in ALGORITHMS:
+        for algorithm in ANY_JOIN:
             db.create_view(view_name(name, algorithm), sql, deltas=name != "ends", algorithm=algorithm)
     return db
 
@@ -68,7 +68,7 @@ def agree(db: livejoin.Database, commit: livejoin.Commit) -> None:
     """All algorithms have the same result, count and delta."""
     for name in QUERIES:
         wanted: Any = None
-        for algorithm in ALGORITHMS:
+        for algorithm in ANY_JOIN:
             view = db.views[view_name(name, algorithm)]
             found = (rows(view.to_arrow()), view.count(), signed(commit[view.name]) if view.deltas else None)
             wanted = wanted or found
@@ -108,7 +108,7 @@ def test_filled_tables_are_loaded() -> None:
     db = livejoin.Database()
     db.create_table("G", "src BIGINT, dst BIGINT")
     db.apply("G", [(i % 5, (i * i) % 7) for i in range(40)])
-    counts = {a: db.create_view(f"v{i}", QUERIES["hop3"], algorithm=a).count() for i, a in enumerate(ALGORITHMS)}
+    counts = {a: db.create_view(f"v{i}", QUERIES["hop3"], algorithm=a).count() for i, a in enumerate(ANY_JOIN)}
     assert len(set(counts.values())) == 1
     assert counts["dyn"] > 0
 
@@ -117,7 +117,7 @@ def test_stats_show_what_each_costs() -> None:
     """DYN carries every multiplicity to the root, and change propagation keeps the joins."""
     db = filled()
     db.apply("G", [(i % 7, (3 * i) % 11) for i in range(77)])
-    crown, dyn, chain = (db.views[view_name("hop3", a)].stats() for a in ALGORITHMS[1:])
+    crown, dyn, chain = (db.views[view_name("hop3", a)].stats() for a in ANY_JOIN[1:])
     assert crown.keys() == dyn.keys() == chain.keys()
     assert crown["rows"] == dyn["rows"] == chain["rows"] > 0
     assert crown["touched"] < dyn["touched"]
@@ -129,7 +129,7 @@ def test_stats_show_what_each_costs() -> None:
 
 def test_explain_names_the_algorithm() -> None:
     db = filled()
-    told = {a: db.views[view_name("hop3", a)].explain() for a in ALGORITHMS}
+    told = {a: db.views[view_name("hop3", a)].explain() for a in ANY_JOIN}
     assert told["auto"].plan == told["crown"].plan
     assert told["dyn"].plan.kind == "T-representation"
     assert "Proposition 4.16" in told["dyn"].guarantee.source

@@ -14,14 +14,15 @@ import pytest
 from scipy.stats import chisquare
 
 import livejoin
+from any_join import ANY_JOIN
 from livejoin.errors import AbsentRowError, CapacityError, ReadError
-from livejoin.search.algorithm import ALGORITHMS, Algorithm
+from livejoin.search.algorithm import Algorithm
 from reader import rows_of
 
 HOP2 = "SELECT A.src AS a, A.dst AS b, B.dst AS c FROM G A JOIN G B ON A.dst = B.src"
 EDGES = [(1, 2), (1, 2), (2, 3), (2, 4), (2, 4), (2, 4), (4, 2), (5, 1)]
 
-by_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+by_algorithm = pytest.mark.parametrize("algorithm", ANY_JOIN)
 
 
 def graph(edges: list[Any] = EDGES, columns: str = "src BIGINT, dst BIGINT") -> livejoin.Database:

@@ -96,7 +96,8 @@ class Candidates:
 
     Args:
         plans: The plans, the one that the family would take first; none if it does not take the query.
-        reason: Why the first one and none of the others, as a sentence; empty if there is nothing to say.
+        reason: Why the first one and none of the others, as a sentence; without plans, why there are none, as a clause;
+            empty if there is nothing to say.
         search: How they were found.
     """
 
@@ -129,7 +130,9 @@ class Family(Protocol):
         """How it keeps aggregates that are annotations of its results, as a clause with ``of each group``."""
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
-        """The output variables that it keeps where some are asked for; None if it does not take the join.
+        """The output variables that it keeps where some are asked for.
+
+        None if it does not take the join, or has its results with multiplicities alone.
 
         Args:
             query: The join, of which the head and the free variables do not matter.

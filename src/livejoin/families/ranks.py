@@ -23,12 +23,12 @@ _WORTH_SORTING = 1024
 
 @dataclass(frozen=True)
 class RankKernels:
-    """The kernels of an algorithm, see `livejoin.kernels.crown.ranks`."""
+    """The kernels of an algorithm, see `livejoin.kernels.crown.ranks`; ``annotate`` is None without annotations."""
 
     weigh: Callable[..., float]
     total: Callable[..., int]
     descend: Callable[..., None]
-    annotate: Callable[..., int]
+    annotate: Callable[..., int] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Ranks:
             CapacityError: One does not fit.
         """
         found = np.empty((self._plan.annotation, rows.shape[1]), np.int64)
-        if self._plan.annotation:
+        if self._plan.annotation and self._kernels.annotate is not None:
             scratch = np.zeros(self._plan.scratch, np.int64)
             wraps = self._kernels.annotate(self._arena, self._plan.words, np.ascontiguousarray(rows), scratch, found)
             if wraps:

@@ -33,7 +33,7 @@ FAMILIES: tuple[Family, ...] = (
 
 @dataclass(frozen=True)
 class Ranked:
-    """A family with its candidates for a query, at least one."""
+    """A family with its candidates for a query; with at least one, where it is ranked."""
 
     family: Family
     candidates: Candidates
@@ -66,16 +66,15 @@ def families_of(algorithm: str, query: ConjunctiveQuery) -> Iterator[Family]:
     return (family for family in FAMILIES if algorithm in family.algorithms and kinds <= family.edges)
 
 
-def kept_output(query: ConjunctiveQuery, asked: frozenset[str], algorithm: str) -> frozenset[str]:
-    """The output variables that are kept for a join, by the first family that runs it.
+def kept_output(query: ConjunctiveQuery, asked: frozenset[str], algorithm: str) -> frozenset[str] | None:
+    """The output variables that are kept for a join, by the first family that runs it over some.
 
-    Raises:
-        UnsupportedQueryError: No family of the algorithm takes the join.
+    None: the families of the algorithm have results with multiplicities alone, if they take the join at all.
     """
     for family in families_of(algorithm, query):
         if not family.obstacle and (output := family.output(query, asked)) is not None:
             return output
-    raise _not_taken(query, algorithm, [])
+    return None
 
 
 def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
@@ -91,24 +90,25 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[
     Raises:
         UnsupportedQueryError: No family runs it.
     """
-    found = [*_candidates(query, known, (f for f in families_of(algorithm, query) if not f.obstacle))]
+    asked = [*_candidates(query, known, (f for f in families_of(algorithm, query) if not f.obstacle))]
+    found = [one for one in asked if one.candidates.plans]
     runs = [one for one in found if not one.first.obstacle]
     if not runs:
-        raise _not_taken(query, algorithm, [one.first.obstacle for one in found])
+        refusals = [one.first.obstacle if one.candidates.plans else one.candidates.reason for one in asked]
+        raise _not_taken(query, algorithm, [refusal for refusal in refusals if refusal])
     best = runs[0] if len(runs) == 1 else min(runs, key=lambda one: one.first.guarantee.bound)
     return (best, *(one for one in found if one is not best))
 
 
 def theoretical(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
     """The families that are known to theory only, with what they would promise for a query."""
-    return (*_candidates(query, known, (f for f in families_of(algorithm, query) if f.obstacle)),)
+    found = _candidates(query, known, (f for f in families_of(algorithm, query) if f.obstacle))
+    return tuple(one for one in found if one.candidates.plans)
 
 
 def _candidates(query: ConjunctiveQuery, known: Statistics, families: Iterable[Family]) -> Iterator[Ranked]:
     for family in families:
-        found = family.candidates(query, known)
-        if found.plans:
-            yield Ranked(family, found)
+        yield Ranked(family, family.candidates(query, known))
 
 
 def _not_taken(query: ConjunctiveQuery, algorithm: str, obstacles: Sequence[str]) -> UnsupportedQueryError:

@@ -60,14 +60,15 @@ class Compiler:
 
     Args:
         plan: The plan of one.
-        output: The output that is kept for some variables of one: these and what its family needs besides.
+        output: The output that is kept for some variables of one: these and what its family needs besides; None where
+            results come with multiplicities alone.
         split: How a program is split into cells.
         rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
         powers: Whether counts of equal atoms are powers.
     """
 
     plan: Callable[[ConjunctiveQuery], Candidate]
-    output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str]]
+    output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str] | None]
     split: Callable[[Program], Partition | None]
     rows: Callable[[DerivedTable], tuple[RowProgram, Partition | None]]
     powers: bool = True
@@ -187,9 +188,11 @@ def _is_of_core(query: ConjunctiveQuery, head: Sequence[ColumnRef]) -> bool:
 
 def _read(join: Join, by: Compiler, once: bool) -> Operator:
     """The rows of a join of several atoms for a store: each once, or with its multiplicity."""
-    if not _is_of_core(join.query, join.query.head):
+    query = join.query
+    head = frozenset(query.variable(ref) for ref in query.head)
+    if not _is_of_core(query, query.head) or (kept := by.output(query, head)) is None:
         return lower(join, by, True)
-    return _distinct_results(join, by, True) if once else _counted(join, by)
+    return _distinct_results(join, kept, by, True) if once else _counted(join, kept, by)
 
 
 def _checked(relation: Relation, by: Compiler, once: bool) -> Operator | None:
@@ -206,9 +209,9 @@ def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
         return Combine("distinct", False, (_below(relation.input, by),), relation.types)
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
-    is_kept = _is_of_core(query, query.head) and by.output(query, head) <= determined(query, head)
-    if is_kept and _shows(query):
-        return _distinct_results(relation.input, by, live)
+    kept = by.output(query, head) if _is_of_core(query, query.head) else None
+    if kept is not None and kept <= determined(query, head) and _shows(query):
+        return _distinct_results(relation.input, kept, by, live)
     return Combine("distinct", False, (_read(relation.input, by, True),), relation.types)
 
 
@@ -245,21 +248,19 @@ def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Ope
     return Compute(total, (or_zero(0),), relation.types, None) if relation.is_global else total
 
 
-def _distinct_results(join: Join, by: Compiler, live: bool) -> Scan:
+def _distinct_results(join: Join, connex: frozenset[str], by: Compiler, live: bool) -> Scan:
     """The distinct values of the head, and perhaps of further variables that the plan needs; rows may be equal."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
-    connex = by.output(query, head)
     return _scan(join, with_output(query, connex), by, live, head)
 
 
-def _counted(join: Join, by: Compiler) -> Scan:
+def _counted(join: Join, connex: frozenset[str], by: Compiler) -> Scan:
     """A join whose results are given once with their multiplicity, if fewer come out than with repetitions."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     if head == query.variables and all(query.is_distinct(a) for a in range(len(query.atoms))):
         return _scan(join, query, by, True)
-    connex = by.output(query, head)
     count = Product((), len(query.atoms) > _NARROW_ATOMS)
     return _scan(join, replace(with_output(query, connex), sums=(count,)), by, True, head)
 
@@ -276,7 +277,8 @@ def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Ann
         return None
     group = tuple(query.head[place] for place in places if isinstance(place, int))
     free = frozenset(query.variable(ref) for ref in group)
-    if not _is_of_core(query, group) or not (kept := by.output(query, free)) <= determined(query, free):
+    kept = by.output(query, free) if _is_of_core(query, group) else None
+    if kept is None or not kept <= determined(query, free):
         return None
     sums = [Product((), len(query.atoms) > _NARROW_ATOMS)]
     results = []

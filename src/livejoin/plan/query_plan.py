@@ -65,7 +65,7 @@ def plan_with_reasons(
             found[join] = join_candidates(join, statistics, algorithm)
         return found[join][0].first
 
-    def output(join: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str]:
+    def output(join: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
         return kept_output(join, asked, algorithm)
 
     def split(plan: Program) -> Partition | None:

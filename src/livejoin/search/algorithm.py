@@ -3,7 +3,8 @@
 - ``crown``: change propagation without joins over the join tree, and over bags for cyclic queries (CROWN).
 - ``dyn``: Dynamic Yannakakis, T-representations with multiplicities (DYN, section 4); over the same bags.
 - ``change-propagation``: binary joins whose results are all kept, the standard framework, for comparison.
-- ``auto``: what the planner takes for best: ``crown``.
+- ``aju``: rows linked along primary keys, for foreign-key joins and only for these (AJU, section 3).
+- ``auto``: what the planner takes for best: ``crown``, or ``aju`` where that has the better bound.
 
 Each name selects join families (`livejoin.families.registry`).
 """
@@ -12,6 +13,6 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-Algorithm = Literal["auto", "crown", "dyn", "change-propagation"]
+Algorithm = Literal["auto", "crown", "dyn", "change-propagation", "aju"]
 
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)

@@ -1,1 +1,1 @@
-"""Foreign-key plans (AJU): known to theory, explained, not run yet."""
+"""Foreign-key joins: rows linked along their keys, live ones counted (AJU)."""

@@ -81,7 +81,8 @@ def describe(
     known = statistics or Statistics()
     if log is not None:
         known = known.over(observe(log, query))
-    join = query if free is None else with_output(query, kept_output(query, free, "auto"))
+    kept = None if free is None else kept_output(query, free, "auto")
+    join = query if kept is None else with_output(query, kept)
     found = join_candidates(join, known)
     program = found[0].first.compile(live)
     return explained(Planned(join, program, found, free, live, "auto", known), log)

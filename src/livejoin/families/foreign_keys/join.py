@@ -1,0 +1,40 @@
+"""The foreign-key join operator: a conjunctive query maintained along its foreign keys (AJU, section 3).
+
+The query is full with multiplicities. Law: after every event, what `scan` enumerates is the query's result over the
+rows given so far, and the deltas of `maintain` add up to it. A result is a live row of the root with what its links
+lead to, so that none is stored. Cost of an event: O(lambda), the enclosureness of the change sequence, amortised
+(Theorem 8); of a result row, full and delta: O(1); of a count: O(1), or O(live rows) where rows of the root stand more
+than once; of the state: O(rows).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from livejoin.families.event_join import EventJoin, Kernels
+from livejoin.families.foreign_keys.access import ForeignKeyAccess
+from livejoin.families.foreign_keys.checks import check
+from livejoin.families.join_access import RowIndexes
+from livejoin.kernels.foreign_keys import maintain as kernel
+from livejoin.state.budget import Budget
+
+if TYPE_CHECKING:
+    from livejoin.families.foreign_keys.plan import ForeignKeyPlan
+
+_KERNELS = Kernels(kernel.maintain, kernel.scan, kernel.count, check)
+
+
+class ForeignKeyJoin(EventJoin["ForeignKeyPlan"]):
+    """State and operations of one foreign-key join; mutable.
+
+    Args:
+        plan: The plan.
+        budget: The memory of its database; None where it stands alone.
+    """
+
+    def __init__(self, plan: ForeignKeyPlan, budget: Budget | None = None) -> None:
+        super().__init__(plan, _KERNELS, budget)
+
+    def access(self, tables: RowIndexes) -> ForeignKeyAccess:
+        """Access to the results as they are now; as `livejoin.families.join.Join.access`."""
+        return ForeignKeyAccess(self, tables)

@@ -1,0 +1,1 @@
+"""Foreign-key joins whose rows are linked along their keys (AJU)."""

@@ -1,0 +1,7 @@
+"""The algorithms that maintain every join; ``aju`` takes foreign-key joins alone."""
+
+from __future__ import annotations
+
+from livejoin.search.algorithm import ALGORITHMS, Algorithm
+
+ANY_JOIN: tuple[Algorithm, ...] = tuple(name for name in ALGORITHMS if name != "aju")
