@@ -93,7 +93,8 @@ def running() -> Iterator[PostgresServer]:
     try:
         yield server
     finally:
-        server.stop()
+        if (place / "data" / "postmaster.pid").exists():
+            server.stop()
         shutil.rmtree(place, ignore_errors=True)
 
 

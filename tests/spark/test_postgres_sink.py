@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_refused(place: str, reader: Any) -> None:
     reader.execute("CREATE UNIQUE INDEX ON v (k); INSERT INTO v VALUES (7, 7)")
     with pytest.raises(StateError, match=r"public\.v of .* holds rows that are not of this checkpoint"):
         opened(place, database)
-    with pytest.raises(StorageError, match="does not let livejoin in"):
+    with pytest.raises(StorageError, match=r"PostgreSQL at 127\.0\.0\.1:1/x: connection .*; nothing was written"):
         opened("postgresql://nobody_here@127.0.0.1:1/x", database)
 
 
@@ -220,9 +220,8 @@ def test_a_server_that_goes_away(postgres: PostgresServer) -> None:
                 yield batch
 
     commit = database.apply("T", [(k, k % 7) for k in range(1000, 2000)])
-    with pytest.raises(StorageError) as caught:
+    with pytest.raises(StorageError, match=r"the tables hold batch 2 whole or not at all\. Repair that"):
         sink.deliver({"v": commit["v"], "w": Dying(commit["w"])}, 2)
-    assert "does not let livejoin in" in str(caught.value) or "whole or not at all" in str(caught.value)
     postgres.start()
     with psycopg.connect(place) as reader:
         assert reader.execute("SELECT SUM(n) FROM v").fetchall() == [(2000,)], "nothing of the batch is there"

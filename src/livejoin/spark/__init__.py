@@ -1,7 +1,27 @@
 """Views over Spark's DataFrames of changes; needs PySpark (``pip install 'livejoin[spark]'``) and Java 17 or newer."""
 
-from livejoin.spark.micro_batch import BatchReport
-from livejoin.spark.session import local_session
-from livejoin.spark.streaming import maintain
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["BatchReport", "local_session", "maintain"]
+if TYPE_CHECKING:
+    from livejoin.spark.micro_batch import BatchReport
+    from livejoin.spark.session import local_session
+    from livejoin.spark.stream_part import StreamPart
+    from livejoin.spark.streaming import maintain
+
+# Spark's workers import what reads a source, which is below this package, and need none of these.
+_HOMES = {
+    "BatchReport": "livejoin.spark.micro_batch",
+    "StreamPart": "livejoin.spark.stream_part",
+    "local_session": "livejoin.spark.session",
+    "maintain": "livejoin.spark.streaming",
+}
+
+__all__ = ["BatchReport", "StreamPart", "local_session", "maintain"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(_HOMES[name]), name)

@@ -25,6 +25,7 @@ from livejoin.checkpoint.batch import Arrival
 from livejoin.checkpoint.batch_delta import TIMESTAMP
 from livejoin.errors import ChangeFormatError, SchemaError
 from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, TOMBSTONES, Column, Retain, SqlType, Table
+from livejoin.spark.stream_part import StreamPart, quoted
 
 TAG = "_table"
 _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
@@ -100,19 +101,46 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
     )
 
 
-def pack(frames: Mapping[str, DataFrame], columns: Mapping[str, Sequence[str]]) -> DataFrame:
-    """One frame that carries the changes of all tables.
+def pack(frames: Mapping[str, DataFrame | StreamPart], columns: Mapping[str, Sequence[str]]) -> DataFrame:
+    """One frame that carries the changes of all tables. Parts of one stream stay one stream.
 
     Args:
         frames: The frame of each table.
         columns: The columns of each table that are sent; the change columns come by themselves.
+
+    Raises:
+        SchemaError: Two tables are the same part of a stream.
     """
-    packed = [
-        frame.select(F.lit(tag).alias(TAG), _row(frame, columns[name]).alias(f"t{tag}"))
-        for tag, (name, frame) in enumerate(frames.items())
-    ]
+    packed = []
+    shared: list[tuple[DataFrame, dict[int, tuple[StreamPart, Sequence[str]]]]] = []
+    for tag, (name, frame) in enumerate(frames.items()):
+        if isinstance(frame, StreamPart):
+            parts = next((parts for stream, parts in shared if stream is frame.stream), None)
+            if parts is None:
+                parts = {}
+                shared.append((frame.stream, parts))
+            if any(other.column == frame.column for other, _ in parts.values()):
+                msg = f"table {name!r} is the same part {frame.column!r} of a stream as another table; a part is one"
+                raise SchemaError(msg)
+            parts[tag] = (frame, columns[name])
+        else:
+            packed.append(frame.select(F.lit(tag).alias(TAG), _row(frame, columns[name]).alias(f"t{tag}")))
+    packed += [_packed_parts(stream, parts) for stream, parts in shared]
     union = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), packed)
     return union.withColumn(TIMESTAMP, F.current_timestamp())
+
+
+def _packed_parts(stream: DataFrame, parts: Mapping[int, tuple[StreamPart, Sequence[str]]]) -> DataFrame:
+    """Several tables of one stream, each row with the number of its table."""
+    tags = F.lit(None).cast("int")
+    rows = []
+    for tag, (part, columns) in parts.items():
+        row = F.col(quoted(part.column))
+        tags = F.when(row.isNotNull(), F.lit(tag)).otherwise(tags)
+        fields = [row.getField(name).alias(name) for name in columns]
+        carried = F.struct(*fields, *(F.col(name) for name in _CARRIED))
+        rows.append(F.when(row.isNotNull(), carried).alias(f"t{tag}"))
+    return stream.select(tags.alias(TAG), *rows).where(F.col(TAG).isNotNull())
 
 
 def unpack(names: Sequence[str], rows: pa.Table) -> Arrival:

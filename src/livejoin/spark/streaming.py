@@ -26,6 +26,7 @@ from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.offsets import arranged
 from livejoin.spark.run_name import run_name
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView
+from livejoin.spark.stream_part import StreamPart
 
 Keep = Literal["used", "all"]
 
@@ -33,7 +34,7 @@ Keep = Literal["used", "all"]
 def maintain(
     spark: SparkSession,
     views: Mapping[str, str],
-    tables: Mapping[str, DataFrame],
+    tables: Mapping[str, DataFrame | StreamPart],
     windows: Mapping[str, int] | None = None,
     *,
     keys: Mapping[str, str | Sequence[str]] | None = None,
@@ -69,7 +70,8 @@ def maintain(
             ``update_preimage``, ``update_postimage``, ``upsert``) is optional, its absence means insert. ``_seq``, an
             integer, is optional: it orders the rows of a micro-batch, which matters for windows and for tables with
             keys; without it they come in the order in which Spark reads them. TIMESTAMP columns are taken in UTC. Batch
-            frames are written once to ``<checkpoint>/static`` and read as a stream from there.
+            frames are written once to ``<checkpoint>/static`` and read as a stream from there. Parts of one stream, as
+            `livejoin.spark.postgres.read_postgres` gives them, come with their keys, and with whole transactions.
         windows: For a table, how many rows it keeps: the oldest leave as new ones come.
         keys: For a table, the columns of its primary key. Its changes go by key: what comes, also as ``insert``, takes
             the place of the row with its key, a ``delete`` looks at the key alone, and that of an absent key is none.
@@ -135,7 +137,7 @@ def maintain(
 def start(
     spark: SparkSession,
     views: Mapping[str, str],
-    tables: Mapping[str, DataFrame],
+    tables: Mapping[str, DataFrame | StreamPart],
     declared: Mapping[str, Declared],
     sink: Literal["parquet"] | SinkFunction | Sink,
     path: str | Path | None,
@@ -156,8 +158,9 @@ def start(
         raise PipelineError(msg)
     limit = check_bytes(memory_limit, "memory_limit")
     _check_names(views, tables)
-    found = {name: table_of(name, frame, declared.get(name)) for name, frame in tables.items()}
-    append_only = {name for name, frame in tables.items() if _is_append_only(frame) and not found[name].has_window}
+    plain = {name: frame.frame if isinstance(frame, StreamPart) else frame for name, frame in tables.items()}
+    found = {name: table_of(name, frame, declared.get(name)) for name, frame in plain.items()}
+    append_only = {name for name, frame in plain.items() if _is_append_only(frame) and not found[name].has_window}
     job = job_of(found, views, append_only, keep == "all", allow_product)
     state = local_folder(checkpoint, "checkpoint")
     target = _sink(spark, sink, path)
@@ -174,10 +177,12 @@ def start(
         shapes = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
         target.open(shapes, engine.last_batch, engine.parts, run_name(state))
         frames = {
-            name: frame if frame.isStreaming else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
+            name: frame
+            if isinstance(frame, StreamPart) or frame.isStreaming
+            else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
             for name, frame in tables.items()
         }
-        if trigger is None and not any(frame.isStreaming for frame in tables.values()):
+        if trigger is None and not any(frame.isStreaming for frame in plain.values()):
             trigger = {"availableNow": True}
         frames = arranged(state / "spark", frames, engine.filled)
         batches = MicroBatches(engine, target, on_batch, tuple(frames))
@@ -227,7 +232,7 @@ def local_folder(folder: str | Path | None, argument: str) -> Path:
     return Path(text).absolute()
 
 
-def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame]) -> None:
+def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame | StreamPart]) -> None:
     if not tables:
         msg = 'no tables are given; tables= needs at least one frame of changes, for example {"G": changes}'
         raise SchemaError(msg)
@@ -247,7 +252,7 @@ class _Options:
     tombstones: Mapping[str, int]
     retain: Mapping[str, Retain]
 
-    def of(self, tables: Mapping[str, DataFrame]) -> dict[str, Declared]:
+    def of(self, tables: Mapping[str, DataFrame | StreamPart]) -> dict[str, Declared]:
         """What is declared of each table.
 
         Raises:
@@ -261,14 +266,14 @@ class _Options:
                     raise SchemaError(msg)
         return {
             name: Declared(
-                _columns(self.keys.get(name, ())),
+                _columns(self.keys.get(name, frame.key if isinstance(frame, StreamPart) else ())),
                 self.sequence_by.get(name),
                 self.windows.get(name),
                 tuple(map(_columns, self.unique.get(name, ()))),
                 self.retain.get(name, "all"),
                 self.tombstones.get(name),
             )
-            for name in tables
+            for name, frame in tables.items()
         }
 
 

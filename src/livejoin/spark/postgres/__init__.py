@@ -1,5 +1,8 @@
 """PostgreSQL as a sink of deltas and as a source of changes; needs psycopg (``pip install 'livejoin[postgres]'``)."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from livejoin.errors import PipelineError
 
 try:
@@ -8,6 +11,18 @@ except ImportError as missing:
     msg = "PostgreSQL needs psycopg, which is not here: pip install 'livejoin[postgres]'"
     raise PipelineError(msg) from missing
 
-from livejoin.spark.postgres.sink import PostgresSink
+if TYPE_CHECKING:
+    from livejoin.spark.postgres.sink import PostgresSink
+    from livejoin.spark.postgres.source import read_postgres
 
-__all__ = ["PostgresSink"]
+# Spark's workers import the source alone.
+_HOMES = {"PostgresSink": "livejoin.spark.postgres.sink", "read_postgres": "livejoin.spark.postgres.source"}
+
+__all__ = ["PostgresSink", "read_postgres"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        text = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(text)
+    return getattr(import_module(_HOMES[name]), name)

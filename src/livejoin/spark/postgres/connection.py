@@ -15,15 +15,12 @@ _TIMEOUT = 10  # seconds that a server may take to answer the first time, where 
 
 
 def connect(conninfo: str, **options: Any) -> Connection:
-    """A connection whose session speaks UTF-8, ISO dates and UTC.
+    """A connection whose session speaks UTF-8, ISO dates and UTC; within `explained`, which words its errors.
 
     Args:
         conninfo: As for libpq, ``postgresql://user@host/database``. A password is better in ``~/.pgpass`` or in
             ``PGPASSWORD`` than here.
         options: More of libpq's parameters.
-
-    Raises:
-        StorageError: The server does not answer, or refuses.
     """
     given = psycopg.conninfo.conninfo_to_dict(conninfo)
     settings = {
@@ -33,11 +30,7 @@ def connect(conninfo: str, **options: Any) -> Connection:
         **{key: value for key, value in given.items() if value is not None},
         **options,
     }
-    try:
-        connection: Connection = psycopg.connect(autocommit=True, **settings)
-    except psycopg.Error as error:
-        msg = f"PostgreSQL at {where(conninfo)} does not let livejoin in: {reason(error)}"
-        raise StorageError(msg) from error
+    connection: Connection = psycopg.connect(autocommit=True, **settings)
     if "replication" not in options:
         connection.execute("SET DateStyle = 'ISO, YMD'; SET TimeZone = 'UTC'; SET extra_float_digits = 1")
     return connection
@@ -60,7 +53,10 @@ def explained(conninfo: str, what: str) -> Iterator[None]:
 
 def where(conninfo: str) -> str:
     """A server and database without the password."""
-    given = psycopg.conninfo.conninfo_to_dict(conninfo)
+    try:
+        given = psycopg.conninfo.conninfo_to_dict(conninfo)
+    except psycopg.Error:
+        return "a place that libpq does not understand"
     host = given.get("host") or "localhost"
     port = f":{given['port']}" if given.get("port") else ""
     return f"{host}{port}/{given.get('dbname') or given.get('user') or ''}"

@@ -1,0 +1,147 @@
+"""A slot of logical replication: from where on the server keeps its log for one reader.
+
+Positions are LSNs, as whole numbers. Law: a transaction belongs to ``start <= position of its commit < end``, and
+`read` gives the same transactions for the same positions as often as it is asked, until `advance` lets the server
+forget those before a position. That is the server's own rule for what it may forget, so that nothing falls between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from psycopg import sql
+from psycopg.pq import ExecStatus
+
+from livejoin.errors import StateError, StorageError
+from livejoin.spark.postgres.connection import Connection, connect, where
+
+_FETCHED = 10_000  # messages at a time
+_PATIENCE = 2.0  # seconds to wait for the log to be flushed
+_PEEK = (
+    "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', "
+    "'publication_names', %s)"
+)
+
+
+def newest_position(connection: Connection) -> int | None:
+    """A position before which every commit is in the log for good; None if the log is not flushed soon.
+
+    The end of the flushed log itself may lie within a record. The end of what is written does not, so it is taken as
+    soon as it is flushed, which the server does by itself within a fraction of a second.
+    """
+    end = _asked(connection, "SELECT pg_current_wal_insert_lsn()")
+    deadline = time.monotonic() + _PATIENCE
+    while _asked(connection, "SELECT pg_current_wal_flush_lsn()") < end:
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.01)
+    return end
+
+
+def confirmed(connection: Connection, slot: str) -> int | None:
+    """The position before which the server has forgotten the changes; None if there is no such slot."""
+    found = connection.execute(
+        "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s AND database = current_database()",
+        (slot,),
+    ).fetchone()
+    return None if found is None or found[0] is None else number(found[0])
+
+
+def check_holds(connection: Connection, slot: str, start: int) -> None:
+    """Check that a slot still has the changes from a position on.
+
+    Raises:
+        StateError: It does not, or is not there.
+    """
+    held = confirmed(connection, slot)
+    if held is None or held > start:
+        found = "is not there" if held is None else f"has only the changes from {text(held)} on"
+        msg = (
+            f"the slot {slot!r} of {where(connection.info.dsn)} {found}, and the checkpoint needs those from "
+            f"{text(start)} on: they are lost. Start over with an empty checkpoint and another slot"
+        )
+        raise StateError(msg)
+
+
+def read(connection: Connection, slot: str, publication: str, end: int) -> Iterator[tuple[bytes]]:
+    """The messages of a slot up to a position, and possibly some more.
+
+    Cost: that of decoding the log from what was confirmed on; the server holds the messages, in a file if they are
+    many.
+    """
+    with connection.transaction(), connection.cursor(name="livejoin_changes", binary=True) as cursor:
+        cursor.itersize = _FETCHED
+        cursor.execute(_PEEK, (slot, text(end), publication))
+        yield from cursor
+
+
+def advance(connection: Connection, slot: str, position: int) -> None:
+    """Let the server forget the changes before a position."""
+    held = confirmed(connection, slot)
+    if held is not None and held < position:
+        connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", (slot, text(position)))
+
+
+def drop(connection: Connection, slot: str) -> None:
+    """Drop a slot if it is there."""
+    connection.execute(
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", (slot,)
+    )
+
+
+@contextmanager
+def created(conninfo: str, slot: str) -> Iterator[Connection]:
+    """Make a slot, and read the database as it was when it was made.
+
+    Law: what the connection that is given sees, and the changes of the slot, make all changes, none of them twice.
+
+    Args:
+        conninfo: The database.
+        slot: The slot; one of this name is dropped first.
+
+    Raises:
+        StorageError: The server refuses: it has ``wal_level`` below ``logical``, no slot is left, or the user has not
+            the attribute REPLICATION.
+    """
+    with connect(conninfo) as plain:
+        drop(plain, slot)
+    with connect(conninfo, replication="database") as walsender, connect(conninfo) as reader:
+        # The statements of a replication connection go by the simple protocol, which psycopg's cursors do not speak.
+        statement = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(sql.Identifier(slot))
+        result = walsender.pgconn.exec_(statement.as_bytes(walsender))
+        if result.status != ExecStatus.TUPLES_OK:
+            msg = (
+                f"PostgreSQL at {where(conninfo)} does not make the slot {slot!r}: "
+                f"{' '.join(result.get_error_message().split())}. It needs wal_level = logical, a slot that is free "
+                "(max_replication_slots) and a user with the attribute REPLICATION"
+            )
+            raise StorageError(msg)
+        snapshot = result.get_value(0, 2)
+        assert snapshot is not None
+        with reader.transaction():
+            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            reader.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot.decode())))
+            yield reader
+
+
+def number(position: str) -> int:
+    """A position as a whole number.
+
+    >>> number("1/A0"), text(4294967456)
+    (4294967456, '1/A0')
+    """
+    high, _, low = position.partition("/")
+    return (int(high, 16) << 32) + int(low, 16)
+
+
+def text(position: int) -> str:
+    """A position as PostgreSQL writes it."""
+    return f"{position >> 32:X}/{position & 0xFFFFFFFF:X}"
+
+
+def _asked(connection: Connection, question: str) -> int:
+    found = connection.execute(question).fetchone()
+    assert found is not None
+    return number(found[0])

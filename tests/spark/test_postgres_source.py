@@ -1,0 +1,184 @@
+"""Tables of a real PostgreSQL as a stream: what a view holds is what a query there gives, after every batch."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from deltas import sum_of, versions_of
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from livejoin.errors import SchemaError
+from livejoin.spark import maintain
+from livejoin.spark.postgres import PostgresSink, read_postgres
+from livejoin.spark.postgres.slot import number, text
+from postgres_server import PostgresServer
+
+pytestmark = pytest.mark.spark
+
+_names = count()
+
+
+@pytest.fixture
+def place(postgres: PostgresServer) -> str:
+    return postgres.database(f"source{next(_names)}")
+
+
+@pytest.fixture
+def writer(place: str) -> Iterator[Any]:
+    with psycopg.connect(place, autocommit=True) as connection:
+        yield connection
+
+
+VIEWS = {
+    "spent": "SELECT c.name, SUM(o.amount) AS total, COUNT(*) AS n FROM customers c JOIN orders o ON o.customer = c.id "
+    "GROUP BY c.name",
+    "by_note": "SELECT v AS note, COUNT(*) AS n FROM notes GROUP BY v",
+}
+
+
+def tables(writer: Any) -> None:
+    writer.execute(
+        """
+        CREATE TABLE customers (id bigint PRIMARY KEY, name text);
+        CREATE TABLE orders (id bigint PRIMARY KEY, customer bigint, amount numeric(12, 2) NOT NULL);
+        CREATE TABLE notes (v text);
+        ALTER TABLE notes REPLICA IDENTITY FULL;
+        CREATE PUBLICATION live FOR TABLE customers, orders, notes;
+        """
+    )
+
+
+@pytest.fixture
+def run(spark: SparkSession, place: str, tmp_path: Path) -> Callable[..., None]:
+    """Takes what is there and ends; each call is a new start of the query."""
+
+    def once(views: Any = VIEWS, **more: Any) -> None:
+        parts = read_postgres(spark, place, "live", f"slot_{tmp_path.name}", more.pop("tables", None))
+        given = {"path": tmp_path / "out", "checkpoint": tmp_path / "ckpt", "trigger": {"availableNow": True}, **more}
+        query = maintain(spark, views, parts, **given)
+        assert query.awaitTermination(60)
+
+    return once
+
+
+def held(writer: Any, out: Path) -> None:
+    for view, query in VIEWS.items():
+        recomputed = Counter(writer.execute(query).fetchall())
+        assert sum_of(out / view) == recomputed, view
+
+
+def test_snapshot_first_then_every_change(writer: Any, run: Callable[..., None], tmp_path: Path) -> None:
+    tables(writer)
+    writer.execute("INSERT INTO customers VALUES (1, 'ann'), (2, NULL), (3, ''), (4, 'a\nb,\"c\"')")
+    writer.execute("INSERT INTO orders SELECT i, 1 + i % 5, i * 0.01 FROM generate_series(1, 1000) i")
+    writer.execute("INSERT INTO notes VALUES ('x'), ('x'), (NULL), ('')")
+    run()
+    held(writer, tmp_path / "out")
+    draw = random.Random(3)
+    for _ in range(2):
+        for _ in range(40):
+            with writer.transaction():
+                for _ in range(draw.randrange(1, 4)):
+                    key = draw.randrange(1, 1100)
+                    statement = draw.choice(
+                        [
+                            f"UPDATE orders SET amount = amount + 1 WHERE id = {key}",
+                            f"DELETE FROM orders WHERE id = {key}",
+                            f"INSERT INTO orders VALUES ({key}, 1, 3) ON CONFLICT (id) DO UPDATE SET customer = 2",
+                            f"UPDATE customers SET name = 'n{key}' WHERE id = {1 + key % 4}",
+                            f"UPDATE orders SET id = id + 5000 WHERE id = {key}",
+                            "INSERT INTO notes VALUES ('x'), ('y')",
+                            "UPDATE notes SET v = NULL WHERE ctid IN (SELECT ctid FROM notes LIMIT 1)",
+                            "DELETE FROM notes WHERE ctid IN (SELECT ctid FROM notes LIMIT 1)",
+                        ]
+                    )
+                    writer.execute(statement)
+                if draw.random() < 0.2:
+                    raise psycopg.Rollback
+        run()
+        held(writer, tmp_path / "out")
+
+
+def test_a_batch_holds_whole_transactions(
+    spark: SparkSession, place: str, writer: Any, run: Callable[..., None], tmp_path: Path
+) -> None:
+    """Two tables that every transaction changes alike are alike behind every commit."""
+    writer.execute(
+        "CREATE TABLE l (id bigint PRIMARY KEY, v bigint); CREATE TABLE r (id bigint PRIMARY KEY, v bigint); "
+        "INSERT INTO l VALUES (1, 0); INSERT INTO r VALUES (1, 0); CREATE PUBLICATION live FOR TABLE l, r"
+    )
+    views = {"differing": "SELECT l.v AS a, r.v AS b FROM l JOIN r USING (id) WHERE l.v <> r.v", "v": "SELECT v FROM l"}
+    parts = read_postgres(spark, place, "live", "whole")
+    query = maintain(
+        spark,
+        views,
+        parts,
+        path=tmp_path / "out",
+        checkpoint=tmp_path / "ckpt",
+        trigger={"processingTime": "0 seconds"},
+    )
+    try:
+        for step in range(300):
+            with writer.transaction():
+                writer.execute("UPDATE l SET v = v + 1")
+                writer.execute("UPDATE r SET v = v + 1")
+            if step % 50 == 49:
+                query.processAllAvailable()
+    finally:
+        query.stop()
+    assert sum_of(tmp_path / "out" / "v") == Counter([(300,)])
+    assert len(versions_of(tmp_path / "out" / "v")) >= 4, "there were several batches"
+    assert not list((tmp_path / "out" / "differing").iterdir())
+
+
+def test_from_postgres_to_postgres(
+    postgres: PostgresServer, place: str, writer: Any, run: Callable[..., None], tmp_path: Path
+) -> None:
+    """Through a crash of the server behind the first batch, which Spark has not noted yet."""
+    tables(writer)
+    writer.execute("INSERT INTO customers VALUES (1, 'ann'); INSERT INTO orders VALUES (1, 1, 5), (2, 1, 7)")
+    view = {"spent": VIEWS["spent"]}
+    named = {"customers": "customers", "orders": "public.orders"}
+    with pytest.raises(StreamingQueryException, match="start it again when that is repaired, and it goes on"):
+        run(view, sink=PostgresSink(place), tables=named, on_batch=lambda _: postgres.stop())
+    postgres.start()
+    with psycopg.connect(place, autocommit=True) as again:
+        assert again.execute("SELECT * FROM spent").fetchall() == [("ann", 12, 2)]
+        again.execute("UPDATE orders SET amount = 6 WHERE id = 1")
+        run(view, sink=PostgresSink(place), tables=["customers", "orders"])
+        assert again.execute("SELECT * FROM spent").fetchall() == [("ann", 13, 2)]
+        again.execute("DELETE FROM orders WHERE id = 1")
+        run(view, sink=PostgresSink(place), tables=["customers", "orders"])
+        assert again.execute("SELECT * FROM spent").fetchall() == [("ann", 7, 1)]
+        slots = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE database = current_database()"
+        ((held,),) = again.execute(slots).fetchall()
+        assert text(number(held)) == held
+
+
+def test_what_cannot_go_on_says_why(
+    spark: SparkSession, place: str, writer: Any, run: Callable[..., None], tmp_path: Path
+) -> None:
+    with pytest.raises(SchemaError, match="there is no publication 'live'"):
+        run()
+    tables(writer)
+    with pytest.raises(SchemaError, match=r"table 'other' is not in it; it has public\.customers"):
+        run(tables=["other"])
+    writer.execute(f"SELECT pg_create_logical_replication_slot('slot_{tmp_path.name}', 'pgoutput')")
+    with pytest.raises(StreamingQueryException, match="is there already, and this checkpoint has not begun"):
+        run()
+    writer.execute(f"SELECT pg_drop_replication_slot('slot_{tmp_path.name}')")
+    run()
+    writer.execute("TRUNCATE customers")
+    with pytest.raises(StreamingQueryException, match="table 'customers': it was truncated, which names no rows"):
+        run()
+    writer.execute(f"SELECT pg_drop_replication_slot('slot_{tmp_path.name}')")
+    with pytest.raises(StreamingQueryException, match=r"is not there, and the checkpoint needs those from .* are lost"):
+        run()
