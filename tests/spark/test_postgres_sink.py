@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 
 import livejoin
+from livejoin.checkpoint.batch_delta import JoinedDelta
+from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.spark.postgres import PostgresSink
 from livejoin.spark.sinks import SinkView
-from livejoin.spark.written_parts import WrittenParts
 from postgres_server import PostgresServer
 
 _names = count()
@@ -130,6 +131,18 @@ def test_a_row_whose_key_stays_is_updated(place: str, reader: Any) -> None:
     sink.deliver({"counts": database.apply("T", gone)["counts"]}, 1)
     assert reader.execute("SELECT k, c FROM n").fetchall() == [(1, 2)]
     assert reader.execute("SELECT k FROM notes").fetchall() == [(1,)]
+
+
+def test_a_delta_of_two_versions(place: str, reader: Any) -> None:
+    """What a view held before comes with the first batch."""
+    database = livejoin.Database()
+    database.create_table("T", "k BIGINT")
+    view = database.create_view("v", "SELECT k, COUNT(*) AS n FROM T GROUP BY k")
+    sink = opened(place, database)
+    before = database.apply("T", [(1,), (2,), (2,)])["v"]
+    gone = [{"k": k, "_change_type": kind} for k, kind in ((1, "delete"), (2, "delete"), (3, "insert"))]
+    sink.deliver({"v": JoinedDelta((before, database.apply("T", gone)["v"]))}, 0)
+    assert held(reader, "v") == rows_of(view) == [(2, 1), (3, 1)]
 
 
 def test_deltas_are_appended(place: str, reader: Any) -> None:

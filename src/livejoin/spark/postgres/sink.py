@@ -16,15 +16,14 @@ from collections.abc import Collection, Mapping
 import pyarrow as pa
 from psycopg import OperationalError, sql
 
+from livejoin.checkpoint.batch_delta import TIMESTAMP, TIMESTAMP_TYPE, BatchDelta
+from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
-from livejoin.spark.frames import TIMESTAMP
 from livejoin.spark.postgres.columns import column_type
 from livejoin.spark.postgres.connection import Connection, connect, explained, where
 from livejoin.spark.postgres.target import Target
 from livejoin.spark.sinks.sink import SinkView
-from livejoin.spark.spilled_delta import TIMESTAMP_TYPE, BatchDelta
-from livejoin.spark.written_parts import WrittenParts
 
 BATCHES = "livejoin_batches"
 _NULLS_ARE_EQUAL = 150000  # the first version of the server that has UNIQUE NULLS NOT DISTINCT

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
-from livejoin.schema import CHANGE_TYPE
+from livejoin.checkpoint.batch_delta import BatchDelta
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.spark.postgres.columns import csv
 from livejoin.spark.postgres.connection import Connection
 from livejoin.spark.sinks.sink import ROWS
-from livejoin.spark.spilled_delta import BatchDelta
 
 _COMES = "_comes"
 _COMING = pa.array(["insert", "update_postimage"])
@@ -54,9 +54,18 @@ class Target:
                 self._stage, sql.SQL(", ").join(definitions), sql.Identifier(_COMES)
             )
         )
+        # What a new view holds is told as a version of its own, before that of the batch.
+        versions = {version for rows in _pieces(delta) for version in pc.unique(rows[COMMIT_VERSION]).to_pylist()}
+        for version in sorted(versions):
+            self._change(connection, delta, version)
+
+    def _change(self, connection: Connection, delta: BatchDelta, version: int) -> None:
+        """Write what a delta has of one version."""
         nulls: set[tuple[bool, ...]] = set()
         columns = (*self._columns, _COMES)
-        _copy(connection, self._stage, columns, (self._staged(rows, nulls) for rows in _pieces(delta)))
+        pieces = (rows.filter(pc.equal(rows[COMMIT_VERSION], version)) for rows in _pieces(delta))
+        connection.execute(sql.SQL("TRUNCATE {}").format(self._stage))
+        _copy(connection, self._stage, columns, (self._staged(rows, nulls) for rows in pieces))
         connection.execute(sql.SQL("ANALYZE {}").format(self._stage))
         if not self._key:  # there is one row at most
             connection.execute(sql.SQL("DELETE FROM {}").format(self._table))
