@@ -112,22 +112,35 @@ def pack(frames: Mapping[str, DataFrame | StreamPart], columns: Mapping[str, Seq
         SchemaError: Two tables are the same part of a stream.
     """
     packed = []
-    shared: list[tuple[DataFrame, dict[int, tuple[StreamPart, Sequence[str]]]]] = []
-    for tag, (name, frame) in enumerate(frames.items()):
-        if isinstance(frame, StreamPart):
-            parts = next((parts for stream, parts in shared if stream is frame.stream), None)
-            if parts is None:
-                parts = {}
-                shared.append((frame.stream, parts))
-            if any(other.column == frame.column for other, _ in parts.values()):
-                msg = f"table {name!r} is the same part {frame.column!r} of a stream as another table; a part is one"
+    tags = {name: tag for tag, name in enumerate(frames)}
+    for names in streams(frames):
+        first = frames[names[0]]
+        if isinstance(first, DataFrame):
+            tag = tags[names[0]]
+            packed.append(first.select(F.lit(tag).alias(TAG), _row(first, columns[names[0]]).alias(f"t{tag}")))
+            continue
+        parts = {tags[name]: (part, columns[name]) for name in names if isinstance(part := frames[name], StreamPart)}
+        taken = [part.column for part, _ in parts.values()]
+        for name, column in zip(names, taken, strict=True):
+            if taken.count(column) > 1:
+                msg = f"table {name!r} is the same part {column!r} of a stream as another table; a part is one"
                 raise SchemaError(msg)
-            parts[tag] = (frame, columns[name])
-        else:
-            packed.append(frame.select(F.lit(tag).alias(TAG), _row(frame, columns[name]).alias(f"t{tag}")))
-    packed += [_packed_parts(stream, parts) for stream, parts in shared]
+        packed.append(_packed_parts(first.stream, parts))
     union = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), packed)
     return union.withColumn(TIMESTAMP, F.current_timestamp())
+
+
+def streams(frames: Mapping[str, DataFrame | StreamPart]) -> list[tuple[str, ...]]:
+    """The tables by the stream that they come in, in the order in which `pack` has the streams."""
+    found: list[tuple[DataFrame, list[str]]] = []
+    for name, frame in frames.items():
+        stream = frame.stream if isinstance(frame, StreamPart) else frame
+        names = next((names for other, names in found if other is stream), None)
+        if names is None or not isinstance(frame, StreamPart):
+            found.append((stream, [name]))
+        else:
+            names.append(name)
+    return [tuple(names) for _, names in found]
 
 
 def _packed_parts(stream: DataFrame, parts: Mapping[int, tuple[StreamPart, Sequence[str]]]) -> DataFrame:

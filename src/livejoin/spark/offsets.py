@@ -16,12 +16,19 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from livejoin.errors import StateError, StorageError
+from livejoin.spark.frames import streams
+from livejoin.spark.stream_part import StreamPart
 
 _NOTE = "livejoin-sources.json"
 _NOTHING = "-"  # Spark's line for a source that has read nothing
 
 
-def arranged(folder: Path, frames: Mapping[str, DataFrame], filled: Collection[str]) -> dict[str, DataFrame]:
+Frame = DataFrame | StreamPart
+Streams = dict[tuple[str, ...], int]
+"""The tables of each stream, and how many of Spark's sources that has, in the order of these."""
+
+
+def arranged(folder: Path, frames: Mapping[str, Frame], filled: Collection[str]) -> dict[str, Frame]:
     """The frames in the order in which Spark's checkpoint has their sources; it is changed to have all of them.
 
     Args:
@@ -30,68 +37,83 @@ def arranged(folder: Path, frames: Mapping[str, DataFrame], filled: Collection[s
         filled: The tables that have been read into.
 
     Raises:
-        StateError: It has sources of which nothing says whose they are, or a frame has come to read from more, or a
-            table that was read has lost its place.
+        StateError: It has sources of which nothing says whose they are, or a table comes in another stream, or in one
+            of more sources, or a table that was read has lost its place.
         StorageError: The disk refuses.
     """
     try:
         _finish(folder)
-        counts = {name: _sources(frame) for name, frame in frames.items()}
+        now = {names: _sources(frames[names[0]]) for names in streams(frames)}
         before = _noted(folder)
         if before is None:
-            order = list(frames)
-            _note(folder, {name: counts[name] for name in order})
+            _note(folder, now)
         else:
-            order = [*(name for name in before if name in frames), *(name for name in frames if name not in before)]
-            after = {name: counts[name] for name in order}
-            for name in sorted(set(filled) & after.keys() - before.keys()):
-                msg = (
-                    f"table {name!r} has rows, and Spark's checkpoint in {folder} does not say any more how far it was "
-                    "read, since a start without it came in between; restore the whole checkpoint from a backup, or "
-                    "start over with an empty checkpoint and an empty output"
-                )
-                raise StateError(msg)
-            for name in before.keys() & after.keys():
-                if before[name] != after[name]:
-                    msg = (
-                        f"table {name!r} was read from {before[name]} streams and is now read from {after[name]}, and "
-                        f"the checkpoint in {folder.parent} says of each how far it was read; give the frame of "
-                        "before, or start over with an empty checkpoint and an empty output"
-                    )
-                    raise StateError(msg)
-            if after != before or list(after) != list(before):
-                _rewrite(folder, before, after)
+            now = _in_place(folder, before, now, filled)
+            if list(now.items()) != list(before.items()):
+                _rewrite(folder, before, now)
     except OSError as error:
         msg = f"Spark's checkpoint in {folder} could not be changed: {error}; repair that and start again"
         raise StorageError(msg) from error
-    return {name: frames[name] for name in order}
+    return {name: frames[name] for names in now for name in names}
 
 
-def _sources(frame: DataFrame) -> int:
-    """From how many streams a frame is read."""
-    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+def _in_place(folder: Path, before: Streams, now: Streams, filled: Collection[str]) -> Streams:
+    """The streams of now: those of before that are still there in their order, then the new ones."""
+    there = {name: names for names in before for name in names}
+    was = {names: {there[name] for name in names if name in there} for names in now}
+    for names, found in was.items():
+        shown = ", ".join(map(repr, names))
+        lost = [name for name in names if name in filled and name not in there]
+        if lost and not found:
+            msg = (
+                f"table {lost[0]!r} has rows, and Spark's checkpoint in {folder} does not say any more how far it was "
+                "read, since a start without it came in between; restore the whole checkpoint from a backup, or start "
+                "over with an empty checkpoint and an empty output"
+            )
+            raise StateError(msg)
+        if len(found) > 1 or any(before[one] != now[names] for one in found):
+            msg = (
+                f"table {shown} comes from other streams than before ({sum(map(before.__getitem__, found))} were read, "
+                f"now {now[names]}), and the checkpoint in {folder.parent} says of each how far it was read; give the "
+                "frames of before, or start over with an empty checkpoint and an empty output"
+            )
+            raise StateError(msg)
+    old = {one: names for names, found in was.items() for one in found}
+    order = [*(old[one] for one in before if one in old), *(names for names, found in was.items() if not found)]
+    if len(set(order)) != len(now) or sum(map(len, was.values())) != len(old):
+        msg = (
+            f"the tables of one stream come from several now, and the checkpoint in {folder.parent} says of each "
+            "stream how far it was read; give the frames of before, or start over with an empty checkpoint and output"
+        )
+        raise StateError(msg)
+    return {names: now[names] for names in order}
+
+
+def _sources(frame: Frame) -> int:
+    """From how many of Spark's sources a stream is read."""
+    plain = frame.stream if isinstance(frame, StreamPart) else frame
+    leaves = plain._jdf.queryExecution().analyzed().collectLeaves()
     return sum(bool(leaves.apply(place).isStreaming()) for place in range(leaves.size()))
 
 
-def _noted(folder: Path) -> dict[str, int] | None:
-    """How many sources each table has, in their order; None if Spark has begun none, or nothing says so.
+def _noted(folder: Path) -> Streams | None:
+    """The streams that a checkpoint knows; None if Spark has begun none, or nothing says so.
 
     A checkpoint of before these notes has the sources of the tables that it is started with.
     """
     if not _offsets(folder) or not (folder / _NOTE).exists():
         return None
     try:
-        found = json.loads((folder / _NOTE).read_text())
-        return {str(name): int(count) for name, count in found}
+        return {tuple(map(str, names)): int(count) for names, count in json.loads((folder / _NOTE).read_text())}
     except (ValueError, TypeError) as error:
         msg = f"{folder / _NOTE} is damaged: {error}; restore the whole checkpoint from a backup, or start over"
         raise StateError(msg) from error
 
 
-def _note(folder: Path, counts: Mapping[str, int]) -> None:
+def _note(folder: Path, found: Streams) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f".{_NOTE}"
-    draft.write_text(json.dumps(list(counts.items())))
+    draft.write_text(json.dumps([[list(names), count] for names, count in found.items()]))
     draft.replace(folder / _NOTE)
 
 
@@ -100,23 +122,26 @@ def _offsets(folder: Path) -> list[Path]:
     return [file for file in (folder / "offsets").glob("*") if file.name.isdecimal()]
 
 
-def _rewrite(folder: Path, before: Mapping[str, int], after: Mapping[str, int]) -> None:
-    """Write Spark's checkpoint for other tables; at any time the old one or the new one is there."""
+def _rewrite(folder: Path, before: Streams, now: Streams) -> None:
+    """Write Spark's checkpoint for other streams; at any time the old one or the new one is there."""
     draft = _draft(folder)
     shutil.rmtree(draft, ignore_errors=True)
     shutil.copytree(folder, draft, ignore=shutil.ignore_patterns("sources", "*.crc"))
     places: dict[str, list[int]] = {}
-    for name, count in before.items():
-        begin = sum(map(len, places.values()))
-        places[name] = list(range(begin, begin + count))
-    kept: list[int | None] = [place for name, count in after.items() for place in places.get(name, [None] * count)]
+    begin = 0
+    for names, count in before.items():
+        places |= {name: list(range(begin, begin + count)) for name in names}
+        begin += count
+    kept: list[int | None] = []
+    for names, count in now.items():
+        kept += next((places[name] for name in names if name in places), [None] * count)
     for file in _offsets(draft):
         file.write_text(_moved(file, kept, sum(before.values())))
     for place, was in enumerate(kept):
         source = folder / "sources" / str(was)
         if was is not None and source.exists():
             shutil.copytree(source, draft / "sources" / str(place))
-    _note(draft, after)
+    _note(draft, now)
     (draft / _DONE).touch()
     _finish(folder)
 

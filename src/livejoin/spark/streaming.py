@@ -176,7 +176,7 @@ def start(
         lock.guard(engine)
         shapes = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
         target.open(shapes, engine.last_batch, engine.parts, run_name(state))
-        frames = {
+        given: dict[str, DataFrame | StreamPart] = {
             name: frame
             if isinstance(frame, StreamPart) or frame.isStreaming
             else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
@@ -184,7 +184,7 @@ def start(
         }
         if trigger is None and not any(frame.isStreaming for frame in plain.values()):
             trigger = {"availableNow": True}
-        frames = arranged(state / "spark", frames, engine.filled)
+        frames = arranged(state / "spark", given, engine.filled)
         batches = MicroBatches(engine, target, on_batch, tuple(frames))
         writer = pack(frames, engine.job.columns).writeStream.foreachBatch(batches)
         writer = writer.option("checkpointLocation", (state / "spark").as_uri())
