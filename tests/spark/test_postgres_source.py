@@ -15,7 +15,7 @@ from deltas import sum_of, versions_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from livejoin.errors import SchemaError
+from livejoin.errors import SchemaError, StateError
 from livejoin.spark import maintain
 from livejoin.spark.postgres import PostgresSink, read_postgres
 from livejoin.spark.postgres.slot import number, text
@@ -175,10 +175,13 @@ def test_what_cannot_go_on_says_why(
     with pytest.raises(StreamingQueryException, match="is there already, and this checkpoint has not begun"):
         run()
     writer.execute(f"SELECT pg_drop_replication_slot('slot_{tmp_path.name}')")
-    run()
+    names = {"names": "SELECT id, name FROM customers"}
+    run(names, tables=["customers"])
+    with pytest.raises(StateError, match="table 'orders' is new, and comes with the stream of 'customers', which"):
+        run(tables=["customers", "orders", "notes"])
     writer.execute("TRUNCATE customers")
     with pytest.raises(StreamingQueryException, match="table 'customers': it was truncated, which names no rows"):
-        run()
+        run(names, tables=["customers"])
     writer.execute(f"SELECT pg_drop_replication_slot('slot_{tmp_path.name}')")
     with pytest.raises(StreamingQueryException, match=r"is not there, and the checkpoint needs those from .* are lost"):
-        run()
+        run(names, tables=["customers"])

@@ -10,8 +10,9 @@ The law: ``unpack(pack(frames))`` gives for each table the multiset of rows of i
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -24,8 +25,19 @@ from pyspark.sql import types as T
 from livejoin.checkpoint.batch import Arrival
 from livejoin.checkpoint.batch_delta import TIMESTAMP
 from livejoin.errors import ChangeFormatError, SchemaError
-from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, TOMBSTONES, Column, Retain, SqlType, Table
+from livejoin.schema import (
+    CHANGE_COLUMNS,
+    CHANGE_TYPE,
+    SEQUENCE,
+    TOMBSTONES,
+    Column,
+    ForeignKey,
+    Retain,
+    SqlType,
+    Table,
+)
 from livejoin.spark.stream_part import StreamPart, quoted
+from livejoin.sql.tables.window_range import window_range
 
 TAG = "_table"
 _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
@@ -45,6 +57,21 @@ _CARRIED = (CHANGE_TYPE, SEQUENCE)
 
 
 @dataclass(frozen=True)
+class ForeignColumns:
+    """Columns that refer to a key of another table.
+
+    Args:
+        columns: These columns.
+        table: The other table; it stands before.
+        references: Its columns; empty for its primary key.
+    """
+
+    columns: tuple[str, ...]
+    table: str
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Declared:
     """What is declared of a table beside the columns of its frame.
 
@@ -55,6 +82,8 @@ class Declared:
         unique: The columns of each UNIQUE constraint.
         retain: Whether columns are kept that no view uses.
         tombstones: With ``sequence_by`` how many deleted keys are remembered; None for as many as usual.
+        foreign_keys: Promises to the planner, which are not checked.
+        window_range: A column of times and how far below the newest one they may be; None keeps all.
     """
 
     key: tuple[str, ...] = ()
@@ -63,6 +92,8 @@ class Declared:
     unique: tuple[tuple[str, ...], ...] = ()
     retain: Retain = "all"
     tombstones: int | None = None
+    foreign_keys: tuple[ForeignColumns, ...] = ()
+    window_range: tuple[str, dt.timedelta | int] | None = None
 
 
 def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> Table:
@@ -70,7 +101,8 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
 
     Raises:
         SchemaError: A column has a type that livejoin does not keep, or ``_change_type`` or ``_seq`` has a wrong one;
-            there is no column of a name that is declared, or ``tombstones`` without ``sequence_by``.
+            there is no column of a name that is declared, ``tombstones`` without ``sequence_by``, or a window or a
+            foreign key that does not fit.
     """
     columns = []
     for field in frame.schema.fields:
@@ -89,11 +121,19 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
             f"table {name!r} has tombstones = {declared.tombstones!r} and no sequence_by, without which there are none"
         )
         raise SchemaError(msg)
+    window = None if declared.window_range is None else window_range(name, columns, declared.window_range)
+    if window is not None:
+        columns[window.column] = replace(columns[window.column], nullable=False)
     return Table(
         name,
-        plain.columns,
+        tuple(columns),
         key,
         declared.window_rows,
+        tuple(
+            ForeignKey(tuple(map(plain.position, foreign.columns)), foreign.table, foreign.references)
+            for foreign in declared.foreign_keys
+        ),
+        window_range=window,
         sequence_by=sequence,
         tombstones=TOMBSTONES if declared.tombstones is None else declared.tombstones,
         unique=unique,

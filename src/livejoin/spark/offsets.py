@@ -71,6 +71,14 @@ def _in_place(folder: Path, before: Streams, now: Streams, filled: Collection[st
                 "over with an empty checkpoint and an empty output"
             )
             raise StateError(msg)
+        late = [name for name in names if name not in there]
+        if late and found:
+            read = ", ".join(repr(name) for name in names if name in there)
+            msg = (
+                f"table {late[0]!r} is new, and comes with the stream of {read}, which the checkpoint in {folder.parent} "
+                f"has read already, without the rows that {late[0]!r} had before: give it another stream (another slot)"
+            )
+            raise StateError(msg)
         if len(found) > 1 or any(before[one] != now[names] for one in found):
             msg = (
                 f"table {shown} comes from other streams than before ({sum(map(before.__getitem__, found))} were read, "

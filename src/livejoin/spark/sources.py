@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
+from livejoin.schema import SEQUENCE, Table
+from livejoin.spark.feeds import from_envelopes, from_versions, upserts
 
-Feed = Literal["append", "change-feed", "debezium", "delta"]
+Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
 _FIRST_ARRIVAL = 1_000_000_000
 
 
@@ -38,6 +37,7 @@ class FileSource:
         path: A file, a folder or a pattern.
         options: Spark's options of the format.
         feed: What a row of the files says.
+        apply_as_deletes: With the feed ``upsert`` the condition in Spark's SQL of the rows that delete their key.
         by_name: Whether the files arrive in the order of their names, else in that of their modification times.
     """
 
@@ -48,6 +48,7 @@ class FileSource:
     options: Mapping[str, str]
     feed: Feed = "append"
     by_name: bool = False
+    apply_as_deletes: str | None = None
 
     def files(self) -> list[Path]:
         """The files that are there now, in the order in which they arrive.
@@ -85,11 +86,14 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         schema = ", ".join(f"`{name}` {kind}" for name, kind in source.columns)
     where = glob.escape(str(place)) if place.is_dir() else str(place)
     frame = spark.readStream.format(source.format).options(**source.options).schema(schema).load(where)
+    names = [column.name for column in source.table.columns]
     match source.feed:
+        case "upsert":
+            return upserts(frame, source.table.name, source.apply_as_deletes)
         case "debezium":
-            return _from_envelopes(frame, source.table)
+            return from_envelopes(frame, source.table.name, names, bool(source.table.primary_key))
         case "delta":
-            return _from_versions(frame, source.table)
+            return from_versions(frame, source.table.name, names, bool(source.table.primary_key))
         case _:
             return frame
 
@@ -109,53 +113,3 @@ def arrange(files: list[Path], folder: Path) -> None:
         shutil.copyfile(file, draft)
         os.utime(draft, (_FIRST_ARRIVAL + position, _FIRST_ARRIVAL + position))
         draft.replace(folder / file.name)
-
-
-def _from_envelopes(frame: DataFrame, table: Table) -> DataFrame:
-    """Rows with ``_change_type`` from Debezium's envelopes.
-
-    ``c`` and ``r`` insert, ``u`` updates, ``d`` deletes; of a table with a key what comes is an upsert, and an update
-    that has the row before takes that out first, whose key may be another one.
-    """
-    carried = [name for name in frame.columns if name == SEQUENCE]
-    if table.primary_key:
-        upsert = F.array(_image("upsert", "after"))
-        images = F.when(F.col("op").isin("c", "r") | ((F.col("op") == "u") & F.col("before").isNull()), upsert)
-        pair = (_image("delete", "before"), _image("upsert", "after"))
-    else:
-        images = F.when(F.col("op").isin("c", "r"), F.array(_image("insert", "after")))
-        pair = (_image("update_preimage", "before"), _image("update_postimage", "after"))
-    images = images.when(F.col("op") == "u", F.array(*pair))
-    images = images.when(F.col("op") == "d", F.array(_image("delete", "before")))
-    allowed = f"table {table.name!r}: op of a Debezium envelope is c, r, u or d, found "
-    unknown = F.concat(F.lit(allowed), F.coalesce("op", F.lit("none")))
-    exploded = frame.select(*carried, F.explode(images.otherwise(F.raise_error(unknown))).alias("image"))
-    rows = [F.col(f"image.row.`{column.name}`").alias(column.name) for column in table.columns]
-    return exploded.select(*carried, F.col("image.kind").alias(CHANGE_TYPE), *rows)
-
-
-def _from_versions(frame: DataFrame, table: Table) -> DataFrame:
-    """Rows with ``_change_type`` and ``_seq`` from a Delta table's change data feed, as `livejoin.from_delta` has them.
-
-    Their order is that of the versions, in each of which what goes comes first. Of a table with a key what comes is an
-    upsert and what goes the deletion of its key; so a version has to come in one micro-batch.
-    """
-    kind, version = F.col(CHANGE_TYPE), F.col(COMMIT_VERSION)
-    comes = kind.isin("insert", "update_postimage")
-    is_known = comes | kind.isin("delete", "update_preimage")
-    if table.primary_key:
-        kind = F.when(comes, "upsert").otherwise("delete")
-    allowed = (
-        f"table {table.name!r}: a row of a change data feed has a {COMMIT_VERSION}, and as {CHANGE_TYPE} one of "
-        "insert, delete, update_preimage and update_postimage; found "
-    )
-    found = F.concat_ws(", ", F.coalesce(CHANGE_TYPE, F.lit("none")), F.coalesce(version.cast("string"), F.lit("none")))
-    refused = F.raise_error(F.concat(F.lit(allowed), found)).cast("string")
-    checked = F.when(is_known & version.isNotNull(), kind).otherwise(refused)
-    sequence = F.shiftleft(version, 1) + comes.cast("bigint")
-    rows = [F.col(f"`{column.name}`") for column in table.columns]
-    return frame.select(sequence.alias(SEQUENCE), checked.alias(CHANGE_TYPE), *rows)
-
-
-def _image(kind: str, side: str) -> Expression:
-    return F.struct(F.lit(kind).alias("kind"), F.col(side).alias("row"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -27,6 +27,7 @@ from livejoin.spark.offsets import arranged
 from livejoin.spark.run_name import run_name
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView
 from livejoin.spark.stream_part import StreamPart
+from livejoin.spark.table_options import Changes, ForeignKeys, TableOptions
 
 Keep = Literal["used", "all"]
 
@@ -39,6 +40,10 @@ def maintain(
     *,
     keys: Mapping[str, str | Sequence[str]] | None = None,
     sequence_by: Mapping[str, str] | None = None,
+    apply_as_deletes: Mapping[str, str] | None = None,
+    changes: Mapping[str, Changes] | None = None,
+    window_range: Mapping[str, tuple[str, dt.timedelta | int]] | None = None,
+    foreign_keys: Mapping[str, ForeignKeys] | None = None,
     unique: Mapping[str, Sequence[str | Sequence[str]]] | None = None,
     tombstones: Mapping[str, int] | None = None,
     retain: Mapping[str, Retain] | None = None,
@@ -76,7 +81,19 @@ def maintain(
         keys: For a table, the columns of its primary key. Its changes go by key: what comes, also as ``insert``, takes
             the place of the row with its key, a ``delete`` looks at the key alone, and that of an absent key is none.
         sequence_by: For a table with a key, the column that orders the changes of each key, as for
-            `livejoin.Database.create_table`: those that are older than what is there, or was, are skipped.
+            `livejoin.Database.create_table`: those that are older than what is there, or was, are skipped. Of
+            Debezium's envelopes it may be a path in the envelope, as ``source.lsn``, which becomes a column ``lsn``.
+        apply_as_deletes: For a table with a key, a condition in Spark's SQL over the columns of its frame: the rows for
+            which it is true delete their key, all others are upserts.
+        changes: For a table, what its rows are, as in Spark's AUTO CDC: ``append``, insertions; ``upsert``, they take
+            the place of the row with their key; ``cdf``, a Delta table's change data feed, with ``_change_type`` and
+            ``_commit_version``; ``debezium``, envelopes, with ``op`` and the structs ``before`` and ``after``. Without
+            it, ``_change_type`` says it.
+        window_range: For a table, a column of times and a range, as ``{"E": ("ts", timedelta(hours=1))}``: rows stay
+            while they are less than that older than the newest one.
+        foreign_keys: For a table, which columns refer to which table, as ``{"orders": {"customer": "customers"}}``, or
+            ``{("a", "b"): ("other", ["x", "y"])}``. A promise, which makes better plans possible and is not checked;
+            the other table stands before in ``tables``.
         unique: For a table, its UNIQUE constraints, each a column or a list of them, as
             ``{"P": ["email", ["org", "no"]]}``. A batch behind which two rows have the same values ends the
             query with `DuplicateKeyError`.
@@ -126,11 +143,22 @@ def maintain(
             to be written are gone, or a query of this or another process that runs has the checkpoint.
         StorageError: The disk refuses to read the checkpoint, or to write into ``spill``.
     """
-    options = _Options(keys or {}, sequence_by or {}, windows or {}, unique or {}, tombstones or {}, retain or {})
-    declared = options.of(tables)
+    options = TableOptions(
+        keys=keys or {},
+        sequence_by=sequence_by or {},
+        apply_as_deletes=apply_as_deletes or {},
+        changes=changes or {},
+        windows=windows or {},
+        window_range=window_range or {},
+        unique=unique or {},
+        foreign_keys=foreign_keys or {},
+        tombstones=tombstones or {},
+        retain=retain or {},
+    )
+    declared = options.declared(tables)
     limits = (memory_limit, spill, spill_over)
     job = (keep, initial, recovery_seconds)
-    common = (spark, views, tables, declared, sink, path, checkpoint, trigger)
+    common = (spark, views, options.frames(tables), declared, sink, path, checkpoint, trigger)
     return start(*common, *limits, allow_product, on_batch, *job)[0]
 
 
@@ -239,46 +267,6 @@ def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame | Stre
     if not views:
         msg = 'no views are given; views= needs at least one SQL text, for example {"hop3": "SELECT ..."}'
         raise SchemaError(msg)
-
-
-@dataclass(frozen=True)
-class _Options:
-    """What is declared of tables beside their columns, as the arguments of `maintain` have it."""
-
-    keys: Mapping[str, str | Sequence[str]]
-    sequence_by: Mapping[str, str]
-    windows: Mapping[str, int]
-    unique: Mapping[str, Sequence[str | Sequence[str]]]
-    tombstones: Mapping[str, int]
-    retain: Mapping[str, Retain]
-
-    def of(self, tables: Mapping[str, DataFrame | StreamPart]) -> dict[str, Declared]:
-        """What is declared of each table.
-
-        Raises:
-            SchemaError: One is named that is not there.
-        """
-        for argument, given in vars(self).items():
-            for name in given:
-                if name not in tables:
-                    known = ", ".join(map(repr, tables))
-                    msg = f"{argument}= names the table {name!r}, which is not in tables=; it has {known or 'none'}"
-                    raise SchemaError(msg)
-        return {
-            name: Declared(
-                _columns(self.keys.get(name, frame.key if isinstance(frame, StreamPart) else ())),
-                self.sequence_by.get(name),
-                self.windows.get(name),
-                tuple(map(_columns, self.unique.get(name, ()))),
-                self.retain.get(name, "all"),
-                self.tombstones.get(name),
-            )
-            for name, frame in tables.items()
-        }
-
-
-def _columns(written: str | Sequence[str]) -> tuple[str, ...]:
-    return (written,) if isinstance(written, str) else tuple(written)
 
 
 def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction | Sink, path: str | Path | None) -> Sink:
