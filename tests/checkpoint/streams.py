@@ -58,8 +58,6 @@ class Stream:
     def deliver(self, batch_id: int, batch: Any) -> None:
         """Apply a batch and write its deltas, in the place of those that it had."""
         assert self.engine is not None
-        for parts in self.output.values():
-            parts.pop(batch_id, None)
         for view, delta in self.engine.apply(batch).items():
             total: Counter[Any] = Counter()
             for piece in delta.to_batches(1000):
@@ -68,6 +66,8 @@ class Stream:
                     del row["_commit_version"], row["_commit_timestamp"]
                     total[tuple(row.values())] += -1 if kind in ("delete", "update_preimage") else 1
             self.output.setdefault(view, {})[batch_id] = total
+            if not delta.num_rows:
+                del self.output[view][batch_id]
 
     def run(self, batch_id: int, changes: Mapping[str, Rows]) -> None:
         """A whole batch."""

@@ -208,6 +208,10 @@ def test_many_jobs_in_a_row(tmp_path: Path) -> None:
                 engine.snapshot()
         changes = [(dice.randrange(5), dice.choice("pqr")) for _ in range(3)]
         rows += changes
+        if dice.random() < 0.2 and number:  # a process of another job dies when it has delivered
+            engine = stream.open(job(T, {name: dice.choice(texts) for name in views}, keep_all=True))
+            stream.deliver(number, stream.take(number, {"T": changes}))
+            stream.open(job(T, views, keep_all=True))
         stream.run(number, {"T": changes})
         for view, sql in views.items():
             assert stream.sum(view) == stream.held(view), (number, view, sql)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -15,8 +16,9 @@ from streams import Stream, job
 
 from livejoin.checkpoint import engine as engine_module
 from livejoin.checkpoint.engine import open_engine
+from livejoin.checkpoint.policy import Policy
 from livejoin.database.snapshots.tables import Limits
-from livejoin.errors import ExpressionError, LivejoinError, MemoryLimitError, StateError
+from livejoin.errors import AbsentRowError, ExpressionError, LivejoinError, MemoryLimitError, SchemaError, StateError
 
 TABLES = {"G": "src BIGINT, dst BIGINT", "N": "k BIGINT PRIMARY KEY, name STRING"}
 VIEWS = {
@@ -90,7 +92,7 @@ def test_what_an_aggregate_holds_at_first_is_told(tmp_path: Path) -> None:
     stream = Stream(tmp_path)
     stream.open(job({"T": "a BIGINT"}, {"n": "SELECT COUNT(*) AS n FROM T", "v": "SELECT a FROM T"}))
     stream.run(0, {})
-    assert stream.output == {"n": {0: Counter({(0,): 1})}}
+    assert (stream.output["n"], stream.output["v"]) == ({0: Counter({(0,): 1})}, {})
     stream.run(1, {"T": [(7,)]})
     assert stream.output["n"][1] == Counter({(1,): 1, (0,): -1})
 
@@ -201,3 +203,83 @@ def test_a_view_that_does_not_bind_leaves_the_checkpoint_free(tmp_path: Path, ca
         stream.open(declared)
     assert "1 batches with 1 changes were applied again" in caplog.text
     assert stream.held("v") == Counter({(0,): 1})
+
+
+BAD = {"T": "a BIGINT, b STRING", "K": "k BIGINT PRIMARY KEY, n BIGINT"}
+FAILING = {"v": "SELECT 10 / a AS x, b FROM T", "j": "SELECT b, 1 / (a + n) AS y FROM T JOIN K ON a = k"}
+
+
+def bad_batch(dice: random.Random, count: int) -> dict[str, list[Any]]:
+    return {
+        "T": [
+            (dice.choice([0, 1, 2, 3, -1]), dice.choice("pq"), dice.choice(["insert", "insert", "delete"]))
+            for _ in range(count)
+        ],
+        "K": [(dice.choice([1, 2, None]), dice.randrange(-3, 3), "upsert") for _ in range(2)],
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_cannot_be_applied_goes_to_dead_letters(tmp_path: Path, seed: int) -> None:
+    """All else is applied, and the log has what was: a restart gives the same deltas and the same letters."""
+    dice = random.Random(seed)
+    declared, policy = job(BAD, FAILING), Policy("dead_letter", "dead_letter")
+    stream = Stream(tmp_path)
+    stream.open(declared, policy=policy)
+    held: Counter[Any] = Counter()
+    keyed: dict[int, int] = {}
+    posted = 0
+    for number in range(6):
+        changes = bad_batch(dice, 12)
+        batch = stream.take(number, changes)
+        stream.deliver(number, batch)
+        assert stream.engine is not None
+        first = stream.engine.pending
+        assert first is not None
+        told = {view: parts.get(number) for view, parts in stream.output.items()}
+        stream.open(declared, policy=policy)
+        stream.run(number, {})
+        assert told == {view: parts.get(number) for view, parts in stream.output.items()}
+        assert stream.engine.database.version == number + 1
+        # What was applied and what is in the letters is what came, and what was applied is what is there.
+        letters = first.letters["T"].to_pylist() if "T" in first.letters else []
+        applied = first.changes["T"].to_pylist() if "T" in first.changes else []
+        assert all(letter.pop("_reason") for letter in letters)
+        posted += len(letters)
+        came = Counter(changes["T"])
+        assert came == Counter(tuple(row.values()) for row in letters) + Counter(tuple(row.values()) for row in applied)
+        for row in applied:
+            held[row["a"], row["b"]] += 1 if row["_change_type"] == "insert" else -1
+        assert min(held.values(), default=0) >= 0
+        for row in first.changes["K"].to_pylist() if "K" in first.changes else ():
+            keyed[row["k"]] = row["n"]
+        assert (0, "p") not in +held
+        joined = [(b, 1 / (a + keyed[a])) for (a, b), times in held.items() for _ in range(times) if a in keyed]
+        assert stream.held("j") == Counter(joined)
+        assert stream.sum("v") == Counter((10 / a, b) for (a, b), times in held.items() for _ in range(times))
+    assert posted > 5
+
+
+def test_bad_changes_are_skipped_or_end_the_stream(tmp_path: Path) -> None:
+    declared = job(BAD, FAILING)
+    stream = Stream(tmp_path)
+    gone, zero, good = (9, "x", "delete"), (0, "x", "insert"), (1, "x", "insert")
+    engine = stream.open(declared, policy=Policy("skip", "skip"))
+    stream.run(0, {"T": [gone, zero, good]})
+    assert stream.sum("v") == Counter({(10.0, "x"): 1})
+    engine = stream.open(declared, policy=Policy("fail", "skip"))
+    with pytest.raises(AbsentRowError):
+        stream.run(1, {"T": [gone, good]})
+    engine = stream.open(declared, policy=Policy("skip", "fail"))
+    with pytest.raises(ExpressionError, match="by zero"):
+        stream.run(1, {"T": [zero, good]})
+    engine = stream.open(declared, policy=Policy("dead_letter", "dead_letter", most=2))
+    with pytest.raises(ExpressionError) as caught:
+        stream.run(1, {"T": [zero, good, zero, zero]})
+    assert caught.value.__notes__[-1] == "it is one of more than 2 changes of this batch that are refused"
+    assert engine.history.log.batches() == [0]
+    stream.run(1, {"T": [zero, good, zero]})
+    assert stream.sum("v") == Counter({(10.0, "x"): 2})
+    for wrong in ({"on_conflict": "ignore"}, {"on_bad_rows": None}, {"most": -1}):
+        with pytest.raises(SchemaError):
+            Policy(**wrong)  # type: ignore[arg-type]

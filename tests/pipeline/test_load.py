@@ -82,16 +82,16 @@ def test_an_interval_is_a_trigger(folder: Path) -> None:
 )
 def test_a_memory_limit(folder: Path, said: str, limit: int | None) -> None:
     (folder / "p.toml").write_text(f"{GOOD}{said}\n")
-    assert load(folder / "p.toml").memory_limit == limit
+    assert load(folder / "p.toml").options.memory_limit == limit
 
 
 @pytest.mark.parametrize(("said", "over"), [("", None), ('spill_over = "4MB"', 4_000_000), ("spill_over = 5000", 5000)])
 def test_a_folder_for_deltas(folder: Path, said: str, over: int | None) -> None:
     (folder / "p.toml").write_text(f'{GOOD}spill = "large"\n{said}\n')
     pipeline = load(folder / "p.toml")
-    assert (pipeline.spill, pipeline.spill_over) == (folder / "large", over)
+    assert (pipeline.options.spill, pipeline.options.spill_over) == (folder / "large", over)
     (folder / "p.toml").write_text(GOOD)
-    assert load(folder / "p.toml").spill is None
+    assert load(folder / "p.toml").options.spill is None
 
 
 def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
@@ -101,9 +101,9 @@ def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
         load(folder / "p.toml")
     assert (caught.value.key, caught.value.line) == ("views.v.sql", 10)
     (folder / "p.toml").write_text(f"{product}allow_product = true\n")
-    assert load(folder / "p.toml").allow_product
+    assert load(folder / "p.toml").options.allow_product
     (folder / "p.toml").write_text(GOOD)
-    assert not load(folder / "p.toml").allow_product
+    assert not load(folder / "p.toml").options.allow_product
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from livejoin.database.snapshots.declaration import number, value
 from livejoin.database.transactions.staging import OnConflict
 
 FORMAT = 1
+REASON = "_reason"
 _MARK = b"livejoin"
 _SIZES = struct.Struct("<I")
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -57,6 +58,8 @@ class LoggedBatch:
         time: The time that it has in deltas, in UTC; None if it has no rows.
         on_conflict: How conflicts of its changes are treated.
         changes: By table.
+        letters: Changes that came with it and could not be applied, by table, and why each in the column ``_reason``.
+        skipped: How many others were left out.
     """
 
     batch_id: int
@@ -66,6 +69,8 @@ class LoggedBatch:
     time: datetime | None
     on_conflict: OnConflict = "error"
     changes: Mapping[str, pa.Table] = field(default_factory=dict)
+    letters: Mapping[str, pa.Table] = field(default_factory=dict)
+    skipped: int = 0
 
     @property
     def rows(self) -> int:
@@ -75,7 +80,8 @@ class LoggedBatch:
 
 def encoded(batch: LoggedBatch) -> bytes:
     """The bytes of a batch. Cost: linear in its changes."""
-    bodies = [_stream(rows) for rows in batch.changes.values()]
+    parts = [("tables", *one) for one in batch.changes.items()] + [("letters", *one) for one in batch.letters.items()]
+    bodies = [_stream(rows) for _, _, rows in parts]
     header = {
         "format": FORMAT,
         "batch": batch.batch_id,
@@ -84,7 +90,11 @@ def encoded(batch: LoggedBatch) -> bytes:
         "version": batch.version,
         "time": None if batch.time is None else (batch.time - _EPOCH) // _MICROSECOND,
         "on_conflict": batch.on_conflict,
-        "tables": [{"name": name, "bytes": body.size} for name, body in zip(batch.changes, bodies, strict=True)],
+        "skipped": batch.skipped,
+        "parts": [
+            {"kind": kind, "name": name, "bytes": body.size}
+            for (kind, name, _), body in zip(parts, bodies, strict=True)
+        ],
     }
     text = json.dumps(header).encode()
     whole = b"".join([_MARK, _SIZES.pack(len(text)), text, *bodies])
@@ -112,10 +122,10 @@ def decoded(data: bytes | bytearray) -> LoggedBatch:
         msg = f"it has the format {header['format']}, and this version of livejoin reads {FORMAT}"
         raise ValueError(msg)
     begin += length
-    changes = {}
-    for entry in value(header, "tables", list):
+    parts: dict[str, dict[str, pa.Table]] = {"tables": {}, "letters": {}}
+    for entry in value(header, "parts", list):
         end = begin + number(entry, "bytes")
-        changes[value(entry, "name", str)] = _table(view[begin:end])
+        parts[value(entry, "kind", str)][value(entry, "name", str)] = _table(view[begin:end])
         begin = end
     return LoggedBatch(
         number(header, "batch"),
@@ -124,7 +134,9 @@ def decoded(data: bytes | bytearray) -> LoggedBatch:
         number(header, "version"),
         _time(header),
         _on_conflict(header),
-        changes,
+        parts["tables"],
+        parts["letters"],
+        number(header, "skipped"),
     )
 
 

@@ -13,23 +13,28 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 
-from livejoin.checkpoint.batch import Arrival, LoggedBatch
+from livejoin.checkpoint.batch import REASON, Arrival, LoggedBatch
 from livejoin.checkpoint.batch_delta import BatchDelta, JoinedDelta, SpilledDelta, timed
 from livejoin.checkpoint.change import merged, moved, view_changes
 from livejoin.checkpoint.history import History, Recovered
 from livejoin.checkpoint.initial import Initial, initial_deltas, results
 from livejoin.checkpoint.job import Job
+from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database import Database
+from livejoin.database.commit import Commit
+from livejoin.database.refusals import Refusal, manner_for, refused_changes, without
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
-from livejoin.errors import LivejoinError, StateError
+from livejoin.database.transactions.staging import OnConflict
+from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateError
 
 logger = logging.getLogger("livejoin")
 
@@ -62,10 +67,13 @@ class Engine:
         recovered: How its state was found.
         initial: What each view holds that no delta has told of yet, told with the next batch.
         recovery_seconds: How long applying the log again may take before there is another snapshot; None for no limit.
+        policy: What becomes of changes that cannot be applied.
         last_batch: The last batch that is done; None before the first one.
         parts: The parts of the output up to that batch.
         pending: The batch behind it, if it is taken already.
         written: What was written.
+        ignored: How many changes of the batch that was applied last did nothing, since they came in conflict.
+        late: How many of it were late.
     """
 
     database: Database
@@ -74,10 +82,14 @@ class Engine:
     recovered: Recovered
     initial: dict[str, pa.Table]
     recovery_seconds: float | None = None
+    policy: Policy = FAIL
     last_batch: int | None = None
     parts: WrittenParts = field(default_factory=WrittenParts)
     pending: LoggedBatch | None = None
     written: Written = field(default_factory=Written)
+    ignored: int = 0
+    late: int = 0
+    _is_first: bool = True
     _since_bytes: int = 0  # what the log has behind the newest snapshot, and how long applying that took
     _since_seconds: float = 0.0
     _applying: float = 0.0
@@ -121,47 +133,105 @@ class Engine:
         if self.pending is not None and self.pending.batch_id == batch_id:
             return self.pending
         arrival = read()
-        by_key = any(self.job.tables[name].primary_key for name in arrival.changes)
+        on_conflict: OnConflict = "ignore" if self.policy.on_conflict == "skip" else "error"
+        if any(self.job.tables[name].primary_key for name in arrival.changes):
+            on_conflict = "update"
         batch = LoggedBatch(
             batch_id,
             self.history.log.epoch,
             self.job.digest,
             self.database.version,
             arrival.time,
-            "update" if by_key else "error",
+            on_conflict,
             arrival.changes,
         )
+        self._append(batch)
+        return batch
+
+    def _append(self, batch: LoggedBatch) -> None:
         size = self.history.log.append(batch)
         self.written.log += size
         self._since_bytes += size
         self.pending = batch
-        return batch
 
     def apply(self, batch: LoggedBatch) -> dict[str, BatchDelta]:
         """The delta of each view that a batch may change, and of those that no delta has told of yet.
+
+        A change that the policy takes out of it goes from the log too, which is told by `pending` from then on.
 
         Raises:
             LivejoinError: It cannot be applied; it is taken back, and nothing of it is there.
         """
         began = time.perf_counter()
-        deltas = {view: timed(delta, batch.time) for view, delta in self.initial.items()}
+        deltas: dict[str, BatchDelta] = {view: timed(delta, batch.time) for view, delta in self.initial.items()}
+        if self._is_first:  # another job may have delivered this batch, and views that say nothing now had parts of it
+            nothing = {view: one.delta_schema.empty_table() for view, one in self.database.views.items()}
+            deltas = {view: timed(delta, batch.time) for view, delta in nothing.items()} | deltas
+        self.ignored = self.late = 0
         if batch.rows:
+            commit = self._commit(batch)
+            if commit is not None:
+                self.ignored, self.late = commit.ignored, commit.late
+                for view, delta in self._deltas(commit, batch.time):
+                    deltas[view] = JoinedDelta((deltas[view], delta)) if view in deltas else delta
+        self._applying = time.perf_counter() - began
+        return deltas
+
+    def _deltas(self, commit: Commit, time: datetime | None) -> Iterator[tuple[str, BatchDelta]]:
+        for view in commit.views:
+            if view in commit.spilled:
+                yield view, SpilledDelta(commit, view, self.database.views[view].delta_schema, time)
+            else:
+                yield view, timed(commit[view], time)
+
+    def _commit(self, batch: LoggedBatch) -> Commit | None:
+        try:
             try:
-                commit = self.database.apply(dict(batch.changes), on_conflict=batch.on_conflict)
-            except LivejoinError:
+                return self.database.apply(dict(batch.changes), on_conflict=batch.on_conflict)
+            except (ChangeError, ExpressionError):
+                if self.policy.fails:
+                    raise
+            rest = self._without_refused(batch)
+            self.history.log.withdraw(batch.batch_id)
+            self.pending = None
+            self._append(rest)
+            return self.database.apply(dict(rest.changes), on_conflict=rest.on_conflict) if rest.rows else None
+        except LivejoinError:
+            if self.pending is not None:
                 self.pending = None
                 with suppress(LivejoinError):  # the reason is what counts, and the next start can take it back
                     self.history.log.withdraw(batch.batch_id)
-                raise
-            for view in commit.views:
-                delta: BatchDelta
-                if view in commit.spilled:
-                    delta = SpilledDelta(commit, view, self.database.views[view].delta_schema, batch.time)
-                else:
-                    delta = timed(commit[view], batch.time)
-                deltas[view] = JoinedDelta((deltas[view], delta)) if view in deltas else delta
-        self._applying = time.perf_counter() - began
-        return deltas
+            raise
+
+    def _without_refused(self, batch: LoggedBatch) -> LoggedBatch:
+        """A batch without the changes that are in its way.
+
+        Raises:
+            LivejoinError: One of them has to end the stream, or they are too many.
+        """
+        left = self.policy.most
+
+        def takes_out(refusal: Refusal) -> bool:
+            nonlocal left
+            left -= 1
+            return left >= 0 and self.policy.of(refusal) != "fail"
+
+        try:
+            refused = refused_changes(self.database, batch.changes, batch.on_conflict, takes_out)
+        except LivejoinError as error:
+            if left < 0:
+                error.add_note(f"it is one of more than {self.policy.most:,} changes of this batch that are refused")
+            raise
+        posted = [refusal for refusal in refused if self.policy.of(refusal) == "dead_letter"]
+        letters = {}
+        for name in dict.fromkeys(refusal.table for refusal in posted):
+            rows = sorted((refusal.row, refusal.reason) for refusal in posted if refusal.table == name)
+            reasons = pa.array([reason for _, reason in rows], pa.string())
+            letters[name] = batch.changes[name].take([row for row, _ in rows]).append_column(REASON, reasons)
+        changes = without(batch.changes, refused)
+        on_conflict = manner_for(self.database, changes, batch.on_conflict)
+        skipped = len(refused) - len(posted)
+        return replace(batch, on_conflict=on_conflict, changes=changes, letters=letters, skipped=skipped)
 
     def finish(self, batch_id: int, parts: Iterable[str]) -> None:
         """Say that the deltas of a batch are delivered; now and then a snapshot begins.
@@ -175,11 +245,12 @@ class Engine:
             StorageError: The disk refuses; the batch comes again at the next start.
         """
         parts = list(parts)
-        self.history.log.finish(batch_id, {"parts": parts})
+        self.history.log.finish(batch_id, {"parts": parts, "job": self.job.digest})
         self.parts.add(batch_id, parts)
         self.last_batch = batch_id
         self.initial = {}
         self.pending = None
+        self._is_first = False
         self._since_seconds += self._applying
         size = size_of_tables(self.database)
         is_long = self.recovery_seconds is not None and self._since_seconds > self.recovery_seconds
@@ -212,6 +283,7 @@ def open_engine(
     *,
     initial: Initial = "difference",
     recovery_seconds: float | None = None,
+    policy: Policy = FAIL,
 ) -> Engine:
     """The engine of a checkpoint, for a job that may be another one than before.
 
@@ -222,6 +294,7 @@ def open_engine(
         initial: What the next batch tells of views that are new or changed: the ``difference`` to what their deltas
             have told so far, their ``whole`` result, or ``nothing``.
         recovery_seconds: How long applying the log again may take before there is another snapshot.
+        policy: What becomes of changes that cannot be applied.
 
     Raises:
         StateError: The checkpoint is damaged, or cannot go on as this job; the message says why, and what is left.
@@ -259,6 +332,7 @@ def open_engine(
             found,
             initial_deltas(found.database, new, changed, told, initial),
             recovery_seconds,
+            policy,
             found.last_batch,
             found.parts,
             found.pending,

@@ -122,8 +122,9 @@ class History:
             if number not in done:
                 found.pending = batch
                 break
-            self._replay(found, batch, now, limits)
-            found.parts.add(number, map(str, self.log.note(number).get("parts", ())))
+            note = self.log.note(number)
+            self._replay(found, batch, str(note.get("job")), now, limits)
+            found.parts.add(number, map(str, note.get("parts", ())))
         if found.job is None:
             found.database = of_image(empty(now.tables.values()), limits)
         if self._is_owner:
@@ -187,10 +188,10 @@ class History:
             msg = f"{error}; {way}"
             raise StateError(msg) from error
 
-    def _replay(self, found: Recovered, batch: LoggedBatch, now: Job, limits: Limits) -> None:
-        """Apply a batch that is done to the tables."""
-        if found.job is None or found.job.digest != batch.job:
-            job = self.job(batch.job, now)
+    def _replay(self, found: Recovered, batch: LoggedBatch, digest: str, now: Job, limits: Limits) -> None:
+        """Apply a batch to the tables, which is done for the job of a fingerprint; it may be taken for another one."""
+        if found.job is None or found.job.digest != digest:
+            job = self.job(digest, now)
             if found.job is None:
                 found.database = of_image(empty(job.tables.values()), limits)
             elif found.job.tables != job.tables:

@@ -37,12 +37,14 @@ def run_pipeline(
         LivejoinError: The file is wrong, or a batch failed.
     """
     pipeline = load(file)
-    pipeline = replace(
-        pipeline,
-        memory_limit=pipeline.memory_limit if memory_limit is None else memory_limit,
-        spill=spill or pipeline.spill,
-        spill_over=pipeline.spill_over if spill_over is None else spill_over,
+    said = pipeline.options
+    options = replace(
+        said,
+        memory_limit=said.memory_limit if memory_limit is None else memory_limit,
+        spill=spill or said.spill,
+        spill_over=said.spill_over if spill_over is None else spill_over,
     )
+    pipeline = replace(pipeline, options=options)
     if fresh:
         clear(pipeline)
     ends = "availableNow" in pipeline.trigger

@@ -85,7 +85,7 @@ def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[
         columns = ", ".join(_quoted(name) for name in kept.column_names)
         connection.execute(f"CREATE OR REPLACE VIEW {_quoted(view)} AS {to_duckdb(sql, catalog, views)}")
         connection.execute(f"CREATE OR REPLACE TEMP TABLE recomputed AS FROM {_quoted(view)}")
-        views[view.lower()] = bind_query(sql, catalog, views, pipeline.allow_product)
+        views[view.lower()] = bind_query(sql, catalog, views, pipeline.options.allow_product)
         connection.register("maintained", kept)
         files = [str(file) for file in sink.files(view)]
         nothing = f"(SELECT *, 'insert' AS {CHANGE_TYPE} FROM maintained LIMIT 0)"

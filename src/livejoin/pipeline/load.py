@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from pydantic import ValidationError
 from livejoin.catalog import Catalog
 from livejoin.errors import LivejoinError, PipelineError, UnknownNameError
 from livejoin.pipeline.lines import key_lines, line_of
-from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, TableSource, ViewText, allowed_keys
+from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, RunSettings, TableSource, ViewText, allowed_keys
 from livejoin.query.relational import Query
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
+from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_view, names_read, parse_columns
 
@@ -37,10 +38,7 @@ class Pipeline:
         trigger: Arguments of Spark's ``trigger``.
         check: Whether the result is compared with DuckDB at the end.
         spark: Settings of the Spark session.
-        memory_limit: The most bytes that the engine may take; None for no limit.
-        spill: The folder for deltas that take too much memory; None if all are to be in memory.
-        spill_over: How many bytes are too much; None for those that follow from the limit.
-        allow_product: Whether conditions of views may be over tables that no equality connects.
+        options: How it runs beside that.
     """
 
     file: Path
@@ -51,10 +49,7 @@ class Pipeline:
     trigger: Mapping[str, Any]
     check: bool
     spark: Mapping[str, str]
-    memory_limit: int | None = None
-    spill: Path | None = None
-    spill_over: int | None = None
-    allow_product: bool = False
+    options: RunOptions = field(default_factory=RunOptions)
 
 
 @dataclass(frozen=True)
@@ -137,10 +132,23 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         trigger={"availableNow": True} if trigger == AVAILABLE_NOW else {"processingTime": trigger},
         check=parsed.run.check,
         spark=parsed.run.spark,
-        memory_limit=parsed.run.memory_limit,
-        spill=None if parsed.run.spill is None else folder / parsed.run.spill,
-        spill_over=parsed.run.spill_over,
-        allow_product=parsed.run.allow_product,
+        options=_run_options(parsed.run, folder),
+    )
+
+
+def _run_options(run: RunSettings, folder: Path) -> RunOptions:
+    return RunOptions(
+        memory_limit=run.memory_limit,
+        spill=None if run.spill is None else folder / run.spill,
+        spill_over=run.spill_over,
+        allow_product=run.allow_product,
+        keep=run.keep,
+        initial=run.initial,
+        recovery_seconds=run.recovery_seconds,
+        on_conflict=run.on_conflict,
+        on_bad_rows=run.on_bad_rows,
+        max_bad_rows=run.max_bad_rows,
+        dead_letters=None if run.dead_letters is None else folder / run.dead_letters,
     )
 
 

@@ -10,14 +10,18 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    NonNegativeFloat,
     NonNegativeInt,
     PositiveInt,
     ValidationInfo,
     model_validator,
 )
 
+from livejoin.checkpoint.initial import Initial
+from livejoin.checkpoint.policy import OnBad
 from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
+from livejoin.spark.run_options import Keep
 
 Format = Literal["csv", "json", "orc", "parquet"]
 Feed = Literal["append", "change-feed", "debezium", "delta"]
@@ -119,6 +123,13 @@ class RunSettings(_Strict):
         spill: A folder for deltas that take too much memory, as for ``livejoin.Database``, relative to the file.
         spill_over: How much that is.
         allow_product: Whether conditions of views may be over tables that no equality connects.
+        keep: ``used`` or ``all``: which columns are kept where the rows can be told apart without the others.
+        initial: ``difference``, ``whole`` or ``nothing``: what the first batch tells of new and changed views.
+        recovery_seconds: How long applying the log again at a start may take.
+        on_conflict: ``fail``, ``skip`` or ``dead_letter``: what becomes of deletions of absent rows and second rows.
+        on_bad_rows: The same for values and rows that cannot be, as for `livejoin.spark.maintain`.
+        max_bad_rows: How many changes of a batch may be left out.
+        dead_letters: The folder for those that are ``dead_letter``, relative to the file.
         check: At the end, compare with a recomputation in DuckDB.
         spark: Settings of the Spark session.
     """
@@ -129,8 +140,22 @@ class RunSettings(_Strict):
     spill: str | None = None
     spill_over: Annotated[Any, AfterValidator(_bytes)] = None
     allow_product: bool = False
+    keep: Keep = "used"
+    initial: Initial = "difference"
+    recovery_seconds: NonNegativeFloat | None = None
+    on_conflict: OnBad = "fail"
+    on_bad_rows: OnBad = "fail"
+    max_bad_rows: NonNegativeInt = 1000
+    dead_letters: str | None = None
     check: bool = False
     spark: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _has_a_place(self) -> RunSettings:
+        if "dead_letter" in (self.on_conflict, self.on_bad_rows) and self.dead_letters is None:
+            msg = "changes are to go to dead letters: needs dead_letters, a folder"
+            raise ValueError(msg)
+        return self
 
 
 class PipelineFile(_Strict):

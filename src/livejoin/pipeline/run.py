@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
 
 from livejoin.errors import LivejoinError
 from livejoin.pipeline.load import Pipeline
@@ -26,6 +28,11 @@ def clear(pipeline: Pipeline) -> None:
     for view in pipeline.views:
         for file in sink.files(view):
             file.unlink()
+    letters = pipeline.options.dead_letters
+    if isinstance(letters, Path):
+        for table in pipeline.sources:
+            for file in (letters / quote(table, safe=" ")).glob("part-*.parquet"):
+                file.unlink()
     for name in _OURS:
         shutil.rmtree(pipeline.checkpoint / name, ignore_errors=True)
     (pipeline.checkpoint / NAME_FILE).unlink(missing_ok=True)
@@ -66,10 +73,7 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
         pipeline.output,
         pipeline.checkpoint,
         pipeline.trigger,
-        pipeline.memory_limit,
-        pipeline.spill,
-        pipeline.spill_over,
-        pipeline.allow_product,
+        pipeline.options,
         on_batch,
     )
     on_start()

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.engine import Engine
 from livejoin.errors import LivejoinError, MemoryLimitError
+from livejoin.spark.dead_letters import DeadLetters
 from livejoin.spark.frames import unpack
 from livejoin.spark.sinks import Sink
 
@@ -32,12 +33,16 @@ class BatchReport:
     Args:
         batch_id: Spark's number of the batch.
         version: The engine's version after it.
-        changes: Changes in it, over all tables.
+        changes: Changes in it that were applied, over all tables.
         delta_rows: Rows of each view's delta.
         rows: Rows of each view's result after it.
         state_bytes: Bytes of the engine's state after it.
         engine_seconds: Time that the engine took to apply the changes and to enumerate the deltas.
         seconds: Time from Spark's call until the batch was done.
+        skipped: Changes that could not be applied and were left out, deletions of absent keys and what came too late
+            for a window by range among them.
+        late: Changes whose key has a newer one, of tables with ``sequence_by``.
+        dead_letters: How many changes went to the dead letters, by table.
     """
 
     batch_id: int
@@ -48,6 +53,9 @@ class BatchReport:
     state_bytes: int
     engine_seconds: float
     seconds: float
+    skipped: int = 0
+    late: int = 0
+    dead_letters: Mapping[str, int] = field(default_factory=dict)
 
 
 class MicroBatches:
@@ -58,6 +66,7 @@ class MicroBatches:
         sink: Where the deltas go.
         on_batch: Called with a report after each batch that is not skipped.
         tables: The tables in the order in which the frames were packed; None for that of the engine's job.
+        letters: Where changes go that could not be applied; None if nowhere.
     """
 
     def __init__(
@@ -66,7 +75,9 @@ class MicroBatches:
         sink: Sink,
         on_batch: Callable[[BatchReport], object] | None,
         tables: Sequence[str] | None = None,
+        letters: DeadLetters | None = None,
     ) -> None:
+        self._letters = letters
         self.failure: LivejoinError | None = None
         self._engine = engine
         self._sink = sink
@@ -112,6 +123,9 @@ class MicroBatches:
         before = time.perf_counter()
         deltas = engine.apply(batch)
         engine_seconds = time.perf_counter() - before
+        taken = engine.pending or batch  # without what could not be applied
+        if self._letters is not None:
+            self._letters.deliver(taken.letters, batch_id)
         parts = self._sink.deliver(deltas, batch_id)
         engine.finish(batch_id, parts)
         if self._on_batch is not None:
@@ -120,7 +134,10 @@ class MicroBatches:
             report = BatchReport(
                 batch_id=batch_id,
                 version=database.version,
-                changes=batch.rows,
+                changes=taken.rows - engine.ignored - engine.late,
+                skipped=taken.skipped + engine.ignored,
+                late=engine.late,
+                dead_letters={name: rows.num_rows for name, rows in taken.letters.items()},
                 delta_rows={view: deltas[view].num_rows if view in deltas else 0 for view in stats},
                 rows={view: int(figures["rows"]) for view, figures in stats.items()},
                 state_bytes=sum(int(figures["state_bytes"]) for figures in stats.values()),

@@ -75,8 +75,9 @@ def _in_place(folder: Path, before: Streams, now: Streams, filled: Collection[st
         if late and found:
             read = ", ".join(repr(name) for name in names if name in there)
             msg = (
-                f"table {late[0]!r} is new, and comes with the stream of {read}, which the checkpoint in {folder.parent} "
-                f"has read already, without the rows that {late[0]!r} had before: give it another stream (another slot)"
+                f"table {late[0]!r} is new, and comes with the stream of {read}, which the checkpoint in "
+                f"{folder.parent} has read already, without the rows that {late[0]!r} had before: give it another "
+                "stream (another slot)"
             )
             raise StateError(msg)
         if len(found) > 1 or any(before[one] != now[names] for one in found):

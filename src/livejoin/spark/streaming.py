@@ -16,20 +16,19 @@ from pyspark.sql.streaming.query import StreamingQuery
 from livejoin.checkpoint.engine import open_engine
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.job import job_of
-from livejoin.database.arguments import check_bytes
-from livejoin.database.snapshots.tables import Limits
+from livejoin.checkpoint.policy import OnBad
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE, Retain
 from livejoin.spark.checkpoint_lock import lock_checkpoint
+from livejoin.spark.dead_letters import Letter
 from livejoin.spark.frames import Declared, pack, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.offsets import arranged
 from livejoin.spark.run_name import run_name
+from livejoin.spark.run_options import Keep, RunOptions
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView
 from livejoin.spark.stream_part import StreamPart
 from livejoin.spark.table_options import Changes, ForeignKeys, TableOptions
-
-Keep = Literal["used", "all"]
 
 
 def maintain(
@@ -58,6 +57,10 @@ def maintain(
     keep: Keep = "used",
     initial: Initial = "difference",
     recovery_seconds: float | None = None,
+    on_conflict: OnBad = "fail",
+    on_bad_rows: OnBad = "fail",
+    max_bad_rows: int = 1000,
+    dead_letters: str | Path | Letter | None = None,
     on_batch: Callable[[BatchReport], object] | None = None,
 ) -> StreamingQuery:
     """Keep views over changing tables up to date, and hand out what changed.
@@ -126,6 +129,14 @@ def maintain(
             ``nothing``; an aggregate without groups has a row before the first change.
         recovery_seconds: How long applying the log again at a start may take before there is another snapshot of the
             tables. Without, there is one when the log behind the last one has come to be as large as the tables.
+        on_conflict: What becomes of a deletion of an absent row and of a second row with a key: ``fail`` ends the
+            query, ``skip`` leaves the change out, ``dead_letter`` too and tells of it. Tables with a key take what
+            comes in the place of what is there, so that for them this is about UNIQUE alone.
+        on_bad_rows: The same for values that their columns do not take, and for rows for which an expression of a view
+            has no value. Each change that is left out costs another try of the batch.
+        max_bad_rows: How many changes of a batch may be left out; more of them end the query.
+        dead_letters: A folder, which gets ``<table>/part-<batch>.parquet`` with the changes as they came and why in
+            ``_reason``; or a function, called with each row as a dict, its table, the batch and the reason.
         on_batch: Called with a ``BatchReport`` after each batch, when the log says that it is done.
 
     Returns:
@@ -156,10 +167,20 @@ def maintain(
         retain=retain or {},
     )
     declared = options.declared(tables)
-    limits = (memory_limit, spill, spill_over)
-    job = (keep, initial, recovery_seconds)
-    common = (spark, views, options.frames(tables), declared, sink, path, checkpoint, trigger)
-    return start(*common, *limits, allow_product, on_batch, *job)[0]
+    run = RunOptions(
+        memory_limit,
+        spill,
+        spill_over,
+        allow_product,
+        keep,
+        initial,
+        recovery_seconds,
+        on_conflict,
+        on_bad_rows,
+        max_bad_rows,
+        dead_letters,
+    )
+    return start(spark, views, options.frames(tables), declared, sink, path, checkpoint, trigger, run, on_batch)[0]
 
 
 def start(
@@ -171,25 +192,19 @@ def start(
     path: str | Path | None,
     checkpoint: str | Path | None,
     trigger: Mapping[str, Any] | None,
-    memory_limit: str | int | None,
-    spill: str | Path | None,
-    spill_over: str | int | None,
-    allow_product: bool,
+    options: RunOptions,
     on_batch: Callable[[BatchReport], object] | None,
-    keep: Keep = "used",
-    initial: Initial = "difference",
-    recovery_seconds: float | None = None,
 ) -> tuple[StreamingQuery, MicroBatches]:
     """``maintain``, which also hands out the object that commits the batches and keeps the error that ended it."""
     if not isinstance(spark, SparkSession):
         msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
         raise PipelineError(msg)
-    limit = check_bytes(memory_limit, "memory_limit")
+    limits, policy, letters = options.limits, options.policy, options.letters
     _check_names(views, tables)
     plain = {name: frame.frame if isinstance(frame, StreamPart) else frame for name, frame in tables.items()}
     found = {name: table_of(name, frame, declared.get(name)) for name, frame in plain.items()}
     append_only = {name for name, frame in plain.items() if _is_append_only(frame) and not found[name].has_window}
-    job = job_of(found, views, append_only, keep == "all", allow_product)
+    job = job_of(found, views, append_only, options.keep == "all", options.allow_product)
     state = local_folder(checkpoint, "checkpoint")
     target = _sink(spark, sink, path)
     lock = lock_checkpoint(state)
@@ -197,9 +212,10 @@ def start(
         engine = open_engine(
             job,
             state / "livejoin",
-            Limits(limit, spill, spill_over),
-            initial=initial,
-            recovery_seconds=recovery_seconds,
+            limits,
+            initial=options.initial,
+            recovery_seconds=options.recovery_seconds,
+            policy=policy,
         )
         lock.guard(engine)
         shapes = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
@@ -213,7 +229,7 @@ def start(
         if trigger is None and not any(frame.isStreaming for frame in plain.values()):
             trigger = {"availableNow": True}
         frames = arranged(state / "spark", given, engine.filled)
-        batches = MicroBatches(engine, target, on_batch, tuple(frames))
+        batches = MicroBatches(engine, target, on_batch, tuple(frames), letters)
         writer = pack(frames, engine.job.columns).writeStream.foreachBatch(batches)
         writer = writer.option("checkpointLocation", (state / "spark").as_uri())
         query = (writer.trigger(**trigger) if trigger else writer).start()

@@ -87,6 +87,19 @@ def commit(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: OnCo
     return run(contents, changes, 1, "commit", on_conflict)
 
 
+class Tried(Exception):  # it says that nothing is wrong
+    """A commit that was only to be tried could stand."""
+
+
+def trial(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: OnConflict) -> None:
+    """Try to apply batches as one version; nothing is applied. Cost and errors as `commit`."""
+    changes = [(batch, np.full(batch.weights.shape, contents.version + 1)) for batch in batches]
+    try:
+        run(contents, changes, 1, "commit", on_conflict, stands=False)
+    except Tried:
+        return
+
+
 def run(
     contents: Contents,
     changes: Sequence[tuple[ChangeBatch, Words]],
@@ -94,6 +107,7 @@ def run(
     granularity: Granularity,
     on_conflict: OnConflict,
     then: Callable[[], object] | None = None,
+    stands: bool = True,
 ) -> Commit:
     """Stage all tables, then bring the changes into all blocks; undo everything if anything fails.
 
@@ -107,10 +121,12 @@ def run(
         granularity: Whether deltas are those of the commit or of each change.
         on_conflict: What happens to changes that cannot be applied.
         then: Called once the commit stands, also where another call has to end it; may be called again.
+        stands: Whether the commit stands in the end, or was only to be tried.
 
     Raises:
         ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
             applied.
+        Tried: Nothing is in its way, and it was not to stand.
     """
     refuse_in_subscriber(contents)
     compact_in_turn(contents)
@@ -145,6 +161,8 @@ def run(
         journal.passed = passed(contents, staged)
         by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
         commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, _last_sequence(changes), late)
+        if not stands:
+            raise Tried
         contents.version = journal.version  # the point of no return
     finally:
         settle(contents)

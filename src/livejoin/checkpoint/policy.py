@@ -1,0 +1,56 @@
+"""What becomes of changes that cannot be applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from livejoin.database.refusals import Refusal
+from livejoin.errors import SchemaError
+
+OnBad = Literal["fail", "skip", "dead_letter"]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What becomes of them.
+
+    Args:
+        on_conflict: Of deletions of absent rows and second rows with a key.
+        on_bad_rows: Of values that their columns do not take, and rows that an expression of a view fails for.
+        most: How many changes of a batch are taken out at most; a feed of which more are bad is broken.
+
+    Raises:
+        SchemaError: One is none of the three words, or ``most`` is negative.
+    """
+
+    on_conflict: OnBad = "fail"
+    on_bad_rows: OnBad = "fail"
+    most: int = 1000
+
+    def __post_init__(self) -> None:
+        for name in ("on_conflict", "on_bad_rows"):
+            if getattr(self, name) not in get_args(OnBad):
+                allowed = ", ".join(map(repr, get_args(OnBad)))
+                msg = f"{name} is {getattr(self, name)!r}; allowed are {allowed}"
+                raise SchemaError(msg)
+        if not isinstance(self.most, int) or self.most < 0:
+            msg = f"the number of changes that may be taken out of a batch is {self.most!r}; allowed are 0 and more"
+            raise SchemaError(msg)
+
+    @property
+    def fails(self) -> bool:
+        """Whether every change that cannot be applied ends the stream."""
+        return self.on_conflict == self.on_bad_rows == "fail"
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether some changes go to dead letters."""
+        return "dead_letter" in (self.on_conflict, self.on_bad_rows)
+
+    def of(self, refusal: Refusal) -> OnBad:
+        """What becomes of a change."""
+        return self.on_conflict if refusal.is_conflict else self.on_bad_rows
+
+
+FAIL = Policy()

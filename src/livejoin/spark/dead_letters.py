@@ -1,0 +1,58 @@
+"""Where changes go that could not be applied: a folder of Parquet files, or a function of the user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from livejoin.checkpoint.batch import REASON
+from livejoin.errors import StorageError
+
+Letter = Callable[[dict[str, Any], str, int, str], object]
+"""A function that gets a row, its table, the batch and the reason."""
+
+
+class DeadLetters:
+    """Takes the changes of batches that could not be applied. A batch that runs again is delivered again, as it was.
+
+    Args:
+        target: A folder, which gets ``<table>/part-<batch>.parquet`` with the changes as they came and the reason in
+            ``_reason``; or a function, called for each change with its row, its table, the batch and the reason.
+    """
+
+    def __init__(self, target: Path | Letter) -> None:
+        self._target = target
+
+    def deliver(self, letters: Mapping[str, pa.Table], batch_id: int) -> None:
+        """Take the changes of a batch, by table.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        for table, rows in letters.items():
+            if isinstance(self._target, Path):
+                self._write(self._target / quote(table, safe=" "), rows, batch_id)
+                continue
+            for row in rows.to_pylist():
+                reason = row.pop(REASON)
+                self._target(row, table, batch_id, reason)
+
+    def _write(self, folder: Path, rows: pa.Table, batch_id: int) -> None:
+        target = folder / f"part-{batch_id:08d}.parquet"
+        draft = target.with_name(f".{target.name}.writing")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with draft.open("wb") as stream:
+                pq.write_table(rows, stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(target)
+        except OSError as error:
+            msg = f"dead letters could not be written to {target}: {error}; repair that and go on"
+            raise StorageError(msg) from error
