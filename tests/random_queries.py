@@ -370,9 +370,10 @@ class JoinRendering:
             ("{} IS NULL", [one]),
             ("CASE WHEN {} IS NULL THEN 'none' ELSE 'some' END", [one]),
         ]
-        if families[0] != "double":
+        others = ("double", "float", "binary")  # whose texts differ in DuckDB
+        if families[0] not in others:
             shapes.append(("COALESCE(CAST({} AS STRING), '-')", [one]))
-        if "double" not in families:
+        if not set(others) & set(families):
             shapes.append(("CAST({} AS STRING) || '/' || CAST({} AS STRING)", [one, two]))
         if families[0] == families[1]:
             shapes += [("{} = {}", [one, two]), ("COALESCE({}, {})", [one, two])]

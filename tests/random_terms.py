@@ -88,7 +88,7 @@ class Terms:
             ("CASE WHEN {} IS NULL THEN 'none' ELSE 'some' END", [one], "string"),
             ("1 + 1", [], "integer"),
         ]
-        if families[0] != "double":
+        if families[0] not in ("double", "float", "binary"):  # whose texts differ in DuckDB
             shapes.append(("COALESCE(CAST({} AS STRING), '-')", [one], "string"))
         if families[0] == families[1]:
             shapes += [("{} = {}", [one, two], "boolean"), ("COALESCE({}, {})", [one, two], families[0])]
@@ -181,6 +181,10 @@ class Terms:
                 shape = "CAST(year({}) AS BIGINT)"  # three years pass an INT, in which Spark multiplies them
             case "double":
                 shape, number = "{}", "DOUBLE"
+            case "float":
+                shape, number = "CAST({} AS DOUBLE)", "DOUBLE"
+            case "binary":
+                shape = "octet_length({})"
             case "decimal2" | "decimal4":
                 shape, number = "{}", kind.sql
         return self.term(shape, [column], "number", number)

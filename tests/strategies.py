@@ -51,7 +51,7 @@ TYPES = (
         pa.float32(),
         "float",
         (0.0, 1.5, -0.0, float("nan"), float("-inf"), 3.4028234663852886e38, 1.401298464324817e-45),
-        ("1.5F", "CAST(0 AS FLOAT)"),
+        ("CAST(1.5 AS FLOAT)", "CAST(0 AS FLOAT)"),
     ),
     ColumnType(
         "DECIMAL(9, 2)",
@@ -93,7 +93,7 @@ TYPES = (
         pa.binary(),
         "binary",
         (b"a", b"", b"\xff\x00", b"\x00", b"a run of more than twelve bytes", "äöü€".encode()),
-        ("X'61'", "X''", "X'FF00'"),
+        ("CAST('a' AS BINARY)", "CAST('' AS BINARY)"),
     ),
 )
 

@@ -12,7 +12,7 @@ referenced rows out of a query anyway (AJU, section 2.3).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -22,7 +22,10 @@ import pyarrow as pa
 from livejoin.errors import SchemaError
 
 Retain = Literal["all", "used"]
-Kind = Literal["boolean", "integer", "double", "decimal", "date", "timestamp", "string", "binary"]
+Kind = Literal[
+    "boolean", "integer", "double", "decimal", "date", "timestamp", "string", "binary",
+    "array", "struct", "map", "variant",
+]  # fmt: skip
 
 RESERVED_PREFIX = "_"
 CHANGE_TYPE = "_change_type"
@@ -40,12 +43,36 @@ _INTEGER_SQL = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
 _INTEGER_ARROW = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
+_PAYLOAD = ("array", "struct", "map", "variant")
+ELEMENT = "element"
+"""What Arrow calls the elements of an ARRAY, as Spark does; those of a list that an aggregate makes are called item."""
+
+VARIANT = pa.struct(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
+    ]
+)
+"""VARIANT in Arrow, as Spark has it."""
+
+
+def is_made_list(type: pa.DataType) -> bool:
+    """Whether an Arrow type is that of lists that aggregates make, and not that of an ARRAY."""
+    return bool(pa.types.is_list(type)) and type.value_field.name != ELEMENT
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+
+
 @dataclass(frozen=True)
 class SqlType:
     """A column type of the Spark dialect.
 
     ``bits`` is the width of an integer (8, 16, 32 or 64), 32 of a FLOAT, which is a double whose values binary32 has,
-    and 0 otherwise; ``precision`` and ``scale`` are those of a decimal and 0 otherwise.
+    and 0 otherwise; ``precision`` and ``scale`` are those of a decimal and 0 otherwise. ``inner`` has the names and
+    types that an ARRAY, a STRUCT or a MAP is made of; these and VARIANT are the types of *payload*, which is only
+    passed through.
 
     >>> SqlType.decimal(10, 2)
     SqlType(kind='decimal', bits=0, precision=10, scale=2)
@@ -57,6 +84,50 @@ class SqlType:
     bits: int = 0
     precision: int = 0
     scale: int = 0
+    inner: tuple[tuple[str, SqlType], ...] = field(default=(), repr=False)
+
+    @staticmethod
+    def array(element: SqlType) -> SqlType:
+        """ARRAY of a type."""
+        return SqlType("array", inner=((ELEMENT, element),))
+
+    @staticmethod
+    def struct(fields: Sequence[tuple[str, SqlType]]) -> SqlType:
+        """STRUCT of named fields, at least one.
+
+        Raises:
+            SchemaError: There is none, or two have one name, without regard to case.
+        """
+        names = [name.lower() for name, _ in fields]
+        if not fields or len(set(names)) < len(names):
+            msg = (
+                f"STRUCT of {', '.join(names) or 'no fields'}; allowed are fields with names of their own, at least one"
+            )
+            raise SchemaError(msg)
+        return SqlType("struct", inner=tuple(fields))
+
+    @staticmethod
+    def map(key: SqlType, value: SqlType) -> SqlType:
+        """MAP from a type to another one.
+
+        Raises:
+            SchemaError: The keys are maps or variants, as which Spark allows none.
+        """
+        if any(part.kind in ("map", "variant") for part in key.parts()):
+            msg = f"MAP with keys of {key}; allowed are keys without a MAP or VARIANT in them"
+            raise SchemaError(msg)
+        return SqlType("map", inner=(("key", key), ("value", value)))
+
+    def parts(self) -> Iterator[SqlType]:
+        """The type, and all types within it."""
+        yield self
+        for _, kind in self.inner:
+            yield from kind.parts()
+
+    @property
+    def is_payload(self) -> bool:
+        """Whether its values are only passed through: neither compared nor computed with."""
+        return self.kind in _PAYLOAD
 
     @staticmethod
     def integer(bits: int) -> SqlType:
@@ -100,11 +171,19 @@ class SqlType:
                 return pa.string()
             case "binary":
                 return pa.binary()
+            case "array":
+                return pa.list_(pa.field(ELEMENT, self.inner[0][1].arrow))
+            case "struct":
+                return pa.struct([pa.field(name, kind.arrow) for name, kind in self.inner])
+            case "map":
+                return pa.map_(*(kind.arrow for _, kind in self.inner))
+            case "variant":
+                return VARIANT
 
     @property
     def word_kind(self) -> Kind:
         """The kind whose words the words of its values are: those of bytes are codes of the dictionary of strings."""
-        return "string" if self.kind == "binary" else self.kind
+        return "string" if self.kind == "binary" or self.is_payload else self.kind
 
     @property
     def join_class(self) -> tuple[str, int]:
@@ -119,6 +198,10 @@ class SqlType:
                 return f"DECIMAL({self.precision}, {self.scale})"
             case "double" if self.bits:
                 return "FLOAT"
+            case "struct":
+                return f"STRUCT<{', '.join(f'{_quoted(name)}: {kind}' for name, kind in self.inner)}>"
+            case "array" | "map":
+                return f"{self.kind.upper()}<{', '.join(str(kind) for _, kind in self.inner)}>"
             case _:
                 return self.kind.upper()
 
@@ -273,6 +356,7 @@ class Table:
         for key in self.foreign_keys:
             self._check_columns(key)
         self._check_unique()
+        self._check_payload()
         self._check_retain()
         object.__setattr__(self, "_positions", positions)
 
@@ -331,6 +415,19 @@ class Table:
                 "so that no column would be kept; leave one of the two out"
             )
             raise SchemaError(msg)
+
+    def _check_payload(self) -> None:
+        named = dict.fromkeys(self.primary_key, "PRIMARY KEY")
+        named |= {column: "UNIQUE" for columns in self.unique for column in columns}
+        named |= {column: "FOREIGN KEY" for key in self.foreign_keys for column in key.columns}
+        for position, what in named.items():
+            column = self.columns[position]
+            if column.type.is_payload:
+                msg = (
+                    f"table {self.name!r}: the column {column.name!r} of {what} is {column.type}, which is only passed "
+                    "through; allowed are columns of single values"
+                )
+                raise SchemaError(msg)
 
     def needs(self, column: int) -> bool:
         """Whether the table itself needs a column: it is in a key, orders the changes, or is the window's time."""

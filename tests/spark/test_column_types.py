@@ -16,6 +16,13 @@ pytestmark = pytest.mark.spark
 COLUMNS = {
     "f": ("FLOAT", ["CAST(0.1 AS FLOAT)", "CAST('NaN' AS FLOAT)", "NULL"]),
     "b": ("BINARY", ["X'FF00'", "X''", "NULL"]),
+    "a": ("ARRAY<INT>", ["array(1, NULL)", "array()", "NULL"]),
+    "s": (
+        "STRUCT<x: STRING, `y z`: ARRAY<TIMESTAMP>>",
+        ["struct('x', array(TIMESTAMP'2020-01-01'))", "struct(NULL, NULL)", "NULL"],
+    ),
+    "m": ("MAP<STRING, DOUBLE>", ["map('b', 1, 'a', double('NaN'))", "map()", "NULL"]),
+    "v": ("VARIANT", ["parse_json('{\"k\": [1, 2.5]}')", "parse_json('null')", "NULL"]),
 }
 SCHEMA = "k INT, " + ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items())
 
@@ -30,8 +37,9 @@ def rows(spark: SparkSession, *numbers: int) -> DataFrame:
 
 
 def texts(frame: DataFrame) -> list[str]:
-    """Rows as JSON, by which those are told apart that Python cannot compare."""
-    return [row[0] for row in frame.select(F.to_json(F.struct("*"))).collect()]
+    """Rows as JSON, by which those are told apart that Python cannot compare; maps have no order."""
+    columns = [F.array_sort(F.map_entries(name)).alias(name) if name == "m" else F.col(name) for name in frame.columns]
+    return [row[0] for row in frame.select(F.to_json(F.struct(*columns))).collect()]
 
 
 def test_all_types_come_out_as_they_went_in(spark: SparkSession, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ TIMESTAMP   any unit in whole microseconds                datetime, in whole mic
 STRING      string, large_string, string_view             str
 VARCHAR(n)  the same with n characters at most            str
 BINARY      binary of any kind                            bytes, bytearray
+ARRAY, ...  see `livejoin.changes.payload`
 ==========  ============================================  =====================================================
 
 Dictionary-encoded and run-end encoded columns count as their values, and a column of Arrow's null type is NULL in any
@@ -40,6 +41,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.encoding import first_failure, plain, too_long
+from livejoin.changes.payload import Payload
 from livejoin.changes.source import ARROW_ERRORS, Values
 from livejoin.errors import ChangeValueError
 from livejoin.schema import Column, Kind, SqlType, Table
@@ -95,7 +97,10 @@ def convert(values: Values, column: Column, table: Table, required: bool, sound:
 
     Cost: O(values), without a copy where the type and the chunks fit already.
     """
-    if isinstance(values, tuple):
+    if column.type.is_payload:
+        given = values if isinstance(values, tuple) else _whole(plain(values, column, table, sound))
+        converted = Payload(column, table, _single).convert(given)
+    elif isinstance(values, tuple):
         converted = _from_python(values, column, table)
     elif sound and values.num_chunks == 1 and values.type == column.type.arrow:
         converted = values.chunk(0)
@@ -106,6 +111,15 @@ def convert(values: Values, column: Column, table: Table, required: bool, sound:
     if column.length:
         _refuse_long(converted, column, table)
     return _one_zero(converted) if column.type.kind == "double" else converted
+
+
+def _single(values: Values, column: Column, table: Table, required: bool) -> pa.Array:
+    """A part of payload that is a single value; Arrow has validated it with the whole."""
+    return convert(values, column, table, required, sound=True)
+
+
+def _whole(values: pa.ChunkedArray) -> pa.Array:
+    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
 
 
 def refuse_null(values: pa.Array, column: Column, table: Table, among: npt.NDArray[np.bool_] | None = None) -> None:
@@ -259,7 +273,7 @@ def _rounded_floats(values: tuple[Any, ...]) -> pa.Array:
     ):
         msg = "a number is not one of binary32"
         raise ValueError(msg)
-    return pa.array(found, pa.float32(), mask=np.array([value is None for value in values]))
+    return pa.array(found, pa.float32(), mask=np.array([value is None for value in values], bool))
 
 
 def _misfit(table: Table, column: Column, row: int, value: str) -> ChangeValueError:
@@ -294,3 +308,5 @@ def _allowed(type: SqlType) -> str:
             return "text that UTF-8 can encode"
         case "binary":
             return "bytes"
+        case _:
+            return "values of its parts"

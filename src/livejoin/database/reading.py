@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from livejoin.changes.convert import convert
 from livejoin.database.arguments import check_number
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.asked_rows import AskedRows
 from livejoin.errors import ChangeValueError, ReadError
-from livejoin.schema import SqlType
+from livejoin.schema import Column, SqlType, Table, is_made_list
 from livejoin.shown import shown, shown_row
 from livejoin.state.codec import Codec
 
@@ -42,7 +43,8 @@ def multiplicity(access: Access, row: Row, schema: pa.Schema, types: Sequence[Sq
     Raises:
         ReadError: The row does not fit the schema, or the result has no index that tells.
     """
-    columns = [_array(value, field) for value, field in zip(_values(row, schema), schema, strict=True)]
+    given = zip(_values(row, schema), schema, types, strict=True)
+    columns = [_payload(v, field, kind) if _is_payload(field, kind) else _array(v, field) for v, field, kind in given]
     try:
         return int(access.multiplicities(AskedRows(codec.known(), types, columns, 1))[0])
     except ChangeValueError:  # the one value that stands for NULL, which no table and no store has
@@ -112,6 +114,20 @@ def _values(row: Row, schema: pa.Schema) -> Sequence[Any]:
         msg = f"a row has {len(schema)} columns, {', '.join(schema.names)}; found {len(row)} values"
         raise ReadError(msg)
     return row
+
+
+def _is_payload(field: pa.Field, kind: SqlType) -> bool:
+    return kind.is_payload and not is_made_list(field.type)
+
+
+def _payload(value: Any, field: pa.Field, kind: SqlType) -> pa.Array:
+    """An array, struct, map or variant as Arrow, in the form in which it is kept."""
+    column = Column(field.name, kind)
+    try:
+        return convert((value,), column, Table("the result", (column,)), required=False)
+    except ChangeValueError as error:
+        msg = f"{shown(value)} is no value of the column {field.name!r}, which is {kind}: {error.message}"
+        raise ReadError(msg) from None
 
 
 def _array(value: Any, field: pa.Field) -> pa.Array:

@@ -93,7 +93,10 @@ class Rows:
 
     def words(self) -> list[Words] | None:
         """The words of all columns, None if one of them is a list; new strings and wide decimals as for `codes`."""
-        if any(values is not None and pa.types.is_list(values.type) for values in self._arrow):
+        columns = zip(self._arrow, self.types, strict=True)
+        if any(
+            values is not None and pa.types.is_list(values.type) and not kind.is_payload for values, kind in columns
+        ):
             return None
         return [self.codes(column) for column in range(len(self.types))]
 

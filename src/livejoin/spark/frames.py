@@ -50,6 +50,7 @@ _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
     T.DoubleType: SqlType("double"),
     T.DateType: SqlType("date"),
     T.BinaryType: SqlType("binary"),
+    T.VariantType: SqlType("variant"),
     T.TimestampType: SqlType("timestamp"),
     T.TimestampNTZType: SqlType("timestamp"),
 }
@@ -215,18 +216,36 @@ def unpack(names: Sequence[str], rows: pa.Table) -> Arrival:
     return Arrival(changes, time)
 
 
+def _known_type(kind: T.DataType) -> SqlType | None:
+    """The type of a column with a Spark type; None if livejoin keeps none such."""
+    match kind:
+        case T.DecimalType():
+            return SqlType.decimal(kind.precision, kind.scale)
+        case T.StringType():
+            return SqlType("string") if kind.simpleString() == "string" else None
+        case T.ArrayType():
+            element = _known_type(kind.elementType)
+            return None if element is None else SqlType.array(element)
+        case T.MapType():
+            key, value = _known_type(kind.keyType), _known_type(kind.valueType)
+            return None if key is None or value is None else SqlType.map(key, value)
+        case T.StructType():
+            fields = [(field.name, _known_type(field.dataType)) for field in kind.fields]
+            found = [(name, inner) for name, inner in fields if inner is not None]
+            return SqlType.struct(found) if len(found) == len(fields) else None
+        case _:
+            return _PLAIN_TYPES.get(type(kind))
+
+
 def _sql_type(table: str, field: T.StructField) -> SqlType:
     kind = field.dataType
-    if isinstance(kind, T.DecimalType):
-        return SqlType.decimal(kind.precision, kind.scale)
-    if isinstance(kind, T.StringType) and kind.simpleString() == "string":
-        return SqlType("string")
-    found = _PLAIN_TYPES.get(type(kind))
+    found = _known_type(kind)
     if found is None:
         msg = (
             f"table {table!r}, column {field.name!r} has the Spark type {kind.simpleString()}; allowed are boolean, "
-            "tinyint, smallint, int, bigint, float, double, decimal, date, timestamp, timestamp_ntz, string and "
-            "binary: cast the column, or leave it out with select() or drop()"
+            "tinyint, smallint, int, bigint, float, double, decimal, date, timestamp, timestamp_ntz, string, "
+            "binary, variant, and array, map and struct of these: cast the column, or leave it out with select() or "
+            "drop()"
         )
         raise SchemaError(msg)
     return found

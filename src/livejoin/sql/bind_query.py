@@ -29,6 +29,7 @@ from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.parts.full_joins import without_full_joins
 from livejoin.sql.lower.parts.narrow import narrow
 from livejoin.sql.lower.parts.normal_parts import normal
+from livejoin.sql.lower.payload import refuse_payload
 from livejoin.sql.lower.project import column_at, first_rows, project, refuse_lists
 from livejoin.sql.lower.read_order import read_order
 from livejoin.sql.lower.select_block import SelectBlock, key_of, place_of, resolve_block
@@ -85,7 +86,9 @@ def bind_query(
     bound = bind_tree(query_tree(tree, source), names)
     found = read_order(bound, lambda block: bind_tree(block, names).relation, _over_items)
     refuse_unbounded(found.relation, source)
-    return Query(sql, found.relation, tuple(names.reads), found.keys, found.below)
+    query = Query(sql, found.relation, tuple(names.reads), found.keys, found.below)
+    refuse_payload(query, source)
+    return query
 
 
 def bind_tree(tree: QueryTree | SelectBlock, names: KnownNames) -> Bound:

@@ -12,6 +12,7 @@ DATE, TIMESTAMP       days, microseconds since 1970-01-01
 DECIMAL               the unscaled value where it has at most 18 digits; else ``WIDE_BASE`` plus a dictionary code, so
                       that decimals of equal scale have equal words whatever their precision
 STRING, BINARY        a code of the one dictionary of bytes, so that text and its UTF-8 have equal words
+ARRAY, STRUCT, ...    likewise, of the bytes of canonical values (`livejoin.changes.payload_bytes`)
 ====================  =================================================================================================
 """
 
@@ -26,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from livejoin.changes.payload_bytes import decode_payload, encode_payload
 from livejoin.changes.plain import PlainColumn, ReadColumn, Texts
 from livejoin.errors import CapacityError, ChangeValueError, StateError
 from livejoin.kernels.values.decimals import narrow
@@ -172,6 +174,8 @@ class Codec:
                     self._encode_decimals(chunk, valid, words)
                 case "string" | "binary":
                     self._encode_strings(chunk, valid, words)
+                case _:
+                    words[:] = self._strings.encode(*encode_payload(chunk, type))
             if valid is not None:
                 words[~valid] = NULL_CODE
             begin += len(chunk)
@@ -218,6 +222,8 @@ class Codec:
         match type.kind:
             case "string" | "binary":
                 return self._decode_strings(words, type, validity, nulls)
+            case "array" | "struct" | "map" | "variant":
+                return decode_payload(*self._strings.decode(words, NULL_CODE), words != NULL_CODE, type)
             case "decimal":
                 values = self._decode_decimals(words)
             case "boolean":
@@ -285,6 +291,25 @@ class Codec:
     def has_bytes(self, words: Words) -> npt.NDArray[np.bool_]:
         """Which words are codes of the dictionary of bytes."""
         return self._strings.has(words)
+
+    def has_payload(self, words: Words, type: SqlType) -> npt.NDArray[np.bool_]:
+        """Which words are those of payload of a type. Cost: O(words + their bytes)."""
+        there = self._strings.has(words)
+        codes = np.unique(words[there])
+        if not self._are_payload(codes, type):
+            others = [code for code in codes if not self._are_payload(np.array([code]), type)]
+            there &= ~np.isin(words, others)
+        return there
+
+    def _are_payload(self, codes: Words, type: SqlType) -> bool:
+        data, bounds = self._strings.decode(codes)
+        try:
+            values = decode_payload(data, bounds, np.ones(codes.size, np.bool_), type)
+            values.validate(full=True)
+        except (StateError, CapacityError, pa.ArrowInvalid):
+            return False
+        again, ends = encode_payload(values, type)
+        return np.array_equal(again, data) and np.array_equal(ends, bounds)
 
     def has_strings(self, words: Words) -> npt.NDArray[np.bool_]:
         """Which words are those of strings: codes of bytes that are UTF-8. Cost: O(words + their bytes)."""

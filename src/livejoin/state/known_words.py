@@ -67,6 +67,8 @@ def _foreign(codec: Codec, type: SqlType, words: Words) -> npt.NDArray[np.bool_]
             wrong = ~codec.has_strings(words)
         case "binary":
             wrong = ~codec.has_bytes(words)
+        case "array" | "struct" | "map" | "variant":
+            wrong = ~codec.has_payload(words, type)
     return wrong
 
 

@@ -62,8 +62,14 @@ def plain_table(table: Table) -> dict[str, Any]:
 
 def _plain_column(column: Column) -> dict[str, Any]:
     """A column as JSON values; a length where it has one."""
-    found = {"name": column.name, "type": asdict(column.type), "nullable": column.nullable}
+    found = {"name": column.name, "type": _plain_type(column.type), "nullable": column.nullable}
     return found | ({"length": column.length} if column.length else {})
+
+
+def _plain_type(type: SqlType) -> dict[str, Any]:
+    """A type as JSON values, with the names and types within it where it has some."""
+    found = {"kind": type.kind, "bits": type.bits, "precision": type.precision, "scale": type.scale}
+    return found | ({"inner": [[name, _plain_type(kind)] for name, kind in type.inner]} if type.inner else {})
 
 
 def read_table(entry: object) -> Table:
@@ -151,12 +157,36 @@ def _type(entry: dict[str, Any]) -> SqlType:
             declared = SqlType.integer(bits) if bits in _BITS else None
         case "double" if bits:
             declared = SqlType.real()
+        case "array" | "struct" | "map":
+            declared = _payload(kind, [_named_type(part) for part in value(entry, "inner", list)])
         case _:
             declared = SqlType(kind)
-    if declared is None or asdict(declared) != entry:
+    if declared is None or _plain_type(declared) != entry:
         msg = f"{entry!r:.80} is no type of a column"
         raise ValueError(msg)
     return declared
+
+
+def _named_type(entry: object) -> tuple[str, SqlType]:
+    if not isinstance(entry, list) or len(entry) != 2:
+        msg = f"the manifest has {entry!r:.80} in the place of a name and a type"
+        raise ValueError(msg)
+    (name,) = _texts(entry[:1])
+    return name, _type(value({"type": entry[1]}, "type", dict))
+
+
+def _payload(kind: Kind, inner: Sequence[tuple[str, SqlType]]) -> SqlType | None:
+    """The type that is made of others; None if it takes another number of them."""
+    types = [type for _, type in inner]
+    match kind, len(types):
+        case "array", 1:
+            return SqlType.array(*types)
+        case "map", 2:
+            return SqlType.map(*types)
+        case "struct", _:
+            return SqlType.struct(inner)
+        case _:
+            return None
 
 
 def read_positions(entries: object, columns: Sequence[Column]) -> tuple[int, ...]:

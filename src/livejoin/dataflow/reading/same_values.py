@@ -35,6 +35,8 @@ def same_rows(left: Rows, right: Rows) -> npt.NDArray[np.bool_]:
         ours, theirs = left.column(column), right.column(column)
         if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
             same &= ours == theirs
+        elif left.types[column].is_payload:
+            same &= left.codes(column) == right.codes(column)
         else:
             same &= same_values(left.arrow(column), right.arrow(column))
     return same

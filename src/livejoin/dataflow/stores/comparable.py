@@ -20,7 +20,7 @@ def refuse_lists(rows: Rows, clause: str) -> None:
     """
     for position in range(len(rows.types)):
         column = rows.column(position)
-        if isinstance(column, pa.Array) and pa.types.is_nested(column.type):
+        if isinstance(column, pa.Array) and pa.types.is_nested(column.type) and not rows.types[position].is_payload:
             msg = (
                 f"{clause} over lists, which ARRAY_AGG makes in column {position + 1}: rows are compared by "
                 f"single values only; apply {clause} first and ARRAY_AGG to its result"

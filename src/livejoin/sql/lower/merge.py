@@ -31,11 +31,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.schema import SqlType
+from livejoin.schema import SqlType, is_made_list
 from livejoin.sql.lower.conditions import (
     GUARDED,
     are_connected,
@@ -201,7 +200,7 @@ def _levels(value: exp.Expr) -> int:
 
 def _reads_lists(block: SelectBlock) -> bool:
     refs = [ref for value in _values(block) for ref in _all_refs(value)]
-    return any(pa.types.is_list(block.scope.arrow(ref)) for ref in refs)
+    return any(is_made_list(block.scope.arrow(ref)) for ref in refs)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef, Output
 from livejoin.query.relational import Project, Relation, SortKey, TopK
 from livejoin.query.scalar import Constant, Expression
-from livejoin.schema import SqlType
+from livejoin.schema import SqlType, is_made_list
 from livejoin.sql.names.order import Order, SortBy
 from livejoin.sql.names.outputs import Item, no_column_type
 from livejoin.sql.parse.source import Source, shown
@@ -125,7 +125,7 @@ def refuse_lists(relation: Relation, clause: str, source: Source, offset: int) -
 
 def list_columns(schema: pa.Schema) -> list[int]:
     """The positions of the columns that are lists."""
-    return [i for i, kind in enumerate(schema.types) if pa.types.is_list(kind)]
+    return [i for i, kind in enumerate(schema.types) if is_made_list(kind)]
 
 
 def _no_order(name: str, clause: str, source: Source, offset: int) -> UnsupportedQueryError:
@@ -139,11 +139,11 @@ def _output(item: Item, value: exp.Expr, relation: Relation, row: RowType, sourc
         return Output(item.name, row.arrow[position], position), relation.types[position]
     expression, found = bind_expression(value, row, source, item.offset, item.value)
     # A list has the type of its elements, like the result of ARRAY_AGG.
-    element = found.value_type if pa.types.is_list(found) else found
+    element = found.value_type if is_made_list(found) else found
     kind = column_type(element)
     if kind is None:
         raise no_column_type(item, found, source)
-    return Output(item.name, pa.list_(element) if pa.types.is_list(found) else found, expression), kind
+    return Output(item.name, pa.list_(element) if is_made_list(found) else found, expression), kind
 
 
 def column_at(position: int) -> exp.Column:

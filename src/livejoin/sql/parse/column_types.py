@@ -27,14 +27,56 @@ TYPES: dict[exp.DType, SqlType] = {
     exp.DType.TEXT: SqlType("string"),
     exp.DType.VARCHAR: SqlType("string"),
     exp.DType.BINARY: SqlType("binary"),
+    exp.DType.VARIANT: SqlType("variant"),
 }
 ALLOWED_TYPES = (
-    "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING, VARCHAR(n), BINARY"
+    "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING, VARCHAR(n), "
+    "BINARY, ARRAY<type>, STRUCT<name: type, ...>, MAP<type, type>, VARIANT"
 )
 
 _OPENING = (TokenType.L_PAREN, TokenType.LT, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.GT, TokenType.R_BRACKET)
 _ENDS = (TokenType.COMMA, TokenType.NOT, TokenType.NULL, TokenType.PRIMARY_KEY, TokenType.CONSTRAINT)
+
+
+def declared_type(kind: exp.DataType) -> SqlType | None:
+    """The type of a column that is declared so; None if there is none.
+
+    Raises:
+        SchemaError: Digits of a DECIMAL out of range, or keys of a MAP or fields of a STRUCT that may not be.
+
+    >>> str(declared_type(exp.DataType.build("MAP<INT, ARRAY<STRUCT<a: STRING>>>", dialect="spark")))
+    'MAP<INT, ARRAY<STRUCT<a: STRING>>>'
+    """
+    parts = kind.expressions
+    match kind.this:
+        case exp.DType.DECIMAL:
+            digits = [int(part.name) for part in parts if part.name.isdigit()]
+            return SqlType.decimal(*[*(digits or [10]), 0][:2]) if len(digits) == len(parts) else None
+        case exp.DType.ARRAY | exp.DType.LIST if len(parts) == 1:
+            (element,) = (_within(part) for part in parts)
+            return None if element is None else SqlType.array(element)
+        case exp.DType.MAP if len(parts) == 2:
+            key, value = (_within(part) for part in parts)
+            return None if key is None or value is None else SqlType.map(key, value)
+        case exp.DType.STRUCT:
+            fields = [_field(part) for part in parts]
+            found = [field for field in fields if field is not None]
+            return SqlType.struct(found) if len(found) == len(fields) else None
+        case _:
+            return None if parts else TYPES.get(kind.this)
+
+
+def _within(part: exp.Expr) -> SqlType | None:
+    """A type within another one."""
+    return declared_type(part) if isinstance(part, exp.DataType) else None
+
+
+def _field(part: exp.Expr) -> tuple[str, SqlType] | None:
+    """A field of a STRUCT, which has a name and a type and nothing else."""
+    kind = part.args.get("kind") if isinstance(part, exp.ColumnDef) and not part.args.get("constraints") else None
+    found = None if kind is None else _within(kind)
+    return None if found is None else (part.name, found)
 
 
 def written_type(name_offset: int, source: Source) -> str:

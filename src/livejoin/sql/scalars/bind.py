@@ -117,6 +117,7 @@ def bind_scalar(
     Raises:
         SqlTypeError: Its types do not fit, as Spark's DATATYPE_MISMATCH.
     """
+    _refuse_payload(node, field, source, offset)
     binder = _Binder(field, source, offset)
     try:
         try:
@@ -132,6 +133,33 @@ def bind_scalar(
     if isinstance(found, Interval):
         return Unsaid("INTERVAL", "no column holds an interval", offset_of(node, offset))
     return found
+
+
+def _refuse_payload(node: exp.Expr, field: Callable[[ColumnRef], Field], source: Source, offset: int) -> None:
+    """Refuse an expression that does anything with payload but to give it as it is, or to test it for NULL."""
+    for column in node.find_all(exp.Column):
+        try:
+            kind = field(column.meta[REF]).type if REF in column.meta else None
+        except Unsayable:  # a list that an aggregate makes
+            continue
+        if kind is not None and kind.is_payload and not _is_only_tested(column, node):
+            msg = (
+                f"the column {shown(column)} is {kind}, which is only passed through: it may be selected, counted and "
+                "tested for NULL; keep what is compared, joined or computed in a column of its own"
+            )
+            raise source.error(SqlTypeError, msg, offset_of(column, offset))
+
+
+def _is_only_tested(column: exp.Column, node: exp.Expr) -> bool:
+    """Whether a column is an expression, or stands before IS NULL in it."""
+    part: exp.Expr = column
+    while part is not node and isinstance(part.parent, exp.Paren):
+        part = part.parent
+    if part is node:
+        return True
+    around = part.parent
+    is_test = isinstance(around, exp.Is) and isinstance(around.expression, exp.Null)
+    return is_test or (isinstance(around, exp.Anonymous) and around.name.lower() in ("isnull", "isnotnull"))
 
 
 class _Unsaid(Exception):

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Expression, Field
-from livejoin.schema import Column, SqlType
+from livejoin.schema import Column, SqlType, is_made_list
 from livejoin.sql.parse.source import Source
 from livejoin.sql.scalars.bind import Unsaid, bind_scalar
 from livejoin.sql.scalars.labels import column_text
@@ -86,7 +86,7 @@ class RowType:
 def _row_type(
     names: tuple[str, ...], fields: Sequence[Field], arrow: Sequence[pa.DataType], place: Callable[[ColumnRef], int]
 ) -> RowType:
-    plain = [None if pa.types.is_list(kind) else field for field, kind in zip(fields, arrow, strict=True)]
+    plain = [None if is_made_list(kind) else field for field, kind in zip(fields, arrow, strict=True)]
     return RowType(names, tuple(plain), tuple(arrow), place)
 
 

@@ -13,7 +13,7 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import SchemaError, SqlError, SqlTypeError, UnknownNameError, UnsupportedQueryError
 from livejoin.schema import TOMBSTONES, Column, Retain, SqlType, Table
-from livejoin.sql.parse.column_types import ALLOWED_TYPES, TYPES, written_type
+from livejoin.sql.parse.column_types import ALLOWED_TYPES, declared_type, written_type
 from livejoin.sql.parse.nesting import within_depth
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.source import Source, offset_of, shown
@@ -196,19 +196,18 @@ def _length(definition: exp.ColumnDef) -> int:
 def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
     kind = definition.args.get("kind")
     parameters = [int(p.name) for p in kind.expressions if p.name.isdigit()] if kind is not None else []
-    if kind is not None and kind.this == exp.DType.DECIMAL and len(parameters) == len(kind.expressions):
-        try:
-            return SqlType.decimal(*([*parameters, 0][:2] if parameters else (10, 0)))
-        except SchemaError as error:
-            raise source.error(SqlTypeError, f"column {definition.name!r}: {error}", offset) from error
+    try:
+        found = None if kind is None else SqlType("string") if _length(definition) else declared_type(kind)
+    except SchemaError as error:
+        raise source.error(SqlTypeError, f"column {definition.name!r}: {error}", offset) from error
+    if found is not None:
+        return found
     written = "" if kind is None else written_type(offset, source)
-    if kind is not None and kind.this in TYPES and (not kind.expressions or _length(definition)):
-        return TYPES[kind.this]
     remedy = ""
     if kind is not None and kind.this in (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR):
         remedy = "; Spark fills CHAR(n) with spaces up to its length: declare VARCHAR(n)"
     elif parameters:
         remedy = "; leave the number out"
-    found = f"the type {written}" if written else "no type"
-    msg = f"column {definition.name!r} has {found}; allowed are {ALLOWED_TYPES}{remedy}"
+    what = f"the type {written}" if written else "no type"
+    msg = f"column {definition.name!r} has {what}; allowed are {ALLOWED_TYPES}{remedy}"
     raise source.error(SqlTypeError, msg, offset)

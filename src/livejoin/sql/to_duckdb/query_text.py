@@ -195,7 +195,7 @@ class _Select:
         self, block: SelectBlock, types: Sequence[pa.DataType | None], texts: _Texts, around: Around | None
     ) -> None:
         self._block = block
-        self._types = [None if kind is None or pa.types.is_list(kind) else column_type(kind) for kind in types]
+        self._types = [None if kind is None or pa.types.is_nested(kind) else column_type(kind) for kind in types]
         self._texts = texts
         self.around = around
         self._depth: int = 0 if around is None else around.select._depth + 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from livejoin.schema import SqlType
+from livejoin.schema import ELEMENT, VARIANT, Kind, SqlType, is_made_list
 from livejoin.sql.scalars import coercion
 from livejoin.sql.scalars.decimals import MOST_DIGITS
 from livejoin.sql.scalars.operands import BIGINT, DOUBLE
@@ -32,7 +32,28 @@ def column_type(found: pa.DataType) -> SqlType | None:
     """
     if pa.types.is_decimal128(found) and 0 <= found.scale <= found.precision:
         return SqlType.decimal(found.precision, found.scale)
-    return _PLAIN.get(found)
+    return _payload_type(found) if pa.types.is_nested(found) else _PLAIN.get(found)
+
+
+def _payload_type(found: pa.DataType) -> SqlType | None:
+    """The type of payload that Arrow holds so; None if no column has it."""
+    if found == VARIANT:
+        return SqlType("variant")
+    if is_made_list(found):
+        return None
+    kind: Kind
+    match found:
+        case pa.MapType():
+            kind, inner = "map", [("key", found.key_type), ("value", found.item_type)]
+        case pa.ListType():
+            kind, inner = "array", [(ELEMENT, found.value_type)]
+        case pa.StructType():
+            kind, inner = "struct", [(found.field(i).name, found.field(i).type) for i in range(found.num_fields)]
+        case _:
+            return None
+    known = [(name, column_type(within)) for name, within in inner]
+    whole = tuple((name, within) for name, within in known if within is not None)
+    return SqlType(kind, inner=whole) if len(whole) == len(known) else None
 
 
 def sum_type(argument: SqlType) -> SqlType | None:

@@ -295,7 +295,14 @@ def _list(values: exp.Expr) -> exp.Expr:
 
 
 def _type(call: AggregateCall, value: exp.Expr, joined: Joined) -> SqlType:
-    return joined.type_of(value, shown(value), f"argument of {call.written}", call.offset)
+    kind = joined.type_of(value, shown(value), f"argument of {call.written}", call.offset)
+    if kind.is_payload:
+        msg = (
+            f"{call.written} of the column {shown(value)!r}, which is {kind} and only passed through: it may be "
+            "selected, counted and tested for NULL; keep what is aggregated in a column of its own"
+        )
+        raise joined.source.unsupported(call.written, msg, call.offset)
+    return kind
 
 
 def _double(call: AggregateCall, value: exp.Expr, joined: Joined) -> exp.Expr:
