@@ -77,9 +77,9 @@ QUERIES = [
     ("SELECT ^sum(src) OVER (ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM G", "SUM", "a frame"),
     ("SELECT ^mad(src) OVER () FROM G", "MAD", "is not maintained"),
     (
-        "SELECT rank() OVER (ORDER BY src) AS a, ^row_number() OVER (ORDER BY src) AS b FROM G QUALIFY a < 3",
+        "SELECT rank() OVER (ORDER BY src) AS a, ^row_number() OVER (ORDER BY dst) AS b FROM G QUALIFY a < 3",
         "ROW_NUMBER",
-        "a SELECT has one rank",
+        "each need a bound",
     ),
     ("SELECT src FROM G ^QUALIFY src > 1", "QUALIFY", "write WHERE or HAVING"),
     ("SELECT src FROM G QUALIFY rank() OVER (ORDER BY src) < (^SELECT max(w) FROM H)", "sub-query", "QUALIFY"),

@@ -240,6 +240,8 @@ class TopK:
 
 
 RankFunction = Literal["row_number", "rank", "dense_rank"]
+EVERY_RANK = (1 << 31) - 1
+"""The bound of a rank that keeps all rows, where those below are few."""
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,8 @@ class Ranked:
         limit: The greatest rank that is kept; None until a bound is found, and never in a query that is bound.
         name: What the text calls it.
         offset: Where it stands there.
+        follows: Whether it is a rank of what the rank below it keeps, the same also if that keeps fewer rows: it has
+            the partitions and the order of that, or numbers the copies of equal rows.
     """
 
     input: Relation
@@ -266,6 +270,7 @@ class Ranked:
     limit: int | None
     name: str = field(default="", compare=False)
     offset: int = field(default=0, compare=False)
+    follows: bool = False
 
     @property
     def types(self) -> tuple[SqlType, ...]:
@@ -275,7 +280,8 @@ class Ranked:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the rows."""
-        return self.input.schema.append(pa.field("rank", pa.int32()))
+        name = f"rank_{len(self.input.types)}" if "rank" in self.input.schema.names else "rank"
+        return self.input.schema.append(pa.field(name, pa.int32()))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from livejoin.plan.operators import (
 )
 from livejoin.plan.query_plan import join_candidates, plan_join, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import LISTS, Query
+from livejoin.query.relational import EVERY_RANK, LISTS, Query
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.guarantee import UpdateBound, checked_guarantee, product_guarantee, stored_guarantee
@@ -317,6 +317,12 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
             yield f"{some} over an ordered store of all: O(log rows) a row that changes"
         case FirstOfEach():
             each = "each partition" if operator.partition else "the whole"
+            if operator.limit >= EVERY_RANK:
+                yield (
+                    f"{operator.function.upper()} of the rows of {each} that the rank below keeps, over an ordered "
+                    "store of these: O(log rows) a row that changes, and O(rows) a partition that it changes"
+                )
+                return
             yield (
                 f"{operator.function.upper()} up to {operator.limit} of {each} over an ordered store of all rows: "
                 f"O(log rows) a row that changes, and O({operator.limit}) a partition that it changes"

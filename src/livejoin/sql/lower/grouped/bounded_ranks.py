@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from livejoin.query.relational import Input, Join, Numbers, Project, Ranked, Relation, SetOperation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar
+from livejoin.sql.lower.grouped.several_ranks import within
 from livejoin.sql.parse.source import Source
 
 _SWAPPED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
@@ -36,7 +37,8 @@ def refuse_unbounded(relation: Relation, source: Source) -> None:
         if one.limit is None:
             msg = (
                 f"{one.name} has no bound: one change would change the rank of all rows behind it; ask for the first "
-                f"ones, with QUALIFY {one.name}() OVER (...) <= 10, or WHERE rank <= 10 around the query"
+                f"ones, with QUALIFY {one.name}() OVER (...) <= 10, or WHERE rank <= 10 around the query; ranks over "
+                "different partitions or orders each need a bound, with AND between them"
             )
             raise source.unsupported(one.name, msg, one.offset)
 
@@ -100,8 +102,8 @@ def _number(tree: Scalar) -> int | None:
 def _within(relation: Relation, column: int, most: int) -> Relation:
     """A relation with at most so many ranks in a column, if it is one of a rank."""
     match relation:
-        case Ranked() if column == len(relation.input.types):
-            return replace(relation, limit=max(most if relation.limit is None else min(relation.limit, most), 0))
+        case Ranked():
+            return within(relation, column, most) or relation
         case Project():
             source = relation.outputs[column].source
             if not isinstance(source, int):

@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.query.relational import Ranked, RankFunction, Relation, SortKey
+from livejoin.query.relational import RankFunction, Relation, SortKey
 from livejoin.schema import Column, SqlType, Table
 from livejoin.sql.lower.grouped.aggregates import call_offset, find_aggregate, written_name
 from livejoin.sql.lower.grouped.bounded_ranks import bounded
+from livejoin.sql.lower.grouped.several_ranks import Rank, Stack, stacks, told_apart
 from livejoin.sql.lower.grouped.unmaintained import OVER
 from livejoin.sql.lower.project import column_at, project, refuse_lists
 from livejoin.sql.lower.select_block import SelectBlock, key_of
@@ -195,26 +196,30 @@ def _is_window_function(call: exp.Expr) -> bool:
 def _with_windows(rows: Relation, below: _Below, bind: Bind) -> tuple[Relation, list[int]]:
     """The rows with the results of the windows behind their columns, and the position of each."""
     places = [0] * len(below.windows)
-    ranks = [window for window in below.windows if window.rank is not None]
-    found = rows
-    if ranks:
-        first, *others = ranks
-        for other in others:
-            msg = (
-                f"{other.name} beside {first.name} over other rows, or of another kind, is not supported: a SELECT has "
-                "one rank; compute the other one in a query in FROM"
-            )
-            raise below.block().source.unsupported(other.name, msg, other.offset)
-        assert first.rank is not None, "it is a rank"
-        found = Ranked(rows, first.partition, first.order, first.rank, None, first.name, first.offset)
-        places[below.windows.index(first)] = len(rows.types)
+    asked = [i for i, window in enumerate(below.windows) if window.rank is not None]
+    first, *others = _stacks(rows, below) or [Stack(rows, ())]
+    found = first.relation
+    for position, rank in enumerate(first.ranks):
+        places[asked[rank]] = len(rows.types) + position
     partitions = dict.fromkeys(window.partition for window in below.windows if window.rank is None)
-    if not partitions:
+    if not partitions and not others:
         return found, places
-    width = len(found.types)
-    read = [_Read("rows", found, below.block(), below.windows[0].offset)]
+    items = [bound_column(ColumnRef(0, i), f"c{i}") for i in range(len(found.types))]
     keys: list[tuple[int, int, int]] = []
-    items = [bound_column(ColumnRef(0, i), f"c{i}") for i in range(width)]
+    own_columns: tuple[int, ...] = ()
+    if others:
+        found, own_columns = told_apart(first, len(rows.types), rows)
+    read = [_Read("rows", found, below.block(), below.windows[0].offset)]
+    for stack in others:
+        relation, their_columns = told_apart(stack, len(rows.types), rows)
+        for position, rank in enumerate(stack.ranks):
+            places[asked[rank]] = len(items)
+            items.append(bound_column(ColumnRef(len(read), len(rows.types) + position), f"w{asked[rank]}"))
+        ranked = _Read("ranks", relation, below.block(), below.windows[asked[stack.ranks[0]]].offset)
+        pairs = list(zip(own_columns, their_columns, strict=True))
+        own = [value for column, _ in pairs for value in _to_compare(column, rows, below)]
+        theirs = [value for _, column in pairs for value in _to_compare(column, rows, below)]
+        keys += _compared(read, ranked, own, theirs)
     for partition in partitions:
         chosen = [window for window in below.windows if window.rank is None and window.partition == partition]
         groups = _groups(rows, partition, [window.function for window in chosen], below, bind)
@@ -225,16 +230,10 @@ def _with_windows(rows: Relation, below: _Below, bind: Bind) -> tuple[Relation, 
             theirs += _key_columns(column_at(place), rows.types[column], sure)
         if not partition:
             own, theirs = [exp.Literal.number(0)], [exp.Literal.number(0)]
-        before = read[0].width
-        read[0] = read[0].with_columns(own)
-        group = _Read("groups", groups, below.block(), chosen[0].offset)
-        first_key = group.width
-        group = group.with_columns(theirs)
-        keys += [(before + i, len(read), first_key + i) for i in range(len(own))]
         for i, window in enumerate(chosen):
             places[below.windows.index(window)] = len(items)
             items.append(bound_column(ColumnRef(len(read), len(partition) + i), f"w{i}"))
-        read.append(group)
+        keys += _compared(read, _Read("groups", groups, below.block(), chosen[0].offset), own, theirs)
     scope = Scope(tuple(one.occurrence(atom) for atom, one in enumerate(read)))
     conditions = tuple(
         exp.EQ(this=bound_column(ColumnRef(0, own), "k"), expression=bound_column(ColumnRef(atom, theirs), "k"))
@@ -271,6 +270,32 @@ class _Read:
 
     def _names(self) -> list[str]:
         return distinct_names(self.relation.schema.names)
+
+
+def _stacks(rows: Relation, below: _Below) -> list[Stack]:
+    """The rows with the ranks among the windows."""
+    ranks = (window for window in below.windows if window.rank is not None)
+    return stacks(rows, [Rank(w.rank, w.partition, w.order, w.name, w.offset) for w in ranks if w.rank is not None])
+
+
+def _to_compare(column: int, rows: Relation, below: _Below) -> list[exp.Expr]:
+    """A column that tells rows apart as columns that are not NULL; one behind the rows' is the number of a copy."""
+    if column >= len(rows.types):
+        return [column_at(column)]
+    return _key_columns(column_at(column), rows.types[column], below.never_null(column))
+
+
+def _compared(
+    read: list[_Read], other: _Read, own: Sequence[exp.Expr], theirs: Sequence[exp.Expr]
+) -> list[tuple[int, int, int]]:
+    """Read one more relation, equal in some columns to the first; which column of which relation equals which.
+
+    ``read`` gets it, and its first relation the columns.
+    """
+    before, behind = read[0].width, other.width
+    read[0] = read[0].with_columns(own)
+    read.append(other.with_columns(theirs))
+    return [(before + i, len(read) - 1, behind + i) for i in range(len(own))]
 
 
 def _groups(
