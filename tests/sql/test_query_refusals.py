@@ -132,7 +132,7 @@ QUERIES = [
     ("SELECT src FROM G UNION ^BY NAME SELECT dst AS src FROM G", "BY NAME", "BY NAME"),
     ("SELECT src FROM G UNION SELECT src FROM H WHERE src IN (SELECT dst FROM G ^LIMIT 2)", "LIMIT", "not determined"),
     # Nested queries: LATERAL and correlated ones, recursion, and clauses in their own query.
-    ("SELECT * FROM G, LATERAL (^SELECT src FROM H WHERE H.src = G.src) x", "sub-query", "join on them outside"),
+    ("SELECT * FROM G, (SELECT src FROM H WHERE ^G.src = H.src) x", "sub-query", "join on them outside"),
     ("SELECT * FROM G JOIN (SELECT src FROM H WHERE H.src = ^G.src) x ON TRUE", "sub-query", "G stands beside"),
     ("SELECT * FROM (SELECT ^G.src FROM H) x, G", "sub-query", "G stands beside this sub-query"),
     ("SELECT * FROM (G JOIN K ON z = 1), (SELECT 1 FROM (SELECT ^K.z FROM H) y) x", "sub-query", "K stands beside"),

@@ -99,7 +99,7 @@ def bind_tree(tree: QueryTree | SelectBlock, names: KnownNames) -> Bound:
         case SelectBlock():
             block = tree
             refuse_outer(block)
-            plain = unnest(block, Making(names, lambda one: bind_select(one, names.allow_product).relation, unnest))
+            plain = unnest(block, Making(names, lambda one: bind_select(one, names.allow_product), unnest))
             return replace(bind_select(plain, names.allow_product), block=block)
         case Combined():
             left, right = bind_tree(tree.left, names), bind_tree(tree.right, names)
@@ -189,7 +189,7 @@ def _over_items(key: SortBy, items: list[Item], source: Source) -> exp.Expr:
         refuse_aggregates(part, "ORDER BY of DISTINCT", "add it to the SELECT list", source, key.offset)
         return part
 
-    return key.value.copy().transform(exchanged)
+    return key.value.transform(exchanged)
 
 
 def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, items: list[Item]) -> Relation:
@@ -262,4 +262,4 @@ def _resolved(key: SortBy, names: list[str], source: Source) -> SortBy:
             raise source.error(UnknownNameError, msg, offset_of(part, key.offset))
         return column_at(place)
 
-    return replace(key, value=key.value.copy().transform(exchanged))
+    return replace(key, value=key.value.transform(exchanged))

@@ -12,7 +12,7 @@ from livejoin.catalog import Catalog
 from livejoin.errors import UnsupportedQueryError
 from livejoin.query.relational import Join, Numbers, Project, Query
 from livejoin.schema import Table
-from livejoin.sql.lower.bound import Bound, BoundCombined, BoundNumbers
+from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundNumbers
 from livejoin.sql.lower.select_block import SelectBlock, resolve_block, select_of
 from livejoin.sql.lower.set_operation import combine
 from livejoin.sql.names.from_clause import FromClause, column_names
@@ -26,11 +26,12 @@ from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.sub_queries import SubQuery
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.in_from import correlated_query
+from livejoin.sql.sub_queries.lateral import Lateral, lateral_query
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.unnest import unnest
 
 Bind = Callable[[QueryTree | SelectBlock, "KnownNames"], Bound]
-BindSelect = Callable[[SelectBlock, bool], Bound]
+BindSelect = Callable[[SelectBlock, bool], BoundBlock]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +94,7 @@ class KnownNames:
         if self.outer is not None and isinstance(tree, Block):
             tree = resolve_block(tree, self)
             if any(free_columns(tree)):
-                making = Making(self, lambda one: self.bind_select(one, self.allow_product).relation, unnest)
-                return correlated_query(tree, self.outer, making)
+                return correlated_query(tree, self.outer, self._making)
         bound = self.bind(tree, self)
         return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
 
@@ -127,6 +127,22 @@ class KnownNames:
         """A SELECT of some items from what a FROM clause brings, which is not merged with what reads it."""
         bound = self.bind_select(select_of(clause, items, source), self.allow_product)
         return NestedQuery("", bound.columns, bound.relation, bound, None)
+
+    def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
+        """The query of a LATERAL sub-query behind what a FROM clause brings."""
+        names, tree = replace(self, outer=replace(before.scope, outer=self.outer)), query_tree(query, self.text)
+        if isinstance(tree, Block):
+            block = resolve_block(tree, names)
+            if any(free_columns(block)):
+                around = select_of(before, (), source)
+                around = replace(around, scope=replace(around.scope, outer=self.outer))
+                return lateral_query(block, around, self._making, atom, offset)
+        bound = self.bind(tree, names)
+        return Lateral(NestedQuery("", bound.columns, bound.relation, bound, bound.plain), 0, ())
+
+    @property
+    def _making(self) -> Making:
+        return Making(self, lambda one: self.bind_select(one, self.allow_product), unnest)
 
     def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
         """The query of a sub-query in an expression over a scope."""

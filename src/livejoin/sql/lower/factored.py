@@ -125,4 +125,4 @@ def _named(node: exp.Expr) -> exp.Expr:
             return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
         return part
 
-    return node.unnest().copy().transform(by_place)
+    return node.unnest().transform(by_place)

@@ -289,7 +289,7 @@ class _Merger:
             found = _placed_at(self._value(part.meta[REF]), part)
             return found if part.parent is None else _within(found, self._type(part.meta[REF]))
 
-        found = value.copy().transform(exchanged)
+        found = value.transform(exchanged)
         if is_computed and not all(isinstance(node, _NEVER_FAILS) for node in found.walk()):
             found.meta[GUARDED] = True
         return found

@@ -192,7 +192,7 @@ def key_of(node: exp.Expr) -> str:
             return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
         return part
 
-    return node.unnest().copy().transform(named).sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)
+    return node.unnest().transform(named).sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE, copy=False)
 
 
 def place_of(part: exp.Expr, places: Mapping[str, int]) -> int | None:
@@ -313,7 +313,7 @@ class _Names:
             plain = isinstance(item.value, (exp.Column, exp.Literal, exp.Func))
             return item.value.copy() if plain else exp.paren(item.value)
 
-        return resolve(node.copy().transform(exchanged).unnest(), self.scope, self.source)
+        return resolve(node.transform(exchanged).unnest(), self.scope, self.source)
 
     def _output(self, name: str) -> Item | None:
         return next((item for item in self.items if item.name.lower() == name.lower()), None)

@@ -52,7 +52,7 @@ def onto_one_atom(
     if not complete:
         return None
     atom, chosen = min(complete, key=lambda choice: _cost(choice[1], scope))
-    return atom, node.copy().transform(lambda part: exchange(part, chosen, scope))
+    return atom, node.transform(lambda part: exchange(part, chosen, scope))
 
 
 def stand_ins(refs: Sequence[ColumnRef], atom: int, equal: Classes, scope: Scope) -> dict[ColumnRef, ColumnRef]:

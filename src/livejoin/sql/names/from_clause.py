@@ -21,7 +21,7 @@ from livejoin.sql.names.full_join import Pair, full_join
 from livejoin.sql.names.nested import Names, NestedQuery
 from livejoin.sql.names.outputs import distinct_names
 from livejoin.sql.names.part import Part, moved
-from livejoin.sql.names.scope import Relation, Scope, Shown, resolve, resolve_bare
+from livejoin.sql.names.scope import Relation, Scope, Shown, Side, resolve, resolve_bare
 from livejoin.sql.parse.refuse import check_join, check_nested, check_table
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import query_within
@@ -92,9 +92,11 @@ class _Binder:
         self._aliases: set[str] = set()
         self._count = 0
 
-    def item(self, node: exp.Expr) -> FromClause:
+    def item(self, node: exp.Expr, before: FromClause | None = None) -> FromClause:
         """A table, a query or items in parentheses, with the joins that the parser hangs below it."""
-        if isinstance(node, exp.Values):
+        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+            first = self._lateral(node, before or FromClause())
+        elif isinstance(node, exp.Values):
             first = FromClause(Scope.of(self._values(node)))
         elif isinstance(node, exp.Subquery) and query_within(node.this) is not None:
             first = FromClause(Scope.of(self._sub_query(node)))
@@ -112,7 +114,12 @@ class _Binder:
         done, chain = FromClause(), first
         for join in joins:
             check_join(join, self._source, self._start)
-            comma, right = self._behind_comma(join), self.item(join.this)
+            comma, right = self._behind_comma(join), self.item(join.this, _beside(done, chain))
+            if isinstance(join.this, exp.Lateral) and join.side in ("RIGHT", "FULL"):
+                msg = (
+                    f"{join.side} JOIN LATERAL is not supported: there is no right side but beside rows of the left one"
+                )
+                raise self._source.unsupported("LATERAL", msg, offset_of(join.this, self._start))
             if comma:
                 done, chain = _beside(done, chain), right
             else:
@@ -121,7 +128,7 @@ class _Binder:
 
     def _behind_comma(self, join: exp.Join) -> bool:
         token = self._source.before(offset_of(join.this, self._start))
-        while token is not None and token.token_type == TokenType.L_PAREN:
+        while token is not None and token.token_type in (TokenType.L_PAREN, TokenType.LATERAL):
             token = self._source.before(token.start)
         return token is not None and token.token_type == TokenType.COMMA
 
@@ -146,6 +153,29 @@ class _Binder:
         atom = self._next(node, node.alias, at)
         return self._occurrence(atom, node, self._names.nested(node.this), at)
 
+    def _lateral(self, node: exp.Lateral, before: FromClause) -> FromClause:
+        """A LATERAL sub-query, joined with what stands before it by what it is correlated by."""
+        offset = offset_of(node, self._start)
+        at = self._source.find_back({TokenType.LATERAL}, offset, offset)
+        if before.seen or (before.scope.relations and before.scope.relations[0].atom > 0):
+            msg = (
+                "LATERAL in parentheses, or behind a join with a sub-query in ON, is not supported; write what stands "
+                "before it as a query in FROM"
+            )
+            raise self._source.unsupported("LATERAL", msg, at)
+        atom = self._next(node, node.alias, at)
+        found = self._names.lateral(node.this.this, before, atom, self._source, at)
+        relation = self._occurrence(atom, node, found.query, at, found.keys)
+        names = relation.names[found.keys :]
+        refs = tuple(relation.column(found.keys + i) for i in range(len(names)))
+        scope = Scope(
+            (relation,),
+            tuple(Shown(name, ref) for name, ref in zip(names, refs, strict=True)),
+            (Side(relation.alias, names, refs, relation.described),),
+            frozenset({atom}),
+        )
+        return FromClause(scope, conditions=found.conditions)
+
     def _values(self, node: exp.Values) -> Relation:
         """VALUES."""
         offset = offset_of(node, self._start)
@@ -166,10 +196,10 @@ class _Binder:
             self._aliases.add(alias.lower())
         return self._count - 1
 
-    def _occurrence(self, atom: int, node: exp.Expr, query: NestedQuery, offset: int) -> Relation:
-        """An occurrence of a nested query, its columns named as behind the alias, if they are named there."""
-        if given := self._given(node, len(query.columns)):
-            query = query.called(given)
+    def _occurrence(self, atom: int, node: exp.Expr, query: NestedQuery, offset: int, keys: int = 0) -> Relation:
+        """An occurrence of a nested query, its columns behind the keys named as behind the alias, if they are there."""
+        if given := self._given(node, len(query.columns) - keys):
+            query = query.called((*query.columns[:keys], *given))
         alias = node.alias_or_name or f"query {atom + 1}"
         names = distinct_names(query.relation.schema.names)
         columns = tuple(Column(name, kind) for name, kind in zip(names, query.relation.types, strict=True))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from livejoin.sql.names.scope import Scope
     from livejoin.sql.parse.source import Source
     from livejoin.sql.parse.sub_queries import SubQuery
+    from livejoin.sql.sub_queries.lateral import Lateral
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,17 @@ class Names(Protocol):
 
     def selected(self, clause: FromClause, items: tuple[Item, ...], source: Source) -> NestedQuery:
         """A SELECT of some items from what a FROM clause brings, which is not merged with what reads it."""
+
+    def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
+        """The query of a LATERAL sub-query behind what a FROM clause brings.
+
+        Args:
+            query: What stands in the parentheses.
+            before: What stands before it, numbered from 0.
+            atom: The number of its occurrence.
+            source: The tokens of the SELECT around.
+            offset: Where it stands.
+        """
 
     def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
         """The query of a sub-query in an expression over a scope."""

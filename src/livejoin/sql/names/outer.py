@@ -59,7 +59,7 @@ def lifted(node: exp.Expr) -> exp.Expr:
             return outer_column(Outer(1, part.meta[REF], name), part.meta.get("start"))
         return part
 
-    return node.copy().transform(exchanged)
+    return node.transform(exchanged)
 
 
 def landed(node: exp.Expr, place: Callable[[Outer], exp.Expr]) -> exp.Expr:
@@ -77,4 +77,4 @@ def landed(node: exp.Expr, place: Callable[[Outer], exp.Expr]) -> exp.Expr:
             found.meta["start"] = start
         return found
 
-    return node.copy().transform(exchanged)
+    return node.transform(exchanged)

@@ -292,8 +292,8 @@ def _refuse_correlation(qualifier: exp.Expr, source: Source) -> None:
         ):
             name = qualifier.name
             msg = (
-                f"{name} stands beside this sub-query in FROM, which does not see it: LATERAL is not supported; return "
-                "the columns that are compared, and join on them outside"
+                f"{name} stands beside this sub-query in FROM, which does not see it; write LATERAL before the query, "
+                "or return the columns that are compared, and join on them outside"
             )
             raise source.unsupported("sub-query", msg, offset_of(qualifier, 0))
         outer = outer.parent_select

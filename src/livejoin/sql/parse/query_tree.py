@@ -19,7 +19,7 @@ from livejoin.errors import UnknownNameError
 from livejoin.query.relational import SetKind
 from livejoin.sql.parse.refuse import check_select, check_with, refuse_modifiers, refuse_statement
 from livejoin.sql.parse.source import Source, offset_of
-from livejoin.sql.parse.spans import has_text, inner_source, keyword_offset, mark_expression, select_source
+from livejoin.sql.parse.spans import has_text, inner_source, keyword_offset, laterals, mark_expression, select_source
 from livejoin.sql.parse.sub_queries import fold, in_expressions, query_of
 
 _KINDS: dict[type[exp.SetOperation], SetKind] = {
@@ -118,7 +118,7 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
         case exp.Select():
             fold(tree)
             within = [query_of(node) for node in in_expressions(tree)]
-            for query in within:
+            for query in (*within, *laterals(tree)):
                 mark_expression(query, text)
             block = Block(tree, select_source(tree, within, text), text)
             check_select(tree, block.source)

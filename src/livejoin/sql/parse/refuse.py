@@ -157,7 +157,7 @@ def _own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int, str, str]]:
-    """Queries in QUALIFY, and LATERAL ones."""
+    """Queries in QUALIFY."""
     in_from = list(sub_queries(select))
     apart = [*in_from, *(node.this for node in in_from), select.args.get("with_"), select]
     apart += [query_of(node) for node in in_expressions(select)]
@@ -165,13 +165,7 @@ def _queries_elsewhere(select: exp.Select, source: Source) -> Iterator[tuple[int
     if any(isinstance(node, exp.Query) and not isinstance(node, exp.Subquery) for node in inner):
         outer = source.find({TokenType.SELECT})
         at = source.find({TokenType.SELECT, TokenType.VALUES}, outer + 1, outer)
-        if any(isinstance(node, exp.Lateral) for node in inner):
-            msg = (
-                "LATERAL sub-queries are not supported: a sub-query in FROM does not see the tables beside it; return "
-                "the columns that it compares, and join on them outside"
-            )
-        else:
-            msg = "sub-queries in QUALIFY are not supported; write the condition into WHERE around a query in FROM"
+        msg = "sub-queries in QUALIFY are not supported; write the condition into WHERE around a query in FROM"
         yield at, "sub-query", msg
 
 

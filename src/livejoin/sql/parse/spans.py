@@ -72,6 +72,8 @@ def sub_queries(select: exp.Select) -> Iterator[exp.Subquery]:
 
 
 def _below(item: exp.Expr) -> Iterator[exp.Subquery]:
+    if isinstance(item, exp.Lateral) and isinstance(item.this, exp.Subquery):
+        yield item.this
     if isinstance(item, exp.Subquery):
         if query_within(item.this) is not None:
             yield item
@@ -112,6 +114,11 @@ def _around(start: int, end: int, source: Source) -> tuple[int, int]:
         if last >= end:
             return first + 1, last
         depth = 0
+
+
+def laterals(select: exp.Select) -> list[exp.Expr]:
+    """The queries of the LATERAL sub-queries in the FROM clause of a SELECT, but not of those within them."""
+    return [node.this for node in sub_queries(select) if isinstance(node.parent, exp.Lateral)]
 
 
 def inside(query: exp.Expr) -> tuple[int, int]:

@@ -168,7 +168,7 @@ def renumbered(node: exp.Expr, numbers: Mapping[int, int]) -> exp.Expr:
         operands = [operand.transform(exchanged) for operand in part.expressions]
         return _mark(numbers[number], operands, part.meta["start"])
 
-    return node.copy().transform(exchanged)
+    return node.transform(exchanged)
 
 
 def marked(node: exp.Expr) -> int | None:

@@ -133,4 +133,4 @@ def _text(node: exp.Expr, row: RowType) -> str:
     def named(part: exp.Expr) -> exp.Expr:
         return exp.var(column_text(row.name(part.meta[REF]))) if isinstance(part, exp.Column) else part
 
-    return node.copy().transform(named).sql("spark", comments=False)
+    return node.transform(named).sql("spark", comments=False, copy=False)

@@ -74,7 +74,7 @@ def widened(
     if not near:
         return Widened(replace(block, conditions=tuple(joined)), tuple(values), ())
     refs = list(dict.fromkeys(outer.ref for outer in near))
-    domain = making.over(making.relation(_distinct(around, near)), "outer", block.source, block.start)
+    domain = domain_of(around, near, making, block)
     atom = len(block.scope.relations)
     relation = replace(domain.scope.relations[0], atom=atom)
 
@@ -88,7 +88,7 @@ def widened(
         return column
 
     def within(value: exp.Expr) -> exp.Expr:
-        return value.copy().transform(read)
+        return value.transform(read)
 
     parts = (replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts)
     wide = replace(
@@ -113,7 +113,7 @@ def with_skipped(query: SelectBlock, around: SelectBlock, making: Making) -> Sel
     if not refs:
         return query
     names = {outer.ref: outer.name for outer in reversed(near)}
-    domain = making.over(making.relation(_distinct(around, near)), "outer", query.source, query.start)
+    domain = domain_of(around, near, making, query)
     atom = len(query.scope.relations)
 
     def place(outer: Outer, _: exp.Expr) -> Outer:
@@ -135,6 +135,12 @@ def with_skipped(query: SelectBlock, around: SelectBlock, making: Making) -> Sel
             for sub in query.sub_queries
         ),
     )
+
+
+def domain_of(around: SelectBlock, near: Sequence[Outer], making: Making, block: SelectBlock) -> SelectBlock:
+    """``SELECT * FROM D`` for the distinct values D that some columns of a query have, which ``block`` reads."""
+    bound = making.bound(_distinct(around, near))
+    return making.over(bound.relation, "outer", block.source, block.start, bound)
 
 
 def _distinct(around: SelectBlock, near: Sequence[Outer]) -> SelectBlock:

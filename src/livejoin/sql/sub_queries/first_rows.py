@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from livejoin.query.relational import Ranked, SortKey
-from livejoin.sql.lower.project import column_at, copied, project, refuse_lists
+from livejoin.sql.lower.project import column_at, refuse_lists
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.order import Order
+from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.source import offset_of
 from livejoin.sql.sub_queries.free import free_columns
@@ -87,17 +87,23 @@ def first_rows(parts: Parts, block: SelectBlock, order: Order, sub: SubSelect) -
     keyed = windowed(parts, replace(block, order=None), sub, extra)
     (rows,) = keyed.scope.relations
     assert rows.nested is not None, "it is over a relation"
-    relation = rows.nested.relation
-    refuse_lists(relation, "LIMIT", block.source, sub.offset)
+    refuse_lists(rows.nested.relation, "LIMIT", block.source, sub.offset)
     first = len(rows.names) - len(block.outputs) - len(extra)
     sort = []
     for key in order.keys:
         place = shown.get(key_of(key.value))
-        sort.append(SortKey(first + (next(places) if place is None else place), key.descending, key.nulls_first))
-    most = order.offset + order.limit
-    ranked = Ranked(relation, tuple(range(first)), tuple(sort), "row_number", most, "LIMIT", sub.offset)
-    columns = copied(relation)
-    behind = exp.GT(this=column_at(len(columns)), expression=exp.Literal.number(order.offset))
-    kept = project(ranked, columns, (behind, behind) if order.offset else None, block.source)
-    over = parts.making.over(kept, "query", block.source, sub.offset)
+        column = column_at(first + (next(places) if place is None else place))
+        sort.append(exp.Ordered(this=column, desc=key.descending, nulls_first=key.nulls_first))
+    number = exp.RowNumber()
+    number.meta["start"] = sub.offset
+    partition = [column_at(i) for i in range(first)]
+    rank = exp.Window(this=number, partition_by=partition, order=exp.Order(expressions=sort), over="OVER")
+    kept: exp.Expr = exp.LTE(this=rank, expression=exp.Literal.number(order.offset + order.limit))
+    if order.offset:
+        behind = exp.GT(this=rank.copy(), expression=exp.Literal.number(order.offset))
+        kept = exp.And(this=kept, expression=behind)
+    items = [Item(name, column_at(i), sub.offset, written=name) for i, name in enumerate(rows.names)]
+    limit = Item("qualify", kept, sub.offset, "the first rows", written="qualify")
+    bound = parts.making.bound(replace(keyed, conditions=(), items=(*items, limit), qualified=True))
+    over = parts.making.over(bound.relation, "query", block.source, sub.offset, bound)
     return replace(over, conditions=keyed.conditions, items=over.items[first : first + len(block.outputs)])

@@ -65,7 +65,7 @@ def moved_outer(block: SelectBlock, place: Callable[[Outer, exp.Expr], Outer], d
         return outer_column(place(outer, node), node.meta.get("start"))
 
     def within(value: exp.Expr) -> exp.Expr:
-        return value.copy().transform(exchanged)
+        return value.transform(exchanged)
 
     def read(relation: Relation) -> Relation:
         nested = relation.nested

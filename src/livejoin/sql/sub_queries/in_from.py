@@ -91,7 +91,7 @@ def _of_its_types(plain: SelectBlock, around: Scope, making: Making) -> Relation
         kind = _scope(outer, around).declared(outer.ref).type
         return exp.cast(exp.null(), exp.DataType.build(str(kind), dialect="spark"))
 
-    items = tuple(replace(item, value=item.value.copy().transform(typed)) for item in plain.items)
+    items = tuple(replace(item, value=item.value.transform(typed)) for item in plain.items)
     names = distinct_names([item.name for item in items])
     named = tuple(replace(item, name=name) for item, name in zip(items, names, strict=True))
     parts = tuple(

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from livejoin.query.relational import Relation
 from livejoin.schema import Column, Table
+from livejoin.sql.lower.bound import Bound, BoundBlock
 from livejoin.sql.lower.project import column_at
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.names.nested import Names, NestedQuery
@@ -25,12 +26,12 @@ class Making:
 
     Args:
         names: The names of the text.
-        bind: The relation of a SELECT without sub-queries.
+        bind: What a SELECT without sub-queries is bound to.
         unnest: A SELECT whose sub-queries are parts of it.
     """
 
     names: Names
-    bind: Callable[[SelectBlock], Relation]
+    bind: Callable[[SelectBlock], BoundBlock]
     unnest: Callable[[SelectBlock, Making], SelectBlock]
 
     def relation(self, block: SelectBlock) -> Relation:
@@ -40,11 +41,17 @@ class Making:
             UnsupportedQueryError: It reads columns of a query around.
             SqlError: As binding it does.
         """
+        return self.bound(block).relation
+
+    def bound(self, block: SelectBlock) -> BoundBlock:
+        """A SELECT with its relation; raises as `relation`."""
         plain = self.unnest(block, self)
         refuse_outer(plain)
         return self.bind(plain)
 
-    def over(self, relation: Relation, readable: str, source: Source, start: int) -> SelectBlock:
+    def over(
+        self, relation: Relation, readable: str, source: Source, start: int, bound: Bound | None = None
+    ) -> SelectBlock:
         """``SELECT * FROM relation``.
 
         Args:
@@ -52,11 +59,12 @@ class Making:
             readable: What it is called.
             source: The text of the query that it comes from.
             start: Where it stands.
+            bound: How it is written, if it is a SELECT.
         """
         names = tuple(distinct_names(relation.schema.names))
         columns = tuple(Column(name, kind) for name, kind in zip(names, relation.types, strict=True))
         table = Table(self.names.fresh(readable), columns)
-        query = NestedQuery("", names, relation, None, None)
+        query = NestedQuery("", names, relation, bound, None)
         items = tuple(Item(name, column_at(i), start, written=name) for i, name in enumerate(names))
         return plain_block(Scope((Occurrence(0, readable, table, query, start),)), (), items, source, start)
 

@@ -139,7 +139,7 @@ class _Splitter:
                 return column_at(self._place(part))
             return column_at(self._place(part)) if isinstance(part, exp.Column) else part
 
-        return value.copy().transform(exchanged)
+        return value.transform(exchanged)
 
     def _place(self, value: exp.Expr) -> int:
         key = key_of(value)

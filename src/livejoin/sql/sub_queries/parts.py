@@ -12,6 +12,7 @@ from livejoin.query.conjunctive import ColumnRef, EdgeKind
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.merge import merge
 from livejoin.sql.lower.parts.part_tree import below
+from livejoin.sql.lower.project import column_at
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.nested import NestedQuery
@@ -113,6 +114,45 @@ class Parts:
         """A sub-query as a SELECT of one relation, which has the columns that it is correlated by, and then values.
 
         Args:
+            block, values, sub, groups, having, qualify, is_grouped, distinct: As of `with_keys`.
+
+        Returns:
+            ``SELECT values FROM relation WHERE key = outer``; column i of the relation is key i. Where the sub-query is
+            correlated by more than equalities the keys are outer columns themselves, and may be NULL.
+
+        Raises:
+            UnsupportedQueryError: It reads a column of a query further out.
+        """
+        kept, conditions = self.with_keys(
+            block,
+            values,
+            sub,
+            groups=groups,
+            having=having,
+            qualify=qualify,
+            is_grouped=is_grouped,
+            distinct=distinct,
+        )
+        bound = self.making.bound(kept)
+        over = self.making.over(bound.relation, "query", block.source, sub.offset, bound)
+        first = len(kept.outputs) - len(values)
+        return replace(over, conditions=conditions, items=over.items[first:])
+
+    def with_keys(
+        self,
+        block: SelectBlock,
+        values: Sequence[exp.Expr],
+        sub: SubSelect,
+        *,
+        groups: Sequence[exp.Expr] | None = None,
+        having: exp.Expr | None = None,
+        qualify: exp.Expr | None = None,
+        is_grouped: bool = True,
+        distinct: bool = False,
+    ) -> tuple[SelectBlock, tuple[exp.Expr, ...]]:
+        """A sub-query as a SELECT of the columns that it is correlated by, and then of values.
+
+        Args:
             block: The sub-query without sub-queries of its own; what it selects does not matter.
             values: The values, over the rows of the sub-query or over its groups.
             sub: Where it stands.
@@ -123,8 +163,7 @@ class Parts:
             distinct: Whether equal rows count once.
 
         Returns:
-            ``SELECT values FROM relation WHERE key = outer``; column i of the relation is key i. Where the sub-query is
-            correlated by more than equalities the keys are outer columns themselves, and may be NULL.
+            The SELECT, and the conditions ``key = outer`` over its columns.
 
         Raises:
             UnsupportedQueryError: It reads a column of a query further out.
@@ -158,14 +197,12 @@ class Parts:
             )
             line, column = block.source.position(offset_of(node, sub.offset))
             raise SkipsLevelError(msg, block.source.sql, line, column, clause="sub-query")
-        relation = self.making.relation(kept)
-        over = self.making.over(relation, "query", block.source, sub.offset)
         conditions = []
         for position, (_, condition) in enumerate(keys):
             equal = condition.copy()
-            equal.set("this", over.items[position].value.copy())
+            equal.set("this", column_at(position))
             conditions.append(equal)
-        return replace(over, conditions=(*conditions, *found.above), items=over.items[len(keys) :])
+        return kept, (*conditions, *found.above)
 
     def _over_domain(
         self,
@@ -325,8 +362,7 @@ class Parts:
             return node if outer is None or outer not in own else _at(own[outer].copy(), node)
 
         parts = [
-            replace(part, conditions=tuple(c.copy().transform(exchanged) for c in part.conditions))
-            for part in block.parts
+            replace(part, conditions=tuple(c.transform(exchanged) for c in part.conditions)) for part in block.parts
         ]
         return replace(block, parts=tuple(parts)) if own else block
 

@@ -69,6 +69,11 @@ def value_of(around: Parts, sub: SubSelect, operands: Sequence[exp.Expr], *, as_
             return maker.quantified(operands)
 
 
+def aggregated(around: Parts, sub: SubSelect, block: SelectBlock, value: exp.Expr) -> exp.Expr:
+    """An expression over the aggregates of a SELECT without GROUP BY and HAVING, as `value_of`."""
+    return _Values(around, sub).over_aggregates(block, value)
+
+
 class _Values:
     """The values of one sub-query."""
 
@@ -86,7 +91,7 @@ class _Values:
             block = one_row(self._unnested(query))
             self._around.check_width(len(block.outputs), 1, self._sub)
             if block.is_global and block.order is None and not block.has_windows:
-                return self._aggregated(block, block.items[0].value)
+                return self.over_aggregates(block, block.items[0].value)
         block = self._around.plain(self._sub)
         self._around.check_width(len(block.items), 1, self._sub)
         return self._only(block)
@@ -99,7 +104,7 @@ class _Values:
             if block.is_global and block.having is None:
                 return exp.true()
             if block.is_global:
-                return self._aggregated(block, exp.true(), otherwise=exp.false())
+                return self.over_aggregates(block, exp.true(), otherwise=exp.false())
         return self._is_there(self._around.plain(self._sub), as_condition=as_condition)
 
     def is_in(self, operands: Sequence[exp.Expr], *, as_condition: bool) -> exp.Expr:
@@ -168,9 +173,9 @@ class _Values:
         if not block.is_global or block.having is not None or len(block.items) != 1:
             return None
         self._around.check_width(1, len(operands), self._sub)
-        return exp.paren(self._aggregated(block, block.items[0].value))
+        return exp.paren(self.over_aggregates(block, block.items[0].value))
 
-    def _aggregated(self, block: SelectBlock, value: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:
+    def over_aggregates(self, block: SelectBlock, value: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:
         """An expression over the aggregates of a SELECT without GROUP BY, if HAVING keeps its row."""
         if block.having is not None:
             value = _case([(block.having, value)], otherwise or exp.null())

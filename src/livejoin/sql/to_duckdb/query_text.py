@@ -124,7 +124,7 @@ class _Texts:
             return part if outer is None else _null(around.of(outer).declared(outer.ref))
 
         def within(value: exp.Expr) -> exp.Expr:
-            return value.copy().transform(typed)
+            return value.transform(typed)
 
         block = replace(
             block,
@@ -135,7 +135,7 @@ class _Texts:
         alone = replace(alone, scope=replace(block.scope, hidden=frozenset()))
         if any(free_columns(alone)):
             return [None] * len(block.items)
-        making = Making(self._names, lambda one: bind_select(one, True).relation, unnest)
+        making = Making(self._names, lambda one: bind_select(one, True), unnest)
         return list(making.relation(alone).schema.types)
 
     def _define(self, definition: NestedQuery) -> None:
@@ -284,7 +284,7 @@ class _Select:
                 return exp.var(self._sub_query(self._block.sub_queries[number], operands, over_groups=over_groups))
             return part if outer is None else exp.var(_quoted(self._outer(outer)))
 
-        return expression_text(value.copy().transform(exchanged), self.name, self._block.source, 0)
+        return expression_text(value.transform(exchanged), self.name, self._block.source, 0)
 
     def _sub_query(self, sub: SubSelect, operands: Sequence[str], *, over_groups: bool) -> str:
         text = f"({self._texts.in_expression(sub.query, Around(self, over_groups))})"
@@ -330,7 +330,7 @@ class _Select:
                 return _null(Around(self, False).within(outer.level).select.declared(outer.ref))
             return _null(self._type_of_query(self._block.sub_queries[number or 0]))
 
-        return self._joined.type_of(value.copy().transform(exchanged), shown(value), role, offset)
+        return self._joined.type_of(value.transform(exchanged), shown(value), role, offset)
 
     def _type_of_query(self, sub: SubSelect) -> SqlType:
         if sub.form != "scalar":
@@ -368,7 +368,7 @@ class _Select:
             call = aggregate_call(part, self._block.source, offset)
             return part if call is None else exp.var(self._aggregate(call))
 
-        return self._written(value.copy().transform(exchanged), over_groups=True)
+        return self._written(value.transform(exchanged), over_groups=True)
 
     def _grouping(self, call: exp.Expr) -> str:
         """GROUPING and GROUPING_ID, which DuckDB has one function for."""
@@ -384,7 +384,7 @@ class _Select:
             position = place_of(part, positions)
             return part if position is None else exp.var(f"c{position}")
 
-        return self._plain(value.copy().transform(exchanged))
+        return self._plain(value.transform(exchanged))
 
     def _aggregate(self, call: AggregateCall) -> str:
         """An aggregate over the rows of a group."""

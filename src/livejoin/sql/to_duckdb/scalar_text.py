@@ -60,8 +60,8 @@ def expression_text(node: exp.Expr, names: Callable[[ColumnRef], str], source: S
         UnsupportedQueryError: There is no way to write it for DuckDB.
     """
     try:
-        rewritten = node.copy().transform(for_duckdb).transform(lambda part: _named(part, names))
-        return rewritten.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+        rewritten = node.transform(for_duckdb).transform(lambda part: _named(part, names), copy=False)
+        return rewritten.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError as error:
         clause = source.text_at(offset).upper()
         msg = f"{clause} cannot be written for DuckDB, which evaluates expressions: {str(error).splitlines()[0]}"
@@ -155,7 +155,7 @@ def _row_of_nulls(schema: pa.Schema) -> pa.Table:
 def _call_offset(node: exp.Expr, found: tuple[str, str], source: Source, offset: int) -> int:
     """Where the innermost call of a function is, by its name in DuckDB."""
     for part in sorted(node.find_all(exp.Func), key=lambda call: len(list(call.walk()))):
-        alone = part.copy().transform(lambda n: exp.null() if isinstance(n, exp.Column) else n)
+        alone = part.transform(lambda n: exp.null() if isinstance(n, exp.Column) else n)
         if find_not_scalar(alone.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE)) == found:
             # A function without parentheses, such as current_date, does not know its offset.
             return offset_of(part, source.word(part.sql_name(), offset, offset))

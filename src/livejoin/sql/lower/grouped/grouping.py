@@ -76,7 +76,7 @@ class Grouping:
             SqlTypeError: The argument of an aggregate has a type that it does not take, or there is no such function.
         """
         refuse_windows(value, self._source, offset)
-        return value.copy().transform(lambda part: self._exchanged(part, offset))
+        return value.transform(lambda part: self._exchanged(part, offset))
 
     def relation(self, is_global: bool) -> Relation:
         """The Aggregate with the calls that were met; without any, each group once."""

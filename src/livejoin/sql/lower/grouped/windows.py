@@ -113,7 +113,7 @@ class _Below:
 
     def over(self, value: exp.Expr) -> exp.Expr:
         """An expression over the columns of the rows, and over the windows."""
-        return value.copy().transform(self._exchanged)
+        return value.transform(self._exchanged)
 
     def block(self) -> SelectBlock:
         """The SELECT of the rows."""

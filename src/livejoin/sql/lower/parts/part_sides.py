@@ -122,7 +122,7 @@ def with_stand_ins(
         if column_equality(condition, 0) is not None:
             return over(condition, lambda ref: chosen.get(ref, ref))
         whole = {ref: chosen.get(ref, ref) for ref in refs_of(condition)}
-        return condition.copy().transform(lambda node: exchange(node, whole, block.scope))
+        return condition.transform(lambda node: exchange(node, whole, block.scope))
 
     for i in below(block, position) if only is None else [position]:
         conditions = block.parts[i].conditions

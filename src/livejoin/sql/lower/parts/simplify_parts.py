@@ -103,7 +103,7 @@ def _to_not_exists(block: SelectBlock, position: int) -> SelectBlock | None:
         return null_of(block.scope.declared(ref).type) if ref is not None and ref.atom in inside else column
 
     without = replace(block, conditions=(), parts=())
-    shown = changed(without, lambda value: value.copy().transform(as_null) if atoms_of(value) & inside else value)
+    shown = changed(without, lambda value: value.transform(as_null) if atoms_of(value) & inside else value)
     return replace(shown, conditions=block.conditions, parts=block.parts)
 
 
