@@ -13,7 +13,7 @@ from livejoin.families.crown.outline import tree_outline
 from livejoin.families.crown.plan import PhysicalPlan
 from livejoin.families.crown.structure import plan_nodes
 from livejoin.families.family import NO_CANDIDATES, Candidates
-from livejoin.families.join_trees import TreePlan, free_connex_output, join_trees, tree_search
+from livejoin.families.join_trees import JoinTrees, TreePlan, free_connex_output, join_trees, tree_search
 from livejoin.families.outline import PlanOutline, atom_outlines
 from livejoin.query import ConjunctiveQuery, EdgeKind
 from livejoin.search.choose import best_bound
@@ -67,15 +67,23 @@ class Crown:
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         if (trees := join_trees(query, known)) is None:
             return NO_CANDIDATES
-        choice = trees.choice
-        plans = tuple(TreeCandidate(query, one, trees.problem) for one in (choice.best, *choice.others))
-        return Candidates(plans, choice.reason, tree_search(choice))
+        return Candidates(_plans(query, trees), trees.choice.reason, tree_search(trees.choice))
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> TreeCandidate | None:
+        if query.branches:
+            trees = join_trees(query, known)
+            plans = () if trees is None else _plans(query, trees)
+            return next((plan for plan in plans if plan.guarantee.bound < than), None)
         asked = query.variables if query.free is None else query.free
         output = free_connex_output(query, asked)
-        if output is None or query.branches or than == UpdateBound.ALWAYS:
+        if output is None or than == UpdateBound.ALWAYS:
             return None
         problem = problem_of(query, known, output)
         measured = best_bound(problem, UpdateBound(min(than - 1, UpdateBound.LAMBDA)))
         return None if measured is None else TreeCandidate(replace(query, free=output), measured, problem)
+
+
+def _plans(query: ConjunctiveQuery, trees: JoinTrees) -> tuple[TreeCandidate, ...]:
+    """A candidate for each tree, the chosen one first."""
+    choice = trees.choice
+    return tuple(TreeCandidate(query, one, trees.problem) for one in (choice.best, *choice.others))

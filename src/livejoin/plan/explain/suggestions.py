@@ -45,7 +45,7 @@ def suggest(
 ) -> tuple[Suggestion, ...]:
     """Changes that would give a better bound than ``bound``, those that this version could run first.
 
-    They are of an inner join: none is tried where the query has branches.
+    Of a query with branches declarations alone are tried: what leaves an atom or a column out would hang otherwise.
 
     Cost: at most 100 searches for a tree of each kind of change, each some ms.
 
@@ -57,16 +57,8 @@ def suggest(
     """
     output = query.variables if query.free is None else query.free
     found: list[Suggestion] = []
-    if bound > UpdateBound.ALWAYS and not query.branches:
-        for trials in (
-            _all_columns,
-            _output_columns,
-            _primary_keys,
-            _foreign_keys,
-            _static_tables,
-            _fewer_atoms,
-            _fewer_joins,
-        ):
+    if bound > UpdateBound.ALWAYS:
+        for trials in _OF_BRANCHES if query.branches else _OF_JOINS:
             better: list[Suggestion] = []
             fewest = 1
             for trial in islice(trials(query, output), _MOST_TRIALS):
@@ -214,8 +206,12 @@ def _with_tables(query: ConjunctiveQuery, tables: dict[str, Table]) -> Conjuncti
 
 def _query(query: ConjunctiveQuery, atoms: tuple[Atom, ...]) -> ConjunctiveQuery:
     """A query to be planned and not to be run: it has no outputs."""
-    return ConjunctiveQuery(query.sql, atoms, (), (), query.free, query.sums)
+    return ConjunctiveQuery(query.sql, atoms, (), (), query.free, query.sums, query.branches)
 
 
 def _names(table: Table, columns: tuple[int, ...]) -> str:
     return ", ".join(table.columns[column].name for column in columns)
+
+
+_OF_BRANCHES = (_primary_keys, _foreign_keys, _static_tables)
+_OF_JOINS = (_all_columns, _output_columns, *_OF_BRANCHES, _fewer_atoms, _fewer_joins)
