@@ -122,6 +122,7 @@ class Report:
 def check(case: Case, report: Report) -> None:
     """Maintain a query and compare it with DuckDB."""
     with duckdb.connect(config={"threads": 1, "disabled_optimizers": "common_subplan"}) as connection:
+        connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")  # as Spark has it
         for name, columns in case.tables.items():
             declared = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
             connection.execute(f'CREATE TABLE "{name}" ({declared})')

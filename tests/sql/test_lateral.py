@@ -88,9 +88,11 @@ def test_a_plain_one_is_merged_into_the_join() -> None:
 
 # A ^ marks the position that the error must name; it is not part of the text.
 REFUSED = [
+    ("SELECT * FROM R, LATERAL (^VALUES (R.a), (2)) q(k)", "write LATERAL (SELECT ...)"),
+    ("SELECT * FROM R, ^LATERAL explode(R.a) q", "write LATERAL (SELECT ...)"),
     ("SELECT a FROM R JOIN (S JOIN ^LATERAL (SELECT y FROM T WHERE id = S.c) q ON true) ON a = k", "in parentheses"),
     ("SELECT a FROM R RIGHT JOIN LATERAL (SELECT ^y FROM T WHERE id = R.a) q ON true", "RIGHT JOIN LATERAL"),
-    ("SELECT a FROM R, LATERAL (SELECT y FROM T WHERE id = ^R.a UNION ALL SELECT c FROM S) q", "in a set operation"),
+    ("SELECT a FROM R, LATERAL (SELECT y FROM T WHERE id = ^R.a UNION ALL SELECT c FROM S) q", "in set operations"),
     ("SELECT a FROM R, (SELECT y FROM T WHERE id = ^R.a) q", "write LATERAL before the query"),
     (
         "SELECT a FROM R LEFT JOIN S ON a = k AND c IN (SELECT id FROM T), ^LATERAL (SELECT y FROM T WHERE id = R.a) q",

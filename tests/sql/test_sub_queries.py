@@ -96,6 +96,18 @@ QUERIES = [
     "SELECT a FROM R WHERE (a, b) NOT IN (SELECT k, c FROM S)",
     "SELECT a FROM R WHERE (a, b, x) NOT IN (SELECT k, c, v FROM S)",
     "SELECT a, (a, x) IN (SELECT k, v FROM S) AS m, (a, b) NOT IN (SELECT k, c FROM S) AS n FROM R",
+    # In queries in FROM of sub-queries.
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT k, c + 1 AS d FROM S WHERE k = R.a) s1, (SELECT id + 1"
+    " AS e FROM T WHERE y = R.a) s2 WHERE s1.d = s2.e)",
+    "SELECT a, (SELECT COUNT(*) FROM (SELECT k, v FROM S WHERE c = R.b) q LEFT JOIN T ON id = k) AS n FROM R",
+    "SELECT a, (SELECT COUNT(y) FROM S LEFT JOIN (SELECT id, y FROM T WHERE z = R.x) q ON id = k) AS n FROM R",
+    "SELECT a, (SELECT MAX(m) FROM (SELECT MAX(v) AS m FROM S WHERE k = R.a GROUP BY c) q) AS n FROM R",
+    "SELECT a, (SELECT SUM(d) FROM (SELECT DISTINCT c AS d FROM S WHERE k = R.a) q) AS n FROM R",
+    "SELECT a, (SELECT SUM(v) FROM (SELECT v FROM S WHERE k = R.a ORDER BY v NULLS FIRST LIMIT 2) q) AS n FROM R",
+    "SELECT a, (SELECT SUM(w) FROM (SELECT SUM(v) OVER () AS w FROM S WHERE k = R.a) q) AS n FROM R",
+    "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT DISTINCT k, c FROM S WHERE v = R.x) q WHERE q.c = R.b)",
+    "SELECT a, (SELECT SUM(q.c) FROM (SELECT k, c FROM S WHERE k = R.a QUALIFY RANK() OVER (PARTITION BY v ORDER"
+    " BY c) = 1) q) AS n FROM R",
     # In ON of outer, semi and anti joins: over either side, over both, in joins within joins.
     "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.c IN (SELECT id FROM T)",
     "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.c IN (SELECT id FROM T WHERE y = S.v)",
@@ -180,6 +192,8 @@ GENERAL = [
     "SELECT a, (SELECT COUNT(*) FROM S WHERE k = a AND c = ANY (SELECT y FROM T WHERE id > R.b)) AS n FROM R",
 ]
 PRODUCTS = [
+    "SELECT a, (SELECT SUM(s1.k) FROM (SELECT k FROM S WHERE c = R.b) s1 INNER JOIN (SELECT id FROM T WHERE y ="
+    " 4 - R.a) s2 ON s1.k > s2.id) AS j FROM R",
     "SELECT a, (SELECT v FROM S WHERE c > R.b ORDER BY c, v NULLS FIRST, k LIMIT 1) AS m FROM R",
     "SELECT a FROM R WHERE x IN (SELECT COUNT(*) OVER () FROM S WHERE c > R.b)",
     "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a = S.k AND S.v < (SELECT MAX(z) FROM T WHERE y <> R.b AND z <>"
@@ -286,7 +300,11 @@ REFUSED = [
     ("SELECT a FROM R WHERE a IN (^SELECT k, v FROM S)", "sub-query", "has 2 columns, and 1 are asked for"),
     ("SELECT (^SELECT k, v FROM S) AS z FROM R", "sub-query", "has 2 columns"),
     ("SELECT a FROM R WHERE (a, b) < ANY (^SELECT k, c FROM S)", "sub-query", "write EXISTS"),
-    ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT DISTINCT k FROM S WHERE v = ^x) q)", "sub-query", "DISTINCT"),
+    (
+        "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT DISTINCT k FROM S WHERE v < ^x) q)",
+        "sub-query",
+        "equalities",
+    ),
     (
         "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT k FROM S WHERE c > "
         "(SELECT COUNT(*) FROM T WHERE id < ^b AND y = k)) q WHERE k = 1)",

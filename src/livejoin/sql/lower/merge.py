@@ -18,6 +18,8 @@ as any other. A query stays apart, and its rows are stored where they are joined
 * it is read by an optional part, and an expression of it is used above that: it is NULL there without a match;
 * it reads lists, which a join does not.
 
+One that reads columns of a query around cannot stay apart, whatever a condition of the reader then is checked on.
+
 Merging changes the rows that an expression is evaluated for. In the SELECT list, in groups and in aggregates these are
 rows that the query gives too, and fewer of them: what failed for none fails for none. A condition of the reader over a
 computed column becomes a predicate of one table, which is evaluated for all of its rows, and could fail for those that
@@ -77,11 +79,17 @@ def merge(block: SelectBlock) -> SelectBlock:
         merged = _Merger(block, chosen).merged()
         if block.sets is not None and len(merged.groups or ()) != len(block.groups or ()):
             return block  # a set may have one of two groups that are the same below, and not the other
-        apart = _undecided(block, chosen, merged)
+        apart = _undecided(block, chosen, merged) - _correlated(block)
         if not apart:
             return merged
         chosen -= apart
     return block
+
+
+def _correlated(block: SelectBlock) -> frozenset[int]:
+    """The queries that read columns of a query around, which are not there without their reader."""
+    nested = ((relation.atom, relation.nested) for relation in block.scope.relations)
+    return frozenset(atom for atom, query in nested if query is not None and query.correlated is not None)
 
 
 def _candidates(block: SelectBlock) -> frozenset[int]:

@@ -24,7 +24,7 @@ from livejoin.sql.names.part import Part, moved
 from livejoin.sql.names.scope import Relation, Scope, Shown, Side, resolve, resolve_bare
 from livejoin.sql.parse.refuse import check_join, check_nested, check_table
 from livejoin.sql.parse.source import Source, offset_of
-from livejoin.sql.parse.spans import query_within
+from livejoin.sql.parse.spans import lateral_query, query_within
 from livejoin.sql.parse.sub_queries import SubQuery, marks
 
 
@@ -94,7 +94,7 @@ class _Binder:
 
     def item(self, node: exp.Expr, before: FromClause | None = None) -> FromClause:
         """A table, a query or items in parentheses, with the joins that the parser hangs below it."""
-        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+        if isinstance(node, exp.Lateral) and lateral_query(node) is not None:
             first = self._lateral(node, before or FromClause())
         elif isinstance(node, exp.Values):
             first = FromClause(Scope.of(self._values(node)))

@@ -181,6 +181,8 @@ def check_table(table: exp.Expr, source: Source, default: int) -> exp.Table:
         if isinstance(table, exp.Values):
             clause = "VALUES"
         msg = f"{clause} in FROM is not supported; allowed are tables: store its rows in one"
+        if clause == "LATERAL":
+            msg = "LATERAL of anything but a SELECT is not supported; write LATERAL (SELECT ...), or store its rows"
         raise source.unsupported(clause, msg, source.find_back({TokenType.LATERAL, TokenType.VALUES}, offset, offset))
     for name, value in table.args.items():
         if value and name not in _ALLOWED_TABLE:

@@ -72,7 +72,7 @@ def sub_queries(select: exp.Select) -> Iterator[exp.Subquery]:
 
 
 def _below(item: exp.Expr) -> Iterator[exp.Subquery]:
-    if isinstance(item, exp.Lateral) and isinstance(item.this, exp.Subquery):
+    if isinstance(item, exp.Lateral) and lateral_query(item) is not None:
         yield item.this
     if isinstance(item, exp.Subquery):
         if query_within(item.this) is not None:
@@ -114,6 +114,12 @@ def _around(start: int, end: int, source: Source) -> tuple[int, int]:
         if last >= end:
             return first + 1, last
         depth = 0
+
+
+def lateral_query(item: exp.Lateral) -> exp.Expr | None:
+    """The query of a LATERAL sub-query; None if it is VALUES, a function or LATERAL VIEW."""
+    query = query_within(item.this)
+    return None if query is None or any(not has_text(select) for select in query.find_all(exp.Select)) else query
 
 
 def laterals(select: exp.Select) -> list[exp.Expr]:

@@ -2,8 +2,8 @@
 
     ... WHERE EXISTS (SELECT ... FROM (SELECT ... FROM S WHERE S.k = R.k) q ...)
 
-Such a query is merged into the sub-query, whose condition ``S.k = R.k`` then is. One with groups is a relation with the
-columns that it is correlated by, and a condition on them.
+Such a query is merged into the sub-query, whose condition ``S.k = R.k`` then is. One with groups, DISTINCT, a LIMIT or
+window functions is a relation with the columns that it is correlated by, and a condition on them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from livejoin.sql.names.scope import Scope
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.sub_queries.correlation import correlation
 from livejoin.sql.sub_queries.domain import wants_domain
+from livejoin.sql.sub_queries.first_rows import first_rows, windowed
 from livejoin.sql.sub_queries.free import refuse_outer
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.parts import Parts, SkipsLevelError
@@ -37,29 +38,40 @@ def correlated_query(written: SelectBlock, around: Scope, making: Making) -> Nes
         making: How relations are made.
 
     Raises:
-        UnsupportedQueryError: It has DISTINCT, a LIMIT, window functions, aggregates without GROUP BY, or groups and a
-            correlation by more than equalities.
+        UnsupportedQueryError: It has aggregates without GROUP BY or several grouping sets; or groups, DISTINCT, a LIMIT
+            or window functions, and a correlation by more than equalities.
     """
     try:
         block = making.unnest(written, making)
     except SkipsLevelError as error:
         raise UnsupportedQueryError(error.message, error.sql, error.line, error.column, error.clause) from None
-    is_other = block.distinct or block.order is not None or block.is_global or block.sets is not None
-    if is_other or block.has_windows:
+    if block.is_global or block.sets is not None:
         refuse_outer(block)
-    if block.groups is None:
+    if block.groups is None and block.order is None and not block.distinct and not block.has_windows:
         plain = merge(block)
     else:
-        values = [item.value for item in block.items]
-        read = [*values, *block.groups, *([] if block.having is None else [block.having])]
-        if wants_domain(block, correlation(block.conditions), read):
-            refuse_outer(block)
-        sub = SubSelect("scalar", None, block, block.source, block.start)
-        keyed = Parts(block, making).keyed(block, values, sub, groups=block.groups, having=block.having)
-        named = zip(keyed.items, written.items, strict=True)
+        keyed = _keyed(block, making)
+        named = zip(keyed.items, written.outputs, strict=True)
         plain = replace(keyed, items=tuple(replace(item, name=own.name, written=own.written) for item, own in named))
-    columns = tuple(item.written for item in written.items)
+    columns = tuple(item.written for item in written.outputs)
     return NestedQuery("", columns, _of_its_types(plain, around, making), None, plain, written)
+
+
+def _keyed(block: SelectBlock, making: Making) -> SelectBlock:
+    """A SELECT that is no join alone as one of a relation with the columns that it is correlated by.
+
+    Raises:
+        UnsupportedQueryError: It is correlated by more than equalities, or has a sub-query.
+    """
+    order = () if block.order is None else (key.value for key in block.order.keys)
+    read = [*(item.value for item in block.items), *(block.groups or ()), *order]
+    read += [] if block.having is None else [block.having]
+    if wants_domain(block, correlation(block.conditions), read):
+        refuse_outer(block)
+    sub, parts = SubSelect("scalar", None, block, block.source, block.start), Parts(block, making)
+    if block.order is not None:
+        return first_rows(parts, block, block.order, sub)
+    return windowed(parts, block, sub)
 
 
 def merged_into(block: SelectBlock) -> SelectBlock:
