@@ -17,6 +17,7 @@ from livejoin.families.family import Candidate
 from livejoin.families.output import with_output
 from livejoin.families.program import Program
 from livejoin.plan import operators
+from livejoin.plan.equal_atoms import Counted, with_counts
 from livejoin.plan.operators import (
     Annotated,
     Bag,
@@ -186,13 +187,14 @@ def _is_of_core(query: ConjunctiveQuery, head: Sequence[ColumnRef]) -> bool:
     return all(ref.atom in query.core for ref in head)
 
 
-def _read(join: Join, by: Compiler, once: bool) -> Operator:
-    """The rows of a join of several atoms for a store: each once, or with its multiplicity."""
+def _read(join: Join, by: Compiler, once: bool, factors: tuple[Factor, ...] = ()) -> Operator:
+    """The rows of a join of several atoms for a store: each once, or with its multiplicity times some factors."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
     if not _is_of_core(query, query.head) or (kept := by.output(query, head)) is None:
+        assert not factors, "where atoms are counted, every output is kept, and all atoms are of the core"
         return lower(join, by, True)
-    return _distinct_results(join, kept, by, True) if once else _counted(join, kept, by)
+    return _distinct_results(join, kept, by, True) if once else _counted(join, kept, by, factors)
 
 
 def _checked(relation: Relation, by: Compiler, once: bool) -> Operator | None:
@@ -224,10 +226,12 @@ def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
         source = _below(relation.input, by)
     elif by.powers and (power := power_of(relation, relation.input)):
         return _powered(relation, relation.input, power, by)
-    elif annotated := _annotated(relation, relation.input, by, live):
-        return annotated
     else:
-        source = _read(relation.input, by, once)
+        found = with_counts(relation, relation.input) if by.powers and not once else None
+        counted = found or Counted(relation, relation.input, ())
+        if annotated := _annotated(counted, by, live):
+            return annotated
+        source = _read(counted.join, by, once, counted.factors)
     return Group(source, relation.groups, relation.calls, relation.is_global, relation.types)
 
 
@@ -255,22 +259,24 @@ def _distinct_results(join: Join, connex: frozenset[str], by: Compiler, live: bo
     return _scan(join, with_output(query, connex), by, live, head)
 
 
-def _counted(join: Join, connex: frozenset[str], by: Compiler) -> Scan:
+def _counted(join: Join, connex: frozenset[str], by: Compiler, factors: tuple[Factor, ...]) -> Scan:
     """A join whose results are given once with their multiplicity, if fewer come out than with repetitions."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
-    if head == query.variables and all(query.is_distinct(a) for a in range(len(query.atoms))):
+    is_once = head == query.variables and all(query.is_distinct(a) for a in range(len(query.atoms)))
+    if is_once and not factors:
         return _scan(join, query, by, True)
-    count = Product((), len(query.atoms) > _NARROW_ATOMS)
+    count = Product(factors, bool(factors) or len(query.atoms) > _NARROW_ATOMS)
     return _scan(join, replace(with_output(query, connex), sums=(count,)), by, True, head)
 
 
-def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Annotated | Compute | None:
+def _annotated(counted: Counted, by: Compiler, live: bool) -> Annotated | Compute | None:
     """The plan in which aggregates are annotations, if groups are free-connex columns and calls sums of products.
 
     Columns that the groups determine may be kept beside them: there are as many groups with them (TPC-H Q10 groups by
     the columns of a customer but the one of its nation). They are left out above.
     """
+    relation, join = counted.relation, counted.join
     query = join.query
     places = [output.source for output in query.outputs[: relation.groups]]
     if not all(isinstance(place, int) for place in places):
@@ -280,11 +286,12 @@ def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Ann
     kept = by.output(query, free) if _is_of_core(query, group) else None
     if kept is None or not kept <= determined(query, free):
         return None
-    sums = [Product((), len(query.atoms) > _NARROW_ATOMS)]
+    more = counted.factors
+    sums = [Product(more, bool(more) or len(query.atoms) > _NARROW_ATOMS)]
     results = []
     for call in relation.calls:
         argument = None if call.argument is None else relation.input.types[call.argument]
-        result = _result(call, argument, query, sums)
+        result = _result(call, argument, query, sums, more)
         if result is None:
             return None
         results.append(result)
@@ -303,8 +310,13 @@ def _annotated(relation: Aggregate, join: Join, by: Compiler, live: bool) -> Ann
     return Compute(found, tuple(fields), relation.types, None)
 
 
-def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums: list[Product]) -> Result | None:
-    """How a call is read off an annotation whose components are added to ``sums``; None if it is no sum of products."""
+def _result(
+    call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums: list[Product], more: tuple[Factor, ...]
+) -> Result | None:
+    """How a call is read off an annotation whose components are added to ``sums``; None if it is no sum of products.
+
+    Each component has some factors more.
+    """
     if call.distinct or call.function not in _KINDS:
         return None
     if argument is None:
@@ -315,14 +327,14 @@ def _result(call: Call, argument: SqlType | None, query: ConjunctiveQuery, sums:
     squares = call.function in ("var_pop", "var_samp")
     if squares and (argument.bits > _SQUARED_BITS or argument.precision > _SQUARED_DIGITS):
         return None
-    wide = Product(product.factors, True)
+    wide = Product(product.factors + more, True)
     if call.function == "count":
         return Result("count", (_place(sums, wide),), call.type)
     may_lack = {atom for branch in query.branches if branch.kind == "optional" for atom in branch.atoms}
     counted = tuple(present(f) for f in product.factors if f.atom in may_lack or not _never_null(f))
-    places = [_place(sums, Product(counted, sums[0].wide)), _place(sums, wide)]
+    places = [_place(sums, Product(counted + more, sums[0].wide)), _place(sums, wide)]
     if squares:
-        places.append(_place(sums, Product(product.factors + product.factors, True)))
+        places.append(_place(sums, Product(product.factors + product.factors + more, True)))
     return Result(_KINDS[call.function], tuple(places), call.type, argument.scale)
 
 

@@ -80,7 +80,7 @@ def power_of(relation: Aggregate, join: Join) -> Power | None:
     columns = sorted(first.column_of(variable) for variable in shared)
     grouped = tuple(columns.index(first.column_of(query.variable(ref))) for ref in heads)
     aliases = tuple(atom.alias for atom in query.atoms)
-    return Power(_counted(query, columns), grouped, aliases)
+    return Power(counted_rows(query, 0, columns), grouped, aliases)
 
 
 def _is_same(query: ConjunctiveQuery, position: int) -> bool:
@@ -95,9 +95,9 @@ def _is_same(query: ConjunctiveQuery, position: int) -> bool:
     )
 
 
-def _counted(query: ConjunctiveQuery, columns: list[int]) -> ConjunctiveQuery:
-    """Some columns of the first atom's rows that pass and have no NULL there: such a row joins nothing."""
-    atom = query.atoms[0]
+def counted_rows(query: ConjunctiveQuery, position: int, columns: list[int]) -> ConjunctiveQuery:
+    """Some columns of an atom's rows that pass and have no NULL there: such a row joins nothing."""
+    atom = query.atoms[position]
     declared = atom.table.columns
     there = [_is_not_null(declared[column], column) for column in columns if declared[column].nullable]
     predicate = conjunction([*([] if atom.predicate is None else [atom.predicate]), *there])
