@@ -501,5 +501,6 @@ _MADE = {
     "strings": _strings,
     "floats": _floats,
     "binaries": _binaries,
+    "host": tuple,
 }
 GROUPS = tuple(_MADE)

@@ -96,7 +96,10 @@ DIFFERENCES = (
 
 REFUSED = {
     "the escape character": 6,
-    "which livejoin does not evaluate as Spark does": 1,
-    "regular expression is written": 1,
+    "which livejoin does not evaluate as Spark does": 5,
+    "a pattern is written into the query": 3,
+    "the replacement ": 2,
+    " groups, and no group ": 3,
+    "which date_format does not show here": 12,
 }
 """Expressions that livejoin refuses to evaluate, by what the message says."""

@@ -62,6 +62,11 @@ Function = Literal[
     "length", "byte_length", "upper", "lower", "substring", "left", "right", "trim", "trim_left", "trim_right",
     "pad_left", "pad_right", "replace", "reverse", "repeat", "position", "like", "like_any_case", "matches",
     "starts_with", "ends_with", "contains", "concatenate", "split_part", "translate", "initial_capitals", "ascii",
+    # `edit_distance` of two, and the greatest one of interest. With a constant regular expression: `replace_matches` by
+    # a constant, the group with a constant number of `extract_match`, and the part from 0 on of `split_item`.
+    "edit_distance", "replace_matches", "extract_match", "split_item",
+    # `format_time`: a TIMESTAMP as a STRING by a constant pattern.
+    "format_time",
     # Also of BINARY, in bytes: `byte_length`, `substring`, `left`, `concatenate`. `hexadecimal`: of a BINARY or a
     # BIGINT; `from_hexadecimal`: of a STRING, NULL where it is none.
     "hexadecimal", "from_hexadecimal",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
@@ -48,16 +48,17 @@ UNIT = "spark_unit"
 PLUS = "plus"
 
 
-def _with_unit(build: Callable[[list[exp.Expr]], exp.Expr], at: int) -> Callable[[list[exp.Expr]], exp.Expr]:
+def _with_unit(build: Callable[..., exp.Expr], at: int) -> Callable[..., exp.Expr]:
     """What builds a node, which notes the text of the unit that its call has at a position; None if it is no constant.
 
-    sqlglot reads a column there as the unit of its name, and 'D' as DAY, which Spark does not.
+    sqlglot reads a column there as the unit of its name, and 'D' as DAY, which Spark does not; and it writes the
+    patterns of times anew.
     """
 
-    def built(args: list[exp.Expr]) -> exp.Expr:
+    def built(args: list[exp.Expr], **dialect: Any) -> exp.Expr:
         unit = args[at] if at < len(args) else None
         written = unit.name if isinstance(unit, exp.Literal) and unit.is_string else None
-        node = build(args)
+        node = build(args, **dialect)
         node.meta[UNIT] = written
         return node
 
@@ -75,7 +76,8 @@ class SparkAnsi(Spark):
     """Spark SQL with ANSI casts and doubled quotes.
 
     Nodes of function calls have the function's name as it was written in their ``meta``, under `NAME`, and the units of
-    TRUNC and DATE_TRUNC under `UNIT`: sqlglot's nodes are the same for functions that differ. What stands behind a plus
+    TRUNC and DATE_TRUNC, and the pattern of DATE_FORMAT, under `UNIT`: sqlglot's nodes are the same for functions that
+    differ. What stands behind a plus
     sign has `PLUS`.
     """
 
@@ -98,6 +100,7 @@ class SparkAnsi(Spark):
             **SparkParser.FUNCTIONS,
             "TRUNC": _with_unit(SparkParser.FUNCTIONS["TRUNC"], 1),
             "DATE_TRUNC": _with_unit(SparkParser.FUNCTIONS["DATE_TRUNC"], 0),
+            "DATE_FORMAT": _with_unit(SparkParser.FUNCTIONS["DATE_FORMAT"], 1),
         }
 
         def _parse_select_query(self, *args: bool, **options: bool) -> exp.Expr | None:

@@ -44,6 +44,7 @@ _NODES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Initcap: ("initcap", _THIS),
     exp.IsNan: ("isnan", _THIS),
     exp.LastDay: ("last_day", _THIS),
+    exp.Levenshtein: ("levenshtein", ("this", "expression", "ins_cost")),
     exp.Left: ("left", _TWO),
     exp.Length: ("length", _THIS),
     exp.Ln: ("ln", _THIS),
@@ -60,7 +61,9 @@ _NODES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Pow: ("power", _TWO),
     exp.Quarter: ("quarter", _THIS),
     exp.Radians: ("radians", _THIS),
+    exp.RegexpExtract: ("regexp_extract", ("this", "expression", "group")),
     exp.RegexpLike: ("rlike", _TWO),
+    exp.RegexpReplace: ("regexp_replace", ("this", "expression", "replacement", "position")),
     exp.Repeat: ("repeat", ("this", "times")),
     exp.Replace: ("replace", ("this", "expression", "replacement")),
     exp.Reverse: ("reverse", _THIS),
@@ -94,7 +97,17 @@ _NODES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.WeekOfYear: ("weekofyear", _THIS),
     exp.Year: ("year", _THIS),
 }
-_OWN_MARKS = {"safe", "ignore_nulls", "coalesce", "is_left", "zone", "returns_list_for_maps", "big_int", "flatten"}
+_OWN_MARKS = {
+    "safe",
+    "ignore_nulls",
+    "coalesce",
+    "is_left",
+    "zone",
+    "returns_list_for_maps",
+    "big_int",
+    "flatten",
+    "null_if_pos_overflow",
+}
 """Arguments that sqlglot adds by itself, and that say nothing of what was written."""
 
 
@@ -132,6 +145,10 @@ def called(node: exp.Expr) -> Called | None:
             return Called(node.key, (node.this, *node.expressions))
         case exp.Trim():
             return None
+        case exp.Bracket(this=exp.RegexpSplit()):
+            return _part_of_split(node)
+        case exp.TimeToStr() if _written(node) == "date_format":
+            return _formatted(node)
         case exp.Concat() | exp.DecodeCase():
             return Called({"decodecase": "decode"}.get(node.key, node.key), tuple(node.expressions))
         case exp.Log() if _written(node) in ("log10", "log2"):
@@ -181,6 +198,24 @@ def _days_added(node: exp.TsOrDsAdd) -> Called:
         inner = days.this
         return Called("date_sub", (node.this, inner.this if isinstance(inner, exp.Paren) else inner))
     return Called("date_add", (node.this, days))
+
+
+def _part_of_split(node: exp.Bracket) -> Called | None:
+    """``split(text, pattern)[number]``, of which a limit of -1 is the same as none."""
+    split, limit = node.this, node.this.args.get("limit")
+    if node.args.get("offset") or len(node.expressions) != 1 or (limit is not None and limit.sql() != "-1"):
+        return None
+    return Called("split()[]", (split.this, split.expression, node.expressions[0]))
+
+
+def _formatted(node: exp.TimeToStr) -> Called | None:
+    """DATE_FORMAT with the pattern as it was written."""
+    pattern, time = node.meta.get(UNIT), node.this
+    if pattern is None:
+        return None
+    return Called(
+        "date_format", (time.this if isinstance(time, exp.TimeStrToTime) else time, exp.Literal.string(pattern))
+    )
 
 
 def _truncation(node: exp.Expr) -> Called | None:

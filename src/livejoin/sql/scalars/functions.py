@@ -76,6 +76,9 @@ _SIGNATURES: Final[dict[str, Signature]] = {
     "translate": Signature("translate", (_S, _S, _S), _S),
     "initcap": Signature("initial_capitals", (_S,), _S),
     "ascii": Signature("ascii", (_S,), INT),
+    "levenshtein": Signature("edit_distance", (_S, _S, INT), INT, 2),
+    "regexp_extract": Signature("extract_match", (_S, _S, INT), _S, 2),
+    "date_format": Signature("format_time", (TIMESTAMP, _S), _S),
     "unhex": Signature("from_hexadecimal", (_S,), BINARY),
     **dict.fromkeys(("sign", "signum"), Signature("sign", (DOUBLE,), DOUBLE)),
     "sqrt": Signature("square_root", (DOUBLE,), DOUBLE),
@@ -351,6 +354,17 @@ def _date_part(field: Operand, value: Operand) -> Operand:
     return times.extract(field.value, value)
 
 
+def _replaced(text: Operand, pattern: Operand, by: Operand, *start: Operand) -> Scalar:
+    if start and not (isinstance(start[0], Constant) and start[0].value == 1):
+        raise Unsayable("REGEXP_REPLACE", "it begins with the first character; put substring before it")
+    return call("replace_matches", STRING, *(accepted(value, STRING) for value in (text, pattern, by)))
+
+
+def _item(text: Operand, pattern: Operand, number: Operand) -> Scalar:
+    """``split(text, pattern)[number]``."""
+    return call("split_item", STRING, accepted(text, STRING), accepted(pattern, STRING), accepted(number, INT))
+
+
 def _compared(function: Function) -> Callable[[Operand, Operand], Operand]:
     return lambda left, right: choices.compared(function, left, right)
 
@@ -362,6 +376,9 @@ def _extreme(function: Function) -> Callable[..., Operand]:
 def _rounded(function: Function) -> Callable[..., Operand]:
     return lambda value, *digits: numbers.rounded(function, value, *digits)
 
+
+SPLIT: Final = "split()[]"
+"""What a part of a text that is split is called here: no list is made."""
 
 _MANY: Final = 1 << 30
 _HANDLERS: Final[dict[str, _Handler]] = {
@@ -400,6 +417,8 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     **dict.fromkeys(("locate", "position"), _Handler(_located, 2, 3)),
     "space": _Handler(lambda count: call("repeat", STRING, Constant(" ", STRING), accepted(count, INT)), 1, 1),
     "bit_length": _Handler(_bit_length, 1, 1),
+    "regexp_replace": _Handler(_replaced, 3, 4),
+    SPLIT: _Handler(_item, 3, 3),
     "to_date": _Handler(_as_date, 1, 1),
     "to_timestamp": _Handler(_as_timestamp, 1, 1),
     "date_add": _Handler(times.add_days, 2, 2),

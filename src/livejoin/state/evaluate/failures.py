@@ -7,6 +7,12 @@ from livejoin.query.growth import MOST_COPIES
 from livejoin.query.scalar import Call
 from livejoin.words import NULL_CODE
 
+LONGEST = 1 << 26
+"""Characters of the longest string that is made."""
+
+MOST_PAIRS = 1 << 28
+"""Pairs of characters that the distance of two strings looks at, which takes about a second."""
+
 
 class FailedCall(Exception):
     """A call of a function has no value; caught where results are remembered, and never seen by users.
@@ -39,12 +45,16 @@ def reason(code: int, call: Call) -> str:
             return f"the value is malformed for {call.type}; use try_cast to get NULL instead"
         case k.BAD_DATE:
             return "there is no such day"
+        case k.ZERO_INDEX if call.function == "split_item":
+            return "there are fewer parts than the index says, which counts them from 0"
         case k.ZERO_INDEX:
             return "the index 0 is invalid: parts are counted from 1, or from -1 at the end"
         case k.TIME_OVERFLOW:
             return f"the result is beyond the range of {call.type}"
         case k.RESERVED:
             return f"the result is {NULL_CODE}, the one BIGINT that livejoin reserves, for NULL"
+        case _ if call.function == "edit_distance":
+            return f"the two strings have more than {MOST_PAIRS:,} pairs of characters to be compared"
         case _:
             return f"the result has more than {MOST_COPIES} copies or padded characters, or is a string beyond 64 MiB"
 

@@ -27,7 +27,19 @@ Compute = Callable[[Sequence[Any]], tuple[Any, int]]
 
 _Node = Callable[[Sequence[Any]], Any]
 
-_MAY_FAIL = ("split_part", "repeat", "pad_left", "pad_right", "replace", "concatenate", "like", "like_any_case")
+_MAY_FAIL = (
+    "split_part",
+    "split_item",
+    "repeat",
+    "pad_left",
+    "pad_right",
+    "replace",
+    "replace_matches",
+    "concatenate",
+    "edit_distance",
+    "like",
+    "like_any_case",
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -121,11 +122,7 @@ def matches(pattern: str) -> Callable[[str], bool]:
     Raises:
         ExpressionError: The expression has what RE2 and Java do not read alike.
     """
-    translated = _translated(pattern)
-    try:
-        pc.match_substring_regex(pa.array([""]), translated)
-    except pa.ArrowInvalid as error:
-        raise _refused(pattern, str(error)) from None
+    translated = checked(pattern).text()
 
     def test(text: str) -> bool:
         found: bool = pc.match_substring_regex(pa.scalar(text), translated).as_py()
@@ -134,7 +131,8 @@ def matches(pattern: str) -> Callable[[str], bool]:
     return test
 
 
-def _refused(pattern: str, what: str) -> ExpressionError:
+def refused(pattern: str, what: str) -> ExpressionError:
+    """The error for a regular expression that has what is not read alike."""
     msg = (
         f"the regular expression {pattern!r} has {what}, which livejoin does not evaluate as Spark does; write it with "
         "characters, classes, groups, | and quantifiers"
@@ -142,13 +140,63 @@ def _refused(pattern: str, what: str) -> ExpressionError:
     return ExpressionError(msg)
 
 
+@dataclass(frozen=True)
+class Translated:
+    """A Java regular expression in the words of RE2.
+
+    Args:
+        parts: Its parts.
+        groups: The places of the parts that begin groups with a number.
+        ends: Whether it has a ``$``, for which a line's end at the end of the text is taken too.
+        loose: Whether it repeats a group that may match nothing: Java and RE2 end that at different places.
+    """
+
+    parts: tuple[str, ...]
+    groups: tuple[int, ...]
+    ends: bool
+    loose: bool
+
+    def text(self, named: int | None = None) -> str:
+        """It as one text; with one group alone, of this number and the name ``g``, 0 for all that it matches."""
+        if named is None:
+            return "".join(self.parts)
+        parts = list(self.parts)
+        for number, place in enumerate(self.groups, 1):
+            parts[place] = "(?P<g>" if number == named else "(?:"
+        return "".join(parts) if named else f"(?P<g>{''.join(parts)})"
+
+    def matches_nothing(self) -> bool:
+        """Whether it matches at some place of every text without taking a character."""
+        return _matches(self.text(), "")
+
+
+def checked(pattern: str) -> Translated:
+    """A regular expression that RE2 takes too.
+
+    Raises:
+        ExpressionError: It has what RE2 and Java do not read alike.
+    """
+    found = _translated(pattern)
+    try:
+        pc.match_substring_regex(pa.array([""]), found.text())
+    except pa.ArrowInvalid as error:
+        raise refused(pattern, str(error)) from None
+    return found
+
+
+def _matches(translated: str, text: str) -> bool:
+    return bool(pc.match_substring_regex(pa.scalar(text), translated).as_py())
+
+
 _CLASSES = {"d": "0-9", "w": "a-zA-Z_0-9", "s": r" \t\n\x{0B}\f\r"}
 _ESCAPED = "tnrf"
 
 
-def _translated(pattern: str) -> str:
-    """A Java regular expression in the words of RE2."""
+def _translated(pattern: str) -> Translated:
     parts: list[str] = []
+    groups: list[int] = []
+    open_: list[int] = []
+    ends = loose = False
     i, size = 0, len(pattern)
     while i < size:
         c = pattern[i]
@@ -161,21 +209,36 @@ def _translated(pattern: str) -> str:
             parts.append(part)
             continue
         if c == "(" and pattern[i + 1 : i + 2] == "?" and pattern[i + 2 : i + 3] != ":":
-            raise _refused(pattern, f"the group {pattern[i : i + 4]!r}")
+            raise refused(pattern, f"the group {pattern[i : i + 4]!r}")
         if c in "*+?}" and pattern[i + 1 : i + 2] == "+":
-            raise _refused(pattern, f"the possessive quantifier {pattern[i : i + 2]!r}")
+            raise refused(pattern, f"the possessive quantifier {pattern[i : i + 2]!r}")
         if c == "{" and not re.match(r"\{\d+(,\d*)?\}", pattern[i:]):
-            raise _refused(pattern, "a { that begins no quantifier")
+            raise refused(pattern, "a { that begins no quantifier")
         if c == "$":
             if i + 1 < size and pattern[i + 1] not in "|)":
-                raise _refused(pattern, "a $ before its end")
+                raise refused(pattern, "a $ before its end")
+            ends = True
             parts.append(_LINE_END)
         elif c == "^":
             parts.append(r"\A")
         else:
+            if c == "(":
+                open_.append(len(parts))
+                groups += [len(parts)] if pattern[i + 1 : i + 2] != "?" else []
+            elif c == ")" and open_:
+                group = "".join(parts[open_.pop() :]) + ")"
+                loose = loose or (pattern[i + 1 : i + 2] in tuple("*+?{") and _may_be_empty(pattern, group))
             parts.append(_NOT_LINE_END if c == "." else c)
         i += 1
-    return "".join(parts)
+    return Translated(tuple(parts), tuple(groups), ends, loose)
+
+
+def _may_be_empty(pattern: str, group: str) -> bool:
+    """Whether a group matches the empty text."""
+    try:
+        return _matches(rf"\A{group}\z", "")
+    except pa.ArrowInvalid as error:
+        raise refused(pattern, str(error)) from None
 
 
 def _escape(pattern: str, i: int, inside: bool) -> tuple[str, int]:
@@ -188,7 +251,7 @@ def _escape(pattern: str, i: int, inside: bool) -> tuple[str, int]:
         return f"[{'^' if c.isupper() else ''}{members}]", i + 2
     if c and (c in _ESCAPED or not c.isalnum()):
         return "\\" + c if c.isascii() else c, i + 2
-    raise _refused(pattern, f"the escape {pattern[i : i + 2]!r}")
+    raise refused(pattern, f"the escape {pattern[i : i + 2]!r}")
 
 
 def _class(pattern: str, i: int) -> tuple[str, int]:
@@ -208,7 +271,7 @@ def _class(pattern: str, i: int) -> tuple[str, int]:
             parts.append(part)
             continue
         if c in "[]" or pattern[i : i + 2] == "&&":
-            raise _refused(pattern, f"{pattern[i : i + 2]!r} in a class")
+            raise refused(pattern, f"{pattern[i : i + 2]!r} in a class")
         parts.append("\\^" if c == "^" else c)
         i += 1
-    raise _refused(pattern, "a class without its end")
+    raise refused(pattern, "a class without its end")

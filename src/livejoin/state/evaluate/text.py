@@ -7,15 +7,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
+import numpy as np
+
 from livejoin.errors import ExpressionError
 from livejoin.kernels.evaluate import layout as k
 from livejoin.query.growth import MOST_COPIES
 from livejoin.query.scalar import Call, Constant
-from livejoin.state.evaluate.failures import FailedCall
+from livejoin.state.evaluate.failures import LONGEST, MOST_PAIRS, FailedCall
 from livejoin.state.evaluate.patterns import like, matches
-
-LONGEST = 1 << 26
-"""Characters of the longest string that is made."""
+from livejoin.state.evaluate.regular import extracted, replaced, split_item
+from livejoin.state.evaluate.time_format import formatted
 
 Run = TypeVar("Run", str, bytes)
 """A run of characters or of bytes."""
@@ -124,6 +125,33 @@ def translate(text: str, search: str, by: str) -> str:
     return text.translate(table)
 
 
+def edit_distance(one: str, other: str, most: int | None = None) -> int:
+    """How many characters must be put in, taken out or changed to make one text of another (Levenshtein).
+
+    Args:
+        one: A text.
+        other: The other one.
+        most: Distances that are greater become -1.
+
+    >>> edit_distance("kitten", "sitting"), edit_distance("kitten", "sitting", 2)
+    (3, -1)
+
+    Cost: O(characters of one times those of the other).
+    """
+    if len(one) * len(other) > MOST_PAIRS:
+        raise FailedCall(k.TOO_LONG)
+    places = np.arange(len(other) + 1)
+    letters = np.array([ord(letter) for letter in other], np.int64)
+    line = places.copy()
+    for number, letter in enumerate(one, 1):
+        best = np.minimum(line[1:] + 1, line[:-1] + (letters != ord(letter)))
+        line[0] = number
+        line[1:] = best
+        line = np.minimum.accumulate(line - places) + places  # what is put in, from the left
+    distance = int(line[-1])
+    return distance if most is None or distance <= most else -1
+
+
 def initial_capitals(text: str) -> str:
     """The first letter of each word in title case and the others in lower case; spaces are between words."""
     return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
@@ -167,15 +195,21 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "split_part": split_part,
     "translate": translate,
     "initial_capitals": initial_capitals,
+    "edit_distance": edit_distance,
     "ascii": lambda text: ord(text[0]) if text else 0,
 }
-_PATTERNS: dict[str, Callable[..., Callable[[str], bool]]] = {
+_PATTERNS: dict[str, Callable[..., Callable[..., Any]]] = {
     "like": like,
     "like_any_case": lambda pattern, escape="\\": _lowered(like(pattern.lower(), escape)),
     "matches": matches,
+    "replace_matches": replaced,
+    "extract_match": extracted,
+    "format_time": formatted,
 }
+_WRITTEN = ("matches", "replace_matches", "extract_match", "split_item", "format_time")
+"""The functions whose patterns are written into the query."""
 
-TEXT_FUNCTIONS = frozenset((*_PLAIN, *_PATTERNS))
+TEXT_FUNCTIONS = frozenset((*_PLAIN, *_PATTERNS, "split_item"))
 """The functions of strings."""
 
 
@@ -191,17 +225,20 @@ def text_function(call: Call) -> Callable[..., Any]:
     """
     if call.function in _PLAIN:
         return _PLAIN[call.function]
-    make = _PATTERNS[call.function]
-    constants = [argument for argument in call.arguments[1:] if isinstance(argument, Constant)]
-    if len(constants) == len(call.arguments) - 1:
-        test = make(*(str(constant.value) for constant in constants))
+    given = [one.value if isinstance(one, Constant) else None for one in call.arguments[1:]]
+    if call.function == "split_item" and given[0] is not None:
+        item = split_item(str(given[0]))
+        return lambda text, _, number: item(text, number)
+    make = _PATTERNS.get(call.function, like)
+    if None not in given:
+        test = make(*given)
         return lambda text, *_: test(text)
-    if call.function == "matches":
-        msg = f"cannot evaluate {call.text or call.function!r}: a regular expression is written into the query"
+    if call.function in _WRITTEN:
+        msg = f"cannot evaluate {call.text or call.function!r}: a pattern is written into the query, as a constant"
         raise ExpressionError(msg)
     made = lru_cache(_PATTERNS_KEPT)(make)
 
-    def tested(text: str, *pattern: str) -> bool:
+    def tested(text: str, *pattern: str) -> Any:
         try:
             return made(*pattern)(text)
         except ExpressionError:
