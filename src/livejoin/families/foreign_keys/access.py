@@ -13,7 +13,6 @@ import numpy as np
 
 from livejoin.errors import ReadError
 from livejoin.families.arena_join import ArenaJoin
-from livejoin.families.foreign_keys.paths import reading_steps
 from livejoin.families.join_access import RowIndexes, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations
 from livejoin.kernels.foreign_keys import layout as f
@@ -87,19 +86,19 @@ class ForeignKeyAccess:
         """A live row of the root with some values, 0 for none, and how often all of them are there together."""
         plan = self._plan
         used, at = plan.query.atoms[plan.root], plan.node_offsets[plan.root]
-        children = plan.graph.digraph.children[plan.root]
-        if not children:
+        links = plan.graph.below[plan.root]
+        if not links:
             msg = (
                 f"the query does not use all columns of {used.table.name!r}, which has no primary key among those that "
                 "it uses, so that its rows could be found; use all columns or declare a primary key, or ask a view "
                 "with COUNT(*) and GROUP BY these columns"
             )
             raise ReadError(msg)
-        place = max(range(len(children)), key=lambda i: len(plan.graph.keys[children[i]]))
-        child = plan.node_offsets[children[place]]
+        place = max(range(len(links)), key=lambda i: len(links[i].over))
+        child = plan.node_offsets[links[place].child]
         directory, key = plan.words[[child + f.N_DIRECTORY, child + f.N_ENTRY_KEY]].tolist()
         entries, rows, times = np.zeros((3, length), np.int64)
-        wanted = _matrix(sorted(plan.graph.keys[children[place]]), values, length)
+        wanted = _matrix(links[place].over, values, length)
         look_up.find_entries(self._arena, directory, key, wanted, entries)
         offsets = np.array([self._offset(plan.root, variable) for variable in used.variables], np.int64)
         given = _matrix(used.variables, values, length)
@@ -110,18 +109,19 @@ class ForeignKeyAccess:
     def _has(self, rows: Words, values: Values, length: int) -> Words:
         """Whether the results of rows of the root have some values."""
         plan = self._plan
-        steps = reading_steps(plan.graph, range(len(plan.query.atoms)))
+        steps = plan.steps
         there = np.flatnonzero(rows)
         found = rows[there]
         same = np.zeros(length, np.int64)
         agree = np.ones(there.shape[0], bool)
         at: list[Words] = []
+        listed = int(plan.words[f.P_STEP_LIST])
         for place, step in enumerate(steps):
             if place:
-                source = plan.node_offsets[steps[step.source].relation]
-                child = plan.graph.digraph.children[steps[step.source].relation].index(step.relation)
-                link = int(plan.words[int(plan.words[source + f.N_CHILD_LIST]) + f.CHILD * child + f.C_LINK])
-                found = self._arena[self._arena[at[step.source] + link + f.L_ENTRY] + f.E_HOLDS] & (f.HOLDS_ALIVE - 1)
+                begin = listed + f.STEP * place
+                _, link, null, least = plan.words[begin : begin + f.STEP].tolist()
+                holds = self._arena[self._arena[at[step.source] + link + f.L_ENTRY] + f.E_HOLDS]
+                found = np.where((holds < least) & step.optional, null, holds & (f.HOLDS_ALIVE - 1))
             at.append(found)
             for variable in plan.query.atoms[step.relation].variables:
                 if variable in values:

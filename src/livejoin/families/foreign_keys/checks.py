@@ -18,15 +18,16 @@ from livejoin.kernels.memory import layout as k
 from livejoin.words import Words
 
 if TYPE_CHECKING:
+    from livejoin.families.foreign_keys.graph import Link
     from livejoin.families.foreign_keys.plan import ForeignKeyPlan
 
 
 def check(plan: ForeignKeyPlan, arena: Words) -> None:
     """Assert all invariants of an arena; O(state) Python steps."""
     state = State(plan, arena)
-    for relation in reversed(plan.graph.digraph.order):
+    for relation in reversed(plan.graph.order):
         state.check_keys(relation)
-    for relation in reversed(plan.graph.digraph.order):
+    for relation in reversed(plan.graph.order):
         state.check_rows(relation)
     for relation in range(len(plan.query.atoms)):
         state.check_lists(relation)
@@ -61,13 +62,13 @@ class State:
         """Words of the plan."""
         return [int(word) for word in self.plan.words[at : at + count]]
 
-    def children(self, relation: int) -> list[tuple[int, list[int], int, int]]:
-        """For each child its relation, where the key lies in the parent's record, and the places of LINK and HEAD."""
+    def children(self, relation: int) -> list[tuple[Link, list[int], int, int]]:
+        """For each edge downwards, where its key lies in the parent's record, and the places of LINK and HEAD."""
         found = []
-        for place, child in enumerate(self.plan.graph.digraph.children[relation]):
-            node, key, link, head = self.listed(self.node(relation, f.N_CHILD_LIST) + f.CHILD * place, f.CHILD)
-            assert node == self.plan.node_offsets[child]
-            found.append((child, self.listed(key, self.node(child, f.N_WIDTH)), link, head))
+        for place, edge in enumerate(self.plan.graph.below[relation]):
+            node, key, link, head, _ = self.listed(self.node(relation, f.N_CHILD_LIST) + f.CHILD * place, f.CHILD)
+            assert node == self.plan.node_offsets[edge.child]
+            found.append((edge, self.listed(key, self.node(edge.child, f.N_WIDTH)), link, head))
         return found
 
     def check_keys(self, relation: int) -> None:
@@ -104,15 +105,17 @@ class State:
         return rows
 
     def below(self, relation: int, row: int) -> dict[int, int] | None:
-        """The rows that a row joins in all of its descendants (definition 1), by all paths; None if there are none."""
+        """The rows that a row joins in the descendants that it wants (definition 1), by all paths; None if dead."""
         found: dict[int, int] = {}
-        for child, key, _, _ in self.children(relation):
-            entry = self.entries[child].get(tuple(self.word(row + offset) for offset in key), 0)
+        for edge, key, _, _ in self.children(relation):
+            entry = self.entries[edge.child].get(tuple(self.word(row + offset) for offset in key), 0)
             partner = self.word(entry + f.E_HOLDS) & k.MASK32 if entry else 0
-            rest = self.below(child, partner) if partner else None
-            if rest is None:
+            rest = self.below(edge.child, partner) if partner else None
+            if edge.kind == "optional" or (edge.kind == "not exists" and rest is None):
+                continue
+            if edge.kind == "not exists" or rest is None:
                 return None
-            for other, one in ((child, partner), *rest.items()):
+            for other, one in ((edge.child, partner), *rest.items()):
                 if found.setdefault(other, one) != one:
                     return None
         return found
@@ -122,12 +125,13 @@ class State:
         self.alive[relation] = set()
         for row in self.rows[relation]:
             counter = 0
-            for child, key, link, _ in self.children(relation):
-                entry = self.entries[child][tuple(self.word(row + offset) for offset in key)]
+            for edge, key, link, _ in self.children(relation):
+                entry = self.entries[edge.child][tuple(self.word(row + offset) for offset in key)]
                 assert self.word(row + link + f.L_ENTRY) == entry, "a row links to the entries of its keys"
-                counter += self.word(entry + f.E_HOLDS) & k.MASK32 in self.alive[child]
+                is_there = self.word(entry + f.E_HOLDS) & k.MASK32 in self.alive[edge.child]
+                counter += edge.kind != "optional" and is_there != (edge.kind == "not exists")
             state = self.own(relation, row, f.R_STATE)
-            assert state & f.COUNTER_MASK == counter, "a counter has the children that the row is alive on"
+            assert state & f.COUNTER_MASK == counter, "a counter has the edges over which a row has what it wants"
             is_alive = self.below(relation, row) is not None
             assert bool(state & f.ALIVE) == is_alive, "a row is alive as definition 1 says"
             if is_alive:
@@ -139,8 +143,9 @@ class State:
     def check_lists(self, relation: int) -> None:
         """The lists of the parents of each key, which are where someone has the key or waits for it."""
         waiting: set[int] = set()
-        for parent in self.plan.graph.digraph.parents[relation]:
-            _, _, link, head = next(one for one in self.children(parent) if one[0] == relation)
+        for edge in self.plan.graph.above[relation]:
+            parent = edge.parent
+            _, _, link, head = next(one for one in self.children(parent) if one[0] == edge)
             expected: dict[int, set[int]] = {}
             for row in self.rows[parent]:
                 expected.setdefault(self.word(row + link + f.L_ENTRY), set()).add(row)

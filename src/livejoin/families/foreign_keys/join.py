@@ -1,10 +1,10 @@
 """The foreign-key join operator: a conjunctive query maintained along its foreign keys (AJU, section 3).
 
-The query is full with multiplicities. Law: after every event, what `scan` enumerates is the query's result over the
-rows given so far, and the deltas of `maintain` add up to it. A result is a live row of the root with what its links
-lead to, so that none is stored. Cost of an event: O(lambda), the enclosureness of the change sequence, amortised
-(Theorem 8); of a result row, full and delta: O(1); of a count: O(1), or O(live rows) where rows of the root stand more
-than once; of the state: O(rows).
+The query is full with multiplicities; it may have edges that are not inner. Law: after every event, what `scan`
+enumerates is the query's result over the rows given so far, and the deltas of `maintain` add up to it. A result is a
+live row of the root with what its links lead to, so that none is stored. Cost of an event: O(lambda), the enclosureness
+of the change sequence, amortised (Theorem 8); of a result row, full and delta: O(1); of a count: O(1), or O(live rows)
+where rows of the root stand more than once; of the state: O(rows).
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class ForeignKeyJoin(EventJoin["ForeignKeyPlan"]):
 
     def __init__(self, plan: ForeignKeyPlan, budget: Budget | None = None) -> None:
         super().__init__(plan, _KERNELS, budget)
+        for at, word in plan.null_words.items():
+            self.arena.words[at] = word
 
     def access(self, tables: RowIndexes) -> ForeignKeyAccess:
         """Access to the results as they are now; as `livejoin.families.join.Join.access`."""

@@ -4,63 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from livejoin.families.foreign_keys.graph import Link, LinkGraph
 from livejoin.families.outline import AtomOutline, EdgeOutline, NodeOutline, PlanOutline
-from livejoin.theory.keys.foreign_key import ForeignKeyGraph
 
 
-def graph_outline(
-    graph: ForeignKeyGraph, assertions: Sequence[Sequence[int]], atoms: Sequence[AtomOutline]
-) -> PlanOutline:
+def graph_outline(graph: LinkGraph, atoms: Sequence[AtomOutline]) -> PlanOutline:
     """A foreign-key graph with one root; a row is alive if it is on all children and its assertion keys agree (AJU).
 
     Args:
         graph: The graph, a DAG.
-        assertions: For each relation, those whose primary keys are its assertion keys.
         atoms: The query's atoms.
     """
-    depths: dict[int, int] = {}
-    for relation in graph.digraph.order:
-        depths[relation] = 1 + max((depths[p] for p in graph.digraph.parents[relation]), default=-1)
     order = _preorder(graph)
     place = {relation: position for position, relation in enumerate(order)}
     nodes = []
     for relation in order:
-        parents = graph.digraph.parents[relation]
-        asserted = [f"PK({atoms[other].alias})" for other in assertions[relation]]
+        asserted = [f"PK({atoms[other].alias})" for other in graph.asserted[relation]]
         kept = ["live and other rows"] + ([f"assertion keys {', '.join(asserted)}"] if asserted else [])
-        key = tuple(sorted(graph.keys[relation])) if parents else ()
+        key = next((tuple(sorted(link.key)) for link in graph.above[relation]), ())
         indexes = [f"by ({', '.join(key)}), its primary key"] if key else []
-        children = graph.digraph.children[relation]
-        indexes += [f"by ({', '.join(sorted(graph.keys[c]))}), its key of {atoms[c].alias}" for c in children]
+        indexes += [
+            f"by ({', '.join(link.over)}), its key of {atoms[link.child].alias}" for link in graph.below[relation]
+        ]
         nodes.append(
             NodeOutline(
                 label=atoms[relation].name,
-                variables=tuple(sorted(graph.relations[relation])),
+                variables=tuple(sorted(atoms[relation].variables)),
                 atoms=(atoms[relation].alias,),
                 key=key,
                 connex=False,
                 views=tuple(kept),
                 indexes=tuple(indexes),
                 predicate=atoms[relation].predicate,
-                depth=depths[relation],
+                depth=graph.depths[relation],
             )
         )
-    edges = tuple(
-        EdgeOutline(place[edge.parent], place[edge.child], tuple(sorted(graph.keys[edge.child])), False)
-        for edge in graph.references
+    edges = tuple(EdgeOutline(place[one.parent], place[one.child], _equal(one), False, one.kind) for one in graph.links)
+    title = (
+        f"foreign-key graph of height {graph.height}, each row joins at most one row of each relation below it (AJU)"
     )
-    height = 1 + max(depths.values())
-    title = f"foreign-key graph of height {height}, each row joins at most one row of each relation below it (AJU)"
-    return PlanOutline("foreign keys", title, tuple(nodes), edges, height)
+    return PlanOutline("foreign keys", title, tuple(nodes), edges, graph.height)
 
 
-def _preorder(graph: ForeignKeyGraph) -> list[int]:
+def _equal(link: Link) -> tuple[str, ...]:
+    """What is equal over an edge."""
+    if link.kind == "inner":
+        return link.key
+    return tuple(f"{outer} = {inner}" for outer, inner in zip(link.over, link.key, strict=True))
+
+
+def _preorder(graph: LinkGraph) -> list[int]:
     """The relations from the root downwards, each when it is met first."""
     order: list[int] = []
-    todo = list(reversed(graph.digraph.roots))
+    todo = [graph.root]
     while todo:
         relation = todo.pop()
         if relation not in order:
             order.append(relation)
-            todo.extend(reversed(graph.digraph.children[relation]))
+            todo.extend(link.child for link in reversed(graph.below[relation]))
     return order

@@ -6,15 +6,15 @@ The plan is derived from the query alone, so it is never stored with the state.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
+from livejoin.families.foreign_keys.graph import Link, LinkGraph, Path, Step
 from livejoin.families.foreign_keys.join import ForeignKeyJoin
-from livejoin.families.foreign_keys.paths import Path, Step, assertions, reading_steps
 from livejoin.families.layout.annotation import annotation_starts, result_mode
 from livejoin.families.layout.plan_words import PlanWords
 from livejoin.families.layout.record_layout import Records, lay_out_records
@@ -26,7 +26,7 @@ from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Statistics
 from livejoin.state.budget import Budget
-from livejoin.theory.keys.foreign_key import ForeignKeyGraph
+from livejoin.words import NULL_CODE
 
 _WORD = 8
 _SLOT_WORDS = 2  # of a directory, a key: from 4/3 to 8/3
@@ -38,7 +38,7 @@ class ForeignKeyPlan:
 
     Args:
         query: The query.
-        graph: Its graph, a DAG with one root; a relation is the atom at its position.
+        graph: Its graph; a relation is the atom at its position.
         live: Whether deltas are asked for; the state is the same.
         words: The plan, int64; see `livejoin.kernels.foreign_keys.layout`.
         steps: The rows that a result is read from.
@@ -46,10 +46,11 @@ class ForeignKeyPlan:
         header_words: Words of the arena's header, tables and directories included.
         directories: References of the directory headers in the arena.
         node_offsets: Offset of the descriptor of each relation in ``words``.
+        null_words: Words of the header that hold NULL rows, by their offset.
     """
 
     query: ConjunctiveQuery
-    graph: ForeignKeyGraph
+    graph: LinkGraph
     live: bool
     words: np.ndarray
     steps: tuple[Step, ...]
@@ -57,6 +58,7 @@ class ForeignKeyPlan:
     header_words: int
     directories: tuple[int, ...]
     node_offsets: tuple[int, ...]
+    null_words: Mapping[int, int]
 
     @property
     def digest(self) -> str:
@@ -66,12 +68,12 @@ class ForeignKeyPlan:
     @property
     def root(self) -> int:
         """The relation that none references."""
-        return self.graph.digraph.roots[0]
+        return self.graph.root
 
     @property
     def height(self) -> int:
         """Largest number of relations on a path."""
-        return graph_height(self.graph)
+        return self.graph.height
 
     @property
     def cursor_words(self) -> int:
@@ -94,8 +96,8 @@ class ForeignKeyPlan:
 
     @property
     def line(self) -> str:
-        """The references on one line, with aliases for atoms."""
-        return graph_line(self.query, self.graph)
+        """The edges on one line, with aliases for atoms."""
+        return self.graph.line
 
     def predicted_work(self, known: Statistics) -> float:
         """There is one plan for the query; as `livejoin.families.program.Program`."""
@@ -113,77 +115,64 @@ class ForeignKeyPlan:
         return tuple(found)
 
 
-def graph_line(query: ConjunctiveQuery, graph: ForeignKeyGraph) -> str:
-    """The references of a graph on one line, with aliases for atoms; of one atom, its alias."""
-    names = [atom.alias for atom in query.atoms]
-    return " ".join(f"{names[e.parent]}->{names[e.child]}" for e in graph.references) or names[0]
-
-
-def graph_height(graph: ForeignKeyGraph) -> int:
-    """Largest number of relations on a path of an acyclic graph."""
-    heights = [1] * len(graph.relations)
-    for relation in reversed(graph.digraph.order):
-        heights[relation] += max((heights[child] for child in graph.digraph.children[relation]), default=0)
-    return max(heights)
-
-
-def compile_foreign_keys(query: ConjunctiveQuery, graph: ForeignKeyGraph, live: bool) -> ForeignKeyPlan:
-    """Lay out a plan. Cost: O(references times relations) words.
+def compile_foreign_keys(graph: LinkGraph, live: bool) -> ForeignKeyPlan:
+    """Lay out a plan. Cost: O(edges times relations) words.
 
     Args:
-        query: The query, with multiplicities and inner edges.
-        graph: Its foreign-key graph, a DAG with one root.
+        graph: The graph of a query with multiplicities.
         live: Whether deltas are asked for.
     """
-    return _Compiler(query, graph, live).compile()
+    return _Compiler(graph, live).compile()
 
 
 class _Compiler:
     """Lays out one plan; the parts of the arena's header are handed out as it goes."""
 
-    def __init__(self, query: ConjunctiveQuery, graph: ForeignKeyGraph, live: bool) -> None:
-        self.query, self.graph, self.live = query, graph, live
-        self.children, self.parents = graph.digraph.children, graph.digraph.parents
-        (self.root,) = graph.digraph.roots
+    def __init__(self, graph: LinkGraph, live: bool) -> None:
+        self.query, self.graph, self.live = graph.query, graph, live
         self.out = PlanWords(f.FOREIGN_KEY_HEADER)
-        order = graph.digraph.order
-        places = {relation: self.out.put([0] * f.NODE) for relation in order}
-        self.at = [places[relation] for relation in range(len(order))]
-        self.records: Records = lay_out_records(query, [f.R_LINKS + f.LINK * len(below) for below in self.children])
-        arena = f.H_STACK + f.FRAME * graph_height(graph)
+        places = {relation: self.out.put([0] * f.NODE) for relation in graph.order}
+        self.at = [places[relation] for relation in range(len(graph.order))]
+        sizes = [f.R_LINKS + f.LINK * len(below) for below in graph.below]
+        self.records: Records = lay_out_records(self.query, sizes)
+        arena = f.H_STACK + f.FRAME * graph.height
         self.table_headers = [arena + t * q.TABLE for t in range(len(self.records.tables))]
         arena += q.TABLE * len(self.records.tables)
-        keyed = [relation for relation in order if relation != self.root]
+        keyed = [relation for relation in graph.order if relation != graph.root]
         self.directory = {relation: arena + i * k.DIRECTORY for i, relation in enumerate(keyed)}
         self.header_words = arena + k.DIRECTORY * len(keyed)
+        self.steps = graph.steps([ref.atom for ref in self.query.head])
+        self.nulls: dict[int, int] = {}
+        for step in self.steps:
+            if step.optional:
+                self.nulls[step.relation] = self.header_words
+                self.header_words += self.records.own[step.relation] + sizes[step.relation]
 
     def compile(self) -> ForeignKeyPlan:
         """The finished plan."""
-        out, tables, head = self.out, self.records.tables, self.query.head
+        out, tables, head, steps = self.out, self.records.tables, self.query.head, self.steps
         table_words: list[int] = []
         for use, header in zip(tables, self.table_headers, strict=True):
             atoms = out.put([self.at[a] for a in use.atoms])
             table_words += [header, use.stride, len(use.atoms), atoms, len(use.columns), out.put(use.columns)]
-        asserted = assertions(self.graph)
         for relation, at in enumerate(self.at):
-            out.words[at : at + f.NODE] = self._descriptor(relation, asserted[relation])
-        steps = reading_steps(self.graph, [ref.atom for ref in head])
+            out.words[at : at + f.NODE] = self._descriptor(relation)
         places = {step.relation: place for place, step in enumerate(steps)}
         columns = [
             word
             for column, ref in enumerate(head)
             for word in (column, places[ref.atom], self._offset(ref.atom, ref.column))
         ]
-        links = [self._link(steps[s.source].relation, s.relation) if place else 0 for place, s in enumerate(steps)]
+        ways = [word for place, step in enumerate(steps) for word in (self._step(step) if place else (0, 0, 0, 0))]
         fields = {
             q.P_NODES: len(self.at),
-            q.P_FIRST_NODE: self.at[self.root],
+            q.P_FIRST_NODE: self.at[self.graph.root],
             q.P_TABLES: len(tables),
             q.P_FIRST_TABLE: out.put(table_words),
             q.P_HEAD: len(head),
             q.P_MODE: result_mode(self.query),
             f.P_STEPS: len(steps),
-            f.P_STEP_LIST: out.put([word for s, link in zip(steps, links, strict=True) for word in (s.source, link)]),
+            f.P_STEP_LIST: out.put(ways),
             f.P_COLUMNS: len(head),
             f.P_COLUMN_LIST: out.put(columns),
         }
@@ -198,45 +187,63 @@ class _Compiler:
             header_words=self.header_words,
             directories=tuple(self.directory.values()),
             node_offsets=tuple(self.at),
+            null_words={
+                row + i: NULL_CODE for relation, row in self.nulls.items() for i in range(self.records.own[relation])
+            },
         )
 
     def _offset(self, relation: int, column: int) -> int:
         """Where the records of a relation hold a column of its table."""
         return self.records.tables[self.records.table_of[relation]].columns.index(column)
 
-    def _key(self, child: int, holder: int) -> list[int]:
-        """Where the records of a relation hold the key of a child, or of itself."""
-        atom = self.query.atoms[holder]
-        return [self._offset(holder, atom.column_of(variable)) for variable in sorted(self.graph.keys[child])]
+    def _offsets(self, relation: int, variables: tuple[str, ...]) -> int:
+        """Where the plan lists the places of variables in the records of a relation."""
+        atom = self.query.atoms[relation]
+        return self.out.put([self._offset(relation, atom.column_of(variable)) for variable in variables])
 
     def _link(self, parent: int, child: int) -> int:
         """Where the records of a parent have the link to a child."""
-        return self.records.own[parent] + f.R_LINKS + f.LINK * self.children[parent].index(child)
+        place = [link.child for link in self.graph.below[parent]].index(child)
+        return self.records.own[parent] + f.R_LINKS + f.LINK * place
 
     def _head(self, parent: int, child: int) -> int:
         """Where the entries of a child have the first parent of an edge."""
-        return f.E_HEADS + self.parents[child].index(parent)
+        return f.E_HEADS + [link.parent for link in self.graph.above[child]].index(parent)
 
-    def _descriptor(self, relation: int, asserted: Sequence[tuple[Path, Path]]) -> list[int]:
-        out, words = self.out, [0] * f.NODE
-        words[f.N_ROOT], words[f.N_BIT] = int(relation == self.root), relation
+    def _kind(self, link: Link) -> int:
+        if link.kind == "optional":
+            return f.OPTIONAL if self.graph.is_shown(link) else f.HIDDEN
+        return f.NOT_WANTED if link.kind == "not exists" else f.WANTED
+
+    def _step(self, step: Step) -> tuple[int, int, int, int]:
+        source = self.steps[step.source].relation
+        least = f.HOLDS_ALIVE if any(link.kind == "optional" for link in self.graph.above[step.relation]) else 1
+        return step.source, self._link(source, step.relation), self.nulls.get(step.relation, 0), least
+
+    def _descriptor(self, relation: int) -> list[int]:
+        out, graph, words = self.out, self.graph, [0] * f.NODE
+        words[f.N_ROOT], words[f.N_BIT] = int(relation == graph.root), relation
         words[f.N_TABLE], words[f.N_OWN] = self.records.table_of[relation], self.records.own[relation]
-        children, parents = self.children[relation], self.parents[relation]
-        if relation != self.root:
-            width = len(self.graph.keys[relation])
-            words[f.N_DIRECTORY], words[f.N_WIDTH] = self.directory[relation], width
-            words[f.N_ENTRY_KEY] = f.E_HEADS + len(parents)
-            words[f.N_ENTRY] = f.E_HEADS + len(parents) + width
-            words[f.N_KEY] = out.put(self._key(relation, relation))
-        below: list[int] = []
-        for child in children:
-            key = out.put(self._key(child, relation))
-            below += [self.at[child], key, self._link(relation, child), self._head(relation, child)]
-        above = [w for p in parents for w in (self.at[p], self._head(p, relation), self._link(p, relation))]
-        paths = [out.put(self._path(one)) for pair in asserted for one in pair]
-        words[f.N_CHILDREN], words[f.N_CHILD_LIST] = len(children), out.put(below)
-        words[f.N_PARENTS], words[f.N_PARENT_LIST] = len(parents), out.put(above)
-        words[f.N_ASSERTIONS], words[f.N_ASSERTION_LIST] = len(asserted), out.put(paths)
+        below, above = graph.below[relation], graph.above[relation]
+        if relation != graph.root:
+            key = above[0].key
+            words[f.N_DIRECTORY], words[f.N_WIDTH] = self.directory[relation], len(key)
+            words[f.N_ENTRY_KEY] = f.E_HEADS + len(above)
+            words[f.N_ENTRY] = f.E_HEADS + len(above) + len(key)
+            words[f.N_KEY] = self._offsets(relation, key)
+        children: list[int] = []
+        for link in below:
+            places = self._offsets(relation, link.over), self._link(relation, link.child)
+            children += [self.at[link.child], *places, self._head(relation, link.child), self._kind(link)]
+        parents: list[int] = []
+        for link in above:
+            places = self._head(link.parent, relation), self._link(link.parent, relation)
+            parents += [self.at[link.parent], *places, self._kind(link)]
+        paths = [out.put(self._path(one)) for pair in graph.assertions(relation) for one in pair]
+        words[f.N_CHILDREN], words[f.N_CHILD_LIST] = len(below), out.put(children)
+        words[f.N_PARENTS], words[f.N_PARENT_LIST] = len(above), out.put(parents)
+        words[f.N_ASSERTIONS], words[f.N_ASSERTION_LIST] = len(paths) // 2, out.put(paths)
+        words[f.N_FULL] = sum(link.kind != "optional" for link in below)
         return words
 
     def _path(self, path: Path) -> list[int]:

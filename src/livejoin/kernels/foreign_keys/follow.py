@@ -10,7 +10,9 @@ from livejoin.kernels.foreign_keys.layout import (
     P_STEP_LIST,
     P_STEPS,
     STEP,
+    STEP_LEAST,
     STEP_LINK,
+    STEP_NULL,
     STEP_SOURCE,
 )
 from livejoin.kernels.jit import helper, inlined
@@ -29,6 +31,9 @@ def held(m: Arena, entry: int) -> int:
 def follow(m: Arena, p: Plan, row: int, cursor: Cursor, first: int) -> None:
     """Note the rows that the result of a live row of the root is read from, in the order of the plan's steps.
 
+    Whether NULLs are read is said over an optional edge, by whether the row below is alive. Below that edge rows are
+    read as long as they are there: where they die, the result is read as it was before.
+
     Args:
         m: The arena.
         p: The plan.
@@ -40,7 +45,9 @@ def follow(m: Arena, p: Plan, row: int, cursor: Cursor, first: int) -> None:
     steps = p[P_STEP_LIST]
     for i in range(1, p[P_STEPS]):
         step = steps + i * STEP
-        cursor[first + i] = held(m, m[cursor[first + p[step + STEP_SOURCE]] + p[step + STEP_LINK] + L_ENTRY])
+        entry = m[cursor[first + p[step + STEP_SOURCE]] + p[step + STEP_LINK] + L_ENTRY]
+        null = p[step + STEP_NULL]
+        cursor[first + i] = null if null != 0 and m[entry + E_HOLDS] < p[step + STEP_LEAST] else held(m, entry)
 
 
 @helper

@@ -5,11 +5,13 @@
     entry       of a primary key: HOLDS, a HEAD for each edge from a parent, then the key's words. It is there while a
                 row has the key or waits for it; an entry that rows wait for and no row has is a *ghost*.
 
-    STATE   multiplicity above COUNTER_BITS; below, the ALIVE bit and how many children the row is alive on
+    STATE   multiplicity above COUNTER_BITS; below, the ALIVE bit and over how many edges it has what it wants
     PLACE   of the root: its position in the list of live rows, while it is alive; of others: the entry of its key
     LINK    the entry of the child's key | the next parent of it, and the one before, 0 at the ends of their list
     HOLDS   the record of the row that has the key, 0 for a ghost, and HOLDS_ALIVE if it is alive
     HEAD    the first of the parents that have the key, 0 if there is none
+    NULL row  a record in the header whose values are NULL: of each relation at or below an optional edge. Its links are
+            0, and no row lies there, so that below it all is NULL.
 
 The list of live rows of the root is one block, so that a result has a rank. It has room for all rows of the root.
 """
@@ -37,15 +39,30 @@ H_ROOT_ROWS = 23
 H_ENDING = 25  # 1: behind the change its row is withdrawn
 H_STACK = ARENA_HEADER  # frames of the walk, FRAME words each; tables and directories follow
 
-# A frame: a row that has come alive or died, whose parents are visited
+# A frame: a row whose parents are visited
 F_NODE = 0
 F_ENTRY = 1  # the entry of its key
 F_EDGE = 2  # the edge whose parents are visited next
 F_ROW = 3  # the next of them, 0 to begin with the edge
-FRAME = 4
+F_WAY = 4  # what has become of the row: UP, DOWN, or SAME, and then only what it is made of has
+F_PASS = 5  # over an optional edge: BEFORE, then AFTER; OUTSIDE elsewhere
+FRAME = 6
+
+DOWN = -1
+SAME = 0
+UP = 1
+OUTSIDE = 0
+BEFORE = 1
+AFTER = 2
 
 # Phases of a change
 WALK = 1
+
+# Kinds of edges
+WANTED = 0  # inner, and exists
+NOT_WANTED = 1
+OPTIONAL = 2
+HIDDEN = 3  # optional, and no result has a column of it
 
 # Record: an atom's own words
 R_STATE = 0
@@ -61,17 +78,17 @@ E_HOLDS = 0
 E_HEADS = 1
 
 # Plan header, behind that of all joins
-P_STEPS = (
-    PLAN_HEADER  # the rows that a result is read from: number, list of (step that leads there, offset of its LINK)
-)
+P_STEPS = PLAN_HEADER  # the rows that a result is read from: number, list of STEP words
 P_STEP_LIST = PLAN_HEADER + 1
 P_COLUMNS = PLAN_HEADER + 2  # the head's columns: number, list of (column, step, offset)
 P_COLUMN_LIST = PLAN_HEADER + 3
 FOREIGN_KEY_HEADER = PLAN_HEADER + 4
 
-STEP = 2
+STEP = 4
 STEP_SOURCE = 0
 STEP_LINK = 1
+STEP_NULL = 2  # at or below an optional edge the NULL row in the header that stands in the place of no row, else 0
+STEP_LEAST = 3  # the least HOLDS in whose place it does not: HOLDS_ALIVE over an optional edge, 1 below it
 
 # Plan: node descriptor
 N_ROOT = 0  # 1: the root
@@ -89,20 +106,23 @@ N_PARENTS = 11  # number, list of the edges from parents
 N_PARENT_LIST = 12
 N_ASSERTIONS = 13  # number, list of pairs of paths that must end at one entry
 N_ASSERTION_LIST = 14
-NODE = 15
+N_FULL = 15  # the counter of a row that is alive: the children over edges that are not optional
+NODE = 16
 
 # Plan: a child of a node
 C_NODE = 0
 C_KEY = 1  # offsets of the child's key in the node's record
 C_LINK = 2  # offset of the LINK in it
 C_HEAD = 3  # offset of the HEAD in the child's entry
-CHILD = 4
+C_KIND = 4  # of the edge
+CHILD = 5
 
 # Plan: an edge from a parent
 A_NODE = 0
 A_HEAD = 1  # offset of the HEAD in the node's own entry
 A_LINK = 2  # offset of the LINK in the parent's record
-PARENT = 3
+A_KIND = 3  # of the edge
+PARENT = 4
 
 # Cursor of a scan: live rows that are written, copies of the next one that are; then the row of each step
 S_LIVE = 0

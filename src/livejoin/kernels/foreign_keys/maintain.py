@@ -68,7 +68,6 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, emit:
         if not prepare(m, p, node, row):
             return NEED_SPACE
         if enroll(m, p, node, row, weight) and agrees(m, p, node, row):
-            m[H_SIGN] = 1
             m[H_PHASE] = WALK
             rise(m, p, node, row, emit)
         return DONE
@@ -77,7 +76,6 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, emit:
         if not is_alive:
             withdraw(m, p, node, row)
             return DONE
-        m[H_SIGN] = -1
         m[H_PHASE] = WALK
         m[H_ENDING] = 1
         fall(m, p, node, row, emit)

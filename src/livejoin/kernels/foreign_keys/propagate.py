@@ -10,6 +10,11 @@ that were alive die with it (Delete-Update). Laws:
 - A live row of the root is one result, which is there while every row that it is made of has its entry: a result is
   read when its row of the root has come alive, or has died, and before the changed row is withdrawn.
 
+Over an edge ``not exists`` the direction turns: a row that comes alive is one wish less that is granted. Over an
+``optional`` edge nothing is counted: where a row comes alive or dies, the results of all live rows of the root above it
+go as they were before, then come as they are after. They are found by one path: a live row of the root leads to one row
+of each relation, over whichever parents.
+
 The stack has one frame a level of the graph. All of it lies in the arena, so that the walk can stop when the output
 buffer is full and go on in the next call.
 """
@@ -19,16 +24,22 @@ from __future__ import annotations
 from livejoin.kernels.foreign_keys.follow import agrees, follow
 from livejoin.kernels.foreign_keys.layout import (
     A_HEAD,
+    A_KIND,
     A_LINK,
     A_NODE,
+    AFTER,
     ALIVE,
+    BEFORE,
     COUNTER_BITS,
     COUNTER_MASK,
+    DOWN,
     E_HOLDS,
     F_EDGE,
     F_ENTRY,
     F_NODE,
+    F_PASS,
     F_ROW,
+    F_WAY,
     FRAME,
     H_COPIES,
     H_LIVE,
@@ -39,16 +50,21 @@ from livejoin.kernels.foreign_keys.layout import (
     H_STACK,
     HOLDS_ALIVE,
     L_NEXT,
-    N_CHILDREN,
+    N_FULL,
     N_OWN,
     N_PARENT_LIST,
     N_PARENTS,
     N_ROOT,
+    NOT_WANTED,
+    OPTIONAL,
+    OUTSIDE,
     P_COLUMN_LIST,
     P_COLUMNS,
     PARENT,
     R_PLACE,
     R_STATE,
+    SAME,
+    UP,
 )
 from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.join.columns import write_outer
@@ -59,14 +75,23 @@ from livejoin.kernels.parameters import Arena, Cursor, Output, Plan, Segments
 
 
 @helper
-def _push(m: Arena, node: int, entry: int) -> None:
+def _push(m: Arena, node: int, entry: int, way: int) -> None:
     """Put a row on the stack, by its key's entry, so that its parents are visited next."""
     frame = H_STACK + m[H_SP] * FRAME
     m[frame + F_NODE] = node
     m[frame + F_ENTRY] = entry
     m[frame + F_EDGE] = -1
     m[frame + F_ROW] = 0
+    m[frame + F_WAY] = way
+    m[frame + F_PASS] = OUTSIDE
     m[H_SP] += 1
+
+
+@inlined
+def _show(m: Arena, p: Plan, node: int, row: int) -> None:
+    """Let the result of a row of the root be written, as often as it stands there."""
+    m[H_RESULT] = row
+    m[H_COPIES] = m[row + p[node + N_OWN] + R_STATE] >> COUNTER_BITS
 
 
 @helper
@@ -78,15 +103,15 @@ def rise(m: Arena, p: Plan, node: int, row: int, emit: bool) -> None:
     if p[node + N_ROOT] == 0:
         entry = m[own + R_PLACE]
         m[entry + E_HOLDS] |= HOLDS_ALIVE
-        _push(m, node, entry)
+        _push(m, node, entry, UP)
         return
     count = m[H_LIVE_COUNT]
     m[(m[H_LIVE] & REF_MASK) + count] = row
     m[own + R_PLACE] = count
     m[H_LIVE_COUNT] = count + 1
     if emit:
-        m[H_RESULT] = row
-        m[H_COPIES] = m[own + R_STATE] >> COUNTER_BITS
+        m[H_SIGN] = 1
+        _show(m, p, node, row)
 
 
 @helper
@@ -98,7 +123,7 @@ def fall(m: Arena, p: Plan, node: int, row: int, emit: bool) -> None:
     if p[node + N_ROOT] == 0:
         entry = m[own + R_PLACE]
         m[entry + E_HOLDS] &= ~HOLDS_ALIVE
-        _push(m, node, entry)
+        _push(m, node, entry, DOWN)
         return
     live = m[H_LIVE] & REF_MASK
     last = m[H_LIVE_COUNT] - 1
@@ -108,8 +133,8 @@ def fall(m: Arena, p: Plan, node: int, row: int, emit: bool) -> None:
     m[moved + p[node + N_OWN] + R_PLACE] = place
     m[H_LIVE_COUNT] = last
     if emit:
-        m[H_RESULT] = row
-        m[H_COPIES] = m[own + R_STATE] >> COUNTER_BITS
+        m[H_SIGN] = -1
+        _show(m, p, node, row)
 
 
 @helper
@@ -128,21 +153,67 @@ def _write(m: Arena, p: Plan, cursor: Cursor, out: Output, capacity: int, runs: 
 
 
 @inlined
-def _visit(m: Arena, p: Plan, node: int, row: int, emit: bool) -> bool:
-    """One child of a row has come alive or died; whether the row does so with it."""
+def _visit(m: Arena, p: Plan, node: int, row: int, up: bool, emit: bool) -> None:
+    """One more edge has what a row wants over it, or one less: the row may come alive or die."""
     state = row + p[node + N_OWN] + R_STATE
     m[H_TOUCHED] += 1
-    if m[H_SIGN] > 0:
+    if up:
         m[state] += 1
-        if m[state] & COUNTER_MASK != p[node + N_CHILDREN] or not agrees(m, p, node, row):
-            return False
-        rise(m, p, node, row, emit)
+        if m[state] & COUNTER_MASK == p[node + N_FULL] and agrees(m, p, node, row):
+            rise(m, p, node, row, emit)
+            return
+    else:
+        m[state] -= 1
+        if m[state] & ALIVE != 0:
+            fall(m, p, node, row, emit)
+            return
+    m[H_STOPPED] += 1
+
+
+@inlined
+def _look_through(m: Arena, p: Plan, node: int, row: int) -> None:
+    """What a row leads to has changed, and not whether it is alive: the results above it are written."""
+    own = row + p[node + N_OWN]
+    if m[own + R_STATE] & ALIVE == 0:
+        return
+    if p[node + N_ROOT] == 1:
+        _show(m, p, node, row)
+    else:
+        _push(m, node, m[own + R_PLACE], SAME)
+
+
+@helper
+def _next_list(m: Arena, p: Plan, frame: int, emit: bool) -> bool:
+    """Let a frame stand before the next list of parents; False if there is none.
+
+    Over an optional edge the list is walked twice, while the entry says what was before, and what is after.
+    """
+    node = m[frame + F_NODE]
+    entry = m[frame + F_ENTRY]
+    edge = m[frame + F_EDGE]
+    if m[frame + F_PASS] == BEFORE:
+        m[entry + E_HOLDS] ^= HOLDS_ALIVE
+        m[H_SIGN] = 1
+        m[frame + F_PASS] = AFTER
+        m[frame + F_ROW] = m[entry + p[p[node + N_PARENT_LIST] + edge * PARENT + A_HEAD]]
         return True
-    m[state] -= 1
-    if m[state] & ALIVE == 0:
+    if m[frame + F_WAY] == SAME and edge == 0:
         return False
-    fall(m, p, node, row, emit)
-    return True
+    m[frame + F_PASS] = OUTSIDE
+    while edge + 1 < p[node + N_PARENTS]:
+        edge += 1
+        m[frame + F_EDGE] = edge
+        parent = p[node + N_PARENT_LIST] + edge * PARENT
+        first = m[entry + p[parent + A_HEAD]]
+        if first == 0 or p[parent + A_KIND] > OPTIONAL or (p[parent + A_KIND] == OPTIONAL and not emit):
+            continue
+        m[frame + F_ROW] = first
+        if p[parent + A_KIND] == OPTIONAL and m[frame + F_WAY] != SAME:
+            m[entry + E_HOLDS] ^= HOLDS_ALIVE
+            m[H_SIGN] = -1
+            m[frame + F_PASS] = BEFORE
+        return True
+    return False
 
 
 @helper
@@ -157,24 +228,21 @@ def walk(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: i
         if m[H_SP] == 0:
             return True
         frame = H_STACK + (m[H_SP] - 1) * FRAME
-        node = m[frame + F_NODE]
-        edge = m[frame + F_EDGE]
-        row = m[frame + F_ROW]
-        while row == 0:
-            edge += 1
-            if edge == p[node + N_PARENTS]:
-                break
-            row = m[m[frame + F_ENTRY] + p[p[node + N_PARENT_LIST] + edge * PARENT + A_HEAD]]
-        if row == 0:
+        if m[frame + F_ROW] == 0 and not _next_list(m, p, frame, emit):
             m[H_SP] -= 1
             continue
-        m[frame + F_EDGE] = edge
-        parent = p[node + N_PARENT_LIST] + edge * PARENT
+        row = m[frame + F_ROW]
+        parent = p[m[frame + F_NODE] + N_PARENT_LIST] + m[frame + F_EDGE] * PARENT
         above = p[parent + A_NODE]
         following = p[parent + A_LINK] + L_NEXT
         height = m[H_SP]
-        while row != 0 and m[H_SP] == height and m[H_COPIES] == 0:
-            if not _visit(m, p, above, row, emit):
-                m[H_STOPPED] += 1
-            row = m[row + following]
+        if m[frame + F_WAY] == SAME or m[frame + F_PASS] != OUTSIDE:
+            while row != 0 and m[H_SP] == height and m[H_COPIES] == 0:
+                _look_through(m, p, above, row)
+                row = m[row + following]
+        else:
+            up = (m[frame + F_WAY] == UP) != (p[parent + A_KIND] == NOT_WANTED)
+            while row != 0 and m[H_SP] == height and m[H_COPIES] == 0:
+                _visit(m, p, above, row, up, emit)
+                row = m[row + following]
         m[frame + F_ROW] = row

@@ -9,6 +9,7 @@ from __future__ import annotations
 from livejoin.kernels.foreign_keys.layout import (
     C_HEAD,
     C_KEY,
+    C_KIND,
     C_LINK,
     C_NODE,
     CHILD,
@@ -26,11 +27,13 @@ from livejoin.kernels.foreign_keys.layout import (
     N_DIRECTORY,
     N_ENTRY,
     N_ENTRY_KEY,
+    N_FULL,
     N_KEY,
     N_OWN,
     N_PARENTS,
     N_ROOT,
     N_WIDTH,
+    NOT_WANTED,
     R_PLACE,
     R_STATE,
 )
@@ -72,7 +75,7 @@ def prepare(m: Arena, p: Plan, node: int, row: int) -> bool:
 
 @helper
 def enroll(m: Arena, p: Plan, node: int, row: int, weight: int) -> bool:
-    """Put a prepared row at the head of its children's lists of parents; returns whether it is alive on all of them.
+    """Put a prepared row at the head of its children's lists of parents; returns whether all have what it wants.
 
     The first half of Insert (AJU, Algorithm 1, lines 3 to 6), for all children in one pass.
     """
@@ -90,7 +93,8 @@ def enroll(m: Arena, p: Plan, node: int, row: int, weight: int) -> bool:
         if first != 0:
             m[first + offset + L_PREVIOUS] = row
         m[head] = row
-        counter += m[entry + E_HOLDS] >> 32
+        if p[child + C_KIND] <= NOT_WANTED:
+            counter += (m[entry + E_HOLDS] >> 32) ^ p[child + C_KIND]
     own = row + p[node + N_OWN]
     m[own + R_STATE] = (weight << COUNTER_BITS) | counter
     m[H_REGISTERED] += 1
@@ -100,7 +104,7 @@ def enroll(m: Arena, p: Plan, node: int, row: int, weight: int) -> bool:
         m[H_ROOT_ROWS] += 1
     else:
         m[m[own + R_PLACE] + E_HOLDS] = row
-    return bool(counter == p[node + N_CHILDREN])
+    return bool(counter == p[node + N_FULL])
 
 
 @inlined
