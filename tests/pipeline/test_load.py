@@ -122,12 +122,19 @@ def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
         ("window_rows", 'feed = "debezium"\nwindow_rows', "tables.G", 2, "is read from json, not from 'csv'"),
         ("src BIGINT", "src BIGINT PRIMARY KEY", "tables.G.window_rows", 7, "no window of a table with a PRIMARY KEY"),
         ("window_rows = 10", 'sequence_by = "src"', "tables.G.schema", 3, "has no PRIMARY KEY"),
-        ("src BIGINT", "src BIGINT REFERENCES H(x)", "tables.G.schema", 3, "a foreign key references a primary key"),
-        ("src BIGINT", "src BIGINT, FOREIGN KEY (src) REFERENCES H (x)", "tables.G.schema", 3, "leave it out"),
+        ("src BIGINT", "src BIGINT REFERENCES H(x)", "tables.G.schema", 3, "names a table that is not there"),
+        ("src BIGINT", "src BIGINT, FOREIGN KEY (src) REFERENCES H (x)", "tables.G.schema", 3, "not there"),
         ("SELECT src", "SELECT source", "views.v.sql", 10, "source"),
         ('sql = "SELECT src FROM G"', "", "views.v", 9, "needs either sql or sql_file"),
         ('sql = "SELECT src FROM G"', 'sql_file = "w.sql"', "views.v.sql_file", 10, "cannot read it"),
         ('kind = "parquet"', 'kind = "kafka"', "sink.kind", 13, "found 'kafka'"),
+        ('kind = "parquet"', 'kind = "console"', "sink.path", 14, "is not a key of this table; allowed are kind, rows"),
+        ('kind = "parquet"\npath = "out"', 'kind = "console"', "run.check", 17, "adds up the files of sink 'parquet'"),
+        ("window_rows = 10", 'feed = "upsert"', "tables.G.schema", 3, "feed 'upsert' goes by a key; add a PRIMARY KEY"),
+        ("window_rows = 10", 'apply_as_deletes = "src > 1"', "tables.G", 2, "belongs to feed 'upsert', not to"),
+        ("window_rows = 10", 'window_range = "src soon"', "tables.G.window_range", 7, "a column and a range, as in"),
+        ("window_rows = 10", 'window_range = "src 5"', "tables.G.window_range", 7, "recomputes no window of times"),
+        ("window_rows = 10", 'server = "shop"', "tables.G.schema", 3, "allowed are server, name, window_rows"),
         ("check = true", 'trigger = "sometimes"', "run.trigger", 18, "'available-now' and an interval"),
         ('check = true', 'check = true\ntrigger = "5 seconds"', "run.check", 18, "has no end to check at"),
         ("check = true", 'memory_limit = "4 G"', "run.memory_limit", 18, "memory_limit is '4 G'; allowed are"),
@@ -197,3 +204,13 @@ def test_broken_toml_names_the_line(folder: Path) -> None:
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match=r"nothing\.toml: cannot read the pipeline file: No such file"):
         load(tmp_path / "nothing.toml")
+
+
+def test_references_between_tables(folder: Path) -> None:
+    second = '[tables.H]\nschema = "id BIGINT, FOREIGN KEY (id) REFERENCES G (src)"\nformat = "csv"\npath = "in"\n\n'
+    text = GOOD.replace("[views.v]", f"{second}[views.v]").replace("src BIGINT,", "src BIGINT PRIMARY KEY,")
+    text = text.replace("window_rows = 10", "")
+    (folder / "p.toml").write_text(text)
+    tables = load(folder / "p.toml").declared
+    assert [key.table for key in tables["H"].foreign_keys] == ["G"]
+    assert list(tables) == ["G", "H"]

@@ -22,7 +22,10 @@ from livejoin.spark.sinks import SinkView
 from postgres_server import PostgresServer
 
 _names = count()
-TYPES = "k STRING, j BIGINT, b BOOLEAN, i INT, d DOUBLE, n DECIMAL(20, 3), s STRING, seen TIMESTAMP, day DATE"
+TYPES = (
+    "k STRING, j BIGINT, b BOOLEAN, i INT, d DOUBLE, n DECIMAL(20, 3), s STRING, seen TIMESTAMP, day DATE, f FLOAT, "
+    "y BINARY"
+)
 
 
 @pytest.fixture
@@ -100,14 +103,38 @@ def test_random_histories(place: str, reader: Any) -> None:
 def test_values_of_all_types(place: str, reader: Any) -> None:
     database = livejoin.Database()
     database.create_table("T", TYPES)
-    view = database.create_view("v", "SELECT k, j, b, i, d, n, s, seen, day, COUNT(*) AS c FROM T GROUP BY ALL")
+    view = database.create_view("v", "SELECT k, j, b, i, d, n, s, seen, day, f, y, COUNT(*) AS c FROM T GROUP BY ALL")
     sink = opened(place, database)
     seen, day = datetime(2024, 2, 29, 23, 59, 59, 123456), date(1969, 12, 31)
     rows = [
-        ("", 2**63 - 1, True, -(2**31), 0.1, Decimal("-12345678901234567.891"), 'a"b,c\n\\.', seen, day),
-        ("\\.", -(2**63), False, 0, float("inf"), Decimal("0.001"), "", datetime(1, 1, 1), date(9999, 12, 31)),
-        ("\\N", 0, None, None, 5e-324, None, "zwölf \U0001f600", None, None),
-        (None, None, None, None, None, None, None, None, None),
+        (
+            "",
+            2**63 - 1,
+            True,
+            -(2**31),
+            0.1,
+            Decimal("-12345678901234567.891"),
+            'a"b,c\n\\.',
+            seen,
+            day,
+            0.5,
+            b"\x00\xff",
+        ),
+        (
+            "\\.",
+            -(2**63),
+            False,
+            0,
+            float("inf"),
+            Decimal("0.001"),
+            "",
+            datetime(1, 1, 1),
+            date(9999, 12, 31),
+            None,
+            b"",
+        ),
+        ("\\N", 0, None, None, 5e-324, None, "zwölf \U0001f600", None, None, float("-inf"), None),
+        (None,) * 11,
     ]
     sink.deliver({"v": database.apply("T", rows)["v"]}, 0)
     assert held(reader, "v") == rows_of(view)

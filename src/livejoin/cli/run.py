@@ -91,8 +91,11 @@ def _show_checks(checks: Sequence[ViewCheck], console: Console) -> bool:
 
 
 def _show_places(pipeline: Pipeline, console: Console) -> None:
-    sink = ParquetSink(pipeline.output)
     console.print("\nWhere things are:")
+    if pipeline.output is None:
+        console.print(Text(f"  state            {_short(pipeline.checkpoint)}/"), soft_wrap=True)
+        return
+    sink = ParquetSink(pipeline.output)
     for view in pipeline.views:
         files = sink.files(view)
         weight = size(sum(file.stat().st_size for file in files))

@@ -67,6 +67,7 @@ def check(pipeline: Pipeline) -> list[ViewCheck]:
 
 def _compare(pipeline: Pipeline, connection: duckdb.DuckDBPyConnection) -> list[ViewCheck]:
     database = read_checkpoint(pipeline.checkpoint)
+    assert pipeline.output is not None  # a file with another sink and a check is refused
     sink = ParquetSink(pipeline.output)
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = 'UTC'")

@@ -14,14 +14,27 @@ from pydantic import ValidationError
 from livejoin.catalog import Catalog
 from livejoin.errors import LivejoinError, PipelineError, UnknownNameError
 from livejoin.pipeline.lines import key_lines, line_of
-from livejoin.pipeline.model import AVAILABLE_NOW, PipelineFile, RunSettings, TableSource, ViewText, allowed_keys
+from livejoin.pipeline.model import (
+    AVAILABLE_NOW,
+    ParquetOutput,
+    PipelineFile,
+    RunSettings,
+    ServerTable,
+    TableSource,
+    ViewText,
+    allowed_keys,
+    place_of,
+)
+from livejoin.pipeline.places import Server, server_of, sink_of
 from livejoin.query.relational import Query
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
 from livejoin.spark.run_options import RunOptions
+from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
 from livejoin.sql import bind_view, names_read, parse_columns
+from livejoin.sql.tables.window_range import parse_range
 
-_KEY = re.compile(r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|UNIQUE\s*\()", re.IGNORECASE)
+_KEY = re.compile(r"(CONSTRAINT\s+\S+\s+)?(PRIMARY\s+KEY\b|FOREIGN\s+KEY\b|UNIQUE\s*\()", re.IGNORECASE)
 _CARRIED = {CHANGE_TYPE: "STRING", SEQUENCE: "BIGINT"}
 
 
@@ -31,25 +44,36 @@ class Pipeline:
 
     Args:
         file: The pipeline file.
-        sources: Where the changes of each table come from.
+        sources: The files of the changes of each table that comes from files.
         views: The SQL text of each view.
-        output: The folder of the deltas.
+        output: The folder of the deltas; None if they go elsewhere.
         checkpoint: The folder of the state.
         trigger: Arguments of Spark's ``trigger``.
         check: Whether the result is compared with DuckDB at the end.
         spark: Settings of the Spark session.
         options: How it runs beside that.
+        servers: Databases whose tables are streamed.
+        tables: All tables in the order of the file; empty for those of ``sources``.
+        sink: Where the deltas go, if not into ``output`` as Parquet.
     """
 
     file: Path
     sources: Mapping[str, FileSource]
     views: Mapping[str, str]
-    output: Path
+    output: Path | None
     checkpoint: Path
     trigger: Mapping[str, Any]
     check: bool
     spark: Mapping[str, str]
     options: RunOptions = field(default_factory=RunOptions)
+    servers: tuple[Server, ...] = ()
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    sink: Sink | None = None
+
+    @property
+    def declared(self) -> Mapping[str, Table]:
+        """All tables."""
+        return self.tables or {name: source.table for name, source in self.sources.items()}
 
 
 @dataclass(frozen=True)
@@ -104,10 +128,17 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     if parsed.run.check and parsed.run.trigger != AVAILABLE_NOW:
         message = f"needs trigger = {AVAILABLE_NOW!r}: a pipeline that goes on has no end to check at"
         problems.append(_Problem(("run", "check"), message))
+    if parsed.run.check and not isinstance(parsed.sink, ParquetOutput):
+        message = f"adds up the files of sink 'parquet', and this one is {parsed.sink.kind!r}; leave one of the two out"
+        problems.append(_Problem(("run", "check"), message))
     sources: dict[str, FileSource] = {}
+    servers, declared = _servers(parsed, problems)
     for name, table in parsed.tables.items():
+        if isinstance(table, ServerTable):
+            continue
         try:
             sources[name] = _source(name, table, parsed, folder)
+            declared[name] = sources[name].table
         except _Refused as error:
             problems.append(_Problem(("tables", name, error.key), str(error)))
         except LivejoinError as error:
@@ -118,8 +149,15 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
             views[name] = _sql(view, folder)
         except OSError as error:
             problems.append(_Problem(("views", name, "sql_file"), f"cannot read it: {error.strerror}"))
+    tables = {name: declared[name] for name in parsed.tables if name in declared}
+    sink = None
+    if not isinstance(parsed.sink, ParquetOutput):
+        try:
+            sink = sink_of(parsed.sink)
+        except LivejoinError as error:
+            problems.append(_Problem(("sink", "kind"), str(error)))
     if not problems:
-        problems = _unbound(parsed, views, sources)
+        problems = _unbound(parsed, views, tables)
     if problems:
         raise _report(path, text, problems)
     trigger = parsed.run.trigger
@@ -127,12 +165,15 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         file=absolute,
         sources=sources,
         views=views,
-        output=folder / parsed.sink.path,
+        output=folder / parsed.sink.path if isinstance(parsed.sink, ParquetOutput) else None,
         checkpoint=folder / parsed.run.checkpoint,
         trigger={"availableNow": True} if trigger == AVAILABLE_NOW else {"processingTime": trigger},
         check=parsed.run.check,
         spark=parsed.run.spark,
         options=_run_options(parsed.run, folder),
+        servers=servers,
+        tables=tables,
+        sink=sink,
     )
 
 
@@ -152,6 +193,33 @@ def _run_options(run: RunSettings, folder: Path) -> RunOptions:
     )
 
 
+def _servers(parsed: PipelineFile, problems: list[_Problem]) -> tuple[tuple[Server, ...], dict[str, Table]]:
+    """The databases that tables come from, and these tables; adds what is wrong with them."""
+    wanted: dict[str, dict[str, ServerTable]] = {}
+    for name, table in parsed.tables.items():
+        if not isinstance(table, ServerTable):
+            continue
+        if table.server in parsed.servers:
+            wanted.setdefault(table.server, {})[name] = table
+            continue
+        known = ", ".join(map(repr, parsed.servers)) or "none"
+        message = f"names the server {table.server!r}, which is not among [servers]; it has {known}"
+        problems.append(_Problem(("tables", name, "server"), message))
+    if wanted and parsed.run.check:
+        message = "reads the files of all tables with DuckDB, and some tables come from a server; leave it out"
+        problems.append(_Problem(("run", "check"), message))
+    servers, tables = [], dict[str, Table]()
+    for name, asked in wanted.items():
+        try:
+            server = server_of(parsed.servers[name], asked)
+            tables |= server.look_up(asked)
+        except LivejoinError as error:
+            problems.append(_Problem(("servers", name, "url"), str(error)))
+            continue
+        servers.append(server)
+    return tuple(servers), tables
+
+
 def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -> FileSource:
     """A table's source; an error names the key below ``tables.<name>``."""
     definitions = [text.strip() for text in re.split(r",(?![^(]*\))", table.columns)]
@@ -166,14 +234,13 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         name,
         own,
         table.window_rows,
+        window_range=None if table.window_range is None else parse_range(table.window_range),
         sequence_by=table.sequence_by,
         tombstones=table.tombstones,
         retain=table.retain,
     )
-    if declared.foreign_keys:
-        msg = (
-            "a foreign key references a primary key of another table, which pipelines do not look at yet; leave it out"
-        )
+    if table.feed == "upsert" and not declared.primary_key:
+        msg = "feed 'upsert' goes by a key; add a PRIMARY KEY"
         raise _Refused("schema", msg)
     of_rows = iter(declared.columns)
     columns = []
@@ -193,6 +260,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         options=_options(table),
         feed=table.feed,
         by_name=table.arrival == "by-name",
+        apply_as_deletes=table.apply_as_deletes,
     )
     _check_run(source, parsed)
     return source
@@ -235,6 +303,12 @@ def _check_run(source: FileSource, parsed: PipelineFile) -> None:
     if source.format == "orc":
         msg = "run.check reads the files with DuckDB, which does not read 'orc'; allowed are csv, json and parquet"
         raise _Refused("format", msg)
+    if source.table.window_range is not None:
+        msg = "run.check recomputes no window of times; leave one of the two out"
+        raise _Refused("window_range", msg)
+    if source.feed == "upsert":
+        msg = "run.check does not recompute feed 'upsert'; leave one of the two out"
+        raise _Refused("feed", msg)
     if source.table.window_rows and source.feed != "append":
         msg = f"run.check recomputes a window over append feeds only, and this one is {source.feed!r}; leave one out"
         raise _Refused("window_rows", msg)
@@ -251,12 +325,17 @@ def _sql(view: ViewText, folder: Path) -> str:
     return view.sql if view.sql is not None else (folder / str(view.sql_file)).read_text(encoding="utf-8")
 
 
-def _unbound(parsed: PipelineFile, views: Mapping[str, str], sources: Mapping[str, FileSource]) -> list[_Problem]:
-    """What is wrong with the views; not of those that read a wrong one."""
+def _unbound(parsed: PipelineFile, views: Mapping[str, str], tables: Mapping[str, Table]) -> list[_Problem]:
+    """What is wrong with the references between tables, and with the views; not of those that read a wrong one."""
     catalog = Catalog()
-    for source in sources.values():
-        catalog.add(source.table)
     problems = []
+    for name, table in tables.items():
+        try:
+            catalog.add(table)
+        except LivejoinError as error:
+            problems.append(_Problem(("tables", name, "schema"), str(error)))
+    if problems:
+        return problems
     bound: dict[str, Query] = {}
     wrong: set[str] = set()
     for name, sql in views.items():
@@ -274,13 +353,19 @@ def _unbound(parsed: PipelineFile, views: Mapping[str, str], sources: Mapping[st
 
 def _problem(found: Mapping[str, Any]) -> _Problem:
     """One error of pydantic in our words."""
-    key = tuple(str(part) for part in found["loc"])
-    allowed = ", ".join(allowed_keys(key[:-1]))
+    key, kind = place_of(found["loc"])
+    allowed = ", ".join(allowed_keys(key[:-1], kind))
     match found["type"]:
         case "missing":
             return _Problem(key, "is missing")
         case "extra_forbidden":
             return _Problem(key, f"is not a key of this table; allowed are {allowed}")
+        case "union_tag_not_found":
+            return _Problem((*key, "kind"), "is missing")
+        case "union_tag_invalid":
+            context = found["ctx"]
+            message = f"allowed are {context['expected_tags']}, found {context['tag']!r}"
+            return _Problem((*key, "kind"), message)
         case "too_short":
             return _Problem(key, "is empty; at least one is needed")
         case "value_error":

@@ -9,10 +9,12 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveInt,
+    Tag,
     ValidationInfo,
     model_validator,
 )
@@ -22,9 +24,10 @@ from livejoin.checkpoint.policy import OnBad
 from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
 from livejoin.spark.run_options import Keep
+from livejoin.sql.tables.window_range import parse_range
 
 Format = Literal["csv", "json", "orc", "parquet"]
-Feed = Literal["append", "change-feed", "debezium", "delta"]
+Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
 _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour)s?")
 AVAILABLE_NOW = "available-now"
 
@@ -32,6 +35,13 @@ AVAILABLE_NOW = "available-now"
 def _trigger(text: str) -> str:
     if text != AVAILABLE_NOW and not _INTERVAL.fullmatch(text):
         msg = f"allowed are 'available-now' and an interval as in '10 seconds', not {text!r}"
+        raise ValueError(msg)
+    return text
+
+
+def _range(text: str | None) -> str | None:
+    if text is not None and parse_range(text) is None:
+        msg = f"allowed are a column and a range, as in 'at 1 HOUR' or 'number 1000', not {text!r}"
         raise ValueError(msg)
     return text
 
@@ -61,7 +71,11 @@ class TableSource(_Strict):
             JSON envelopes with ``op``, ``before`` and ``after``; ``schema`` is that of the rows inside. ``delta``: rows
             of a Delta table's change data feed, as ``table_changes`` and ``readChangeFeed`` give them, those of one
             version in one file; ``schema`` is that of the table, ``_change_type`` and ``_commit_version`` stand beside.
+            ``upsert``: every row takes the place of the one with its key, or deletes it, see ``apply_as_deletes``.
         window_rows: The table keeps this many rows.
+        window_range: A column of times and a range, as ``"at 1 HOUR"``: rows stay while they are less than that older
+            than the newest one.
+        apply_as_deletes: With feed ``upsert`` a condition in Spark's SQL: the rows that delete their key.
         sequence_by: The column that orders the changes of each key: older ones than what is there are skipped.
         tombstones: With ``sequence_by`` how many deleted keys are remembered.
         retain: ``used`` lets only the columns be kept that a view or a key uses: rows that differ in others alone are
@@ -76,6 +90,8 @@ class TableSource(_Strict):
     options: dict[str, str | bool | int | float] = {}
     feed: Feed = "append"
     window_rows: PositiveInt | None = None
+    window_range: Annotated[str | None, AfterValidator(_range)] = None
+    apply_as_deletes: str | None = None
     sequence_by: str | None = None
     tombstones: NonNegativeInt | None = None
     retain: Literal["all", "used"] = "all"
@@ -89,7 +105,43 @@ class TableSource(_Strict):
         if self.feed == "delta" and self.format == "csv":
             msg = "feed 'delta' is read from json, orc and parquet, where columns go by name, not from 'csv'"
             raise ValueError(msg)
+        if self.apply_as_deletes is not None and self.feed != "upsert":
+            msg = f"apply_as_deletes belongs to feed 'upsert', not to {self.feed!r}"
+            raise ValueError(msg)
         return self
+
+
+class ServerTable(_Strict):
+    """One table of a database whose changes are streamed; its columns and keys are those that it has there.
+
+    Args:
+        server: The name of one of the ``servers``.
+        name: What it is called there, if not as here; also with its schema, as ``shop.orders``.
+        window_rows: The table keeps this many rows.
+        window_range: A column of times and a range, as ``"at 1 HOUR"``.
+        retain: As of tables from files.
+    """
+
+    server: str
+    name: str | None = None
+    window_rows: PositiveInt | None = None
+    window_range: Annotated[str | None, AfterValidator(_range)] = None
+    retain: Literal["all", "used"] = "all"
+
+
+class PostgresServer(_Strict):
+    """A PostgreSQL database of which tables are streamed by logical replication, as one stream.
+
+    Args:
+        url: As for libpq: ``postgresql://user@host/database``; a password is better in ``~/.pgpass``.
+        publication: The publication that the tables are in.
+        slot: What the slot on the server is called; no other pipeline has it.
+    """
+
+    kind: Literal["postgres"]
+    url: str
+    publication: str
+    slot: str
 
 
 class ViewText(_Strict):
@@ -111,6 +163,30 @@ class ParquetOutput(_Strict):
 
     kind: Literal["parquet"]
     path: str
+
+
+class PostgresOutput(_Strict):
+    """Where the deltas go: a table a view, changed by its key in one transaction a batch.
+
+    Args:
+        url: The database, as for libpq.
+        schema_name: Key ``schema``: where the tables are.
+        tables: The table of a view that is not called as it is.
+        history: Views whose deltas are appended as they are.
+    """
+
+    kind: Literal["postgres"]
+    url: str
+    schema_name: str = Field("public", alias="schema")
+    tables: dict[str, str] = {}
+    history: list[str] = []
+
+
+class ConsoleOutput(_Strict):
+    """The first rows of each delta on the terminal."""
+
+    kind: Literal["console"]
+    rows: PositiveInt = 20
 
 
 class RunSettings(_Strict):
@@ -158,26 +234,57 @@ class RunSettings(_Strict):
         return self
 
 
+def _where_from(table: Any) -> str:
+    return "server" if isinstance(table, ServerTable) or (isinstance(table, dict) and "server" in table) else "files"
+
+
+AnyTable = Annotated[
+    Annotated[TableSource, Tag("files")] | Annotated[ServerTable, Tag("server")], Discriminator(_where_from)
+]
+_KINDS: dict[tuple[str, int], dict[str, type[BaseModel]]] = {
+    ("tables", 2): {"files": TableSource, "server": ServerTable},
+    ("sink", 1): {"parquet": ParquetOutput, "postgres": PostgresOutput, "console": ConsoleOutput},
+}
+
+
 class PipelineFile(_Strict):
     """A whole pipeline file, as it is written."""
 
-    tables: dict[str, TableSource] = Field(min_length=1)
+    servers: dict[str, PostgresServer] = {}
+    tables: dict[str, AnyTable] = Field(min_length=1)
     views: dict[str, ViewText] = Field(min_length=1)
-    sink: ParquetOutput
+    sink: Annotated[ParquetOutput | PostgresOutput | ConsoleOutput, Field(discriminator="kind")]
     run: RunSettings
 
 
-def allowed_keys(location: tuple[Any, ...]) -> tuple[str, ...]:
+def place_of(location: tuple[Any, ...]) -> tuple[tuple[str, ...], str]:
+    """The key that an error of pydantic is about, and the kind of table or sink that stands in its location.
+
+    >>> place_of(("tables", "G", "files", "path")), place_of(("run", "check"))
+    ((('tables', 'G', 'path'), 'files'), (('run', 'check'), ''))
+    """
+    parts = tuple(str(part) for part in location)
+    for (first, depth), kinds in _KINDS.items():
+        if len(parts) > depth and parts[0] == first and parts[depth] in kinds:
+            return parts[:depth] + parts[depth + 1 :], parts[depth]
+    return parts, ""
+
+
+def allowed_keys(location: tuple[Any, ...], kind: str = "") -> tuple[str, ...]:
     """The keys that may stand in a table of the file.
 
-    >>> allowed_keys(("sink",))
+    Args:
+        location: Where it stands.
+        kind: What kind of table or sink it is, as `place_of` says.
+
+    >>> allowed_keys(("sink",), "parquet")
     ('kind', 'path')
     """
     inner: dict[tuple[str, int], type[BaseModel]] = {
-        ("tables", 2): TableSource,
+        ("servers", 2): PostgresServer,
         ("views", 2): ViewText,
-        ("sink", 1): ParquetOutput,
         ("run", 1): RunSettings,
     }
-    model = inner.get((location[0], len(location)), PipelineFile) if location else PipelineFile
+    place = (location[0], len(location)) if location else ("", 0)
+    model = _KINDS.get(place, {}).get(kind) or inner.get(place, PipelineFile)
     return tuple(field.alias or name for name, field in model.model_fields.items())

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from livejoin.errors import LivejoinError
 from livejoin.pipeline.load import Pipeline
 from livejoin.schema import Table
 from livejoin.spark import BatchReport, local_session
-from livejoin.spark.frames import Declared
-from livejoin.spark.run_name import NAME_FILE
-from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.frames import Declared, ForeignColumns
+from livejoin.spark.run_name import NAME_FILE, run_name
+from livejoin.spark.sinks import Forgetting, ParquetSink
 from livejoin.spark.sources import read_changes
 from livejoin.spark.streaming import end_of, start
 
@@ -23,23 +25,35 @@ _CAUSE = "Caused by: "
 
 
 def clear(pipeline: Pipeline) -> None:
-    """Delete what earlier runs of a pipeline wrote, and nothing else that lies in these folders."""
-    sink = ParquetSink(pipeline.output)
-    for view in pipeline.views:
-        for file in sink.files(view):
-            file.unlink()
+    """Delete what earlier runs of a pipeline wrote, and nothing else that lies in these folders.
+
+    Raises:
+        StorageError: A server that the pipeline writes to or reads from is not there.
+    """
+    name = pipeline.checkpoint / NAME_FILE
+    if pipeline.output is not None:
+        sink = ParquetSink(pipeline.output)
+        for view in pipeline.views:
+            for file in sink.files(view):
+                file.unlink()
+    if isinstance(pipeline.sink, Forgetting) and name.exists():
+        pipeline.sink.forget(run_name(pipeline.checkpoint))
     letters = pipeline.options.dead_letters
     if isinstance(letters, Path):
-        for table in pipeline.sources:
+        for table in pipeline.declared:
             for file in (letters / quote(table, safe=" ")).glob("part-*.parquet"):
                 file.unlink()
-    for name in _OURS:
-        shutil.rmtree(pipeline.checkpoint / name, ignore_errors=True)
-    (pipeline.checkpoint / NAME_FILE).unlink(missing_ok=True)
+    for server in pipeline.servers:
+        server.clear(pipeline.checkpoint)
+    for folder in _OURS:
+        shutil.rmtree(pipeline.checkpoint / folder, ignore_errors=True)
+    name.unlink(missing_ok=True)
 
 
-def expected_batches(pipeline: Pipeline) -> int:
-    """How many micro-batches the files that are there now make, from an empty checkpoint on."""
+def expected_batches(pipeline: Pipeline) -> int | None:
+    """How many micro-batches the files that are there now make, from an empty checkpoint on; None if none can say."""
+    if pipeline.servers:
+        return None
     return max(source.batches() for source in pipeline.sources.values())
 
 
@@ -60,16 +74,19 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
     spark = local_session(
         f"livejoin {pipeline.file.stem}", log_file=pipeline.checkpoint / SPARK_LOG, settings=pipeline.spark
     )
-    tables = {
+    found: dict[str, Any] = {
         name: read_changes(spark, source, pipeline.checkpoint / "arrivals") for name, source in pipeline.sources.items()
     }
-    declared = {name: declared_of(source.table) for name, source in pipeline.sources.items()}
+    for server in pipeline.servers:
+        found.update(server.read(spark))
+    tables = {name: found[name] for name in pipeline.declared}
+    declared = {name: declared_of(table) for name, table in pipeline.declared.items()}
     query, batches = start(
         spark,
         pipeline.views,
         tables,
         declared,
-        "parquet",
+        pipeline.sink or "parquet",
         pipeline.output,
         pipeline.checkpoint,
         pipeline.trigger,
@@ -93,7 +110,21 @@ def declared_of(table: Table) -> Declared:
     sequence = None if table.sequence_by is None else names[table.sequence_by]
     key, *unique = (tuple(names[column] for column in key) for key in (table.primary_key, *table.unique))
     bound = None if sequence is None else table.tombstones
-    return Declared(key, sequence, table.window_rows, tuple(unique), table.retain, bound)
+    foreign = tuple(
+        ForeignColumns(tuple(names[column] for column in own.columns), own.table, own.references)
+        for own in table.foreign_keys
+    )
+    return Declared(key, sequence, table.window_rows, tuple(unique), table.retain, bound, foreign, _range_of(table))
+
+
+def _range_of(table: Table) -> tuple[str, dt.timedelta | int] | None:
+    """A window of times as a column and a range."""
+    window = table.window_range
+    if window is None:
+        return None
+    column = table.columns[window.column]
+    units = {"timestamp": dt.timedelta(microseconds=1), "date": dt.timedelta(days=1)}
+    return column.name, units[column.type.kind] * window.width if column.type.kind in units else window.width
 
 
 def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:

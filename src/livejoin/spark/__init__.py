@@ -6,18 +6,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from livejoin.spark.micro_batch import BatchReport
     from livejoin.spark.session import local_session
+    from livejoin.spark.sinks import ConsoleSink, Sink, SinkView
     from livejoin.spark.stream_part import StreamPart
     from livejoin.spark.streaming import maintain
 
 # Spark's workers import what reads a source, which is below this package, and need none of these.
 _HOMES = {
     "BatchReport": "livejoin.spark.micro_batch",
+    "ConsoleSink": "livejoin.spark.sinks",
+    "Sink": "livejoin.spark.sinks",
+    "SinkView": "livejoin.spark.sinks",
     "StreamPart": "livejoin.spark.stream_part",
     "local_session": "livejoin.spark.session",
     "maintain": "livejoin.spark.streaming",
 }
 
-__all__ = ["BatchReport", "StreamPart", "local_session", "maintain"]
+__all__ = ["BatchReport", "ConsoleSink", "Sink", "SinkView", "StreamPart", "local_session", "maintain"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,12 +13,15 @@ except ImportError as missing:
 
 if TYPE_CHECKING:
     from livejoin.spark.postgres.sink import PostgresSink
-    from livejoin.spark.postgres.source import read_postgres
+    from livejoin.spark.postgres.source import drop_slot, published_tables, read_postgres
 
 # Spark's workers import the source alone.
-_HOMES = {"PostgresSink": "livejoin.spark.postgres.sink", "read_postgres": "livejoin.spark.postgres.source"}
+_HOMES = {
+    "PostgresSink": "livejoin.spark.postgres.sink",
+    **dict.fromkeys(("drop_slot", "published_tables", "read_postgres"), "livejoin.spark.postgres.source"),
+}
 
-__all__ = ["PostgresSink", "read_postgres"]
+__all__ = ["PostgresSink", "drop_slot", "published_tables", "read_postgres"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """Columns between Arrow and PostgreSQL, by way of PostgreSQL's text.
 
 Law: a value of a view's column that PostgreSQL takes comes back equal, NULL and the empty string apart. Per-row work is
-Arrow's; lists alone are written value by value.
+Arrow's; bytes and lists alone are written value by value.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ _PLAIN = {
     pa.int16(): "smallint",
     pa.int32(): "integer",
     pa.int64(): "bigint",
+    pa.float32(): "real",
     pa.float64(): "double precision",
     pa.date32(): "date",
     pa.string(): "text",
     pa.large_string(): "text",
+    pa.binary(): "bytea",
+    pa.large_binary(): "bytea",
 }
 
 
@@ -69,6 +72,8 @@ def _plain(column: pa.Array) -> pa.Array:
         return column.cast(pa.timestamp("us", "UTC"))
     if pa.types.is_decimal(kind):
         return column.cast(pa.string())
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return pa.array([None if value is None else f"\\x{value.hex()}" for value in column.to_pylist()], pa.string())
     if _is_nested(kind):
         texts = [None if value is None else json.dumps(value, default=_said) for value in column.to_pylist()]
         return pa.array(texts, pa.string())

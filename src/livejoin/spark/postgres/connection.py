@@ -12,6 +12,7 @@ from livejoin.errors import StorageError
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 _TIMEOUT = 10  # seconds that a server may take to answer the first time, where the user gives none
+_SESSION = "SET DateStyle = 'ISO, YMD'; SET bytea_output = 'hex'; SET TimeZone = 'UTC'; SET extra_float_digits = 1"
 
 
 def connect(conninfo: str, **options: Any) -> Connection:
@@ -32,7 +33,9 @@ def connect(conninfo: str, **options: Any) -> Connection:
     }
     connection: Connection = psycopg.connect(autocommit=True, **settings)
     if "replication" not in options:
-        connection.execute("SET DateStyle = 'ISO, YMD'; SET TimeZone = 'UTC'; SET extra_float_digits = 1")
+        connection.execute(
+            "SET DateStyle = 'ISO, YMD'; SET bytea_output = 'hex'; SET TimeZone = 'UTC'; SET extra_float_digits = 1"
+        )
     return connection
 
 

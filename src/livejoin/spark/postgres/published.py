@@ -18,10 +18,22 @@ _PLAIN = {
     "smallint": pa.int16(),
     "integer": pa.int32(),
     "bigint": pa.int64(),
-    "real": pa.float64(),
+    "real": pa.float32(),
     "double precision": pa.float64(),
     "numeric": pa.decimal128(38, 18),  # as Spark's own JDBC source has it
     "date": pa.date32(),
+    "bytea": pa.binary(),
+}
+_NAMES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.date32(): "DATE",
+    pa.string(): "STRING",
+    pa.binary(): "BINARY",
 }
 _TABLES = """
 SELECT p.schemaname::text, p.tablename::text, c.oid::bigint, c.relreplident::text
@@ -55,6 +67,13 @@ class PublishedColumn:
 
     name: str
     type: pa.DataType
+
+    @property
+    def sql_type(self) -> str:
+        """The same in SQL."""
+        if pa.types.is_decimal(self.type):
+            return f"DECIMAL({self.type.precision}, {self.type.scale})"
+        return "TIMESTAMP" if pa.types.is_timestamp(self.type) else _NAMES[self.type]
 
 
 @dataclass(frozen=True)

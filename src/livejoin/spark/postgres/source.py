@@ -65,13 +65,30 @@ def read_postgres(
         SchemaError: There is no such publication or table.
         StorageError: The server is not there, or refuses.
     """
-    with explained(conninfo, "nothing was read"), connect(conninfo) as connection:
-        found = published(connection, publication, tables)
+    found = published_tables(conninfo, publication, tables)
     spark.dataSource.register(PostgresSource)
     names = {table.name: f"{table.schema}.{table.table}" for table in found}
     reader = spark.readStream.format(FORMAT).option("url", conninfo).option("publication", publication)
     stream = reader.option("slot", slot).option("tables", json.dumps(names)).load()
     return {table.name: StreamPart(stream, table.name, table.key) for table in found}
+
+
+def published_tables(
+    conninfo: str, publication: str, tables: Sequence[str] | Mapping[str, str] | None = None
+) -> tuple[PublishedTable, ...]:
+    """The tables that `read_postgres` would read; raises as it does."""
+    with explained(conninfo, "nothing was read"), connect(conninfo) as connection:
+        return published(connection, publication, tables)
+
+
+def drop_slot(conninfo: str, slot: str) -> None:
+    """Drop the slot of a stream that is not wanted any more, if it is there.
+
+    Raises:
+        StorageError: The server is not there, or refuses.
+    """
+    with explained(conninfo, "the slot was not dropped"), connect(conninfo) as connection:
+        slots.drop(connection, slot)
 
 
 class PostgresSource(DataSource):

@@ -29,6 +29,8 @@ def rows_of(table: PublishedTable, columns: Sequence[pa.Array]) -> pa.StructArra
 
 def _converted(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     texts = texts.cast(pa.string())
+    if pa.types.is_binary(kind):  # PostgreSQL writes bytes as \\x and their hexadecimal digits
+        return pa.array([None if text is None else bytes.fromhex(text[2:]) for text in texts.to_pylist()], kind)
     if pa.types.is_boolean(kind):
         return pc.equal(texts, "t")
     return texts.cast(kind)

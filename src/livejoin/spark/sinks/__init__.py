@@ -1,7 +1,8 @@
 """Where the deltas of views go."""
 
+from livejoin.spark.sinks.console import ConsoleSink
 from livejoin.spark.sinks.function import FunctionSink, SinkFunction
 from livejoin.spark.sinks.parquet import ParquetSink
-from livejoin.spark.sinks.sink import Sink, SinkView
+from livejoin.spark.sinks.sink import Forgetting, Sink, SinkView
 
-__all__ = ["FunctionSink", "ParquetSink", "Sink", "SinkFunction", "SinkView"]
+__all__ = ["ConsoleSink", "Forgetting", "FunctionSink", "ParquetSink", "Sink", "SinkFunction", "SinkView"]

@@ -57,6 +57,14 @@ class Sink(Protocol):
         """
 
 
+@runtime_checkable
+class Forgetting(Protocol):
+    """A sink that can begin anew."""
+
+    def forget(self, run: str) -> None:
+        """Take away what deliveries of a run have left."""
+
+
 def whole(delta: BatchDelta) -> pa.Table:
     """A delta in memory."""
     return delta if isinstance(delta, pa.Table) else pa.Table.from_batches(delta.to_batches(ROWS), delta.schema)

@@ -1,0 +1,76 @@
+"""The examples run, as they are in the repository but for their folder and their server."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from livejoin.checkpoint import read_checkpoint
+from livejoin.errors import PipelineError
+from livejoin.pipeline import clear, load, run
+from postgres_server import PostgresServer
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def copied(name: str, folder: Path, *replaced: tuple[str, str]) -> Path:
+    """A copy of an example; its pipeline file."""
+    shutil.copytree(EXAMPLES / name, folder / name, ignore=shutil.ignore_patterns("checkpoint", "out"))
+    file = folder / name / "pipeline.toml"
+    text = file.read_text()
+    for old, new in replaced:
+        assert old in text
+        text = text.replace(old, new)
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.spark
+def test_upserts(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline = load(copied("upserts", tmp_path))
+    run(pipeline, lambda _: None, lambda: None)
+    shown = capsys.readouterr().out
+    assert "batch 0, regions: 2 rows\n  + region = 'north', total = Decimal('150.00'), accounts = 2\n" in shown
+    held = read_checkpoint(pipeline.checkpoint).views["regions"].to_arrow().to_pylist()
+    assert sorted((row["region"], int(row["total"]), row["accounts"]) for row in held) == [
+        ("north", 8, 1),
+        ("south", 170, 2),
+    ]
+
+
+@pytest.mark.spark
+def test_postgres(spark: SparkSession, postgres: PostgresServer, tmp_path: Path) -> None:
+    url = postgres.database("shop")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((EXAMPLES / "postgres" / "shop.sql").read_bytes())
+        file = copied("postgres", tmp_path, ("postgresql:///shop", url), ('"1 second" ', '"available-now"'))
+        pipeline = load(file)
+        run(pipeline, lambda _: None, lambda: None)
+        spent = "SELECT id, name, total, orders FROM spent ORDER BY id"
+        assert [(i, n, str(t), o) for i, n, t, o in connection.execute(spent)] == [
+            (1, "Ada", "25.50", 2),
+            (2, "Bob", "12.25", 1),
+        ]
+        connection.execute("UPDATE orders SET amount = 250 WHERE id = 2; DELETE FROM orders WHERE id = 3")
+        run(load(file), lambda _: None, lambda: None)
+        assert [(i, str(t)) for i, _, t, _ in connection.execute(spent)] == [(1, "270.00")]
+        clear(pipeline)
+        assert connection.execute(spent).fetchall() == []
+        assert connection.execute("SELECT slot_name FROM pg_replication_slots WHERE database = 'shop'").fetchall() == []
+        run(load(file), lambda _: None, lambda: None)
+        assert [(i, str(t)) for i, _, t, _ in connection.execute(spent)] == [(1, "270.00")]
+        clear(pipeline)
+    text = file.read_text()
+    for old, new, says in (
+        ('server = "shop"', 'server = "store"', r"names the server 'store', which is not among \[servers\]"),
+        ('publication = "livejoin_shop"', 'publication = "none"', "servers.shop.url: there is no publication 'none'"),
+        ('checkpoint = "checkpoint"', 'checkpoint = "checkpoint"\ncheck = true', "some tables come from a server"),
+        ('slot = "livejoin_shop"', "", "servers.shop.slot: is missing"),
+    ):
+        file.write_text(text.replace(old, new, 1))
+        with pytest.raises(PipelineError, match=says):
+            load(file)
