@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,9 +17,12 @@ from streams import Stream, job
 
 from livejoin.checkpoint import engine as engine_module
 from livejoin.checkpoint.engine import open_engine
+from livejoin.checkpoint.history import History
+from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.policy import Policy
 from livejoin.database.snapshots.tables import Limits
 from livejoin.errors import AbsentRowError, ExpressionError, LivejoinError, MemoryLimitError, SchemaError, StateError
+from livejoin.schema import Table
 
 TABLES = {"G": "src BIGINT, dst BIGINT", "N": "k BIGINT PRIMARY KEY, name STRING"}
 VIEWS = {
@@ -283,3 +287,39 @@ def test_bad_changes_are_skipped_or_end_the_stream(tmp_path: Path) -> None:
     for wrong in ({"on_conflict": "ignore"}, {"on_bad_rows": None}, {"most": -1}):
         with pytest.raises(SchemaError):
             Policy(**wrong)  # type: ignore[arg-type]
+
+
+def test_static_tables_are_filled_before_the_views(tmp_path: Path) -> None:
+    """Once: a restart, from the log or from a snapshot, has what was there; a static table may come later."""
+    tables = {"G": "src BIGINT, dst BIGINT", "N": "k BIGINT PRIMARY KEY, name STRING"}
+    views = {"v": "SELECT name, dst FROM G JOIN N ON src = k"}
+    asked: list[str] = []
+
+    def rows_of(table: Table) -> pa.Table:
+        asked.append(table.name)
+        return pa.table([pa.array([1, 2]), pa.array(["one", "two"])], schema=table.arrow)
+
+    declared = job(tables, views, N={"static": True})
+    stream = Stream(tmp_path)
+    stream.open(declared, rows_of=rows_of)
+    stream.run(0, {"G": [(1, 7), (3, 8)]})
+    engine = stream.open(declared, rows_of=rows_of)
+    assert stream.held("v") == stream.sum("v") == Counter({("one", 7): 1})
+    engine.snapshot()
+    stream.open(declared, rows_of=rows_of)
+    stream.run(1, {"G": [(2, 9)]})
+    assert stream.held("v") == stream.sum("v") == Counter({("one", 7): 1, ("two", 9): 1})
+    assert asked == ["N"]
+    more = {**tables, "M": "k BIGINT PRIMARY KEY, name STRING"}
+    static = {"N": {"static": True}, "M": {"static": True}}
+    both = job(more, {**views, "w": "SELECT M.name FROM G JOIN M ON dst = k + 6"}, **static)
+    for number in (2, 3):
+        stream.open(both, rows_of=rows_of)
+        stream.run(number, {"G": [(5, 8)]})
+        assert stream.held("w") == stream.sum("w") == Counter({("one",): 1, ("two",): number})
+    assert asked == ["N", "M"]
+    (file,) = (tmp_path / "static").glob("M*")
+    file.unlink()
+    stream.stop()
+    with pytest.raises(StateError, match="the rows of a static table, is missing"):
+        History(tmp_path, is_owner=False).recover(Job({}, {}, {}), Limits())

@@ -512,3 +512,25 @@ def test_a_product_with_a_condition_wants_leave(spark: SparkSession, tmp_path: P
     for _ in range(2):  # the second one goes on from the checkpoint
         assert maintain(spark, views, tables, **arguments, allow_product=True).awaitTermination(60)
         assert sum_of(tmp_path / "out" / "less") == Counter({(1, 2): 1, (1, 3): 1, (2, 3): 1})
+
+
+def test_a_static_table_is_there_before_the_views(spark: SparkSession, tmp_path: Path) -> None:
+    names = spark.createDataFrame([(1, "one", 1.5), (2, "two", 2.5)], "k BIGINT, name STRING, more DOUBLE")
+    views = {"named": "SELECT name, dst FROM G JOIN N ON G.src = N.k"}
+    for number, text in enumerate(("1,2\n3,1\n", "2,7\n")):
+        feed(tmp_path / "in", f"{number}.csv", text)
+        tables = {"N": names, "G": stream(spark, tmp_path / "in", EDGES)}
+        places: dict[str, Any] = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
+        query = maintain(spark, views, tables, static=["N"], trigger={"availableNow": True}, **places)
+        assert query.awaitTermination(60)
+    assert sum_of(tmp_path / "out" / "named") == Counter({("one", 2): 1, ("two", 7): 1})
+    database = read_checkpoint(tmp_path / "checkpoint")
+    assert database.tables["N"].static
+    assert [column.name for column in database.tables["N"].columns] == ["k", "name"]
+    for wrong, message in (
+        ({"static": ["G"]}, "table 'G' is static, and comes as a stream"),
+        ({"static": ["G", "N"]}, "all tables are static"),
+        ({"static": ["M"]}, "static= names the table 'M'"),
+    ):
+        with pytest.raises(SchemaError, match=message):
+            maintain(spark, views, tables, **wrong, path=tmp_path / "o", checkpoint=tmp_path / "c")

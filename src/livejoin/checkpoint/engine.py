@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON, Arrival, LoggedBatch
 from livejoin.checkpoint.batch_delta import BatchDelta, JoinedDelta, SpilledDelta, timed
-from livejoin.checkpoint.change import merged, moved, view_changes
+from livejoin.checkpoint.change import merged, view_changes
 from livejoin.checkpoint.history import History, Recovered
 from livejoin.checkpoint.initial import Initial, initial_deltas, results
 from livejoin.checkpoint.job import Job
@@ -35,6 +35,7 @@ from livejoin.database.refusals import Refusal, manner_for, refused_changes, wit
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, check_limit, image_of_tables, size_of_tables
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateError
+from livejoin.schema import Table
 
 logger = logging.getLogger("livejoin")
 
@@ -284,6 +285,7 @@ def open_engine(
     initial: Initial = "difference",
     recovery_seconds: float | None = None,
     policy: Policy = FAIL,
+    rows_of: Callable[[Table], pa.Table] | None = None,
 ) -> Engine:
     """The engine of a checkpoint, for a job that may be another one than before.
 
@@ -295,6 +297,7 @@ def open_engine(
             have told so far, their ``whole`` result, or ``nothing``.
         recovery_seconds: How long applying the log again may take before there is another snapshot.
         policy: What becomes of changes that cannot be applied.
+        rows_of: Gives the rows of a static table when it is there for the first time; later ones are not asked for.
 
     Raises:
         StateError: The checkpoint is damaged, or cannot go on as this job; the message says why, and what is left.
@@ -304,7 +307,7 @@ def open_engine(
 
     Cost: O(rows) for the tables, O(changes of the log) and the loading of the views.
     """
-    history = History(folder)
+    history = History(folder, rows_of=rows_of or _nothing_of)
     try:
         found = history.recover(job, limits)
         before = found.job
@@ -319,7 +322,7 @@ def open_engine(
             if changed and initial == "difference":
                 told = results(before, found.database, changed)
             if before.tables != job.tables:
-                found.database = moved(found.database, job, limits)
+                found.database = history.moved(found.database, job, limits)
         _adopt(history, found, job)
         for name, sql in job.views.items():
             found.database.create_view(name, sql, allow_product=job.allow_product)
@@ -359,6 +362,10 @@ def _adopt(history: History, found: Recovered, job: Job) -> None:
     if any(before.tables.get(name) != job.tables.get(name) for name in batch.changes):
         history.log.withdraw(batch.batch_id)
         found.pending = None
+
+
+def _nothing_of(table: Table) -> pa.Table:
+    return table.arrow.empty_table()
 
 
 def read_checkpoint(folder: str | Path) -> Database:

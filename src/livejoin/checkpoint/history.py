@@ -1,8 +1,9 @@
 """What a checkpoint has on disk, and the state that it is the history of.
 
 ``log`` holds the batches, ``snapshots`` the tables behind two of them, ``jobs`` the declarations of every job that
-brought batches, each named by its fingerprint. The newest snapshot and the batches behind it are the state; a file that
-is missing or damaged is an error that names it and says what is left, and never another state.
+brought batches, each named by its fingerprint, ``static`` the rows of static tables. The newest snapshot and the
+batches behind it are the state; a file that is missing or damaged is an error that names it and says what is left, and
+never another state.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
-from livejoin.checkpoint.batch import LoggedBatch
+import pyarrow as pa
+
+from livejoin.checkpoint.batch import LoggedBatch, decoded, encoded
 from livejoin.checkpoint.change import moved
 from livejoin.checkpoint.job import Job
 from livejoin.checkpoint.log import Log
@@ -27,6 +31,7 @@ from livejoin.database import Database
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.tables import Limits, empty, image_of_tables, load_tables, of_image
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError, StorageError
+from livejoin.schema import Table
 from livejoin.state.files import Folder
 
 logger = logging.getLogger("livejoin")
@@ -65,14 +70,16 @@ class History:
     Args:
         folder: The checkpoint's folder, made if it is missing and written.
         is_owner: Whether it is written.
+        rows_of: Gives the rows of a static table that was not there before, with the columns that are kept.
 
     Raises:
         StateError: Another process opened it at the same moment.
         StorageError: The disk refuses.
     """
 
-    def __init__(self, folder: Path, is_owner: bool = True) -> None:
+    def __init__(self, folder: Path, is_owner: bool = True, rows_of: Callable[[Table], pa.Table] | None = None) -> None:
         self.folder = folder
+        self._rows_of = rows_of
         self._is_owner = is_owner
         self.log = Log(folder / "log", is_owner)
         self.snapshots = Snapshots(folder / "snapshots")
@@ -126,11 +133,55 @@ class History:
             self._replay(found, batch, str(note.get("job")), now, limits)
             found.parts.add(number, map(str, note.get("parts", ())))
         if found.job is None:
-            found.database = of_image(empty(now.tables.values()), limits)
+            found.database = self._begun(now, limits)
         if self._is_owner:
             self.snapshots.remove_unfinished()
         found.seconds = time.perf_counter() - started
         return found
+
+    def _begun(self, job: Job, limits: Limits) -> Database:
+        """The tables of a job before its first batch: empty, but for static ones."""
+        database = of_image(empty(job.tables.values()), limits)
+        self._fill(database, job.tables.values())
+        return database
+
+    def moved(self, database: Database, job: Job, limits: Limits) -> Database:
+        """The tables of another job, see `livejoin.checkpoint.change.moved`; static ones that are new are filled."""
+        before = set(database.tables)
+        database = moved(database, job, limits)
+        self._fill(database, [table for name, table in job.tables.items() if name not in before])
+        return database
+
+    def _fill(self, database: Database, tables: Iterable[Table]) -> None:
+        """Bring the rows of static tables as one commit. They are kept beside the log, which is told of no such batch.
+
+        Raises:
+            StateError: They are missing or damaged.
+        """
+        rows = {table.name: self._static(table) for table in tables if table.static}
+        if rows:
+            database.apply(dict(rows))
+
+    def _static(self, table: Table) -> pa.Table:
+        """The rows of a static table, as they were when it was there first."""
+        folder, name = self.folder / "static", f"{quote(table.name, safe='')}.batch"
+        try:
+            with Folder.made(folder) if self._rows_of is not None else Folder.at(folder) as static:
+                if name not in static.names() and self._rows_of is not None:
+                    whole = LoggedBatch(0, self.log.epoch, "", 0, None, "error", {table.name: self._rows_of(table)})
+                    draft = f".{uuid.uuid4().hex}.draft"
+                    static.write(draft, encoded(whole))
+                    static.publish(draft, name)
+                    static.sync()
+                return decoded(static.read(name)).changes[table.name]
+        except (ValueError, KeyError, TypeError, FileNotFoundError, NotADirectoryError) as error:
+            msg = (
+                f"{folder / name}, the rows of a static table, is missing or damaged: {error}; put it back, or {_OVER}"
+            )
+            raise StateError(msg) from error
+        except OSError as error:
+            msg = f"{folder / name} could not be read or written: {error}; repair that and start again"
+            raise StorageError(msg) from error
 
     @property
     def _jobs(self) -> Path:
@@ -193,9 +244,9 @@ class History:
         if found.job is None or found.job.digest != digest:
             job = self.job(digest, now)
             if found.job is None:
-                found.database = of_image(empty(job.tables.values()), limits)
+                found.database = self._begun(job, limits)
             elif found.job.tables != job.tables:
-                found.database = moved(found.database, job, limits)
+                found.database = self.moved(found.database, job, limits)
             found.job = job
         database = found.database
         try:

@@ -85,6 +85,7 @@ class Declared:
         tombstones: With ``sequence_by`` how many deleted keys are remembered; None for as many as usual.
         foreign_keys: Promises to the planner, which are not checked.
         window_range: A column of times and how far below the newest one they may be; None keeps all.
+        static: Whether it does not change.
     """
 
     key: tuple[str, ...] = ()
@@ -95,6 +96,7 @@ class Declared:
     tombstones: int | None = None
     foreign_keys: tuple[ForeignColumns, ...] = ()
     window_range: tuple[str, dt.timedelta | int] | None = None
+    static: bool = False
 
 
 def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> Table:
@@ -134,12 +136,27 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
             ForeignKey(tuple(map(plain.position, foreign.columns)), foreign.table, foreign.references)
             for foreign in declared.foreign_keys
         ),
+        declared.static,
         window_range=window,
         sequence_by=sequence,
         tombstones=TOMBSTONES if declared.tombstones is None else declared.tombstones,
         unique=unique,
         retain=declared.retain,
     )
+
+
+def rows_of(name: str, frame: DataFrame, columns: Sequence[str]) -> pa.Table:
+    """The rows of a static table: some columns of a frame that is no stream.
+
+    Raises:
+        SchemaError: It is a stream, or carries changes.
+    """
+    carried = [column for column in frame.columns if column.lower() in CHANGE_COLUMNS]
+    if frame.isStreaming or carried:
+        found = "a stream" if frame.isStreaming else f"a frame of changes, with {', '.join(carried)}"
+        msg = f"table {name!r} is static, and comes as {found}; give a frame of its rows, as spark.read has it"
+        raise SchemaError(msg)
+    return _without_zones(frame.select(*(_named(frame, column) for column in columns)).toArrow())
 
 
 def pack(frames: Mapping[str, DataFrame | StreamPart], columns: Mapping[str, Sequence[str]]) -> DataFrame:

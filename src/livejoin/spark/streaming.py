@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -21,7 +21,7 @@ from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE, Retain
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.dead_letters import Letter
-from livejoin.spark.frames import Declared, pack, table_of
+from livejoin.spark.frames import Declared, pack, rows_of, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.offsets import arranged
 from livejoin.spark.run_name import run_name
@@ -46,6 +46,7 @@ def maintain(
     unique: Mapping[str, Sequence[str | Sequence[str]]] | None = None,
     tombstones: Mapping[str, int] | None = None,
     retain: Mapping[str, Retain] | None = None,
+    static: Collection[str] = (),
     sink: Literal["parquet"] | SinkFunction | Sink = "parquet",
     path: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -105,6 +106,8 @@ def maintain(
         retain: For a table, ``"used"`` lets only the columns be sent that a view or a key uses, also if its rows are
             deleted as a whole or leave a window: rows that differ in others alone are equal. Tables whose rows stay for
             ever, or are found by a key, are sent so in any case.
+        static: The names of tables that do not change: their frames are no streams, and are read whole at the first
+            start, before the views, whose plans may rest on that. They have no deltas and take no part in batches.
         sink: ``"parquet"`` writes the delta of each batch to ``<path>/<view>/part-<batch>.parquet``: the view's
             columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``. A function gets the view's name,
             the delta as a DataFrame and the batch's number, as in ``foreachBatch``, where the delta is not empty.
@@ -165,6 +168,7 @@ def maintain(
         foreign_keys=foreign_keys or {},
         tombstones=tombstones or {},
         retain=retain or {},
+        static=static,
     )
     declared = options.declared(tables)
     run = RunOptions(
@@ -207,6 +211,10 @@ def start(
     job = job_of(found, views, append_only, options.keep == "all", options.allow_product)
     state = local_folder(checkpoint, "checkpoint")
     target = _sink(spark, sink, path)
+    moving = {name: frame for name, frame in tables.items() if not found[name].static}
+    if not moving:
+        msg = "all tables are static; at least one has to change, or spark.sql computes the views once and for all"
+        raise SchemaError(msg)
     lock = lock_checkpoint(state)
     try:
         engine = open_engine(
@@ -216,6 +224,7 @@ def start(
             initial=options.initial,
             recovery_seconds=options.recovery_seconds,
             policy=policy,
+            rows_of=lambda table: rows_of(table.name, plain[table.name], [one.name for one in table.columns]),
         )
         lock.guard(engine)
         shapes = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
@@ -224,9 +233,9 @@ def start(
             name: frame
             if isinstance(frame, StreamPart) or frame.isStreaming
             else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
-            for name, frame in tables.items()
+            for name, frame in moving.items()
         }
-        if trigger is None and not any(frame.isStreaming for frame in plain.values()):
+        if trigger is None and not any(plain[name].isStreaming for name in moving):
             trigger = {"availableNow": True}
         frames = arranged(state / "spark", given, engine.filled)
         batches = MicroBatches(engine, target, on_batch, tuple(frames), letters)

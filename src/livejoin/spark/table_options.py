@@ -8,7 +8,7 @@ changes come; without it, what comes last.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,6 +40,7 @@ class TableOptions:
     foreign_keys: Mapping[str, ForeignKeys]
     tombstones: Mapping[str, int]
     retain: Mapping[str, Retain]
+    static: Collection[str] = ()
 
     def declared(self, tables: Mapping[str, DataFrame | StreamPart]) -> dict[str, Declared]:
         """What is declared of each table.
@@ -78,6 +79,7 @@ class TableOptions:
             self.tombstones.get(name),
             tuple(_foreign(columns, target) for columns, target in foreign.items()),
             self.window_range.get(name),
+            name in self.static,
         )
 
     def _frame(self, name: str, frame: DataFrame | StreamPart) -> DataFrame | StreamPart:
