@@ -24,7 +24,7 @@ from livejoin.errors import SchemaError
 Retain = Literal["all", "used"]
 Kind = Literal[
     "boolean", "integer", "double", "decimal", "date", "timestamp", "string", "binary",
-    "array", "struct", "map", "variant",
+    "interval", "array", "struct", "map", "variant",
 ]  # fmt: skip
 
 RESERVED_PREFIX = "_"
@@ -47,13 +47,15 @@ _PAYLOAD = ("array", "struct", "map", "variant")
 ELEMENT = "element"
 """What Arrow calls the elements of an ARRAY, as Spark does; those of a list that an aggregate makes are called item."""
 
-VARIANT = pa.struct(
-    [
-        pa.field("value", pa.binary(), nullable=False),
-        pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
-    ]
-)
-"""VARIANT in Arrow, as Spark has it."""
+VARIANT = pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={"variant": "true"})])
+"""VARIANT in Arrow: as Spark has it, but for parts that may be NULL, as they are in Arrow where a VARIANT is NULL."""
+
+
+def is_variant(type: pa.DataType) -> bool:
+    """Whether an Arrow type is that of VARIANT, by the mark that Spark gives it."""
+    if not pa.types.is_struct(type) or [field.name for field in type] != ["value", "metadata"]:
+        return False
+    return (type.field(1).metadata or {}).get(b"variant") == b"true"
 
 
 def is_made_list(type: pa.DataType) -> bool:
@@ -171,6 +173,8 @@ class SqlType:
                 return pa.string()
             case "binary":
                 return pa.binary()
+            case "interval":
+                return pa.duration("us")
             case "array":
                 return pa.list_(pa.field(ELEMENT, self.inner[0][1].arrow))
             case "struct":
@@ -183,6 +187,8 @@ class SqlType:
     @property
     def word_kind(self) -> Kind:
         """The kind whose words the words of its values are: those of bytes are codes of the dictionary of strings."""
+        if self.kind == "interval":
+            return "integer"
         return "string" if self.kind == "binary" or self.is_payload else self.kind
 
     @property
@@ -198,6 +204,8 @@ class SqlType:
                 return f"DECIMAL({self.precision}, {self.scale})"
             case "double" if self.bits:
                 return "FLOAT"
+            case "interval":
+                return "INTERVAL DAY TO SECOND"
             case "struct":
                 return f"STRUCT<{', '.join(f'{_quoted(name)}: {kind}' for name, kind in self.inner)}>"
             case "array" | "map":
@@ -215,16 +223,20 @@ class Column:
         type: Its type.
         nullable: False for NOT NULL and primary key columns.
         length: Characters that a string has at most, as VARCHAR(length) says; 0 if any number.
+        is_uuid: Whether it is a string that is the text of a UUID, in lower case with hyphens.
     """
 
     name: str
     type: SqlType
     nullable: bool = True
     length: int = 0
+    is_uuid: bool = False
 
     @property
     def declared(self) -> str:
         """Its type as it is declared."""
+        if self.is_uuid:
+            return "UUID"
         return f"VARCHAR({self.length})" if self.length else str(self.type)
 
     def __str__(self) -> str:

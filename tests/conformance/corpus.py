@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -64,12 +65,14 @@ class Case:
 def sql_type(name: str) -> SqlType | None:
     """A column's type by the name that Spark has for it; None where no column has it.
 
-    >>> sql_type("decimal(10,2)"), sql_type("interval day")
+    >>> sql_type("decimal(10,2)"), sql_type("interval year")
     (SqlType(kind='decimal', bits=0, precision=10, scale=2), None)
     """
     if name.startswith("decimal("):
         precision, scale = name.removeprefix("decimal(").rstrip(")").split(",")
         return SqlType.decimal(int(precision), int(scale))
+    if re.fullmatch("interval (day|hour|minute|second).*", name):
+        return SqlType("interval")
     return _TYPES.get(name)
 
 

@@ -42,10 +42,10 @@ DIFFERENCES = (
 )
 
 UNSAID: dict[str, dict[str, int]] = {
-    "literals": {"INTERVAL": 2, "NULL": 1},
+    "literals": {"INTERVAL": 1, "NULL": 1},
     "arithmetic": {
         "+": 3,
-        "-": 102,
+        "-": 92,
         "BITWISEAND": 1,
         "BITWISELEFTSHIFT": 1,
         "BITWISENOT": 1,
@@ -55,7 +55,7 @@ UNSAID: dict[str, dict[str, int]] = {
         "TRY_ADD": 9,
         "TRY_SUBTRACT": 8,
     },
-    "comparisons": {"-": 1, "INTERVAL": 1},
+    "comparisons": {},
     "logic": {},
     "conditionals": {"IFF": 1, "NULL": 3},
     "casts": {
@@ -64,14 +64,15 @@ UNSAID: dict[str, dict[str, int]] = {
         "TYPEOF": 1,
     },
     "times": {
-        "-": 18,
+        "+": 2,
+        "-": 14,
         "CURRENT_DATE": 2,
         "CURRENT_TIMESTAMP": 1,
         "DATEADD": 19,
         "DATE_PART": 1,
         "DAYNAME": 8,
         "FROM_UNIXTIME": 8,
-        "INTERVAL": 2,
+        "INTERVAL": 1,
         "MAKE_INTERVAL": 1,
         "MAKE_TIMESTAMP": 1,
         "MONTHNAME": 8,
@@ -119,6 +120,7 @@ UNSAID: dict[str, dict[str, int]] = {
     "floats": {"-": 3, "NULL": 1},
     "binaries": {"LPAD": 1},
     "host": {"BRACKET": 1, "DATE_FORMAT": 2, "REGEXP_REPLACE": 1},
+    "spans": {"-": 12, "INTERVAL": 8},
 }
 """For each group of expressions, how many the tree cannot say, by the function or operator."""
 

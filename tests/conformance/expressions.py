@@ -489,6 +489,29 @@ def _binaries() -> Iterator[str]:
         yield from (f"substring(w, {begin})", f"substring(w, {begin}, 2)", f"left(w, {begin})", f"right(w, {begin})")
 
 
+def _spans() -> Iterator[str]:
+    """Differences of times, and what is done with intervals of days and time."""
+    times = ("k", "g", "TIMESTAMP'2020-01-01 00:00:00'", "DATE'2020-01-01'")
+    for left, right in product(("z", "d", "NULL", "e"), times):
+        yield from (f"{left} - {right}", f"{right} - {left}")
+    spans = ("(z - k)", "(d - g)", "INTERVAL 1 DAY", "INTERVAL '1 02:03:04.5' DAY TO SECOND", "INTERVAL -90 MINUTES")
+    for one, other in product(spans, spans):
+        yield from (f"{one} {operator} {other}" for operator in ("+", "-", *_COMPARISONS, "<>", ">="))
+    for one in spans:
+        yield from (one, f"-{one}", f"{one} IS NULL", f"{one} = NULL", f"{one} + 1", f"{one} = 1", f"{one} = '1'")
+        yield from (f"z + {one}", f"z - {one}", f"{one} + z", f"{one} - z", f"NOT {one}")
+        yield from (f"{one} * i8", f"i32 * {one}", f"{one} * 1000000", f"nullif({one}, {one})")
+        yield from (
+            f"coalesce({one}, z - z)",
+            f"greatest({one}, z - k)",
+            f"least(z - k, {one})",
+            f"if(b, {one}, z - k)",
+        )
+        yield from (f"{one} IN ({one}, INTERVAL 0 DAYS)", f"{one} BETWEEN INTERVAL 0 DAYS AND INTERVAL 1 DAY")
+    yield from ("INTERVAL 1 MONTH", "(z - k) + INTERVAL 1 MONTH", "INTERVAL '1' SECOND = INTERVAL 1000 MILLISECONDS")
+    yield "-(z - k) < z - k"
+
+
 _MADE = {
     "literals": _literals,
     "arithmetic": _arithmetic,
@@ -502,5 +525,6 @@ _MADE = {
     "floats": _floats,
     "binaries": _binaries,
     "host": tuple,
+    "spans": _spans,
 }
 GROUPS = tuple(_MADE)

@@ -657,6 +657,12 @@ hex(w || m)
 w || s || m
 lpad(w, 3, X'00')
 w IS NULL
+-- spans
+z - k > INTERVAL 1 HOUR
+z - k BETWEEN INTERVAL '-1' DAY AND INTERVAL '1' DAY
+(z - k) * 2 + INTERVAL 1 SECOND
+z + (z - k) * 0
+CASE WHEN b THEN z - k END
 -- intervals
 INTERVAL 1 DAY
 INTERVAL '1' DAY

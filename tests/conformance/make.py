@@ -124,7 +124,7 @@ def _plain(values: pa.ChunkedArray, kind: SqlType) -> list[Any]:
     """Values as `livejoin.query.scalar.Value`s."""
     if kind.kind == "date":
         values = values.cast(pa.int32())
-    if kind.kind == "timestamp":
+    if kind.kind in ("timestamp", "interval"):
         values = values.cast(pa.int64())
     if kind.kind == "string":  # Spark's strings may hold what is not UTF-8
         return [

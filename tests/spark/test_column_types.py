@@ -16,6 +16,7 @@ pytestmark = pytest.mark.spark
 COLUMNS = {
     "f": ("FLOAT", ["CAST(0.1 AS FLOAT)", "CAST('NaN' AS FLOAT)", "NULL"]),
     "b": ("BINARY", ["X'FF00'", "X''", "NULL"]),
+    "i": ("INTERVAL DAY TO SECOND", ["INTERVAL '1 02:03:04.5' DAY TO SECOND", "INTERVAL -1 SECOND", "NULL"]),
     "a": ("ARRAY<INT>", ["array(1, NULL)", "array()", "NULL"]),
     "s": (
         "STRUCT<x: STRING, `y z`: ARRAY<TIMESTAMP>>",
@@ -38,7 +39,8 @@ def rows(spark: SparkSession, *numbers: int) -> DataFrame:
 
 def texts(frame: DataFrame) -> list[str]:
     """Rows as JSON, by which those are told apart that Python cannot compare; maps have no order."""
-    columns = [F.array_sort(F.map_entries(name)).alias(name) if name == "m" else F.col(name) for name in frame.columns]
+    maps = [field.name for field in frame.schema.fields if field.dataType.typeName() == "map"]
+    columns = [F.array_sort(F.map_entries(name)).alias(name) if name in maps else F.col(name) for name in frame.columns]
     return [row[0] for row in frame.select(F.to_json(F.struct(*columns))).collect()]
 
 

@@ -19,6 +19,8 @@ STRING      string, large_string, string_view             str
 VARCHAR(n)  the same with n characters at most            str
 BINARY      binary of any kind                            bytes, bytearray
 ARRAY, ...  see `livejoin.changes.payload`
+INTERVAL    durations in whole microseconds               timedelta
+UUID        see `livejoin.changes.uuids`
 ==========  ============================================  =====================================================
 
 Dictionary-encoded and run-end encoded columns count as their values, and a column of Arrow's null type is NULL in any
@@ -43,6 +45,7 @@ import pyarrow.compute as pc
 from livejoin.changes.encoding import first_failure, plain, too_long
 from livejoin.changes.payload import Payload
 from livejoin.changes.source import ARROW_ERRORS, Values
+from livejoin.changes.uuids import uuid_texts
 from livejoin.errors import ChangeValueError
 from livejoin.schema import Column, Kind, SqlType, Table
 from livejoin.shown import shown, shown_scalar
@@ -59,6 +62,7 @@ _ARROW_CLASSES: dict[Kind, tuple[Callable[[pa.DataType], bool], ...]] = {
     "decimal": (_types.is_decimal, _types.is_integer),
     "date": (_types.is_date,),
     "timestamp": (_types.is_timestamp,),
+    "interval": (_types.is_duration,),
     "string": (_types.is_string, _types.is_large_string, _types.is_string_view),
     "binary": (_types.is_binary, _types.is_large_binary, _types.is_binary_view, _types.is_fixed_size_binary),
 }
@@ -69,6 +73,7 @@ _PYTHON_CLASSES: dict[Kind, tuple[type, ...]] = {
     "decimal": (Decimal, int),
     "date": (dt.date,),
     "timestamp": (dt.datetime,),
+    "interval": (dt.timedelta,),
     "string": (str,),
     "binary": (bytes, bytearray),
 }
@@ -97,6 +102,8 @@ def convert(values: Values, column: Column, table: Table, required: bool, sound:
 
     Cost: O(values), without a copy where the type and the chunks fit already.
     """
+    if column.is_uuid:
+        values, sound = uuid_texts(values, column, table, sound), True
     if column.type.is_payload:
         given = values if isinstance(values, tuple) else _whole(plain(values, column, table, sound))
         converted = Payload(column, table, _single).convert(given)
@@ -250,8 +257,9 @@ def _from_python(values: tuple[Any, ...], column: Column, table: Table) -> pa.Ar
 
 def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray:
     """Build, or raise what Arrow raises where one value does not fit."""
-    if type.kind == "timestamp" and any(getattr(value, "nanosecond", 0) for value in values):
-        msg = "Arrow would drop the nanoseconds of a pandas.Timestamp"
+    unseen = {"timestamp": "nanosecond", "interval": "nanoseconds"}.get(type.kind)
+    if unseen and any(getattr(value, unseen, 0) for value in values):
+        msg = "Arrow would drop the nanoseconds of pandas"
         raise ValueError(msg)
     if type.kind == "double":  # Arrow would round integers of NumPy
         values = tuple(int(value) if isinstance(value, np.integer) else value for value in values)
@@ -304,6 +312,8 @@ def _allowed(type: SqlType) -> str:
             return "dates without a time of day"
         case "timestamp":
             return "timestamps in whole microseconds"
+        case "interval":
+            return "durations in whole microseconds"
         case "string":
             return "text that UTF-8 can encode"
         case "binary":

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from livejoin.changes.payload_bytes import encode_payload
 from livejoin.changes.source import Values
 from livejoin.errors import CapacityError, ChangeValueError
-from livejoin.schema import VARIANT, Column, SqlType, Table
+from livejoin.schema import Column, SqlType, Table
 from livejoin.shown import shown
 from livejoin.words import Words
 
@@ -116,7 +116,7 @@ class Payload:
             columns = list(zip(*read, strict=True)) if read else [()] * len(names)
         rows = np.arange(valid.size)
         parts = [self._part(name, column, rows, kind) for (name, kind), column in zip(inner, columns, strict=True)]
-        if self._arrow == VARIANT:
+        if self.column.type.kind == "variant":
             for name, part in zip(names, parts, strict=True):
                 lacking = valid & part.is_null().to_numpy(zero_copy_only=False)
                 if lacking.any():

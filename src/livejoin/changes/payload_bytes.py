@@ -81,7 +81,16 @@ def decode_payload(data: Bytes, bounds: Words, valid: npt.NDArray[np.bool_], typ
     if valid.all():
         return found
     places = np.cumsum(valid) - 1
-    return found.take(pa.array(places, mask=~valid))
+    whole = found.take(pa.array(places, mask=~valid))
+    return _with_whole_parts(whole) if type.kind == "variant" else whole
+
+
+def _with_whole_parts(variants: pa.Array) -> pa.Array:
+    """Variants of which the parts are not NULL where they are: Spark takes no others."""
+    valid = variants.is_valid().to_numpy(zero_copy_only=False)
+    parts = [part.fill_null(b"") for part in variants.flatten()]
+    validity = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(variants.type, len(variants), [validity], children=parts)
 
 
 def _bounds(lengths: Words) -> Words:
@@ -204,7 +213,8 @@ class _Reader:
                 return pa.Array.from_buffers(type.arrow, total, [validity, bounds], children=parts)
             case "struct" | "variant":
                 parts = [self.read(kind, counts) for _, kind in type.inner or _OF_VARIANT]
-                return pa.Array.from_buffers(type.arrow, total, [validity], children=parts)
+                found = pa.Array.from_buffers(type.arrow, total, [validity], children=parts)
+                return _with_whole_parts(found) if type.kind == "variant" else found
             case "boolean":
                 bits = np.packbits(self._bytes(counts), bitorder="little")
                 return pa.Array.from_buffers(type.arrow, total, [validity, pa.py_buffer(bits)])

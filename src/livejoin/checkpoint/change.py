@@ -116,8 +116,8 @@ def _reasons(old: Table, offered: Table, now: Table, offers: Table) -> Iterable[
     were = {column.name for column in offered.columns}
     for column in offers.columns:
         before = known.get(column.name)
-        if before is not None and (before.type, before.length) != (column.type, column.length):
-            yield f"{named}: column {column.name!r} was {before.type} and is now {column.type}"
+        if before is not None and before.declared != column.declared:
+            yield f"{named}: column {column.name!r} was {before.declared} and is now {column.declared}"
     present = {column.name for column in offers.columns}
     for name in known.keys() - present:
         yield (

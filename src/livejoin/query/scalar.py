@@ -32,6 +32,8 @@ Function = Literal[
     "in", "greatest", "least",
     # Arithmetic: two integers or doubles of the result's type, or two decimals of any precision and scale, of which the
     # exact result is rounded half up to the result's scale. What does not fit is an error, and so is division by zero.
+    # Intervals of days and time: `add` of two, or of a TIMESTAMP and one; `subtract` of two TIMESTAMPs; `multiply` of
+    # one and a BIGINT; `negate` of one.
     "add", "subtract", "multiply", "divide", "integral_divide", "remainder", "positive_remainder", "negate", "absolute",
     # The same, with NULL in place of an error of the call itself.
     "try_add", "try_subtract", "try_multiply", "try_divide", "try_remainder",

@@ -35,6 +35,7 @@ from livejoin.schema import (
     Retain,
     SqlType,
     Table,
+    is_variant,
 )
 from livejoin.spark.stream_part import StreamPart, quoted
 from livejoin.sql.tables.window_range import window_range
@@ -228,7 +229,7 @@ def unpack(names: Sequence[str], rows: pa.Table) -> Arrival:
         of_table = rows if len(names) == 1 else rows.filter(pc.equal(rows[TAG], tag))
         if of_table.num_rows:
             plain = pa.Table.from_struct_array(of_table[f"t{tag}"])
-            changes[name] = _without_zones(_in_sequence(name, plain))
+            changes[name] = _without_zones(_in_sequence(name, _with_variants(plain)))
     time = rows[TIMESTAMP][0].as_py() if rows.num_rows else None
     return Arrival(changes, time)
 
@@ -238,8 +239,12 @@ def _known_type(kind: T.DataType) -> SqlType | None:
     match kind:
         case T.DecimalType():
             return SqlType.decimal(kind.precision, kind.scale)
+        case T.DayTimeIntervalType():
+            return SqlType("interval") if kind.simpleString() == "interval day to second" else None
         case T.StringType():
             return SqlType("string") if kind.simpleString() == "string" else None
+        case T.ArrayType() | T.MapType() | T.StructType() if _has_variant(kind):
+            return None
         case T.ArrayType():
             element = _known_type(kind.elementType)
             return None if element is None else SqlType.array(element)
@@ -254,6 +259,19 @@ def _known_type(kind: T.DataType) -> SqlType | None:
             return _PLAIN_TYPES.get(type(kind))
 
 
+def _has_variant(kind: T.DataType) -> bool:
+    """Whether a VARIANT is within a type: Spark itself fails to make Arrow of a struct in which one may be NULL."""
+    match kind:
+        case T.ArrayType():
+            return _has_variant(kind.elementType)
+        case T.MapType():
+            return _has_variant(kind.keyType) or _has_variant(kind.valueType)
+        case T.StructType():
+            return any(_has_variant(field.dataType) for field in kind.fields)
+        case _:
+            return isinstance(kind, T.VariantType)
+
+
 def _sql_type(table: str, field: T.StructField) -> SqlType:
     kind = field.dataType
     found = _known_type(kind)
@@ -261,8 +279,8 @@ def _sql_type(table: str, field: T.StructField) -> SqlType:
         msg = (
             f"table {table!r}, column {field.name!r} has the Spark type {kind.simpleString()}; allowed are boolean, "
             "tinyint, smallint, int, bigint, float, double, decimal, date, timestamp, timestamp_ntz, string, "
-            "binary, variant, and array, map and struct of these: cast the column, or leave it out with select() or "
-            "drop()"
+            "binary, variant, and array, map and struct of these but variant: cast the column, or leave it out with "
+            "select() or drop()"
         )
         raise SchemaError(msg)
     return found
@@ -283,9 +301,17 @@ def _row(frame: DataFrame, columns: Sequence[str]) -> Expression:
     """The row as a struct whose fields may all be NULL: in the rows of other tables the struct is NULL as a whole."""
     present = {name.lower(): name for name in frame.columns}
     carried = [_named(frame, present[name]).alias(name) for name in _CARRIED if name in present]
-    row = F.struct(*(_named(frame, name) for name in columns), *carried)
+    row = F.struct(*(_sent(frame, name).alias(name) for name in columns), *carried)
     fields = frame.select(row.alias("row")).select("row.*").schema
     return row.cast(T.StructType([T.StructField(field.name, field.dataType, nullable=True) for field in fields]))
+
+
+def _sent(frame: DataFrame, column: str) -> Expression:
+    """A column as it is sent: a VARIANT as an array, empty for NULL, as Spark cannot make Arrow of one in a struct."""
+    found = _named(frame, column)
+    if not isinstance(frame.schema[column].dataType, T.VariantType):
+        return found
+    return F.when(found.isNull(), F.array().cast(T.ArrayType(T.VariantType()))).otherwise(F.array(found))
 
 
 def _named(frame: DataFrame, column: str) -> Expression:
@@ -306,9 +332,20 @@ def _in_sequence(name: str, rows: pa.Table) -> pa.Table:
     return rows if ascends is not False else rows.take(pc.array_sort_indices(sequence))
 
 
+def _with_variants(rows: pa.Table) -> pa.Table:
+    """The rows with VARIANTs that are no longer in arrays, of which each has one or none."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_list(field.type) and is_variant(field.type.value_type):
+            lists = rows.column(place).combine_chunks()
+            lengths = pc.fill_null(pc.list_value_length(lists), 0)
+            places = pc.subtract(pc.cumulative_sum(lengths), 1)
+            found = lists.flatten().take(pc.if_else(pc.equal(lengths, 1), places, pa.scalar(None, places.type)))
+            rows = rows.set_column(place, field.name, found)
+    return rows
+
+
 def _without_zones(rows: pa.Table) -> pa.Table:
-    fields = [
-        pa.field(field.name, pa.timestamp("us") if pa.types.is_timestamp(field.type) else field.type)
-        for field in rows.schema
-    ]
-    return rows.cast(pa.schema(fields))
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type) and field.type != pa.timestamp("us"):
+            rows = rows.set_column(place, field.name, rows.column(place).cast(pa.timestamp("us")))
+    return rows

@@ -9,6 +9,7 @@ BOOLEAN               0, 1
 integers              the value; the BIGINT ``NULL_CODE`` itself is refused
 FLOAT, DOUBLE         the bits of a double, with one zero and one NaN; a FLOAT is the double that equals it
 DATE, TIMESTAMP       days, microseconds since 1970-01-01
+INTERVAL              microseconds
 DECIMAL               the unscaled value where it has at most 18 digits; else ``WIDE_BASE`` plus a dictionary code, so
                       that decimals of equal scale have equal words whatever their precision
 STRING, BINARY        a code of the one dictionary of bytes, so that text and its UTF-8 have equal words
@@ -167,7 +168,7 @@ class Codec:
                     words[np.isnan(doubles)] = CANONICAL_NAN
                 case "date":
                     words[:] = _fixed(chunk, np.int32)
-                case "timestamp":
+                case "timestamp" | "interval":
                     words[:] = _fixed(chunk, np.int64)
                     _refuse_reserved(words, valid, declared, table, begin)
                 case "decimal":

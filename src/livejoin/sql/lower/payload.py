@@ -32,7 +32,7 @@ def refuse_payload(query: Query, source: Source) -> None:
     Raises:
         UnsupportedQueryError: It does; the position is that of the first such clause in the text.
     """
-    found = [*_compared(query.root), *(("ORDER BY", query.root, key.column) for key in query.order)]
+    found = [*_compared(query.root), *(("ORDER BY", query.read, key.column) for key in query.order)]
     for clause, relation, column in found:
         kind = relation.types[column]
         if not kind.is_payload:

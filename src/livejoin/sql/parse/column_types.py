@@ -31,7 +31,7 @@ TYPES: dict[exp.DType, SqlType] = {
 }
 ALLOWED_TYPES = (
     "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING, VARCHAR(n), "
-    "BINARY, ARRAY<type>, STRUCT<name: type, ...>, MAP<type, type>, VARIANT"
+    "UUID, BINARY, INTERVAL DAY TO SECOND, ARRAY<type>, STRUCT<name: type, ...>, MAP<type, type>, VARIANT"
 )
 
 _OPENING = (TokenType.L_PAREN, TokenType.LT, TokenType.L_BRACKET)
@@ -50,6 +50,8 @@ def declared_type(kind: exp.DataType) -> SqlType | None:
     """
     parts = kind.expressions
     match kind.this:
+        case exp.Interval(args={"unit": exp.IntervalSpan() as span}):
+            return SqlType("interval") if (span.this.name, span.expression.name) == ("DAY", "SECOND") else None
         case exp.DType.DECIMAL:
             digits = [int(part.name) for part in parts if part.name.isdigit()]
             return SqlType.decimal(*[*(digits or [10]), 0][:2]) if len(digits) == len(parts) else None

@@ -30,6 +30,7 @@ from livejoin.sql.scalars.labels import labelled, name_of, text_of
 from livejoin.sql.scalars.operands import (
     BOOLEAN,
     DATE,
+    INTERVAL,
     STRING,
     TIMESTAMP,
     Interval,
@@ -37,6 +38,8 @@ from livejoin.sql.scalars.operands import (
     Operand,
     Unsayable,
     Void,
+    as_value,
+    call,
     cast,
     type_of,
 )
@@ -130,9 +133,10 @@ def bind_scalar(
         if void is not None:
             return Constant(None, void)
         return Unsaid("NULL", "it has no type; write CAST(NULL AS ...)", offset_of(node, offset))
-    if isinstance(found, Interval):
-        return Unsaid("INTERVAL", "no column holds an interval", offset_of(node, offset))
-    return found
+    value = as_value(found)
+    if isinstance(value, (Interval, Void)):
+        return Unsaid("INTERVAL", "no column holds an interval of months", offset_of(node, offset))
+    return value
 
 
 def _refuse_payload(node: exp.Expr, field: Callable[[ColumnRef], Field], source: Source, offset: int) -> None:
@@ -304,6 +308,8 @@ class _Binder:
         function = _OPERATIONS[type(node)]
         if isinstance(left, Interval) and isinstance(right, Interval) and function in ("add", "subtract"):
             return intervals.total(left, right if function == "add" else right.negated())
+        if function == "multiply" and INTERVAL in (type_of(as_value(left)), type_of(as_value(right))):
+            return times.multiplied(as_value(left), as_value(right))
         found = times.plus(left, right) if function == "add" else None
         found = times.minus(left, right) if function == "subtract" else found
         return binary(function, left, right) if found is None else found
@@ -328,6 +334,8 @@ class _Binder:
         if found is not None:
             return found
         operand = self.operand(inner)
+        if type_of(operand) == INTERVAL:
+            return call("negate", INTERVAL, cast(operand, INTERVAL))
         return operand.negated() if isinstance(operand, Interval) else negated(operand)
 
     def _cast(self, node: exp.Cast | exp.TryCast) -> Operand:

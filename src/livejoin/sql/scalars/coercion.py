@@ -18,6 +18,7 @@ from livejoin.sql.scalars.operands import (
     Operand,
     Type,
     Void,
+    as_value,
     cast,
     is_kind,
     is_number,
@@ -55,9 +56,11 @@ def common_type(left: Type, right: Type) -> Type | None:
             return None
 
 
-def _beside_string(kind: SqlType) -> SqlType:
-    """What a string becomes beside another type: that type, or the widest of its sort."""
+def _beside_string(kind: SqlType) -> SqlType | None:
+    """What a string becomes beside another type: that type, or the widest of its sort; none beside an interval."""
     match kind.kind:
+        case "interval":
+            return None
         case "integer":
             return BIGINT
         case "decimal" | "double":
@@ -72,6 +75,7 @@ def to_common(operands: Sequence[Operand]) -> list[Scalar] | Sequence[Void] | No
     Returns:
         None if they have none, or an interval is among them.
     """
+    operands = [as_value(operand) for operand in operands]
     found: Type | None = "VOID"
     for kind in map(type_of, operands):
         found = None if found is None else common_type(found, kind)
@@ -99,7 +103,7 @@ def _is_assignable(kind: Type, to: SqlType) -> bool:
         case "integer" | "decimal" | "double":
             return is_number(kind)
         case "string":
-            return kind != "INTERVAL"
+            return kind != "INTERVAL" and not is_kind(kind, "interval")
         case "date" | "timestamp":
             return is_kind(kind, "date", "timestamp")
         case _:
@@ -113,7 +117,7 @@ def can_cast(kind: Type, to: SqlType) -> bool:
     >>> can_cast(DATE, BIGINT), can_cast(TIMESTAMP, BIGINT)
     (False, True)
     """
-    if kind == "INTERVAL":
+    if kind == "INTERVAL" or (kind not in (to, "VOID") and (is_kind(kind, "interval") or to.kind == "interval")):
         return False
     if kind in ("VOID", to) or is_kind(kind, "string") or to.kind == "string":
         return True

@@ -1,6 +1,7 @@
 """Dates and timestamps: their sums with days, months and intervals, their differences, their parts.
 
-DATE plus days, or plus an interval of days or of months, is a DATE; plus hours it is a TIMESTAMP.
+DATE plus days, or plus an interval of days or of months, is a DATE; plus hours it is a TIMESTAMP. The difference of two
+times is an interval of days and time, whatever its fields are called in Spark.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from livejoin.sql.scalars.operands import (
     BIGINT,
     DATE,
     INT,
+    INTERVAL,
     SMALLINT,
     STRING,
     TIMESTAMP,
@@ -23,9 +25,11 @@ from livejoin.sql.scalars.operands import (
     Mismatch,
     Operand,
     Unsayable,
+    as_value,
     call,
     cast,
     is_kind,
+    is_number,
     type_of,
 )
 
@@ -60,10 +64,13 @@ _MOST_INT: Final = (1 << 31) - 1
 
 def plus(left: Operand, right: Operand) -> Operand | None:
     """The sum of a time and what is added to it; None if neither is a time or an interval."""
-    if isinstance(right, Interval):
+    if isinstance(right, Interval) and type_of(left) != INTERVAL:
         return shifted(left, right)
-    if isinstance(left, Interval):
+    if isinstance(left, Interval) and type_of(right) != INTERVAL:
         return shifted(right, left)
+    for time, by in ((left, right), (right, left)):
+        if type_of(by) == INTERVAL:
+            return _plus_interval(time, cast(by, INTERVAL))
     if {"VOID"} < {type_of(left), type_of(right)} <= {"VOID", DATE, TIMESTAMP}:
         raise Unsayable("+", "a time plus a NULL without a type is always NULL; write CAST(NULL AS TIMESTAMP)")
     for time, days in ((left, right), (right, left)):
@@ -74,15 +81,60 @@ def plus(left: Operand, right: Operand) -> Operand | None:
 
 def minus(left: Operand, right: Operand) -> Operand | None:
     """The difference of a time and what is taken from it; None if neither is a time or an interval."""
-    if isinstance(right, Interval):
+    if isinstance(right, Interval) and type_of(left) != INTERVAL:
         return shifted(left, right.negated())
+    right = as_value(right)
+    if type_of(right) == INTERVAL:
+        return _plus_interval(left, call("negate", INTERVAL, cast(right, INTERVAL)))
+    if is_kind(type_of(right), "date", "timestamp") and is_kind(type_of(left), "date", "timestamp"):
+        return call("subtract", INTERVAL, cast(left, TIMESTAMP), cast(right, TIMESTAMP))
+    if type_of(as_value(left)) == INTERVAL:
+        msg = f"an interval is taken from a time or an interval, and {type_of(right)} is found"
+        raise Mismatch(msg)
     if is_kind(type_of(right), "date", "timestamp") or is_kind(type_of(left), "timestamp"):
-        raise Unsayable("-", "the difference of two times is an interval, which no column holds; use datediff")
+        raise Unsayable("-", "the other side is no time; cast it to TIMESTAMP")
     if type_of(left) == DATE:
         if type_of(right) in ("VOID", STRING):
-            raise Unsayable("-", "the difference of two times is an interval, which no column holds; use datediff")
+            raise Unsayable("-", "the other side is no time; cast it to DATE, or to INT for days")
         return subtract_days(left, right)
     return None
+
+
+def _plus_interval(time: Operand, by: Scalar) -> Scalar:
+    """A time, or an interval, plus an interval that is no constant.
+
+    Raises:
+        Mismatch: It is neither.
+        Unsayable: It is a DATE, or the other interval is one of months.
+    """
+    time = as_value(time)
+    if isinstance(time, Interval):
+        raise Unsayable("INTERVAL", "an interval of months is only added to a time")
+    kind = type_of(time)
+    if kind in ("VOID", DATE):
+        raise Unsayable("+", "an interval that is no constant is added to a TIMESTAMP; cast to it")
+    if kind == TIMESTAMP:
+        return call("add", TIMESTAMP, cast(time, TIMESTAMP), by)
+    if kind == INTERVAL:
+        return call("add", INTERVAL, cast(time, INTERVAL), by)
+    msg = f"an interval is added to a TIMESTAMP or another interval, and {kind} is found"
+    raise Mismatch(msg)
+
+
+def multiplied(left: Operand, right: Operand) -> Scalar:
+    """An interval of days and time, times a whole number.
+
+    Raises:
+        Mismatch: The other factor is no number.
+        Unsayable: It is no whole one.
+    """
+    by, factor = (left, right) if type_of(left) == INTERVAL else (right, left)
+    if not is_number(type_of(factor)):
+        msg = f"an interval is multiplied by a number, and {type_of(factor)} is found"
+        raise Mismatch(msg)
+    if not is_kind(type_of(factor), "integer"):
+        raise Unsayable("*", "an interval is multiplied by whole numbers")
+    return call("multiply", INTERVAL, cast(by, INTERVAL), cast(factor, BIGINT))
 
 
 def shifted(time: Operand, by: Interval) -> Scalar:

@@ -176,7 +176,9 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
             raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {ALLOWED}", at)
     not_null = _constraint(definition, exp.NotNullColumnConstraint)
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
-    return Column(definition.name, _type(definition, source, offset), nullable, _length(definition))
+    kind = definition.args.get("kind")
+    is_uuid = kind is not None and kind.this == exp.DType.UUID
+    return Column(definition.name, _type(definition, source, offset), nullable, _length(definition), is_uuid)
 
 
 def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | None:
@@ -197,7 +199,8 @@ def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
     kind = definition.args.get("kind")
     parameters = [int(p.name) for p in kind.expressions if p.name.isdigit()] if kind is not None else []
     try:
-        found = None if kind is None else SqlType("string") if _length(definition) else declared_type(kind)
+        is_text = _length(definition) or (kind is not None and kind.this == exp.DType.UUID)
+        found = None if kind is None else SqlType("string") if is_text else declared_type(kind)
     except SchemaError as error:
         raise source.error(SqlTypeError, f"column {definition.name!r}: {error}", offset) from error
     if found is not None:

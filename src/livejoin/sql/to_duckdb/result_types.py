@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from livejoin.schema import ELEMENT, VARIANT, Kind, SqlType, is_made_list
+from livejoin.schema import ELEMENT, Kind, SqlType, is_made_list, is_variant
 from livejoin.sql.scalars import coercion
 from livejoin.sql.scalars.decimals import MOST_DIGITS
 from livejoin.sql.scalars.operands import BIGINT, DOUBLE
@@ -19,7 +19,7 @@ _PLAIN: dict[pa.DataType, SqlType] = {
     for kind in (
         *(SqlType.integer(bits) for bits in (8, 16, 32, 64)),
         SqlType.real(),
-        *(SqlType(kind) for kind in ("boolean", "double", "date", "timestamp", "string", "binary")),
+        *(SqlType(kind) for kind in ("boolean", "double", "date", "timestamp", "string", "binary", "interval")),
     )
 }
 
@@ -37,7 +37,7 @@ def column_type(found: pa.DataType) -> SqlType | None:
 
 def _payload_type(found: pa.DataType) -> SqlType | None:
     """The type of payload that Arrow holds so; None if no column has it."""
-    if found == VARIANT:
+    if is_variant(found):
         return SqlType("variant")
     if is_made_list(found):
         return None

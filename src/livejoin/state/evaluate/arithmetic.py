@@ -1,4 +1,4 @@
-"""Arithmetic and rounding of integers, doubles and decimals."""
+"""Arithmetic and rounding of integers, doubles, decimals and intervals."""
 
 from __future__ import annotations
 
@@ -47,8 +47,11 @@ def operation(compiler: Compiler, call: Call) -> Value:
     if any(argument.type.kind == "decimal" for argument in call.arguments):
         return _decimal(compiler, call)
     match call.type.kind:
-        case "integer" if call.function in _INTEGERS:
+        case "integer" | "interval" if call.function in _INTEGERS:
             return _integer(compiler, call)
+        case "timestamp" if call.function == "add":
+            time, by = (compiler.value(argument) for argument in call.arguments)
+            return compiler.each_of_two(k.ADD_TIME, call, time, by)
         case "double" if call.function in _DOUBLES:
             return _double(compiler, call)
         case _:
@@ -57,7 +60,7 @@ def operation(compiler: Compiler, call: Call) -> Value:
 
 def _integer(compiler: Compiler, call: Call) -> Value:
     left, right = (compiler.value(argument) for argument in call.arguments)
-    op, bits = _INTEGERS[call.function], call.type.bits
+    op, bits = _INTEGERS[call.function], call.type.bits or 64
     return compiler.each_of_two(op, call, left, right, bits, second_first=call.function in DIVISOR_FIRST)
 
 
@@ -117,8 +120,8 @@ def absolute(compiler: Compiler, call: Call) -> Value:
 def _sign_changed(compiler: Compiler, call: Call, integer: int, double: int, decimal: int) -> Value:
     value = compiler.value(call.arguments[0])
     match call.type.kind:
-        case "integer":
-            return compiler.each(integer, call, value, call.type.bits, fails=True)
+        case "integer" | "interval":
+            return compiler.each(integer, call, value, call.type.bits or 64, fails=True)
         case "double":
             return compiler.each(double, call, value)
         case "decimal" if value.wide:

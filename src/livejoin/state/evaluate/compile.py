@@ -80,7 +80,7 @@ def compiled(scalars: Sequence[Scalar]) -> Compiled:
     for i, position in enumerate(wide):
         lines[position] = 2 * len(values) + i
     for i, (scalar, value) in enumerate(zip(scalars, values, strict=True)):
-        reserved = scalar.type.kind in ("integer", "timestamp") and not isinstance(scalar, Field)
+        reserved = scalar.type.word_kind in ("integer", "timestamp") and not isinstance(scalar, Field)
         flags = k.REFUSE_RESERVED if reserved else 0
         call = compiler.number_of(scalar) if isinstance(scalar, Call) else 0
         compiler.code.store(value, i, lines[i], len(values), flags, call)
