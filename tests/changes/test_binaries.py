@@ -83,6 +83,13 @@ def test_keys_joins_groups_and_order_go_by_the_bytes(tmp_path: Path) -> None:
             one.apply("K", [(b"\xff", "y")])
 
 
+def test_combinations_of_bytes_are_counted() -> None:
+    db, _ = database("b BINARY, c BINARY")
+    view = db.create_view("w", "SELECT COUNT(DISTINCT b, c) AS n FROM T")
+    db.apply("T", [(b"\xff", b""), (b"\xff", b""), (b"", b"\xff"), (b"\xff", None), (b"FF", b"")])
+    assert view.to_arrow().to_pylist() == [{"n": 3}]
+
+
 def test_bytes_that_are_no_text_have_none() -> None:
     db, _ = database()
     view = db.create_view("w", "SELECT CAST(b AS STRING) AS s FROM T")

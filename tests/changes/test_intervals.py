@@ -21,9 +21,13 @@ VIEWS = {
     "joined": "SELECT x.k, y.b FROM T x JOIN T y ON x.i = y.i",
     "by_difference": "SELECT x.k, y.k AS l FROM T x JOIN T y ON x.a - x.b = y.i",
     "grouped": "SELECT a - b AS x, COUNT(*) AS c, MIN(i) AS l, MAX(i), COUNT(DISTINCT i) AS d FROM T GROUP BY a - b",
+    "pairs": "SELECT k, COUNT(DISTINCT i, a - b) AS n FROM T GROUP BY k",
     "kept": "SELECT k, i FROM T WHERE a - b > INTERVAL '1' HOUR OR i < INTERVAL '0' SECOND",
     "whole": "SELECT DISTINCT i, i IS NULL AS z FROM T",
     "united": "SELECT i FROM T UNION SELECT a - b FROM T",
+}
+OF_DUCKDB = {
+    "pairs": "SELECT k, COUNT(DISTINCT (i, a - b)) FILTER (WHERE i IS NOT NULL AND a - b IS NOT NULL) FROM T GROUP BY k"
 }
 TIMES = [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, 2), dt.datetime(1969, 12, 31, 23, 59, 59, 999999), None]
 SPANS = [dt.timedelta(0), dt.timedelta(hours=2), dt.timedelta(days=-1, microseconds=1), dt.timedelta(days=400), None]
@@ -61,7 +65,7 @@ def test_views_over_intervals(seed: int, tmp_path: Path) -> None:
             oracle.execute("INSERT INTO T VALUES (?, ?, ?, ?, ?)", row)
         for name, sql in VIEWS.items():
             found = Counter(tuple(row.values()) for row in db.views[name].to_arrow().to_pylist())
-            assert found == Counter(oracle.execute(sql).fetchall()), name
+            assert found == Counter(oracle.execute(OF_DUCKDB.get(name, sql)).fetchall()), name
         if step == 4:
             db.save(tmp_path / "saved")
             db = livejoin.Database.load(tmp_path / "saved")

@@ -39,6 +39,7 @@ from livejoin.sql.parse.source import offset_of, shown
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN
 
 _OF_NULLS = ("min", "max", "bool_and", "bool_or", "mode")  # NULL, of any type, where all arguments are
+_EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"
 
 
 class Grouping:
@@ -233,6 +234,12 @@ class Grouping:
             # 0.0 and -0.0 are one value with two texts; a sum with 0 has the first.
             kind = self._joined.type_of(value, shown(value), f"argument of {call.written}", call.offset).kind
             single = exp.Add(this=exp.paren(value), expression=exp.Literal.number(0)) if kind == "double" else value
+            if kind == "binary":  # which need not be the UTF-8 of a text
+                single = exp.Hex(this=value)
+            elif kind == "interval":  # which has no text
+                single = exp.UnixMicros(
+                    this=exp.Add(this=exp.maybe_parse(_EPOCH, dialect="spark"), expression=exp.paren(value))
+                )
             written = exp.cast(exp.paren(single), text)
             parts += [exp.cast(exp.Length(this=written), text), exp.Literal.string(":"), written.copy()]
         combined, *rest = parts
