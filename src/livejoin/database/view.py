@@ -20,6 +20,7 @@ from livejoin.database.transactions.subscribers import Callback, Subscribers
 from livejoin.dataflow.arrow_delta import delta_schema
 from livejoin.dataflow.blocks.block import Batches, Change
 from livejoin.dataflow.deltas.view_delta import MemoryDelta, ViewDelta
+from livejoin.dataflow.forms import LEFT_OUT, leaves_out
 from livejoin.dataflow.graph import Graph
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.of_view import of_view
@@ -327,6 +328,7 @@ class View:
         )
         moved = [one.adaptive.told for one in self._below if one.adaptive is not None]
         moved += [one.spreading.told(one.cells > 1) for one in self._below if one.spreading is not None]
+        moved += [LEFT_OUT for one in self._below if leaves_out(one)]
         return replace(told, reason=" ".join([told.reason, *dict.fromkeys(moved)]))
 
     @alone

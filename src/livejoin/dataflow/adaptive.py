@@ -251,4 +251,7 @@ def surroundings(
             stale[table.table] = 0
         return Statistics(tuple(seen[name] for name in bases if name in seen))
 
-    return Surroundings(plan=lambda known: replan(leaf(), known), observe=observe, rows=rows, move=node.move)
+    def move(plan: Scan | Annotated, known: Statistics) -> None:
+        node.move(node.in_form(plan), known)
+
+    return Surroundings(plan=lambda known: replan(leaf(), known), observe=observe, rows=rows, move=move)

@@ -30,6 +30,7 @@ from livejoin.dataflow.blocks.store import StoreBlock
 from livejoin.dataflow.blocks.stored import StoredBlock
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.blocks.union import UnionBlock
+from livejoin.dataflow.forms import reform
 from livejoin.dataflow.node import Node
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.dataflow.spreading import Spreading, whole_at_first
@@ -280,8 +281,7 @@ class Graph:
             if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
                 assert isinstance(node.plan, (Scan, Annotated))
                 node.adaptive.reconsider(node.plan)
-            if node.spreading is not None:
-                node.spread()
+            reform(node)
 
     def select(self, table: str, words: Words) -> dict[Selector, Selection]:
         """What each join that reads a table has to know of changed rows.

@@ -7,7 +7,6 @@ had applied whole is taken back by its inverse, and only the state of a block th
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -26,7 +25,6 @@ from livejoin.dataflow.of_view import OfView
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.selection import Selector
 from livejoin.dataflow.spreading import HANDED_OVER, Spreading, Work, clock
-from livejoin.errors import MemoryLimitError
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.derived import RowProgram
 from livejoin.families.program import Program
@@ -36,8 +34,6 @@ from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.state.derived_rows import DerivedRows
 from livejoin.words import Words
-
-logger = logging.getLogger("livejoin")
 
 Make: TypeAlias = Callable[["Node"], Block]
 Replan: TypeAlias = Callable[[Scan | Annotated, Statistics], Scan | Annotated]
@@ -216,40 +212,14 @@ class Node:
     def plan_anew(self, statistics: Statistics) -> None:
         """Give a join that is not loaded the plan that other statistics give it."""
         if isinstance(self.plan, (Scan, Annotated)):
-            self.plan, self.statistics = self._in_form(self._replan(self.plan, statistics)), statistics
+            self.plan, self.statistics = self.in_form(self._replan(self.plan, statistics)), statistics
 
-    def plan_as(self, layout: str) -> None:
-        """Give a join that is not loaded its other form, in cells or in one piece, if that is laid out like this."""
-        if self.spreading is not None and self.layout != layout:
-            before = self.plan
-            self.plan = self._in_other_form()
-            if self.layout != layout:
-                self.plan = before
-
-    def _in_form(self, plan: Scan | Annotated) -> Scan | Annotated:
-        """Another plan for the join in the form that it has now."""
+    def in_form(self, plan: Scan | Annotated) -> Scan | Annotated:
+        """Another plan for the join in the form that it has now, in cells or in one piece."""
         if self.spreading is None or plan.partition is None:
             return plan
         self.spreading.partition = plan.partition
         return plan if self.cells > 1 else replace(plan, partition=None)
-
-    def _in_other_form(self) -> Scan | Annotated:
-        """The plan for the join in cells, if it is in one piece, and the other way round."""
-        assert self.spreading is not None
-        assert isinstance(self.plan, (Scan, Annotated))
-        return replace(self.plan, partition=None if self.cells > 1 else self.spreading.partition)
-
-    def spread(self) -> bool:
-        """Between two commits: let the join go over to cells or back, if that has come to pay; whether it did."""
-        if self.spreading is None or not self.spreading.is_due(self.registered):
-            return False
-        plan, rows = self._in_other_form(), self.registered
-        try:
-            self.move(plan, self.statistics)
-        except MemoryLimitError:
-            logger.info("a join of %s stays as it is: there is no memory to split it", self.views())
-        self.spreading.move(rows, self.cells > 1)
-        return True
 
     def let_go(self) -> None:
         """Let the state go between two commits, to be loaded when it is needed next; the relation stays what it is."""
@@ -291,7 +261,7 @@ class Node:
         """Let the join's form be weighed by a commit that took so long in this thread."""
         block = self._block
         if isinstance(block, JoinBlock):
-            if isinstance(block.join, CellJoin):
+            if isinstance(block.join, CellJoin) and self.cells > 1:
                 spreading.note(Work(seconds, *block.done, block.join.spent()))
             elif seconds < HANDED_OVER:
                 spreading.note_small()
@@ -334,8 +304,6 @@ class Node:
         """Go on with another plan for the same join, between two commits; as it was if that fails."""
         join = self.join
         assert join is not None
-        if plan.partition != (None if self.spreading is None else self.spreading.partition):
-            plan = self._in_form(plan)
         done = join.join.counters()
         other = copy(self)
         other.plan = plan

@@ -10,6 +10,7 @@ from livejoin.database.contents import Contents, refuse_large_joins
 from livejoin.database.snapshots import snapshot
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.view import ViewOptions
+from livejoin.dataflow.forms import plan_as
 from livejoin.dataflow.node import Node
 from livejoin.errors import LivejoinError, MemoryLimitError, StateError
 from livejoin.families.cells.workers import Workers
@@ -104,10 +105,10 @@ def _restore_blocks(contents: Contents, blocks: Mapping[str, snapshot.BlockImage
         if block is None:
             continue
         if node.layout != block.layout:
-            node.plan_as(block.layout)
+            plan_as(node, block.layout)
         if node.layout != block.layout:
             node.plan_anew(block.statistics)
-            node.plan_as(block.layout)
+            plan_as(node, block.layout)
         if node.layout == block.layout and block.arrays is not None and all(one in same for one in node.inputs):
             node.restore(block.arrays)
             same.add(node)

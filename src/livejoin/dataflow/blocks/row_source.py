@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from livejoin.dataflow.blocks.block import Change, Relation
+from livejoin.dataflow.blocks.passing import Passing
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.events import TableEvents, inverse, table_events, view_events
@@ -51,6 +52,7 @@ class RowSource:
     Attributes:
         selectors: By base table, in lower case, what tells of its changed rows what the join has to know.
         seen: The events of base tables in the last commit.
+        passing: How many of the rows that came took part in some atom.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class RowSource:
         codec: Codec,
     ) -> None:
         self.seen: list[TableEvents] = []
+        self.passing = Passing(query, uses)
         self._last: list[tuple[int, TableEvents]] = []
         self._codec = codec
         self._tables = tables
@@ -108,6 +111,7 @@ class RowSource:
             else:
                 continue
             self._load(position, use, events.rows, events.weights, events.factors, join)
+            self.passing.note(position, events)
             parts.append((position, events))
         self._last = parts
         matrix = view_events(parts)
@@ -143,8 +147,13 @@ class RowSource:
                 selection = use.selector.select(table.values_of(rows))
                 events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
                 self._load(position, use, events.rows, events.weights, events.factors, join)
+                self.passing.note(position, events)
                 parts.append((position, events))
             return view_events(parts)
+
+    def wasted(self) -> float:
+        """About how many bytes the records of rows take that take part in nothing; see `Passing.wasted`."""
+        return self.passing.wasted([self._rows(use).rows for use in self._uses])
 
     def _rows(self, use: _Use) -> Rows:
         if use.place is None:

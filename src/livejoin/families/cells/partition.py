@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from livejoin.families.layout.table_use import TableUse
 from livejoin.query import ConjunctiveQuery
@@ -43,8 +44,8 @@ class Partition:
     """A join in cells.
 
     Args:
-        cells: Their number, at least 2.
-        variable: The variable whose values split it.
+        cells: Their number; 1 for rows that are only left out where they take part in no atom.
+        variable: The variable whose values split it; empty for one cell.
         replicated: Positions of the atoms that do not have it.
         tables: How each table of the plan is split, in the plan's order.
         added: Whether the cells' annotations are added up; else their results are put together.
@@ -81,6 +82,12 @@ def partition(
     busiest = busiest_share(query, variable, cells, statistics)
     ways = tuple(_split(query, use, split) for use in tables)
     return Partition(cells, variable, replicated, ways, is_added(query), busiest)
+
+
+def passing_rows(query: ConjunctiveQuery, tables: Sequence[TableUse]) -> Partition:
+    """One cell, which has the rows that take part in some atom: others are not numbered, and have no record."""
+    every = tuple(TableSplit((), (), reduce(int.__or__, (1 << atom for atom in use.atoms), 0)) for use in tables)
+    return Partition(1, "", tuple(range(len(query.atoms))), every)
 
 
 def is_added(query: ConjunctiveQuery) -> bool:
