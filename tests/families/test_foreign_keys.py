@@ -295,3 +295,20 @@ def test_the_planner_takes_it_where_a_tree_has_a_worse_bound() -> None:
     db = filled()
     assert db.explain(QUERIES["whole"]).plan.kind == "foreign keys"
     assert db.explain(QUERIES["offers"]).plan.kind == "join tree"
+
+
+def test_a_store_is_fed_by_a_foreign_key_join_where_annotations_have_a_worse_bound() -> None:
+    """AJU, Corollary 9: the results that changes add and remove are O(lambda), amortised, whatever maintains the join."""
+    db = filled()
+    for name in ("groups", "total", "distinct"):
+        told = db.explain(QUERIES[name])
+        assert (told.plan.kind, str(told.guarantee.bound)) == ("foreign keys", "FIFO"), name
+    days = "SELECT l.price, count(*) AS n FROM line l JOIN orders o ON l.orders = o.id WHERE o.day < 3 GROUP BY l.price"
+    told = db.explain(days)
+    assert (told.plan.kind, str(told.guarantee.bound)) == ("join tree", "FIFO")
+    assert "Corollary 9" in told.guarantee.source
+    assert "amortised O(1) for FIFO" in told.guarantee.update
+    assert str(db.explain(days, algorithm="crown").guarantee.bound) == "linear"
+    keyed = "SELECT o.id, count(*) AS n FROM line l JOIN orders o ON l.orders = o.id GROUP BY o.id"
+    told = db.explain(keyed)
+    assert (told.plan.kind, str(told.guarantee.bound), "store" in told.guarantee.update) == ("join tree", "O1", False)

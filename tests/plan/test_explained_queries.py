@@ -145,8 +145,8 @@ def test_a_triangle_is_one_bag() -> None:
         ),
         (
             "SELECT A.src, max(name) FROM G A, P WHERE A.dst = id GROUP BY A.src",
-            "linear",
-            "at most O(N) for",
+            "FIFO",
+            "amortised O(1) for FIFO or insertion-only sequences",
             "each group",
         ),
         (

@@ -3,7 +3,9 @@
 A DISTINCT or GROUP BY directly over a join becomes part of the join-tree plan where it can: distinct results and sums
 of products need no store of their own if the output is free-connex (CROWN, sections 4 and 7.3). Elsewhere the join is
 kept over a free-connex output that contains all columns that are asked for (CROWN, section 7.1), each result once and
-annotated with its multiplicity, and a store above it removes duplicates or aggregates (DYN, section 5.1).
+annotated with its multiplicity, and a store above it removes duplicates or aggregates (DYN, section 5.1). A
+foreign-key join feeds a store with its results as they are, since a change adds and removes few of them (AJU, Corollary
+9), also where annotations would do but cost more.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ from livejoin.query.relational import (
 )
 from livejoin.query.scalar import Constant, Field
 from livejoin.schema import SqlType
+from livejoin.search.guarantee import UpdateBound
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Compiler:
         plan: The plan of one.
         output: The output that is kept for some variables of one: these and what its family needs besides; None where
             results come with multiplicities alone.
+        delta: What bounds the results of one that a change adds and removes, amortised, if a plan may rest on that.
         split: How a program is split into cells.
         rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
         powers: Whether counts of equal atoms are powers.
@@ -70,9 +74,21 @@ class Compiler:
 
     plan: Callable[[ConjunctiveQuery], Candidate]
     output: Callable[[ConjunctiveQuery, frozenset[str]], frozenset[str] | None]
+    delta: Callable[[ConjunctiveQuery], UpdateBound | None]
     split: Callable[[Program], Partition | None]
     rows: Callable[[DerivedTable], tuple[RowProgram, Partition | None]]
     powers: bool = True
+
+    def is_fed(self, query: ConjunctiveQuery, other: ConjunctiveQuery | None) -> bool:
+        """Whether a store is fed best by a join with multiplicities, of which a change changes few enough.
+
+        Args:
+            query: The join with multiplicities.
+            other: The same over an output, whose results need no store; None where there is a store in any case.
+        """
+        if (delta := self.delta(query)) is None:
+            return False
+        return other is None or max(delta, self.plan(query).guarantee.bound) < self.plan(other).guarantee.bound
 
 
 _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
@@ -191,7 +207,10 @@ def _read(join: Join, by: Compiler, once: bool, factors: tuple[Factor, ...] = ()
     """The rows of a join of several atoms for a store: each once, or with its multiplicity times some factors."""
     query = join.query
     head = frozenset(query.variable(ref) for ref in query.head)
-    if not _is_of_core(query, query.head) or (kept := by.output(query, head)) is None:
+    kept = None
+    if _is_of_core(query, query.head) and (factors or not by.is_fed(query, None)):
+        kept = by.output(query, head)
+    if kept is None:
         assert not factors, "where atoms are counted, every output is kept, and all atoms are of the core"
         return lower(join, by, True)
     return _distinct_results(join, kept, by, True) if once else _counted(join, kept, by, factors)
@@ -212,7 +231,8 @@ def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
     query = relation.input.query
     head = frozenset(query.variable(ref) for ref in query.head)
     kept = by.output(query, head) if _is_of_core(query, query.head) else None
-    if kept is not None and kept <= determined(query, head) and _shows(query):
+    is_kept = kept is not None and kept <= determined(query, head) and _shows(query)
+    if kept is not None and is_kept and not by.is_fed(query, with_output(query, kept)):
         return _distinct_results(relation.input, kept, by, live)
     return Combine("distinct", False, (_read(relation.input, by, True),), relation.types)
 
@@ -300,6 +320,8 @@ def _annotated(counted: Counted, by: Compiler, live: bool) -> Annotated | Comput
     hidden = [query.atoms[ref.atom].table.columns[ref.column] for ref in grouped.head[len(group) :]]
     named = (Output(f"h{i}", column.type.arrow, len(group) + i) for i, column in enumerate(hidden))
     grouped = replace(grouped, outputs=(*outputs, *named))
+    if not counted.factors and by.is_fed(query, grouped):
+        return None
     leaf = _leaf(join, grouped, by, live)
     types = (*relation.types[: relation.groups], *(c.type for c in hidden), *relation.types[relation.groups :])
     found = Annotated(leaf.physical, grouped, types, tuple(results), relation.is_global, leaf.partition, leaf.inputs)

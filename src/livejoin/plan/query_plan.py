@@ -15,6 +15,8 @@ from livejoin.plan.operators import Annotated, Operator, Scan
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
+from livejoin.search.delta_size import delta_bound
+from livejoin.search.guarantee import UpdateBound
 from livejoin.search.statistics import Statistics
 
 
@@ -68,13 +70,18 @@ def plan_with_reasons(
     def output(join: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
         return kept_output(join, asked, algorithm)
 
+    def delta(join: ConjunctiveQuery) -> UpdateBound | None:
+        return delta_bound(join) if algorithm == "auto" else None
+
     def split(plan: Program) -> Partition | None:
         return _split(plan, statistics, threads)
 
     def rows(derived: DerivedTable) -> tuple[RowProgram, Partition | None]:
         return _rows(derived, statistics, threads)
 
-    return QueryPlan(lower(query.root, Compiler(chosen, output, split, rows, algorithm == "auto"), deltas), found)
+    return QueryPlan(
+        lower(query.root, Compiler(chosen, output, delta, split, rows, algorithm == "auto"), deltas), found
+    )
 
 
 def plan_join(

@@ -112,16 +112,22 @@ def product_guarantee(below: Guarantee) -> Guarantee:
     return replace(below, bound=max(below.bound, UpdateBound.LINEAR), update=update)
 
 
-def stored_guarantee(below: Guarantee, changed: str, kept: str) -> Guarantee:
+def stored_guarantee(below: Guarantee, changed: str, kept: str, delta: UpdateBound | None = None) -> Guarantee:
     """What a plan promises for a join whose rows go into a store above it (DYN, section 5.1).
 
     Args:
         below: What the plan of the join promises.
         changed: The power of the base rows that bounds how many rows of the join a change adds or removes, as text.
         kept: What the store keeps.
+        delta: What bounds these rows, amortised (`livejoin.search.delta_size`); None if nothing does.
     """
+    source = f"{below.source}; DYN, section 5.1"
     if changed == "0":
         bound, update = below.bound, f"{below.update}; and one look-up in the store above it"
+    elif delta is not None:
+        bound, source = max(below.bound, delta), f"{below.source}; AJU, Corollary 9; DYN, section 5.1"
+        rows = f"amortised {delta.formula}"
+        update = f"{below.update}; and one look-up in the store above it a row that the join gains or loses, {rows}"
     else:
         bound = max(below.bound, UpdateBound.LINEAR if changed == "1" else UpdateBound.POLYNOMIAL)
         rows = f"at most {power(changed)} for N base rows"
@@ -133,7 +139,7 @@ def stored_guarantee(below: Guarantee, changed: str, kept: str) -> Guarantee:
         delay="constant delay a row, from the store",
         space=f"{below.space}; and in the store {kept}",
         preprocessing=f"{below.preprocessing}, then the rows of the join once",
-        source=f"{below.source}; DYN, section 5.1",
+        source=source,
     )
 
 

@@ -183,10 +183,8 @@ def link_graph(query: ConjunctiveQuery) -> LinkGraph | str:
             alias = query.atoms[root].alias
             return f"what is compared with {alias} is not the whole of one of its keys and nothing else"
         links.append(link)
-    places = range(len(query.atoms))
-    return LinkGraph(
-        query, tuple(sorted(links, key=lambda link: link.child)), tuple(order), tuple(asserted[a] for a in places)
-    )
+    links.sort(key=lambda link: (link.parent, link.child))
+    return LinkGraph(query, tuple(links), tuple(order), tuple(asserted[a] for a in range(len(query.atoms))))
 
 
 def _inner(graph: ForeignKeyGraph, atoms: Sequence[int]) -> Iterator[Link]:

@@ -33,6 +33,7 @@ from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import EVERY_RANK, LISTS, Query
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
+from livejoin.search.delta_size import delta_bound
 from livejoin.search.guarantee import UpdateBound, checked_guarantee, product_guarantee, stored_guarantee
 from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics, observe
@@ -224,7 +225,9 @@ def _with_store(told: Explanation, query: ConjunctiveQuery, kept: str) -> Explan
     """What is promised where every row that the join gains or loses goes into a store."""
     if not kept:
         return told
-    return replace(told, guarantee=stored_guarantee(told.guarantee, str(_changed_results(query)), kept))
+    changed = str(_changed_results(query))
+    delta = delta_bound(query) if query.free is None else None
+    return replace(told, guarantee=stored_guarantee(told.guarantee, changed, kept, delta))
 
 
 def _changed_results(query: ConjunctiveQuery) -> Fraction:
