@@ -298,7 +298,7 @@ def test_the_planner_takes_it_where_a_tree_has_a_worse_bound() -> None:
 
 
 def test_a_store_is_fed_by_a_foreign_key_join_where_annotations_have_a_worse_bound() -> None:
-    """AJU, Corollary 9: the results that changes add and remove are O(lambda), amortised, whatever maintains the join."""
+    """AJU, Corollary 9: the results that changes add and remove are O(lambda), whatever maintains the join."""
     db = filled()
     for name in ("groups", "total", "distinct"):
         told = db.explain(QUERIES[name])
