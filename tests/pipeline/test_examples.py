@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from livejoin.checkpoint import read_checkpoint
@@ -43,6 +44,28 @@ def test_upserts(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.spark
+def test_delta(spark: SparkSession, tmp_path: Path) -> None:
+    """The sink's tables have a change data feed themselves, which the example's second table is read by."""
+    file = copied("delta", tmp_path)
+    made = {"__name__": "__main__", "__file__": str(file.parent / "make_table.py")}
+    exec(compile((file.parent / "make_table.py").read_text(), "make_table.py", "exec"), made)
+    pipeline = load(file)
+    run(pipeline, lambda _: None, lambda: None)
+    stock = DeltaTable(str(file.parent / "out" / "stock"))
+    assert sorted(map(tuple, map(dict.values, stock.to_pyarrow_table().to_pylist()))) == [("bolt", 35), ("nut", 12)]
+    DeltaTable(str(file.parent / "shelves")).delete("id = 3")
+    run(load(file), lambda _: None, lambda: None)
+    stock = DeltaTable(str(file.parent / "out" / "stock"))
+    assert sorted(map(tuple, map(dict.values, stock.to_pyarrow_table().to_pylist()))) == [("bolt", 35)]
+    clear(pipeline)
+    assert DeltaTable(str(file.parent / "out" / "stock")).to_pyarrow_table().num_rows == 0
+    DeltaTable(str(file.parent / "shelves")).delete()
+    (file.parent / "shelves").rename(file.parent / "gone")
+    with pytest.raises(PipelineError, match=r"tables\.shelves\.path: the Delta table .*shelves: "):
+        load(file)
+
+
+@pytest.mark.spark
 def test_postgres(spark: SparkSession, postgres: PostgresServer, tmp_path: Path) -> None:
     url = postgres.database("shop")
     with psycopg.connect(url, autocommit=True) as connection:
@@ -68,7 +91,7 @@ def test_postgres(spark: SparkSession, postgres: PostgresServer, tmp_path: Path)
     for old, new, says in (
         ('server = "shop"', 'server = "store"', r"names the server 'store', which is not among \[servers\]"),
         ('publication = "livejoin_shop"', 'publication = "none"', "servers.shop.url: there is no publication 'none'"),
-        ('checkpoint = "checkpoint"', 'checkpoint = "checkpoint"\ncheck = true', "some tables come from a server"),
+        ('checkpoint = "checkpoint"', 'checkpoint = "checkpoint"\ncheck = true', "some tables come from elsewhere"),
         ('slot = "livejoin_shop"', "", "servers.shop.slot: is missing"),
     ):
         file.write_text(text.replace(old, new, 1))

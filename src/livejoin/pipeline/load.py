@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from livejoin.errors import LivejoinError, PipelineError, UnknownNameError
 from livejoin.pipeline.lines import key_lines, line_of
 from livejoin.pipeline.model import (
     AVAILABLE_NOW,
+    DeltaTableSource,
     ParquetOutput,
     PipelineFile,
     RunSettings,
@@ -25,7 +27,7 @@ from livejoin.pipeline.model import (
     allowed_keys,
     place_of,
 )
-from livejoin.pipeline.places import Server, server_of, sink_of
+from livejoin.pipeline.places import Server, delta_of, server_of, sink_of
 from livejoin.query.relational import Query
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
 from livejoin.spark.run_options import RunOptions
@@ -132,9 +134,9 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         message = f"adds up the files of sink 'parquet', and this one is {parsed.sink.kind!r}; leave one of the two out"
         problems.append(_Problem(("run", "check"), message))
     sources: dict[str, FileSource] = {}
-    servers, declared = _servers(parsed, problems)
+    servers, declared = _servers(parsed, folder, problems)
     for name, table in parsed.tables.items():
-        if isinstance(table, ServerTable):
+        if not isinstance(table, TableSource):
             continue
         try:
             sources[name] = _source(name, table, parsed, folder)
@@ -153,7 +155,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     sink = None
     if not isinstance(parsed.sink, ParquetOutput):
         try:
-            sink = sink_of(parsed.sink)
+            sink = sink_of(parsed.sink, folder)
         except LivejoinError as error:
             problems.append(_Problem(("sink", "kind"), str(error)))
     if not problems:
@@ -193,10 +195,15 @@ def _run_options(run: RunSettings, folder: Path) -> RunOptions:
     )
 
 
-def _servers(parsed: PipelineFile, problems: list[_Problem]) -> tuple[tuple[Server, ...], dict[str, Table]]:
-    """The databases that tables come from, and these tables; adds what is wrong with them."""
+def _servers(
+    parsed: PipelineFile, folder: Path, problems: list[_Problem]
+) -> tuple[tuple[Server, ...], dict[str, Table]]:
+    """Where tables come from that are not files of changes, and these tables; adds what is wrong with them."""
     wanted: dict[str, dict[str, ServerTable]] = {}
+    makers: list[tuple[tuple[str, ...], Callable[[], Server]]] = []
     for name, table in parsed.tables.items():
+        if isinstance(table, DeltaTableSource):
+            makers.append((("tables", name, "path"), partial(delta_of, name, folder / table.path, table)))
         if not isinstance(table, ServerTable):
             continue
         if table.server in parsed.servers:
@@ -205,16 +212,18 @@ def _servers(parsed: PipelineFile, problems: list[_Problem]) -> tuple[tuple[Serv
         known = ", ".join(map(repr, parsed.servers)) or "none"
         message = f"names the server {table.server!r}, which is not among [servers]; it has {known}"
         problems.append(_Problem(("tables", name, "server"), message))
-    if wanted and parsed.run.check:
-        message = "reads the files of all tables with DuckDB, and some tables come from a server; leave it out"
+    for name, asked in wanted.items():
+        makers.append((("servers", name, "url"), partial(server_of, parsed.servers[name], asked)))
+    if makers and parsed.run.check:
+        message = "reads files of changes with DuckDB, and some tables come from elsewhere; leave it out"
         problems.append(_Problem(("run", "check"), message))
     servers, tables = [], dict[str, Table]()
-    for name, asked in wanted.items():
+    for key, make in makers:
         try:
-            server = server_of(parsed.servers[name], asked)
-            tables |= server.look_up(asked)
+            server = make()
+            tables |= server.look_up()
         except LivejoinError as error:
-            problems.append(_Problem(("servers", name, "url"), str(error)))
+            problems.append(_Problem(key, str(error)))
             continue
         servers.append(server)
     return tuple(servers), tables

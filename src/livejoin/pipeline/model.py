@@ -129,6 +129,26 @@ class ServerTable(_Strict):
     retain: Literal["all", "used"] = "all"
 
 
+class DeltaTableSource(_Strict):
+    """One table: a Delta table, read as it is and then by its change data feed.
+
+    Args:
+        format: ``delta``.
+        path: Where it is, relative to the pipeline file.
+        keys: The columns of its primary key; its changes go by it.
+        window_rows: As of tables from files.
+        window_range: As of tables from files.
+        retain: As of tables from files.
+    """
+
+    format: Literal["delta"]
+    path: str
+    keys: list[str] = []
+    window_rows: PositiveInt | None = None
+    window_range: Annotated[str | None, AfterValidator(_range)] = None
+    retain: Literal["all", "used"] = "all"
+
+
 class PostgresServer(_Strict):
     """A PostgreSQL database of which tables are streamed by logical replication, as one stream.
 
@@ -179,6 +199,19 @@ class PostgresOutput(_Strict):
     url: str
     schema_name: str = Field("public", alias="schema")
     tables: dict[str, str] = {}
+    history: list[str] = []
+
+
+class DeltaOutput(_Strict):
+    """Where the deltas go: a Delta table a view, merged by its key.
+
+    Args:
+        path: The parent folder, relative to the pipeline file.
+        history: Views whose deltas are appended as they are.
+    """
+
+    kind: Literal["delta"]
+    path: str
     history: list[str] = []
 
 
@@ -235,15 +268,24 @@ class RunSettings(_Strict):
 
 
 def _where_from(table: Any) -> str:
-    return "server" if isinstance(table, ServerTable) or (isinstance(table, dict) and "server" in table) else "files"
+    if not isinstance(table, dict):
+        return (
+            "server" if isinstance(table, ServerTable) else "delta" if isinstance(table, DeltaTableSource) else "files"
+        )
+    if "server" in table:
+        return "server"
+    return "delta" if table.get("format") == "delta" else "files"
 
 
 AnyTable = Annotated[
-    Annotated[TableSource, Tag("files")] | Annotated[ServerTable, Tag("server")], Discriminator(_where_from)
+    Annotated[TableSource, Tag("files")]
+    | Annotated[ServerTable, Tag("server")]
+    | Annotated[DeltaTableSource, Tag("delta")],
+    Discriminator(_where_from),
 ]
 _KINDS: dict[tuple[str, int], dict[str, type[BaseModel]]] = {
-    ("tables", 2): {"files": TableSource, "server": ServerTable},
-    ("sink", 1): {"parquet": ParquetOutput, "postgres": PostgresOutput, "console": ConsoleOutput},
+    ("tables", 2): {"files": TableSource, "server": ServerTable, "delta": DeltaTableSource},
+    ("sink", 1): {"parquet": ParquetOutput, "postgres": PostgresOutput, "delta": DeltaOutput, "console": ConsoleOutput},
 }
 
 
@@ -253,7 +295,7 @@ class PipelineFile(_Strict):
     servers: dict[str, PostgresServer] = {}
     tables: dict[str, AnyTable] = Field(min_length=1)
     views: dict[str, ViewText] = Field(min_length=1)
-    sink: Annotated[ParquetOutput | PostgresOutput | ConsoleOutput, Field(discriminator="kind")]
+    sink: Annotated[ParquetOutput | PostgresOutput | DeltaOutput | ConsoleOutput, Field(discriminator="kind")]
     run: RunSettings
 
 

@@ -6,10 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from livejoin.pipeline.model import ConsoleOutput, PostgresOutput, PostgresServer, ServerTable
+from livejoin.pipeline.model import (
+    ConsoleOutput,
+    DeltaOutput,
+    DeltaTableSource,
+    PostgresOutput,
+    PostgresServer,
+    ServerTable,
+)
 from livejoin.schema import Table
+from livejoin.spark.arrow_columns import sql_columns
+from livejoin.spark.feeds import from_versions
 from livejoin.spark.sinks import ConsoleSink, Sink
-from livejoin.spark.stream_part import StreamPart
 from livejoin.sql import parse_columns
 from livejoin.sql.tables.window_range import parse_range
 
@@ -17,7 +25,7 @@ from livejoin.sql.tables.window_range import parse_range
 class Server(Protocol):
     """A database whose tables are streamed."""
 
-    def look_up(self, asked: Mapping[str, ServerTable]) -> dict[str, Table]:
+    def look_up(self) -> dict[str, Table]:
         """The tables as they are there.
 
         Raises:
@@ -25,8 +33,8 @@ class Server(Protocol):
             StorageError: The server is not there.
         """
 
-    def read(self, spark: Any) -> dict[str, StreamPart]:
-        """The changes of the tables, as parts of one stream."""
+    def read(self, spark: Any) -> dict[str, Any]:
+        """The changes of the tables, as `livejoin.spark.maintain` takes them."""
 
     def clear(self, checkpoint: Path) -> None:
         """Let the server forget a checkpoint that is to be deleted."""
@@ -40,33 +48,51 @@ class _Postgres:
 
         self._client = postgres
         self._settings = settings
+        self._asked = asked
         self._names = {name: table.name or name for name, table in asked.items()}
 
-    def look_up(self, asked: Mapping[str, ServerTable]) -> dict[str, Table]:
-        tables = {}
-        found = self._client.published_tables(self._settings.url, self._settings.publication, self._names)
-        for table in found:
-            given = asked[table.name]
-            columns = [f"{_quoted(column.name)} {column.sql_type}" for column in table.columns]
-            if table.key:
-                columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, table.key))})")
-            window = None if given.window_range is None else parse_range(given.window_range)
-            tables[table.name] = parse_columns(
-                table.name, ", ".join(columns), given.window_rows, window_range=window, retain=given.retain
-            )
-        return tables
-
-    def read(self, spark: Any) -> dict[str, StreamPart]:
+    def look_up(self) -> dict[str, Table]:
         given = self._settings
-        return self._client.read_postgres(spark, given.url, given.publication, given.slot, self._names)
+        found = self._client.published_tables(given.url, given.publication, self._names)
+        texts = {table.name: sql_columns(table.name, table.arrow_schema, table.key) for table in found}
+        return {name: _declared(name, text, self._asked[name]) for name, text in texts.items()}
+
+    def read(self, spark: Any) -> dict[str, Any]:
+        given = self._settings
+        return dict(self._client.read_postgres(spark, given.url, given.publication, given.slot, self._names))
 
     def clear(self, checkpoint: Path) -> None:
         if (checkpoint / "spark").exists():  # else the slot may be somebody else's
             self._client.drop_slot(self._settings.url, self._settings.slot)
 
 
+class _Delta:
+    """A Delta table, by its change data feed."""
+
+    def __init__(self, name: str, path: Path, settings: DeltaTableSource) -> None:
+        from livejoin.spark import delta  # noqa: PLC0415
+
+        self._client = delta
+        self._name = name
+        self._path = path
+        self._settings = settings
+
+    def look_up(self) -> dict[str, Table]:
+        columns = self._client.table_columns(self._path)
+        text = sql_columns(self._name, columns, tuple(self._settings.keys))
+        return {self._name: _declared(self._name, text, self._settings)}
+
+    def read(self, spark: Any) -> dict[str, Any]:
+        frame = self._client.read_delta(spark, self._path)
+        names = self._client.table_columns(self._path).names
+        return {self._name: from_versions(frame, self._name, names, bool(self._settings.keys))}
+
+    def clear(self, checkpoint: Path) -> None:
+        """A Delta table knows nothing of who reads it."""
+
+
 def server_of(settings: PostgresServer, asked: Mapping[str, ServerTable]) -> Server:
-    """A server.
+    """A server and what is asked of it.
 
     Raises:
         PipelineError: Its client is not installed.
@@ -74,18 +100,36 @@ def server_of(settings: PostgresServer, asked: Mapping[str, ServerTable]) -> Ser
     return _Postgres(settings, asked)
 
 
-def sink_of(settings: PostgresOutput | ConsoleOutput) -> Sink:
-    """A sink that is not a folder.
+def delta_of(name: str, path: Path, settings: DeltaTableSource) -> Server:
+    """A Delta table.
+
+    Raises:
+        PipelineError: Its client is not installed.
+    """
+    return _Delta(name, path, settings)
+
+
+def sink_of(settings: PostgresOutput | DeltaOutput | ConsoleOutput, folder: Path) -> Sink:
+    """A sink that is not a folder of Parquet.
+
+    Args:
+        settings: What the file says.
+        folder: Where the file is.
 
     Raises:
         PipelineError: Its client is not installed.
     """
     if isinstance(settings, ConsoleOutput):
         return ConsoleSink(settings.rows)
+    if isinstance(settings, DeltaOutput):
+        from livejoin.spark.delta import DeltaSink  # noqa: PLC0415
+
+        return DeltaSink(folder / settings.path, settings.history)
     from livejoin.spark.postgres import PostgresSink  # noqa: PLC0415
 
     return PostgresSink(settings.url, settings.schema_name, settings.tables, settings.history)
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _declared(name: str, columns: str, given: ServerTable | DeltaTableSource) -> Table:
+    window = None if given.window_range is None else parse_range(given.window_range)
+    return parse_columns(name, columns, given.window_rows, window_range=window, retain=given.retain)

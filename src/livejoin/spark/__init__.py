@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from livejoin.spark.sinks import ConsoleSink, Sink, SinkView
     from livejoin.spark.stream_part import StreamPart
     from livejoin.spark.streaming import maintain
+    from livejoin.spark.written_deltas import read_deltas
 
 # Spark's workers import what reads a source, which is below this package, and need none of these.
 _HOMES = {
@@ -19,9 +20,10 @@ _HOMES = {
     "StreamPart": "livejoin.spark.stream_part",
     "local_session": "livejoin.spark.session",
     "maintain": "livejoin.spark.streaming",
+    "read_deltas": "livejoin.spark.written_deltas",
 }
 
-__all__ = ["BatchReport", "ConsoleSink", "Sink", "SinkView", "StreamPart", "local_session", "maintain"]
+__all__ = ["BatchReport", "ConsoleSink", "Sink", "SinkView", "StreamPart", "local_session", "maintain", "read_deltas"]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,17 +24,6 @@ _PLAIN = {
     "date": pa.date32(),
     "bytea": pa.binary(),
 }
-_NAMES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.date32(): "DATE",
-    pa.string(): "STRING",
-    pa.binary(): "BINARY",
-}
 _TABLES = """
 SELECT p.schemaname::text, p.tablename::text, c.oid::bigint, c.relreplident::text
 FROM pg_publication_tables p
@@ -68,13 +57,6 @@ class PublishedColumn:
     name: str
     type: pa.DataType
 
-    @property
-    def sql_type(self) -> str:
-        """The same in SQL."""
-        if pa.types.is_decimal(self.type):
-            return f"DECIMAL({self.type.precision}, {self.type.scale})"
-        return "TIMESTAMP" if pa.types.is_timestamp(self.type) else _NAMES[self.type]
-
 
 @dataclass(frozen=True)
 class PublishedTable:
@@ -97,9 +79,14 @@ class PublishedTable:
     row_filter: str = ""
 
     @property
+    def arrow_schema(self) -> pa.Schema:
+        """Its columns."""
+        return pa.schema([pa.field(column.name, column.type) for column in self.columns])
+
+    @property
     def row_type(self) -> pa.DataType:
         """A row as a struct."""
-        return pa.struct([pa.field(column.name, column.type) for column in self.columns])
+        return pa.struct(list(self.arrow_schema))
 
 
 def published(

@@ -1,0 +1,129 @@
+"""The deltas of a view that a pipeline writes as Parquet, as a stream for further steps of Spark.
+
+Offsets are numbers of the pipeline's batches, so that a micro-batch holds whole batches, in their order. A part of the
+output is complete as soon as it is there, and a batch that the pipeline runs again replaces it by the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from livejoin.errors import StateError, StorageError
+
+FORMAT = "livejoin"
+_PART = "part-*.parquet"
+_NOTHING = -1  # the batch before the first one
+_ROWS = 1 << 16
+
+
+def read_deltas(spark: SparkSession, folder: str | Path) -> DataFrame:
+    """The deltas of a view as a stream: its columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``.
+
+    Args:
+        spark: The session; PySpark 4.2 or newer.
+        folder: The view's folder in the Parquet output of a pipeline, ``<path>/<view>``. It has a part by now, which
+            tells the columns.
+
+    Raises:
+        StorageError: There is no part, or it cannot be read.
+    """
+    _newest(Path(folder))
+    spark.dataSource.register(WrittenDeltas)
+    return spark.readStream.format(FORMAT).load(str(folder))
+
+
+class WrittenDeltas(DataSource):
+    """Spark's side of the source; its path is the view's folder."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        types: StructType = from_arrow_schema(_schema(Path(self.options["path"])), prefer_timestamp_ntz=True)
+        return types
+
+    def streamReader(self, schema: StructType) -> WrittenDeltasReader:
+        return WrittenDeltasReader(Path(self.options["path"]))
+
+
+class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets and batches of the stream."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._last: int | None = None  # where a query ends that reads what is there now
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"batch": _NOTHING}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._last = _newest(self._folder)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        """The newest batch with a part.
+
+        Raises:
+            StateError: It is older than what was read: the output is that of another run.
+        """
+        newest = _newest(self._folder) if self._last is None else self._last
+        if newest < start["batch"]:
+            msg = (
+                f"{self._folder} has the parts of batches up to {newest}, and those up to {start['batch']} were read: "
+                "the output is of another run. Start over with an empty checkpoint of this stream"
+            )
+            raise StateError(msg)
+        return {"batch": newest}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """One for each part."""
+        found = sorted((_batch(file), str(file)) for file in self._folder.glob(_PART))
+        return [InputPartition(file) for batch, file in found if start["batch"] < batch <= end["batch"]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+        file = Path(partition.value)
+        try:
+            schema = _schema(file.parent)
+            with pq.ParquetFile(file) as rows:
+                for batch in rows.iter_batches(_ROWS):
+                    yield batch.cast(schema)
+        except (OSError, pa.ArrowException) as error:
+            msg = f"{file} cannot be read: {error}; start the query again when that is repaired"
+            raise StorageError(msg) from error
+
+
+def _schema(folder: Path) -> pa.Schema:
+    """The columns of the newest part, without what Arrow notes beside them."""
+    newest = _newest(folder)
+    try:
+        found = pq.read_schema(folder / f"part-{newest:08d}.parquet")
+    except (OSError, pa.ArrowException) as error:
+        msg = f"{folder} has no part whose columns can be read: {error}"
+        raise StorageError(msg) from error
+    plain = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in found]
+    return pa.schema([pa.field(field.name, kind) for field, kind in zip(found, plain, strict=True)])
+
+
+def _newest(folder: Path) -> int:
+    newest = max(map(_batch, folder.glob(_PART)), default=None)
+    if newest is None:
+        msg = (
+            f"{folder} has no part of a view's deltas yet; give the folder <path>/<view> of the Parquet output of a "
+            "pipeline that has run"
+        )
+        raise StorageError(msg)
+    return newest
+
+
+def _batch(file: Path) -> int:
+    return int(file.stem.removeprefix("part-"))
