@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph|queries|batches|crown|paired|peers``: measure, print tables, and write JSON."""
+"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark``: measure, print tables, and write JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import batches
+from benchmarks import batches, spark
 from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.paired import command as paired
@@ -41,9 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     batches.add_parser(commands, SAMPLE)
     crown.options(commands.add_parser("crown", help="CROWN's section 8 on real data, beside other systems"))
     paired.add_parser(commands)
+    spark.add_parser(commands)
     options = parser.parse_args(arguments)
     if options.benchmark == "batches":
         return batches.run(options)
+    if options.benchmark == "spark":
+        return spark.run(options)
     if options.benchmark in ("crown", "paired"):
         screen = Console()
         measured = crown.run if options.benchmark == "crown" else paired.run
