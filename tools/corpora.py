@@ -58,6 +58,7 @@ _OTHERWISE = (
     (r"\bEXPORT_STATE\b", "", "EXPORT_STATE is an alias in Spark"),
     (r"\bSUBSTR(ING)?\s*\([^,]*,\s*0", "", "SUBSTRING counts 0 as 1"),
     (r"\b(CUBE|ROLLUP|GROUPING\s+SETS)\b", r"has \{\}, lacks", "several grouping sets over no rows give no row"),
+    (r"\bDISTINCT\s+ON\b", "", "of rows that the order does not tell apart another one"),
     (r"\bAPPROX_\w+", "", "what is approximate is exact, or by other rules"),
     (r"\b(ARG_MIN|ARG_MAX|MIN_BY|MAX_BY)\b", "", "of ties, and of arguments that are NULL, another one"),
     (r"\b(STRING_AGG|GROUP_CONCAT|LISTAGG)\b", "", "the separator is none, and the order that of the values"),

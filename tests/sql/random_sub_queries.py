@@ -133,8 +133,18 @@ class Texts:
                 return f"SELECT {key}{text} GROUP BY {key} HAVING COUNT(*) > {draw.randrange(3)}"
             case 1:
                 return f"SELECT DISTINCT {self._column(rows)}{text}"
-            case 2 if len(scopes) == 0:
-                return f"SELECT {self._column(rows)}{text} UNION ALL SELECT y FROM T"
+            case 2 if self._random.random() < 0.5:
+                self._count += 1
+                outer, other = self._column(scopes[-1]), _Row(f"t{self._count}", draw.choice(list(TABLES)))
+                operation = draw.choice(["UNION", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL"])
+                return (
+                    f"SELECT {self._column(rows)} FROM {clause} WHERE {self._column(rows)} = {outer} {operation} "
+                    f"SELECT {self._column([other])} FROM {other.table} {other.alias} "
+                    f"WHERE {self._column([other])} = {outer}"
+                )
+            case 3 if self._random.random() < 0.5 and len(rows) == 1:
+                columns = ", ".join(f"{name} NULLS FIRST" for name in rows[0].columns)
+                return f"SELECT {self._column(rows)}{text} ORDER BY {columns} LIMIT {draw.randrange(1, 3)}"
             case _:
                 return f"SELECT {self._column(rows)}{text}"
 

@@ -18,6 +18,8 @@ from oracle import connect
 from sub_query_views import Lives
 
 QUERIES = [
+    "SELECT a, q.u FROM R, LATERAL (SELECT c AS u FROM S WHERE k = R.a UNION ALL SELECT y FROM T WHERE id = R.a) q",
+    "SELECT a, q.c FROM R, LATERAL (SELECT c FROM S WHERE k IN (SELECT id FROM T)) q",
     "SELECT a, q.c FROM R, LATERAL (SELECT c FROM S WHERE S.k = R.a) q",
     "SELECT a, q.c FROM R JOIN LATERAL (SELECT c, v FROM S WHERE S.k = R.a) q ON q.v > R.x",
     "SELECT a, q.c, q.v FROM R LEFT JOIN LATERAL (SELECT c, v FROM S WHERE S.k = R.a) q ON q.v > R.x",
@@ -92,7 +94,10 @@ REFUSED = [
     ("SELECT * FROM R, ^LATERAL explode(R.a) q", "write LATERAL (SELECT ...)"),
     ("SELECT a FROM R JOIN (S JOIN ^LATERAL (SELECT y FROM T WHERE id = S.c) q ON true) ON a = k", "in parentheses"),
     ("SELECT a FROM R RIGHT JOIN LATERAL (SELECT ^y FROM T WHERE id = R.a) q ON true", "RIGHT JOIN LATERAL"),
-    ("SELECT a FROM R, LATERAL (SELECT y FROM T WHERE id = ^R.a UNION ALL SELECT c FROM S) q", "in set operations"),
+    (
+        "SELECT a FROM R, LATERAL (SELECT y FROM T WHERE id = R.a ^UNION ALL SELECT c FROM S) q",
+        "is correlated by R.a, the right one by none",
+    ),
     ("SELECT a FROM R, (SELECT y FROM T WHERE id = ^R.a) q", "write LATERAL before the query"),
     (
         "SELECT a FROM R LEFT JOIN S ON a = k AND c IN (SELECT id FROM T), ^LATERAL (SELECT y FROM T WHERE id = R.a) q",

@@ -96,6 +96,17 @@ QUERIES = [
     "SELECT a FROM R WHERE (a, b) NOT IN (SELECT k, c FROM S)",
     "SELECT a FROM R WHERE (a, b, x) NOT IN (SELECT k, c, v FROM S)",
     "SELECT a, (a, x) IN (SELECT k, v FROM S) AS m, (a, b) NOT IN (SELECT k, c FROM S) AS n FROM R",
+    # Set operations.
+    "SELECT a FROM R WHERE EXISTS (SELECT c FROM S WHERE k = R.a UNION SELECT y FROM T WHERE id = R.a)",
+    "SELECT a FROM R WHERE b IN (SELECT c FROM S WHERE k = R.a UNION ALL SELECT y FROM T WHERE id = R.a)",
+    "SELECT a FROM R WHERE b NOT IN (SELECT c FROM S WHERE k = R.a INTERSECT SELECT y FROM T WHERE z = R.a)",
+    "SELECT a, b IN (SELECT c FROM S WHERE k = R.a EXCEPT SELECT y FROM T WHERE z = R.a) AS m FROM R",
+    "SELECT a FROM R WHERE x > ALL (SELECT v FROM S WHERE k = R.a AND c = R.b EXCEPT ALL SELECT z FROM T WHERE"
+    " id = R.b AND y = R.a)",
+    "SELECT a FROM R WHERE x IN (SELECT SUM(v) FROM S WHERE k = R.a GROUP BY c UNION SELECT DISTINCT z FROM T"
+    " WHERE y = R.a UNION ALL SELECT v FROM S WHERE k = R.a AND v > 1)",
+    "SELECT a, (SELECT SUM(q.u) FROM (SELECT c AS u FROM S WHERE k = R.a UNION ALL SELECT y FROM T WHERE id ="
+    " R.a) q) AS n FROM R",
     # In queries in FROM of sub-queries.
     "SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT k, c + 1 AS d FROM S WHERE k = R.a) s1, (SELECT id + 1"
     " AS e FROM T WHERE y = R.a) s2 WHERE s1.d = s2.e)",
@@ -139,6 +150,8 @@ QUERIES = [
     "SELECT R.a, S.c FROM R LEFT JOIN S ON EXISTS (SELECT 1 FROM T WHERE y > 1) AND a = k AND NOT EXISTS (SELECT"
     " 1 FROM T WHERE y > 2 AND id = c)",
     "SELECT R.a, S.c FROM R LEFT JOIN S ON R.a IN (SELECT id FROM T WHERE id = R.a)",
+    "SELECT R.a, S.c FROM R FULL JOIN S ON a = k AND x >= ALL (SELECT q.z FROM (SELECT id, z FROM T WHERE z NOT IN"
+    " (SELECT y FROM T p)) q WHERE q.id = S.c) WHERE R.b IS NULL OR R.b IN (SELECT id FROM T)",
     # Values that are TRUE, FALSE or NULL.
     "SELECT a FROM R WHERE a = 3 OR EXISTS (SELECT 1 FROM S WHERE S.k = R.a)",
     "SELECT a, EXISTS (SELECT 1 FROM S) AS m, NOT EXISTS (SELECT 1 FROM S WHERE k = a) AS n FROM R",
@@ -312,7 +325,16 @@ REFUSED = [
         "not right around",
     ),
     ("SELECT a FROM R WHERE EXISTS (SELECT 1 FROM (SELECT MAX(k) FROM S WHERE v = ^x) q)", "sub-query", "aggregates"),
-    ("SELECT a FROM R WHERE a IN (SELECT k FROM S UNION SELECT y FROM T WHERE id = ^b)", "sub-query", "set operation"),
+    (
+        "SELECT a FROM R WHERE a IN (SELECT k FROM S ^UNION SELECT y FROM T WHERE id = b)",
+        "sub-query",
+        "is correlated by none, the right one by R.b",
+    ),
+    (
+        "SELECT a FROM R WHERE a IN (SELECT k FROM S WHERE c < ^b UNION SELECT y FROM T WHERE id < b)",
+        "sub-query",
+        "in equalities alone",
+    ),
     ("SELECT (SELECT ^SUM(R.x) FROM S) AS m FROM R", "SUM", "where it belongs"),
     ("SELECT EXISTS (SELECT k + ^MIN(R.x) FROM S) AS m FROM R", "MIN", "where it belongs"),
     ("SELECT a FROM R GROUP BY a HAVING EXISTS (SELECT 1 FROM S WHERE k = ^b)", "GROUP BY", "not in GROUP BY"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -21,13 +22,14 @@ from livejoin.sql.names.outputs import Item
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.parse import parse
-from livejoin.sql.parse.query_tree import Block, Definition, QueryTree, With, query_tree
+from livejoin.sql.parse.query_tree import Block, Combined, Definition, QueryTree, With, query_tree
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.sub_queries import SubQuery
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.in_from import correlated_query
 from livejoin.sql.sub_queries.lateral import Lateral, lateral_query
 from livejoin.sql.sub_queries.making import Making
+from livejoin.sql.sub_queries.set_operations import Tree, correlated_set, is_correlated, resolved
 from livejoin.sql.sub_queries.unnest import unnest
 
 Bind = Callable[[QueryTree | SelectBlock, "KnownNames"], Bound]
@@ -95,6 +97,10 @@ class KnownNames:
             tree = resolve_block(tree, self)
             if any(free_columns(tree)):
                 return correlated_query(tree, self.outer, self._making)
+        elif self.outer is not None and isinstance(tree, Combined):
+            found = self._correlated_set(tree)
+            if found is not None:
+                return correlated_query(found, self.outer, self._making)
         bound = self.bind(tree, self)
         return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
 
@@ -131,14 +137,21 @@ class KnownNames:
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
         """The query of a LATERAL sub-query behind what a FROM clause brings."""
         names, tree = replace(self, outer=replace(before.scope, outer=self.outer)), query_tree(query, self.text)
-        if isinstance(tree, Block):
-            block = resolve_block(tree, names)
-            if any(free_columns(block)):
-                around = select_of(before, (), source)
-                around = replace(around, scope=replace(around.scope, outer=self.outer))
-                return lateral_query(block, around, self._making, atom, offset)
-        bound = self.bind(tree, names)
+        resolved_tree = resolve_block(tree, names) if isinstance(tree, Block) else tree
+        block = names._correlated_set(tree) if isinstance(tree, Combined) else None
+        block = resolved_tree if isinstance(resolved_tree, SelectBlock) else block
+        if block is not None and any(free_columns(block)):
+            around = select_of(before, (), source)
+            around = replace(around, scope=replace(around.scope, outer=self.outer))
+            return lateral_query(block, around, self._making, atom, offset)
+        bound = self.bind(resolved_tree, names)
         return Lateral(NestedQuery("", bound.columns, bound.relation, bound, bound.plain), 0, ())
+
+    def _correlated_set(self, tree: Combined) -> SelectBlock | None:
+        """A set operation that reads columns of a query around; None if this one does not."""
+        # What is resolved is bound as it is written if it is not correlated: a copy is resolved here.
+        found = resolved(deepcopy(tree), lambda block: resolve_block(block, self))
+        return correlated_set(found, self._making) if isinstance(found, Tree) and is_correlated(found) else None
 
     @property
     def _making(self) -> Making:
@@ -153,6 +166,9 @@ class KnownNames:
             tree = tree.query
         if isinstance(tree, Block):
             return resolve_block(tree, names)
+        found = names._correlated_set(tree) if isinstance(tree, Combined) else None
+        if found is not None:
+            return found
         bound = self.bind(tree, names)
         return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
 

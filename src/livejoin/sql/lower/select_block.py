@@ -152,7 +152,9 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
 
 
 def _sub_select(one: SubQuery, number: int, clause: FromClause, known: Names, source: Source) -> SubSelect:
-    """A sub-query; one in ON sees what is joined there."""
+    """A sub-query; one in ON sees what is joined there, and that of a FULL JOIN is no sub-query here any more."""
+    if number in clause.taken:
+        return SubSelect(one.form, one.comparison, known.numbers(1), source, one.offset)
     seen = clause.seen.get(number, clause.scope)
     query = known.in_expression(one.query, replace(seen, outer=clause.scope.outer))
     return SubSelect(one.form, one.comparison, query, source, one.offset)

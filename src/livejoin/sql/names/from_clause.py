@@ -47,6 +47,7 @@ class FromClause:
         conditions: The ON conditions of inner joins, resolved.
         parts: What hangs on the inner join.
         seen: What the sub-queries in ON see, by the numbers of their marks; not those within FULL JOINs.
+        taken: The numbers of those within FULL JOINs, which are a part of these.
     """
 
     scope: Scope = Scope()  # noqa: RUF009
@@ -54,6 +55,7 @@ class FromClause:
     conditions: tuple[exp.Expr, ...] = ()
     parts: tuple[Part, ...] = ()
     seen: Mapping[int, Scope] = field(default_factory=dict)
+    taken: frozenset[int] = frozenset()
 
     @property
     def core(self) -> tuple[int, ...]:
@@ -78,11 +80,16 @@ def bind_from(select: exp.Select, names: Names, source: Source, sub_queries: Seq
     if select.args.get("from_") is None:
         return FromClause(numbered(names, 1, source.find({TokenType.SELECT})))
     binder = _Binder(names, source, sub_queries)
-    return binder.chains(binder.item(select.args["from_"].this), select.args.get("joins") or ())
+    found = binder.chains(binder.item(select.args["from_"].this), select.args.get("joins") or ())
+    return replace(found, taken=frozenset(binder.taken))
 
 
 class _Binder:
-    """Numbers the occurrences of tables from left to right while it walks the clause."""
+    """Numbers the occurrences of tables from left to right while it walks the clause.
+
+    Attributes:
+        taken: The numbers of the sub-queries within FULL JOINs.
+    """
 
     def __init__(self, names: Names, source: Source, sub_queries: Sequence[SubQuery]) -> None:
         self._names = names
@@ -91,6 +98,7 @@ class _Binder:
         self._start = source.find({TokenType.FROM})
         self._aliases: set[str] = set()
         self._count = 0
+        self.taken: set[int] = set()
 
     def item(self, node: exp.Expr, before: FromClause | None = None) -> FromClause:
         """A table, a query or items in parentheses, with the joins that the parser hangs below it."""
@@ -227,6 +235,7 @@ class _Binder:
             unmatched = _hung(right, left, "not exists", (equal, conditions), both.scope)
             at = offset_of(join.this, self._start)
             subs = [(number, self._sub_queries[number], scope) for number, scope in both.seen.items()]
+            self.taken.update(both.seen)
             return FromClause(full_join(matched, unmatched, left.scope, pairs, subs, self._names, self._source, at))
         taken = {ref for pair in pairs for ref in (pair.left, pair.right)}
         merged = [Shown(pair.name, pair.right if side == "RIGHT" else pair.left) for pair in pairs]

@@ -49,9 +49,9 @@ def refuse_outer(block: SelectBlock) -> None:
     for outer, node in free_columns(block):
         msg = (
             f"{outer.name} is a column of the query around, which is seen in the SELECT of a sub-query, and in queries "
-            "in its FROM clause, in equalities alone if these have groups, DISTINCT, LIMIT or window functions; it is "
-            "not seen behind aggregates without GROUP BY there, in WITH and in set operations; write the condition on "
-            "it into the WHERE clause of the sub-query"
+            "in its FROM clause, in equalities alone if these have groups, DISTINCT, LIMIT or window functions, as in "
+            "set operations; it is not seen behind aggregates without GROUP BY there, and in WITH; write the condition "
+            "on it into the WHERE clause of the sub-query"
         )
         raise block.source.unsupported("sub-query", msg, offset_of(node, block.start))
 
