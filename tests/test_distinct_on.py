@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +76,16 @@ def test_rows_come_in_an_order_that_is_not_shown(sql: str) -> None:
     assert [tuple(row.values()) for row in found.to_pylist()] == connection.sql(sql).fetchall()
     assert [row for batch in view.batches(7) for row in batch.to_pylist()] == found.to_pylist()
     assert view.count() == found.num_rows
+
+
+def test_an_order_that_is_not_shown_is_there_after_a_restart(tmp_path: Path) -> None:
+    database = Database()
+    database.execute("CREATE TABLE R (a INT, b INT)")
+    database.create_view("v", "SELECT a FROM R ORDER BY b DESC")
+    database.apply("R", [(1, 5), (2, 7), (3, 6)])
+    database.save(tmp_path / "kept")
+    again = Database.load(tmp_path / "kept")
+    assert again.views["v"].to_arrow()["a"].to_pylist() == [2, 3, 1]
+    commit = again.apply("R", [{"a": 2, "b": 7, "_change_type": "delete"}, {"a": 2, "b": 0, "_change_type": "insert"}])
+    assert commit["v"].num_rows == 0, "what is shown does not change"
+    assert again.views["v"].to_arrow()["a"].to_pylist() == [3, 1, 2]

@@ -65,6 +65,20 @@ def _with_unit(build: Callable[..., exp.Expr], at: int) -> Callable[..., exp.Exp
     return built
 
 
+def _of_one(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """What builds FIRST or LAST; with anything but TRUE or FALSE behind the value a call that nobody knows.
+
+    sqlglot leaves that out, an order too, so that it would be ignored.
+    """
+    build = SparkParser.FUNCTIONS[name]
+
+    def built(args: list[exp.Expr]) -> exp.Expr:
+        is_plain = len(args) < 2 or isinstance(args[1], exp.Boolean)
+        return build(args) if is_plain else exp.Anonymous(this=name, expressions=args)
+
+    return built
+
+
 def _with_plus(node: exp.Expr | None) -> exp.Expr | None:
     """A node behind a plus sign, which sqlglot leaves out."""
     if node is not None:
@@ -98,6 +112,7 @@ class SparkAnsi(Spark):
         }
         FUNCTIONS: ClassVar = {
             **SparkParser.FUNCTIONS,
+            **{name: _of_one(name) for name in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE")},
             "TRUNC": _with_unit(SparkParser.FUNCTIONS["TRUNC"], 1),
             "DATE_TRUNC": _with_unit(SparkParser.FUNCTIONS["DATE_TRUNC"], 0),
             "DATE_FORMAT": _with_unit(SparkParser.FUNCTIONS["DATE_FORMAT"], 1),

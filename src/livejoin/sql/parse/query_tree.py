@@ -17,6 +17,7 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import SetKind
+from livejoin.sql.parse.first_by_order import first_by_order
 from livejoin.sql.parse.refuse import check_select, check_with, refuse_modifiers, refuse_statement
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import has_text, inner_source, keyword_offset, laterals, mark_expression, select_source
@@ -117,6 +118,7 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
             raise source.unsupported("VALUES", msg, source.find({TokenType.VALUES}))
         case exp.Select():
             fold(tree)
+            first_by_order(tree)
             within = [query_of(node) for node in in_expressions(tree)]
             for query in (*within, *laterals(tree)):
                 mark_expression(query, text)

@@ -97,6 +97,7 @@ _REMEDIES: dict[str, str] = {
     **dict.fromkeys(["kurtosis_pop"], "KURTOSIS is it"),
     **dict.fromkeys(["wavg", "weighted_avg"], "write SUM(x * weight) / SUM(weight)"),
     "sem": "write STDDEV(x) / SQRT(COUNT(x))",
+    **dict.fromkeys(["first", "last"], "it has TRUE or FALSE as the second argument; write FIRST(x ORDER BY key)"),
     "bool_xor": "write COUNT_IF(x) % 2 = 1",
 }
 
