@@ -43,6 +43,7 @@ def _numbered() -> Iterator[None]:
         patch.setattr(forms, "LEAST_WASTE", 1)
         patch.setattr(forms, "_SHARE", 1 << 40)
         patch.setattr(passing, "_PERIOD", 1)
+        patch.setattr(passing, "_SAMPLED", 1)
         patch.setattr(passing, "_NUMBERED", 0.0)
         yield
 

@@ -33,6 +33,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forms, "LEAST_WASTE", 1)
     monkeypatch.setattr(forms, "_SHARE", 1 << 40)
     monkeypatch.setattr(passing, "_PERIOD", 1)
+    monkeypatch.setattr(passing, "_SAMPLED", 1)
     monkeypatch.setattr(passing, "_NUMBERED", 0.0)
 
 

@@ -10,9 +10,12 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from known_queries import CATALOG, CROWN, TPCH, value_of
+from benchmarks.crown.queries import SNB_QUERIES, SNB_TABLES
+from known_queries import CATALOG as KNOWN
+from known_queries import CROWN, TPCH, value_of
+from livejoin.catalog import Catalog
 from livejoin.query import session
-from livejoin.sql import to_duckdb
+from livejoin.sql import parse_columns, to_duckdb
 from oracle import connect, multiset, signed_multiset
 from scenario import canonical_row
 
@@ -23,6 +26,13 @@ SOCIAL = {
     "union": "SELECT src * 2 AS x FROM G UNION SELECT dst - 1 FROM G",
     "having": "SELECT src, count(*) AS n FROM G GROUP BY src HAVING count(*) * 2 > 3",
 }
+
+SNB = {query.name: query.own_sql for query in SNB_QUERIES}
+CATALOG = Catalog()
+for known in KNOWN:
+    CATALOG.add(known)
+for name, columns in SNB_TABLES.items():
+    CATALOG.add(parse_columns(name, ", ".join(f"{column} {type}" for column, type in columns.items())))
 
 
 @contextmanager
@@ -35,9 +45,9 @@ def counting(patched: pytest.MonkeyPatch) -> Iterator[list[int]]:
         yield calls
 
 
-@pytest.mark.parametrize("name", [*TPCH, *CROWN, *SOCIAL])
+@pytest.mark.parametrize("name", [*TPCH, *CROWN, *SNB, *SOCIAL])
 def test_no_call_in_a_commit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sql = TPCH.get(name) or CROWN.get(name) or SOCIAL[name]
+    sql = (TPCH | CROWN | SNB | SOCIAL)[name]
     generator = random.Random(name)
     db, duck, tables = livejoin.Database(), connect(), {}
     for table in CATALOG:
