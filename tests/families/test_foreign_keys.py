@@ -262,6 +262,24 @@ def test_it_says_what_the_join_tree_says(seed: int, threads: int, tmp_path: Path
             agree(db)
 
 
+def test_a_commit_that_fails_is_taken_back() -> None:
+    """The joins have taken their events when the last view fails."""
+    random = Random(5)
+    db = filled()
+    db.create_view("fails", "SELECT 1 / (l.price - 7) AS q FROM line l")
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMA}
+    for _ in range(8):
+        before = {name: lines(view.to_arrow()) for name, view in db.views.items()}
+        commit = random_commit(random, rows)
+        bad = [*commit.get("line", []), {"orders": 1, "part": 1, "supplier": 1, "price": 7, "_change_type": "insert"}]
+        with pytest.raises(livejoin.LivejoinError, match=r"(?i)zero"):
+            db.apply({**commit, "line": bad})
+        assert {name: lines(view.to_arrow()) for name, view in db.views.items()} == before
+        db._check()
+        db.apply(commit)
+    agree(db)
+
+
 def test_it_tells_how_often_a_row_stands_from_what_names_the_root() -> None:
     """The row of the root names the result, also where columns that join are not shown."""
     db = livejoin.Database()
