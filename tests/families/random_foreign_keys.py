@@ -47,7 +47,10 @@ def _any_join(random: Random, relations: int, branches: int) -> ConjunctiveQuery
 
 
 def _part(random: Random, atoms: list[Atom], relations: int, keyless: bool) -> list[int]:
-    """Relation r has a key of its own, and perhaps that of another one in it, and references some before it."""
+    """Relation r has a key of its own, perhaps with that of another one in it, or the key that another one has.
+
+    It references some before it.
+    """
     first = len(atoms)
     keys: list[tuple[str, ...]] = []
     for r in range(relations):
@@ -57,9 +60,12 @@ def _part(random: Random, atoms: list[Atom], relations: int, keyless: bool) -> l
         key = [f"x{first + r}"]
         if below and random.random() < 0.3:
             key += random.sample(foreign, random.randint(1, min(2, len(foreign))))
+        twin = random.choice(keys) if keys and random.random() < 0.15 else ()
+        if twin and not set(twin) & set(foreign):
+            key = list(twin)
         has_key = not (is_root and keyless)
         own = f"v{first + r}"
-        names = [*(key[:1] if has_key else []), *foreign, own]
+        names = list(dict.fromkeys([*(key if has_key else []), *foreign, own]))
         random.shuffle(names)
         shown = tuple(i for i, name in enumerate(names) if name != own or random.random() < 0.8)
         keys.append(tuple(key) if has_key else ())

@@ -164,9 +164,11 @@ SCHEMA = {
     "supplier": "id BIGINT NOT NULL UNIQUE, nation BIGINT",
     "offer": "part BIGINT, supplier BIGINT, cost BIGINT, PRIMARY KEY (part, supplier)",
     "orders": "id BIGINT PRIMARY KEY, customer BIGINT, day BIGINT",
+    "badge": "id BIGINT PRIMARY KEY, owner BIGINT NOT NULL UNIQUE, level BIGINT",
     "line": "orders BIGINT, part BIGINT, supplier BIGINT, price BIGINT",
 }
-KEYS = {"nation": ("id",), "customer": ("id",), "supplier": ("id",), "offer": ("part", "supplier"), "orders": ("id",)}
+KEYS = {name: [("id",)] for name in ("nation", "customer", "supplier", "orders", "badge")}
+KEYS |= {"offer": [("part", "supplier")], "badge": [("id",), ("owner",)], "line": []}
 LOCAL = (
     "FROM line l JOIN orders o ON l.orders = o.id JOIN customer c ON o.customer = c.id "
     "JOIN supplier s ON l.supplier = s.id JOIN nation n ON c.nation = n.id AND s.nation = n.id"
@@ -187,6 +189,8 @@ QUERIES = {
     "UNION SELECT price FROM line WHERE part > 1",
     "nested": "SELECT l.price, t.n FROM line l JOIN (SELECT customer, count(*) AS n FROM orders GROUP BY customer) t "
     "ON l.part = t.customer",
+    "twins": "SELECT c.v, s.nation, b.level FROM customer c JOIN supplier s ON c.id = s.id JOIN badge b ON s.id = b.id",
+    "owners": "SELECT l.price, b.id, b.level FROM line l JOIN badge b ON l.part = b.owner",
     "outer": "SELECT l.price, o.day, c.v, p.cost FROM line l LEFT JOIN orders o ON l.orders = o.id "
     "LEFT JOIN customer c ON o.customer = c.id LEFT JOIN offer p ON l.part = p.part AND l.supplier = p.supplier",
     "outer_whole": "SELECT l.price, o.day, n.name FROM line l LEFT JOIN (orders o JOIN customer c ON o.customer = c.id "
@@ -235,12 +239,13 @@ def random_commit(random: Random, rows: dict[str, list[dict[str, Any]]]) -> dict
     commit = {}
     for name in random.sample(sorted(SCHEMA), random.randint(1, 4)):
         columns = [part.split()[0] for part in SCHEMA[name].partition(", PRIMARY")[0].split(", ")]
-        key, held, changes = KEYS.get(name, ()), rows[name], []
+        keys, held, changes = KEYS[name], rows[name], []
         for _ in range(len(held) if random.random() < 0.1 else random.randint(0, min(2, len(held)))):
             changes.append({**held.pop(random.randrange(len(held))), "_change_type": "delete"})
         for _ in range(random.randint(0, 4 if name == "line" else 2)):
-            row = {c: random.randrange(4) if c in key or random.random() < 0.9 else None for c in columns}
-            if not key or not any(all(row[c] == other[c] for c in key) for other in held):
+            keyed = {c for key in keys for c in key}
+            row = {c: random.randrange(4) if c in keyed or random.random() < 0.9 else None for c in columns}
+            if not any(all(row[c] == other[c] for c in key) for key in keys for other in held):
                 held.append(row)
                 changes.append({**row, "_change_type": "insert"})
         if changes:
@@ -296,7 +301,7 @@ def test_it_tells_how_often_a_row_stands_from_what_names_the_root() -> None:
     [
         ("SELECT a.id FROM customer a JOIN supplier b ON a.nation = b.nation", "by no key of either"),
         ("SELECT a.id FROM customer a, supplier b", "referenced by none"),
-        ("SELECT a.id FROM customer a JOIN orders b ON a.id = b.id", "reference each other"),
+        ("SELECT a.id FROM customer a JOIN orders b ON a.id = b.customer AND a.nation = b.id", "reference each other"),
         ("SELECT a.id, b.day FROM customer a LEFT JOIN orders b ON a.id = b.customer", "the whole of one of its keys"),
     ],
 )

@@ -16,7 +16,13 @@ from typing import Literal
 
 from livejoin.query import Branch, ConjunctiveQuery, EdgeKind
 from livejoin.theory.keys.assertion_key import assertion_keys
-from livejoin.theory.keys.foreign_key import ForeignKeyAcyclic, ForeignKeyGraph, foreign_key_acyclic, foreign_key_graph
+from livejoin.theory.keys.foreign_key import (
+    ForeignKeyAcyclic,
+    ForeignKeyGraph,
+    foreign_key_acyclic,
+    foreign_key_graph,
+    foreign_key_graph_of,
+)
 
 Path = tuple[int, ...]
 """Relations from a relation down to one of its descendants, both ends included."""
@@ -170,6 +176,9 @@ def link_graph(query: ConjunctiveQuery) -> LinkGraph | str:
     for atoms in parts:
         graph = foreign_key_graph(replace(query, atoms=tuple(query.atoms[a] for a in atoms), head=(), branches=()))
         found = foreign_key_acyclic(graph)
+        if found.cycle:
+            graph = _directed(graph)
+            found = foreign_key_acyclic(graph)
         if not found:
             return _refusal(found, [query.atoms[a].alias for a in atoms])
         links += _inner(graph, atoms)
@@ -185,6 +194,19 @@ def link_graph(query: ConjunctiveQuery) -> LinkGraph | str:
         links.append(link)
     links.sort(key=lambda link: (link.parent, link.child))
     return LinkGraph(query, tuple(links), tuple(order), tuple(asserted[a] for a in range(len(query.atoms))))
+
+
+def _directed(graph: ForeignKeyGraph) -> ForeignKeyGraph:
+    """A graph in which relations of equal keys, which all reference each other, are referenced by the first of them.
+
+    Each has at most one row with a key, so that any of them may lead; declared foreign keys that connect them do.
+    """
+    declared = [(edge.parent, edge.child) for edge in graph.references if edge.declared]
+    for key in dict.fromkeys(graph.keys):
+        first, *others = (i for i, one in enumerate(graph.keys) if one == key)
+        if key and not any({first, *others} >= set(edge) for edge in declared):
+            declared += [(first, other) for other in others]
+    return foreign_key_graph_of(graph.relations, graph.keys, declared)
 
 
 def _inner(graph: ForeignKeyGraph, atoms: Sequence[int]) -> Iterator[Link]:

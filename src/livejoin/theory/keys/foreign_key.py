@@ -103,10 +103,10 @@ class ForeignKeyAcyclic:
 def foreign_key_graph(query: ConjunctiveQuery) -> ForeignKeyGraph:
     """The foreign-key graph of a query, by the keys that its tables declare.
 
-    A key counts if the query uses all of its columns; of several that is the first one, the primary key before others.
-    Cost: as `foreign_key_graph_of`.
+    A key counts if the query uses all of its columns; of several that is the first one by which another relation may
+    refer to this one, else the first one, the primary key before others. Cost: as `foreign_key_graph_of`.
     """
-    keys = [_key(atom) for atom in query.atoms]
+    keys = [_key(query, position) for position in range(len(query.atoms))]
     pairs = ((i, j) for i in range(len(keys)) for j in range(len(keys)) if i != j)
     declared = [(i, j) for i, j in pairs if _declares(query.atoms[i], query.atoms[j])]
     return foreign_key_graph_of(query.edges, keys, declared)
@@ -193,11 +193,14 @@ def schema_graph(tables: Iterable[Table]) -> Digraph:
     return Digraph.of(len(given), edges)
 
 
-def _key(atom: Atom) -> frozenset[str]:
-    """The variables of an atom's first key of which the query uses all columns: the primary key, if it is one."""
+def _key(query: ConjunctiveQuery, position: int) -> frozenset[str]:
+    """The variables of an atom's first key of which the query uses all columns, of one that another atom has before."""
+    atom = query.atoms[position]
     used = dict(zip(atom.columns, atom.variables, strict=True))
-    key = next((key for key in atom.table.keys if set(key) <= used.keys()), ())
-    return frozenset(used[column] for column in key)
+    keys = [frozenset(used[column] for column in key) for key in atom.table.keys if set(key) <= used.keys()]
+    others = [edge for i, edge in enumerate(query.edges) if i != position]
+    referred = (key for key in keys if any(key <= other for other in others))
+    return next(referred, keys[0] if keys else frozenset())
 
 
 def _declares(parent: Atom, child: Atom) -> bool:
