@@ -12,6 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kafka_cluster import Cluster
     from postgres_server import PostgresServer
 
 
@@ -54,3 +55,11 @@ def postgres() -> Iterator[PostgresServer]:
 
     with running() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    """One mock cluster of Kafka for the whole run; tests take topics of their own."""
+    from kafka_cluster import Cluster  # noqa: PLC0415
+
+    return Cluster()

@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from kafka_cluster import Cluster
 from livejoin.checkpoint import read_checkpoint
 from livejoin.errors import PipelineError
 from livejoin.pipeline import clear, load, run
@@ -62,6 +63,29 @@ def test_delta(spark: SparkSession, tmp_path: Path) -> None:
     DeltaTable(str(file.parent / "shelves")).delete()
     (file.parent / "shelves").rename(file.parent / "gone")
     with pytest.raises(PipelineError, match=r"tables\.shelves\.path: the Delta table .*shelves: "):
+        load(file)
+
+
+@pytest.mark.spark
+def test_kafka(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
+    replaced = ("localhost:9092", cluster.servers), ('"1 second" ', '"available-now"')
+    file = copied("kafka", tmp_path, *replaced)
+    times = [("a", "10:00:00"), ("b", "10:30:00"), ("b", "10:50:00"), ("c", "11:20:00")]
+    cluster.send("visits", [(None, {"page": page, "at": f"2024-01-01T{at}"}) for page, at in times])
+    run(load(file), lambda _: None, lambda: None)
+    assert cluster.last("seen-in-the-last-hour") == {
+        '{"page":"b"}': {"page": "b", "n": 2},
+        '{"page":"c"}': {"page": "c", "n": 1},
+    }
+    cluster.send("visits", [(None, {"page": "d", "at": "2024-01-01T11:45:00"})])
+    run(load(file), lambda _: None, lambda: None)
+    assert sorted((row["page"], row["n"]) for row in cluster.last("seen-in-the-last-hour").values()) == [
+        ("b", 1),
+        ("c", 1),
+        ("d", 1),
+    ]
+    file.write_text(file.read_text().replace('topic = "visits"', 'topic = "visits"\nmessages = "upsert"'))
+    with pytest.raises(PipelineError, match=r"tables\.visits\.schema: messages = 'upsert' go by a key"):
         load(file)
 
 

@@ -127,7 +127,7 @@ def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
         ("SELECT src", "SELECT source", "views.v.sql", 10, "source"),
         ('sql = "SELECT src FROM G"', "", "views.v", 9, "needs either sql or sql_file"),
         ('sql = "SELECT src FROM G"', 'sql_file = "w.sql"', "views.v.sql_file", 10, "cannot read it"),
-        ('kind = "parquet"', 'kind = "kafka"', "sink.kind", 13, "found 'kafka'"),
+        ('kind = "parquet"', 'kind = "iceberg"', "sink.kind", 13, "found 'iceberg'"),
         ('kind = "parquet"', 'kind = "console"', "sink.path", 14, "is not a key of this table; allowed are kind, rows"),
         ('kind = "parquet"\npath = "out"', 'kind = "console"', "run.check", 17, "adds up the files of sink 'parquet'"),
         ("window_rows = 10", 'feed = "upsert"', "tables.G.schema", 3, "feed 'upsert' goes by a key; add a PRIMARY KEY"),

@@ -18,6 +18,7 @@ from livejoin.pipeline.lines import key_lines, line_of
 from livejoin.pipeline.model import (
     AVAILABLE_NOW,
     DeltaTableSource,
+    KafkaTableSource,
     ParquetOutput,
     PipelineFile,
     RunSettings,
@@ -27,7 +28,7 @@ from livejoin.pipeline.model import (
     allowed_keys,
     place_of,
 )
-from livejoin.pipeline.places import Server, delta_of, server_of, sink_of
+from livejoin.pipeline.places import Server, delta_of, kafka_of, server_of, sink_of
 from livejoin.query.relational import Query
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
 from livejoin.spark.run_options import RunOptions
@@ -204,6 +205,8 @@ def _servers(
     for name, table in parsed.tables.items():
         if isinstance(table, DeltaTableSource):
             makers.append((("tables", name, "path"), partial(delta_of, name, folder / table.path, table)))
+        if isinstance(table, KafkaTableSource):
+            makers.append((("tables", name, "schema"), partial(kafka_of, name, table)))
         if not isinstance(table, ServerTable):
             continue
         if table.server in parsed.servers:

@@ -149,6 +149,37 @@ class DeltaTableSource(_Strict):
     retain: Literal["all", "used"] = "all"
 
 
+class KafkaTableSource(_Strict):
+    """One table: the messages of a topic, from the oldest one on.
+
+    Args:
+        format: ``kafka``.
+        servers: Kafka's ``bootstrap.servers``.
+        topic: The topic.
+        columns: Key ``schema``: the columns of the rows, with a PRIMARY KEY if changes go by one.
+        messages: ``append``: values are JSON objects, rows that come. ``upsert``: they take the place of the row with
+            their key, and a message without a value deletes it. ``debezium``: values are envelopes.
+        settings: More of librdkafka's settings.
+        sequence_by: As of tables from files.
+        tombstones: As of tables from files.
+        window_rows: As of tables from files.
+        window_range: As of tables from files.
+        retain: As of tables from files.
+    """
+
+    format: Literal["kafka"]
+    servers: str
+    topic: str
+    columns: str = Field(alias="schema")
+    messages: Literal["append", "upsert", "debezium"] = "append"
+    settings: dict[str, str] = {}
+    sequence_by: str | None = None
+    tombstones: NonNegativeInt | None = None
+    window_rows: PositiveInt | None = None
+    window_range: Annotated[str | None, AfterValidator(_range)] = None
+    retain: Literal["all", "used"] = "all"
+
+
 class PostgresServer(_Strict):
     """A PostgreSQL database of which tables are streamed by logical replication, as one stream.
 
@@ -215,6 +246,21 @@ class DeltaOutput(_Strict):
     history: list[str] = []
 
 
+class KafkaOutput(_Strict):
+    """Where the deltas go: a topic a view, messages by its key.
+
+    Args:
+        servers: Kafka's ``bootstrap.servers``.
+        topics: The topic of a view that is not called as it is.
+        settings: More of librdkafka's settings.
+    """
+
+    kind: Literal["kafka"]
+    servers: str
+    topics: dict[str, str] = {}
+    settings: dict[str, str] = {}
+
+
 class ConsoleOutput(_Strict):
     """The first rows of each delta on the terminal."""
 
@@ -268,24 +314,36 @@ class RunSettings(_Strict):
 
 
 def _where_from(table: Any) -> str:
+    """Which kind of table it is: one of those of ``_TABLES``."""
     if not isinstance(table, dict):
-        return (
-            "server" if isinstance(table, ServerTable) else "delta" if isinstance(table, DeltaTableSource) else "files"
-        )
+        return next(kind for kind, model in _TABLES.items() if isinstance(table, model))
     if "server" in table:
         return "server"
-    return "delta" if table.get("format") == "delta" else "files"
+    return table["format"] if table.get("format") in ("delta", "kafka") else "files"
 
 
+_TABLES: dict[str, type[BaseModel]] = {
+    "files": TableSource,
+    "server": ServerTable,
+    "delta": DeltaTableSource,
+    "kafka": KafkaTableSource,
+}
 AnyTable = Annotated[
     Annotated[TableSource, Tag("files")]
     | Annotated[ServerTable, Tag("server")]
-    | Annotated[DeltaTableSource, Tag("delta")],
+    | Annotated[DeltaTableSource, Tag("delta")]
+    | Annotated[KafkaTableSource, Tag("kafka")],
     Discriminator(_where_from),
 ]
 _KINDS: dict[tuple[str, int], dict[str, type[BaseModel]]] = {
-    ("tables", 2): {"files": TableSource, "server": ServerTable, "delta": DeltaTableSource},
-    ("sink", 1): {"parquet": ParquetOutput, "postgres": PostgresOutput, "delta": DeltaOutput, "console": ConsoleOutput},
+    ("tables", 2): _TABLES,
+    ("sink", 1): {
+        "parquet": ParquetOutput,
+        "postgres": PostgresOutput,
+        "delta": DeltaOutput,
+        "kafka": KafkaOutput,
+        "console": ConsoleOutput,
+    },
 }
 
 
@@ -295,7 +353,9 @@ class PipelineFile(_Strict):
     servers: dict[str, PostgresServer] = {}
     tables: dict[str, AnyTable] = Field(min_length=1)
     views: dict[str, ViewText] = Field(min_length=1)
-    sink: Annotated[ParquetOutput | PostgresOutput | DeltaOutput | ConsoleOutput, Field(discriminator="kind")]
+    sink: Annotated[
+        ParquetOutput | PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput, Field(discriminator="kind")
+    ]
     run: RunSettings
 
 

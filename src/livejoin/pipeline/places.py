@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from livejoin.errors import SchemaError
 from livejoin.pipeline.model import (
     ConsoleOutput,
     DeltaOutput,
     DeltaTableSource,
+    KafkaOutput,
+    KafkaTableSource,
     PostgresOutput,
     PostgresServer,
     ServerTable,
@@ -91,6 +94,45 @@ class _Delta:
         """A Delta table knows nothing of who reads it."""
 
 
+class _Kafka:
+    """A topic."""
+
+    def __init__(self, name: str, settings: KafkaTableSource) -> None:
+        from livejoin.spark import kafka  # noqa: PLC0415
+
+        self._client = kafka
+        self._name = name
+        self._settings = settings
+
+    def look_up(self) -> dict[str, Table]:
+        given = self._settings
+        window = None if given.window_range is None else parse_range(given.window_range)
+        table = parse_columns(
+            self._name,
+            given.columns,
+            given.window_rows,
+            window_range=window,
+            sequence_by=given.sequence_by,
+            tombstones=given.tombstones,
+            retain=given.retain,
+        )
+        if given.messages == "upsert" and not table.primary_key:
+            msg = "messages = 'upsert' go by a key; add a PRIMARY KEY to schema"
+            raise SchemaError(msg)
+        return {self._name: table}
+
+    def read(self, spark: Any) -> dict[str, Any]:
+        given = self._settings
+        table = self.look_up()[self._name]
+        columns = ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
+        key = [table.columns[column].name for column in table.primary_key]
+        frame = self._client.read_kafka(spark, given.servers, given.topic, columns, given.messages, key, given.settings)
+        return {self._name: frame}
+
+    def clear(self, checkpoint: Path) -> None:
+        """The broker knows nothing of who reads a topic."""
+
+
 def server_of(settings: PostgresServer, asked: Mapping[str, ServerTable]) -> Server:
     """A server and what is asked of it.
 
@@ -109,7 +151,16 @@ def delta_of(name: str, path: Path, settings: DeltaTableSource) -> Server:
     return _Delta(name, path, settings)
 
 
-def sink_of(settings: PostgresOutput | DeltaOutput | ConsoleOutput, folder: Path) -> Sink:
+def kafka_of(name: str, settings: KafkaTableSource) -> Server:
+    """A topic of Kafka.
+
+    Raises:
+        PipelineError: Its client is not installed.
+    """
+    return _Kafka(name, settings)
+
+
+def sink_of(settings: PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput, folder: Path) -> Sink:
     """A sink that is not a folder of Parquet.
 
     Args:
@@ -125,6 +176,10 @@ def sink_of(settings: PostgresOutput | DeltaOutput | ConsoleOutput, folder: Path
         from livejoin.spark.delta import DeltaSink  # noqa: PLC0415
 
         return DeltaSink(folder / settings.path, settings.history)
+    if isinstance(settings, KafkaOutput):
+        from livejoin.spark.kafka import KafkaSink  # noqa: PLC0415
+
+        return KafkaSink(settings.servers, settings.topics, settings.settings)
     from livejoin.spark.postgres import PostgresSink  # noqa: PLC0415
 
     return PostgresSink(settings.url, settings.schema_name, settings.tables, settings.history)

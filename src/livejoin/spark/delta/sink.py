@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
@@ -22,9 +21,9 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.spark.delta.table import columns_of, explained
+from livejoin.spark.sinks.last_of_keys import COMES, last_of_keys, quoted
 from livejoin.spark.sinks.sink import SinkView, whole
 
-_COMES = "_comes"
 _HISTORY = (
     pa.field(CHANGE_TYPE, pa.string()),
     pa.field(COMMIT_VERSION, pa.int64()),
@@ -151,28 +150,14 @@ class DeltaSink:
             write_deltalake(table, delta.select(columns.names).cast(columns), mode="append", commit_properties=done)
             return
         key = self._views[view].keys[0]
-        names = [_quoted(name) for name in columns.names]
-        same = " AND ".join(f"(held.{_quoted(n)} IS NOT DISTINCT FROM came.{_quoted(n)})" for n in key) or "1 = 1"
+        names = [quoted(name) for name in columns.names]
+        same = " AND ".join(f"(held.{quoted(n)} IS NOT DISTINCT FROM came.{quoted(n)})" for n in key) or "1 = 1"
         values = {name: f"came.{name}" for name in names}
         merge = table.merge(
-            _last_of_keys(delta, columns, key), same, source_alias="came", target_alias="held", commit_properties=done
+            last_of_keys(delta, columns, key), same, source_alias="came", target_alias="held", commit_properties=done
         )
-        merge = merge.when_matched_delete(f"NOT came.{_COMES}").when_matched_update(values)
-        merge.when_not_matched_insert(values, f"came.{_COMES}").execute()
-
-
-def _last_of_keys(delta: pa.Table, columns: pa.Schema, key: tuple[str, ...]) -> pa.Table:
-    """What a delta says of each key in the end: a row that comes, or one that goes."""
-    names = ", ".join(map(_quoted, columns.names))
-    partition = f"PARTITION BY {', '.join(map(_quoted, key))} " if key else ""
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.register("delta", delta)
-        last: pa.Table = connection.sql(
-            f"SELECT {names}, {CHANGE_TYPE} IN ('insert', 'update_postimage') AS {_COMES} FROM delta "
-            f"QUALIFY row_number() OVER ({partition}ORDER BY {COMMIT_VERSION} DESC, {_COMES} DESC) = 1"
-        ).to_arrow_table()
-    return last.cast(pa.schema([*columns, pa.field(_COMES, pa.bool_())]))
+        merge = merge.when_matched_delete(f"NOT came.{COMES}").when_matched_update(values)
+        merge.when_not_matched_insert(values, f"came.{COMES}").execute()
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -180,10 +165,6 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)
     return pa.string() if pa.types.is_large_string(kind) else kind
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _shown(schema: pa.Schema) -> str:

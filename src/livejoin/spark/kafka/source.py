@@ -1,0 +1,168 @@
+"""A topic of Kafka as a stream of messages, by exact ranges of offsets.
+
+Offsets are those of each partition of the topic. A micro-batch holds the messages of a range, and one that runs again
+is read again from the same range, as long as the topic keeps it. No group of consumers commits anything on the broker.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, TopicPartition
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+
+from livejoin.errors import StateError, StorageError
+
+FORMAT = "livejoin-kafka"
+SCHEMA = pa.schema(
+    [
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", pa.timestamp("us", "UTC")),
+    ]
+)
+_OURS = "kafka."
+_PATIENCE = 30.0  # seconds that a broker may be silent
+_PIECE = 10_000  # messages in an Arrow batch
+
+
+class KafkaSource(DataSource):
+    """Spark's side of the source: ``topic``, and librdkafka's settings with ``kafka.`` before them."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return "key BINARY, value BINARY, partition INT, offset BIGINT, timestamp TIMESTAMP"
+
+    def streamReader(self, schema: object) -> KafkaReader:
+        settings = {key.removeprefix(_OURS): value for key, value in self.options.items() if key.startswith(_OURS)}
+        return KafkaReader(self.options["topic"], settings)
+
+
+class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets and batches of the stream; an offset has the next message of each partition by the partition's number."""
+
+    def __init__(self, topic: str, settings: Mapping[str, str]) -> None:
+        self._topic = topic
+        self._settings = dict(settings)
+        self._last: dict[str, int] | None = None  # where a query ends that reads what is there now
+
+    def initialOffset(self) -> dict[str, int]:
+        """The oldest messages that the topic has."""
+        return {partition: low for partition, (low, _) in self._ranges().items()}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._last = self._newest()
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        """Behind the newest messages of all partitions.
+
+        Raises:
+            StateError: The topic has fewer messages than were read: it is another one.
+        """
+        newest = self._newest() if self._last is None else self._last
+        for partition, first in start.items():
+            if newest.get(partition, -1) < first:
+                msg = (
+                    f"the topic {self._topic!r} ends at offset {newest.get(partition)} of partition {partition}, and "
+                    f"the checkpoint has read it up to {first}: it is another topic of that name. Start over with an "
+                    "empty checkpoint"
+                )
+                raise StateError(msg)
+        return newest
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """One for each partition that has messages; one that is new begins with its first message."""
+        ranges = [(int(partition), start.get(partition, 0), last) for partition, last in end.items()]
+        return [InputPartition(each) for each in ranges if each[1] < each[2]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The messages of a range.
+
+        Raises:
+            StateError: The topic does not have them any more.
+            StorageError: The broker is silent, or refuses.
+        """
+        number, start, end = partition.value
+        with self._consumer() as consumer:
+            place = TopicPartition(self._topic, number, start)
+            low, _ = consumer.get_watermark_offsets(place, timeout=_PATIENCE)
+            if low > start:
+                msg = (
+                    f"the topic {self._topic!r} has the messages of partition {number} from offset {low} on, and the "
+                    f"checkpoint needs those from {start} on: they are lost. Start over with an empty checkpoint, and "
+                    "let the topic keep its messages for longer"
+                )
+                raise StateError(msg)
+            consumer.assign([place])
+            yield from self._messages(consumer, number, end)
+
+    def _messages(self, consumer: Consumer, number: int, end: int) -> Iterator[pa.RecordBatch]:
+        taken: list[tuple[Any, ...]] = []
+        heard = time.monotonic()
+        done = False
+        while not done:
+            found = consumer.consume(_PIECE, timeout=1.0)
+            for message in found:
+                error, offset = message.error(), message.offset()
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(error)
+                assert offset is not None  # librdkafka gives each message its place, and the end of a partition too
+                if error is None and offset < end:
+                    kind, at = message.timestamp()
+                    stamp = None if kind == TIMESTAMP_NOT_AVAILABLE else at * 1000
+                    taken.append((message.key(), message.value(), number, offset, stamp))
+                # What is left out behind the last message, as marks of transactions are, ends with the partition.
+                done = done or offset >= (end - 1 if error is None else end)
+            heard = time.monotonic() if found else heard
+            if time.monotonic() - heard > _PATIENCE:
+                msg = (
+                    f"the broker of topic {self._topic!r} has sent nothing for {_PATIENCE:.0f} seconds, and the batch "
+                    f"needs the messages of partition {number} up to offset {end}; start the query again when it does"
+                )
+                raise StorageError(msg)
+            if taken and (done or len(taken) >= _PIECE):
+                columns = zip(*taken, strict=True)
+                arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+                taken.clear()
+
+    def _newest(self) -> dict[str, int]:
+        return {partition: high for partition, (_, high) in self._ranges().items()}
+
+    def _ranges(self) -> dict[str, tuple[int, int]]:
+        """The oldest offset of each partition, and the one behind the newest."""
+        with self._consumer() as consumer:
+            found = consumer.list_topics(self._topic, timeout=_PATIENCE).topics[self._topic]
+            if found.error is not None:
+                raise KafkaException(found.error)
+            return {
+                str(number): consumer.get_watermark_offsets(TopicPartition(self._topic, number), timeout=_PATIENCE)
+                for number in sorted(found.partitions)
+            }
+
+    @contextmanager
+    def _consumer(self) -> Iterator[Consumer]:
+        """A consumer that commits nothing; errors of Kafka inside become `StorageError`."""
+        own = {"group.id": "livejoin", "enable.auto.commit": "false", "enable.partition.eof": "true"}
+        try:
+            consumer = Consumer({**own, **self._settings})
+            try:
+                yield consumer
+            finally:
+                consumer.close()
+        except KafkaException as error:
+            msg = (
+                f"Kafka at {self._settings.get('bootstrap.servers')}, topic {self._topic!r}: {error.args[0]}; the "
+                "query ends; start it again when that is repaired, and it goes on with this batch"
+            )
+            raise StorageError(msg) from error

@@ -1,0 +1,35 @@
+"""What a delta says of each key in the end."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
+
+COMES = "_comes"
+
+
+def last_of_keys(delta: pa.Table, columns: pa.Schema, key: tuple[str, ...]) -> pa.Table:
+    """For each key of a delta the row that comes, or the one that goes; ``_comes`` says which.
+
+    Args:
+        delta: The delta, of one version or of several.
+        columns: The columns that are wanted, with their types.
+        key: Those of the key; NULL is a value of it. Empty where there is one row at most.
+    """
+    names = ", ".join(map(quoted, columns.names))
+    partition = f"PARTITION BY {', '.join(map(quoted, key))} " if key else ""
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("delta", delta)
+        last: pa.Table = connection.sql(
+            f"SELECT {names}, {CHANGE_TYPE} IN ('insert', 'update_postimage') AS {COMES} FROM delta "
+            f"QUALIFY row_number() OVER ({partition}ORDER BY {COMMIT_VERSION} DESC, {COMES} DESC) = 1"
+        ).to_arrow_table()
+    return last.cast(pa.schema([*columns, pa.field(COMES, pa.bool_())]))
+
+
+def quoted(name: str) -> str:
+    """A name in standard SQL."""
+    return '"' + name.replace('"', '""') + '"'
