@@ -100,3 +100,13 @@ def test_a_frame_of_more_streams(spark: SparkSession, tmp_path: Path) -> None:
             path=tmp_path / "out",
             checkpoint=tmp_path / "checkpoint",
         )
+
+
+def test_a_start_that_died_before_its_first_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark refuses to begin where it left the draft of its offsets, and nothing had begun."""
+    feed(tmp_path, "a", (1, 2))
+    drafts = tmp_path / "checkpoint" / "spark" / "offsets"
+    drafts.mkdir(parents=True)
+    (drafts / ".0.2f3a.tmp").write_text("v1")
+    run(spark, tmp_path, "a", {"v": "SELECT x FROM a"})
+    assert sum_of(tmp_path / "out" / "v") == Counter({(1,): 1})

@@ -188,7 +188,7 @@ def damage(folder: Path, dice: random.Random) -> str:
 
 def check(folder: Path, left: dict[str, list[tuple[Any, ...]]]) -> None:
     """The sum of each view's output is its result."""
-    types = {"G": "src BIGINT, dst BIGINT", "P": "id INT, age INT, town VARCHAR, at INT", "N": "k INT, name VARCHAR"}
+    types = {"G": "src BIGINT, dst BIGINT", "P": 'id INT, age INT, town VARCHAR, "at" INT', "N": "k INT, name VARCHAR"}
     with duckdb.connect() as connection:
         for name, rows in left.items():
             connection.execute(f"CREATE TABLE {name} ({types[name]})")

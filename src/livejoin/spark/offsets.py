@@ -57,6 +57,20 @@ def arranged(folder: Path, frames: Mapping[str, Frame], filled: Collection[str])
     return {name: frames[name] for names in now for name in names}
 
 
+def clear_unbegun(folder: Path) -> None:
+    """Remove what Spark left of a start that died before its first batch: it refuses to begin beside its own drafts.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    if folder.exists() and not _offsets(folder):
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            msg = f"Spark's checkpoint in {folder} could not be cleared: {error}; repair that and start again"
+            raise StorageError(msg) from error
+
+
 def _in_place(folder: Path, before: Streams, now: Streams, filled: Collection[str]) -> Streams:
     """The streams of now: those of before that are still there in their order, then the new ones."""
     there = {name: names for names in before for name in names}

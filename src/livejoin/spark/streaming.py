@@ -23,7 +23,7 @@ from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.dead_letters import Letter
 from livejoin.spark.frames import Declared, pack, rows_of, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
-from livejoin.spark.offsets import arranged
+from livejoin.spark.offsets import arranged, clear_unbegun
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Keep, RunOptions
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView
@@ -237,6 +237,8 @@ def start(
         }
         if trigger is None and not any(plain[name].isStreaming for name in moving):
             trigger = {"availableNow": True}
+        if engine.last_batch is None and engine.pending is None:
+            clear_unbegun(state / "spark")
         frames = arranged(state / "spark", given, engine.filled)
         batches = MicroBatches(engine, target, on_batch, tuple(frames), letters)
         writer = pack(frames, engine.job.columns).writeStream.foreachBatch(batches)
