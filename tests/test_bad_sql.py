@@ -19,7 +19,7 @@ def guarded() -> Guarded:
         ("a BIGINT, A INT", errors.SchemaError, ["a"]),
         ("_change_type STRING", errors.SchemaError, ["_change_type", "reserved"]),
         ("_seq BIGINT", errors.SchemaError, ["_seq", "reserved"]),
-        ("a MAP<STRING, INT>", errors.SqlTypeError, ["MAP"]),
+        ("a MAP<VARIANT, INT>", errors.SqlTypeError, ["MAP"]),
         ("a DECIMAL(39, 2)", errors.SqlTypeError, ["39"]),
         ("a BIGINT,", errors.SqlSyntaxError, []),
         ("", errors.LivejoinError, ["column"]),

@@ -176,9 +176,8 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
             raise source.unsupported(clause, f"{clause} in column {definition.name!r}: {ALLOWED}", at)
     not_null = _constraint(definition, exp.NotNullColumnConstraint)
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
-    kind = definition.args.get("kind")
-    is_uuid = kind is not None and kind.this == exp.DType.UUID
-    return Column(definition.name, _type(definition, source, offset), nullable, _length(definition), is_uuid)
+    type = _type(definition, source, offset)
+    return Column(definition.name, type, nullable, _length(definition), _is_uuid(definition))
 
 
 def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | None:
@@ -195,11 +194,16 @@ def _length(definition: exp.ColumnDef) -> int:
     return int(written) if written.isdigit() else 0
 
 
+def _is_uuid(definition: exp.ColumnDef) -> bool:
+    kind = definition.args.get("kind")
+    return kind is not None and kind.this == exp.DType.UUID and not kind.expressions
+
+
 def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
     kind = definition.args.get("kind")
     parameters = [int(p.name) for p in kind.expressions if p.name.isdigit()] if kind is not None else []
     try:
-        is_text = _length(definition) or (kind is not None and kind.this == exp.DType.UUID)
+        is_text = _length(definition) or _is_uuid(definition)
         found = None if kind is None else SqlType("string") if is_text else declared_type(kind)
     except SchemaError as error:
         raise source.error(SqlTypeError, f"column {definition.name!r}: {error}", offset) from error
