@@ -23,12 +23,14 @@ SQL_TYPES = {
     "SMALLINT": SqlType.integer(16),
     "INT": SqlType.integer(32),
     "BIGINT": SqlType.integer(64),
+    "FLOAT": SqlType.real(),
     "DOUBLE": SqlType("double"),
     "DECIMAL(9, 2)": SqlType.decimal(9, 2),
     "DECIMAL(30, 4)": SqlType.decimal(30, 4),
     "DATE": SqlType("date"),
     "TIMESTAMP": SqlType("timestamp"),
     "STRING": SqlType("string"),
+    "BINARY": SqlType("binary"),
 }
 
 
