@@ -61,6 +61,24 @@ def test_a_good_file_is_looked_up(folder: Path) -> None:
     assert pipeline.trigger == {"availableNow": True}
 
 
+def test_types_with_commas_in_brackets_are_looked_up(folder: Path) -> None:
+    columns = "_seq BIGINT, m MAP<STRING, ARRAY<INT>> NOT NULL, s STRUCT<x: INT, y: FLOAT>, d DECIMAL(5, 2)"
+    text = GOOD.replace("_seq BIGINT, src BIGINT, price DECIMAL(10, 2)", columns).replace("SELECT src", "SELECT m")
+    (folder / "p.toml").write_text(text.replace('format = "csv"', 'format = "json"').replace("check = true", ""))
+    assert load(folder / "p.toml").sources["G"].columns == (
+        ("_seq", "BIGINT"),
+        ("m", "MAP<STRING, ARRAY<INT>>"),
+        ("s", "STRUCT<x: INT, y: FLOAT>"),
+        ("d", "DECIMAL(5, 2)"),
+    )
+
+
+def test_a_uuid_is_refused(folder: Path) -> None:
+    error = read(folder, "src BIGINT", "src UUID")
+    assert error is not None
+    assert "column 'src' is UUID, which Spark has no type for and does not check; declare STRING" in str(error)
+
+
 def test_options_given_are_stronger_than_the_strict_ones(folder: Path) -> None:
     (folder / "p.toml").write_text(GOOD.replace("header = true", 'header = true, MODE = "PERMISSIVE"'))
     assert load(folder / "p.toml").sources["G"].options == {

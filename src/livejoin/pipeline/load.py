@@ -234,7 +234,7 @@ def _servers(
 
 def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -> FileSource:
     """A table's source; an error names the key below ``tables.<name>``."""
-    definitions = [text.strip() for text in re.split(r",(?![^(]*\))", table.columns)]
+    definitions = _definitions(table.columns)
     carried = {text: text.split()[0].lower() for text in definitions if text.lower().startswith(tuple(_CARRIED))}
     for text, column in carried.items():
         if text.upper().split()[1:] != [_CARRIED[column]]:
@@ -254,14 +254,18 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
     if table.feed == "upsert" and not declared.primary_key:
         msg = "feed 'upsert' goes by a key; add a PRIMARY KEY"
         raise _Refused("schema", msg)
+    unchecked = next((column for column in declared.columns if column.is_uuid), None)
+    if unchecked is not None:
+        msg = f"column {unchecked.name!r} is UUID, which Spark has no type for and does not check; declare STRING"
+        raise _Refused("schema", msg)
     of_rows = iter(declared.columns)
     columns = []
     for text in definitions:
         if text in carried:
             columns.append((carried[text], _CARRIED[carried[text]]))
         elif not _KEY.match(text):
-            column = next(of_rows)
-            columns.append((column.name, str(column.type)))
+            of_row = next(of_rows)
+            columns.append((of_row.name, str(of_row.type)))
     if table.feed == "delta":
         columns += [(CHANGE_TYPE, "STRING"), (COMMIT_VERSION, "BIGINT")]
     source = FileSource(
@@ -276,6 +280,22 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
     )
     _check_run(source, parsed)
     return source
+
+
+def _definitions(columns: str) -> list[str]:
+    """The parts of a list of columns, by the commas that stand in no brackets.
+
+    >>> _definitions("a DECIMAL(5, 2), b MAP<STRING, ARRAY<INT>> NOT NULL, PRIMARY KEY (a, c)")
+    ['a DECIMAL(5, 2)', 'b MAP<STRING, ARRAY<INT>> NOT NULL', 'PRIMARY KEY (a, c)']
+    """
+    depth, parts = 0, [""]
+    for character in columns:
+        depth += (character in "(<") - (character in ")>")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
 
 
 def _options(table: TableSource) -> dict[str, str]:

@@ -116,6 +116,10 @@ class _Kafka:
             tombstones=given.tombstones,
             retain=given.retain,
         )
+        unchecked = next((column for column in table.columns if column.is_uuid), None)
+        if unchecked is not None:
+            msg = f"column {unchecked.name!r} is UUID, which Spark has no type for and does not check; declare STRING"
+            raise SchemaError(msg)
         if given.messages == "upsert" and not table.primary_key:
             msg = "messages = 'upsert' go by a key; add a PRIMARY KEY to schema"
             raise SchemaError(msg)
