@@ -18,6 +18,7 @@ from oracle import connect
 from sub_query_views import Lives
 
 QUERIES = [
+    "SELECT a, q.c FROM R, LATERAL (WITH w AS (SELECT k, c FROM S WHERE v > 0) SELECT c FROM w WHERE w.k = R.a) q",
     "SELECT a, q.u FROM R, LATERAL (SELECT c AS u FROM S WHERE k = R.a UNION ALL SELECT y FROM T WHERE id = R.a) q",
     "SELECT a, q.c FROM R, LATERAL (SELECT c FROM S WHERE k IN (SELECT id FROM T)) q",
     "SELECT a, q.c FROM R, LATERAL (SELECT c FROM S WHERE S.k = R.a) q",

@@ -96,6 +96,8 @@ QUERIES = [
     "SELECT a FROM R WHERE (a, b) NOT IN (SELECT k, c FROM S)",
     "SELECT a FROM R WHERE (a, b, x) NOT IN (SELECT k, c, v FROM S)",
     "SELECT a, (a, x) IN (SELECT k, v FROM S) AS m, (a, b) NOT IN (SELECT k, c FROM S) AS n FROM R",
+    "SELECT a, (SELECT SUM(c) FROM (WITH w AS (SELECT k, c FROM S WHERE v > 0) SELECT c FROM w WHERE w.k = R.a) q) AS n"
+    " FROM R",
     # Set operations.
     "SELECT a FROM R WHERE EXISTS (SELECT c FROM S WHERE k = R.a UNION SELECT y FROM T WHERE id = R.a)",
     "SELECT a FROM R WHERE b IN (SELECT c FROM S WHERE k = R.a UNION ALL SELECT y FROM T WHERE id = R.a)",

@@ -92,16 +92,13 @@ class KnownNames:
 
     def nested(self, query: exp.Expr) -> NestedQuery:
         """The query in a pair of parentheses."""
-        tree: QueryTree | SelectBlock = query_tree(query, self.text)
-        if self.outer is not None and isinstance(tree, Block):
-            tree = resolve_block(tree, self)
-            if any(free_columns(tree)):
+        if self.outer is None:
+            bound = self.bind(query_tree(query, self.text), self)
+        else:
+            names, tree = self._opened(query)
+            if isinstance(tree, SelectBlock) and any(free_columns(tree)):
                 return correlated_query(tree, self.outer, self._making)
-        elif self.outer is not None and isinstance(tree, Combined):
-            found = self._correlated_set(tree)
-            if found is not None:
-                return correlated_query(found, self.outer, self._making)
-        bound = self.bind(tree, self)
+            bound = self.bind(tree, names)
         return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
 
     def full_join(
@@ -136,16 +133,28 @@ class KnownNames:
 
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
         """The query of a LATERAL sub-query behind what a FROM clause brings."""
-        names, tree = replace(self, outer=replace(before.scope, outer=self.outer)), query_tree(query, self.text)
-        resolved_tree = resolve_block(tree, names) if isinstance(tree, Block) else tree
-        block = names._correlated_set(tree) if isinstance(tree, Combined) else None
-        block = resolved_tree if isinstance(resolved_tree, SelectBlock) else block
-        if block is not None and any(free_columns(block)):
+        names, tree = replace(self, outer=replace(before.scope, outer=self.outer))._opened(query)
+        if isinstance(tree, SelectBlock) and any(free_columns(tree)):
             around = select_of(before, (), source)
             around = replace(around, scope=replace(around.scope, outer=self.outer))
-            return lateral_query(block, around, self._making, atom, offset)
-        bound = self.bind(resolved_tree, names)
+            return lateral_query(tree, around, self._making, atom, offset)
+        bound = self.bind(tree, names)
         return Lateral(NestedQuery("", bound.columns, bound.relation, bound, bound.plain), 0, ())
+
+    def _opened(self, query: exp.Expr) -> tuple[KnownNames, SelectBlock | QueryTree]:
+        """A query without its WITH, and the names behind that.
+
+        A SELECT comes with its names resolved, and so does a set operation, as a SELECT, if it is correlated.
+        """
+        names, tree = self, query_tree(query, self.text)
+        while isinstance(tree, With):
+            for definition in tree.definitions:
+                _, names = names.defined(definition)
+            tree = tree.query
+        if isinstance(tree, Block):
+            return names, resolve_block(tree, names)
+        found = names._correlated_set(tree) if isinstance(tree, Combined) else None
+        return names, tree if found is None else found
 
     def _correlated_set(self, tree: Combined) -> SelectBlock | None:
         """A set operation that reads columns of a query around; None if this one does not."""
@@ -159,16 +168,9 @@ class KnownNames:
 
     def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
         """The query of a sub-query in an expression over a scope."""
-        names, tree = replace(self, outer=scope), query_tree(query, self.text)
-        while isinstance(tree, With):
-            for definition in tree.definitions:
-                _, names = names.defined(definition)
-            tree = tree.query
-        if isinstance(tree, Block):
-            return resolve_block(tree, names)
-        found = names._correlated_set(tree) if isinstance(tree, Combined) else None
-        if found is not None:
-            return found
+        names, tree = replace(self, outer=scope)._opened(query)
+        if isinstance(tree, SelectBlock):
+            return tree
         bound = self.bind(tree, names)
         return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
 
