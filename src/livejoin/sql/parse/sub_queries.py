@@ -124,13 +124,13 @@ def take_out(select: exp.Select, source: Source) -> tuple[SubQuery, ...]:
         which do not see the same tables.
     """
     found: list[SubQuery] = []
-    places: dict[tuple[Form, type[exp.Expr] | None, str, int], int] = {}
+    places: dict[tuple[Form, type[exp.Expr] | None, str, int | None], int] = {}
     for node in reversed(list(in_expressions(select))):  # operands before what they are compared with
         query = query_of(node)
         start, _ = inside(query)
         offset = source.tokens[start].start
         comparison = type(node) if isinstance(node, _COMPARISONS) else None
-        place = places.setdefault((_form(node), comparison, query.sql(), id(_join_of(node, select))), len(found))
+        place = places.setdefault((_form(node), comparison, query.sql(), _join_of(node, select)), len(found))
         mark = _mark(place, _operands(node), offset)
         node.replace(mark)
         _leave_out_order(query, is_exists=isinstance(node, exp.Exists))
@@ -145,12 +145,12 @@ def _mark(number: int, operands: list[exp.Expr], offset: int) -> exp.Expr:
     return mark
 
 
-def _join_of(node: exp.Expr, select: exp.Select) -> exp.Expr | None:
-    """The join in whose ON a node is; None if it is in another clause."""
+def _join_of(node: exp.Expr, select: exp.Select) -> int | None:
+    """The number of the join in whose ON a node is; None if it is in another clause."""
     above: exp.Expr | None = node
     while above is not None and above is not select and not isinstance(above, exp.Join):
         above = above.parent
-    return above if isinstance(above, exp.Join) else None
+    return next((number for number, join in enumerate(_joins(select)) if join is above), None)
 
 
 def marks(node: exp.Expr) -> list[int]:
