@@ -310,7 +310,7 @@ class Graph:
         """
         commit = _Applying(tables, told)
         self._applying = self.reached(tables)
-        if self.threads == 1:
+        if self.threads == 1 or len(self._applying) == 1:
             for node in self._applying:
                 commit.apply(node)
         else:
