@@ -246,11 +246,15 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         name,
         own,
         table.window_rows,
-        window_range=None if table.window_range is None else parse_range(table.window_range),
+        table.static,
+        None if table.window_range is None else parse_range(table.window_range),
         sequence_by=table.sequence_by,
         tombstones=table.tombstones,
         retain=table.retain,
     )
+    if declared.static and carried:
+        msg = f"a static table has no changes that {', '.join(carried.values())} could order; leave it out"
+        raise _Refused("schema", msg)
     if table.feed == "upsert" and not declared.primary_key:
         msg = "feed 'upsert' goes by a key; add a PRIMARY KEY"
         raise _Refused("schema", msg)

@@ -80,6 +80,7 @@ class TableSource(_Strict):
         tombstones: With ``sequence_by`` how many deleted keys are remembered.
         retain: ``used`` lets only the columns be kept that a view or a key uses: rows that differ in others alone are
             equal, also where one is deleted.
+        static: The table is read whole at the first start, before the views are made, and does not change.
         arrival: ``by-time``: files arrive in the order of their modification times, as always in Spark. ``by-name``: in
             the order of their names; for that they are copied below the checkpoint first.
     """
@@ -95,6 +96,7 @@ class TableSource(_Strict):
     sequence_by: str | None = None
     tombstones: NonNegativeInt | None = None
     retain: Literal["all", "used"] = "all"
+    static: bool = False
     arrival: Literal["by-time", "by-name"] = "by-time"
 
     @model_validator(mode="after")
@@ -107,6 +109,9 @@ class TableSource(_Strict):
             raise ValueError(msg)
         if self.apply_as_deletes is not None and self.feed != "upsert":
             msg = f"apply_as_deletes belongs to feed 'upsert', not to {self.feed!r}"
+            raise ValueError(msg)
+        if self.static and self.feed != "append":
+            msg = f"a static table has rows, which is feed 'append', and no changes, as {self.feed!r} has them"
             raise ValueError(msg)
         return self
 

@@ -54,7 +54,7 @@ def expected_batches(pipeline: Pipeline) -> int | None:
     """How many micro-batches the files that are there now make, from an empty checkpoint on; None if none can say."""
     if pipeline.servers:
         return None
-    return max(source.batches() for source in pipeline.sources.values())
+    return max((source.batches() for source in pipeline.sources.values() if not source.table.static), default=None)
 
 
 def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start: Callable[[], object]) -> None:
@@ -114,7 +114,17 @@ def declared_of(table: Table) -> Declared:
         ForeignColumns(tuple(names[column] for column in own.columns), own.table, own.references)
         for own in table.foreign_keys
     )
-    return Declared(key, sequence, table.window_rows, tuple(unique), table.retain, bound, foreign, _range_of(table))
+    return Declared(
+        key,
+        sequence,
+        table.window_rows,
+        tuple(unique),
+        table.retain,
+        bound,
+        foreign,
+        _range_of(table),
+        table.static,
+    )
 
 
 def _range_of(table: Table) -> tuple[str, dt.timedelta | int] | None:

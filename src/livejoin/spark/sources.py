@@ -67,7 +67,7 @@ class FileSource:
 
 
 def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> DataFrame:
-    """A streaming frame over the files of a source.
+    """A streaming frame over the files of a source; of a static table a frame that is no stream.
 
     Args:
         spark: The session.
@@ -75,7 +75,7 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         scratch: A folder below the checkpoint, for files that have to be put in order first.
     """
     place = source.path
-    if source.by_name or place.is_file():
+    if not source.table.static and (source.by_name or place.is_file()):
         place = scratch / quote(source.table.name, safe="")
         arrange(source.files(), place)
     if source.feed == "debezium":
@@ -85,7 +85,8 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
     else:
         schema = ", ".join(f"`{name}` {kind}" for name, kind in source.columns)
     where = glob.escape(str(place)) if place.is_dir() else str(place)
-    frame = spark.readStream.format(source.format).options(**source.options).schema(schema).load(where)
+    reader = spark.read if source.table.static else spark.readStream
+    frame = reader.format(source.format).options(**source.options).schema(schema).load(where)
     names = [column.name for column in source.table.columns]
     match source.feed:
         case "upsert":

@@ -1,0 +1,73 @@
+"""A pipeline file with a table that does not change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from livejoin.checkpoint import read_checkpoint
+from livejoin.errors import PipelineError
+from livejoin.pipeline import check, load, run
+
+FILE = """
+[tables.regions]
+schema = "id INT PRIMARY KEY, name STRING"
+format = "csv"
+path = "regions.csv"
+static = true
+
+[tables.sales]
+schema = "region INT, amount BIGINT"
+format = "csv"
+path = "sales"
+
+[views.totals]
+sql = "SELECT r.name, SUM(s.amount) AS total FROM sales s JOIN regions r ON r.id = s.region GROUP BY r.name"
+
+[sink]
+kind = "parquet"
+path = "out"
+
+[run]
+checkpoint = "checkpoint"
+check = true
+"""
+
+
+@pytest.mark.spark
+def test_a_static_table_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(FILE)
+    (tmp_path / "regions.csv").write_text("1,north\n2,south\n")
+    (tmp_path / "sales").mkdir()
+    for number, rows in enumerate(("1,5\n1,6\n3,100\n", "2,7\n")):
+        (tmp_path / "sales" / f"{number}.csv").write_text(rows)
+        pipeline = load(tmp_path / "p.toml")
+        run(pipeline, lambda _: None, lambda: None)
+        assert all(result.identical for result in check(pipeline))
+    database = read_checkpoint(pipeline.checkpoint)
+    assert database.tables["regions"].static
+    held = database.views["totals"].to_arrow().to_pylist()
+    assert sorted((row["name"], row["total"]) for row in held) == [("north", 11), ("south", 7)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("static = true", 'static = true\nfeed = "debezium"', "tables.regions: a static table has rows"),
+        (
+            '"id INT PRIMARY KEY',
+            '"_seq BIGINT, id INT PRIMARY KEY',
+            "tables.regions.schema: a static table has no changes",
+        ),
+        ("static = true", "static = true\nwindow_rows = 5", "tables.regions.schema: .* static and has window_rows"),
+    ],
+)
+def test_what_a_static_table_cannot_be(tmp_path: Path, old: str, new: str, says: str) -> None:
+    (tmp_path / "p.toml").write_text(FILE.replace(old, new, 1).replace('"csv"', '"json"', 1))
+    (tmp_path / "regions.csv").write_text("")
+    (tmp_path / "sales").mkdir()
+    (tmp_path / "sales" / "1.csv").write_text("")
+    with pytest.raises(PipelineError, match=says):
+        load(tmp_path / "p.toml")
