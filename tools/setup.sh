@@ -45,7 +45,7 @@ if ! { [ -x "$venv/bin/python" ] && supported "$venv/bin/python" && "$venv/bin/p
     say "making the virtual environment $venv with $("$python" --version)"
     "$python" -m venv --clear "$venv"
 fi
-say "installing the locked packages (about 500 MB; some minutes on a slow line, once)"
+say "installing the locked packages (about 600 MB; some minutes on a slow line, once)"
 pip_install -r requirements.lock
 pip_install --no-deps --no-build-isolation --editable .
 if ! java_found; then

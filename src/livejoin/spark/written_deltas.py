@@ -36,9 +36,10 @@ def read_deltas(spark: SparkSession, folder: str | Path) -> DataFrame:
     Raises:
         StorageError: There is no part, or it cannot be read.
     """
-    _newest(Path(folder))
+    types = _types(Path(folder))
     spark.dataSource.register(WrittenDeltas)
-    return spark.readStream.format(FORMAT).load(str(folder))
+    # Spark would start a process of its own to ask for the schema.
+    return spark.readStream.format(FORMAT).schema(types).load(str(folder))
 
 
 class WrittenDeltas(DataSource):
@@ -49,8 +50,7 @@ class WrittenDeltas(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        types: StructType = from_arrow_schema(_schema(Path(self.options["path"])), prefer_timestamp_ntz=True)
-        return types
+        return _types(Path(self.options["path"]))
 
     def streamReader(self, schema: StructType) -> WrittenDeltasReader:
         return WrittenDeltasReader(Path(self.options["path"]))
@@ -112,6 +112,12 @@ def _schema(folder: Path) -> pa.Schema:
         raise StorageError(msg) from error
     plain = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in found]
     return pa.schema([pa.field(field.name, kind) for field, kind in zip(found, plain, strict=True)])
+
+
+def _types(folder: Path) -> StructType:
+    """The same as Spark has it."""
+    types: StructType = from_arrow_schema(_schema(folder), prefer_timestamp_ntz=True)
+    return types
 
 
 def _newest(folder: Path) -> int:

@@ -39,9 +39,10 @@ def read_delta(spark: SparkSession, path: str | Path) -> DataFrame:
         SchemaError: It has no change data feed.
         StorageError: It cannot be read.
     """
-    table_columns(path)
+    columns = table_columns(path)
     spark.dataSource.register(DeltaSource)
-    return spark.readStream.format(FORMAT).load(str(path))
+    # Spark would start a process of its own to ask for the schema.
+    return spark.readStream.format(FORMAT).schema(_types(columns)).load(str(path))
 
 
 def table_columns(path: str | Path) -> pa.Schema:
@@ -67,9 +68,7 @@ class DeltaSource(DataSource):
     def schema(self) -> StructType:
         path = self.options["path"]
         with explained(path, "nothing was read"):
-            columns = columns_of(DeltaTable(path))
-        types: StructType = from_arrow_schema(pa.schema([*columns, *_OWN]), prefer_timestamp_ntz=True)
-        return types
+            return _types(columns_of(DeltaTable(path)))
 
     def streamReader(self, schema: StructType) -> DeltaReader:
         return DeltaReader(self.options["path"])
@@ -129,3 +128,9 @@ class DeltaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with explained(self._path, _FAILED):
             version: int = DeltaTable(self._path).version()
         return version
+
+
+def _types(columns: pa.Schema) -> StructType:
+    """The columns of the stream, as Spark has them."""
+    types: StructType = from_arrow_schema(pa.schema([*columns, *_OWN]), prefer_timestamp_ntz=True)
+    return types

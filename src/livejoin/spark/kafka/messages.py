@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, SEQUENCE
 from livejoin.spark.feeds import from_envelopes
-from livejoin.spark.kafka.source import FORMAT, KafkaReader, KafkaSource
+from livejoin.spark.kafka.source import FORMAT, MESSAGE, KafkaReader, KafkaSource
 from livejoin.spark.stream_part import quoted
 
 Messages = Literal["append", "upsert", "debezium"]
@@ -52,7 +52,7 @@ def read_kafka(
     KafkaReader(topic, all_settings).initialOffset()
     spark.dataSource.register(KafkaSource)
     options = {f"kafka.{name}": value for name, value in all_settings.items()}
-    frame = spark.readStream.format(FORMAT).option("topic", topic).options(**options).load()
+    frame = spark.readStream.format(FORMAT).schema(MESSAGE).option("topic", topic).options(**options).load()
     row = T.StructType.fromDDL(columns)
     assert isinstance(row, T.StructType)
     _check_key(topic, row, messages, keys)

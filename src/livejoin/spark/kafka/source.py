@@ -19,6 +19,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from livejoin.errors import StateError, StorageError
 
 FORMAT = "livejoin-kafka"
+MESSAGE = "key BINARY, value BINARY, partition INT, offset BIGINT, timestamp TIMESTAMP"
 SCHEMA = pa.schema(
     [
         pa.field("key", pa.binary()),
@@ -41,7 +42,7 @@ class KafkaSource(DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        return "key BINARY, value BINARY, partition INT, offset BIGINT, timestamp TIMESTAMP"
+        return MESSAGE
 
     def streamReader(self, schema: object) -> KafkaReader:
         settings = {key.removeprefix(_OURS): value for key, value in self.options.items() if key.startswith(_OURS)}

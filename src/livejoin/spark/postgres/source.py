@@ -69,6 +69,8 @@ def read_postgres(
     spark.dataSource.register(PostgresSource)
     names = {table.name: f"{table.schema}.{table.table}" for table in found}
     reader = spark.readStream.format(FORMAT).option("url", conninfo).option("publication", publication)
+    # Spark would start a process of its own to ask for the schema.
+    reader = reader.schema(_types(found))
     stream = reader.option("slot", slot).option("tables", json.dumps(names)).load()
     return {table.name: StreamPart(stream, table.name, table.key) for table in found}
 
@@ -101,8 +103,7 @@ class PostgresSource(DataSource):
     def schema(self) -> StructType:
         place = Place(self.options)
         with explained(place.conninfo, "nothing was read"), connect(place.conninfo) as connection:
-            types: StructType = from_arrow_schema(_schema(place.tables(connection)), prefer_timestamp_ntz=True)
-        return types
+            return _types(place.tables(connection))
 
     def streamReader(self, schema: StructType) -> PostgresReader:
         return PostgresReader(Place(self.options))
@@ -196,6 +197,12 @@ def _schema(tables: Sequence[PublishedTable]) -> pa.Schema:
     """The columns of the stream."""
     own = [pa.field(SEQUENCE, pa.int64()), pa.field(CHANGE_TYPE, pa.string())]
     return pa.schema([*own, *(pa.field(table.name, table.row_type) for table in tables)])
+
+
+def _types(tables: Sequence[PublishedTable]) -> StructType:
+    """The same as Spark has it."""
+    types: StructType = from_arrow_schema(_schema(tables), prefer_timestamp_ntz=True)
+    return types
 
 
 def _snapshot(connection: Connection, tables: Sequence[PublishedTable]) -> Iterator[pa.RecordBatch]:
