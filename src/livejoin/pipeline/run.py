@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from livejoin.spark.streaming import end_of, start
 SPARK_LOG = "spark.log"
 _OURS = ("livejoin", "spark", "static", "arrivals")
 _CAUSE = "Caused by: "
+_OURS_SAID = re.compile(r"^livejoin\.errors\.\w+: (.+)$", re.MULTILINE)
 
 
 def clear(pipeline: Pipeline) -> None:
@@ -141,7 +143,8 @@ def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:
     """An error of Spark itself, as short as it can be said: what caused it, else its first line."""
     text = str(error)
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    reasons = " <- ".join(reversed(_causes(text))) or first
+    said = _OURS_SAID.findall(text)  # of a source, which speaks from a process of Spark's
+    reasons = said[-1] if said else " <- ".join(reversed(_causes(text))) or first
     msg = f"Spark ended the query: {reasons:.900}; more is in {pipeline.checkpoint / SPARK_LOG}"
     return LivejoinError(msg)
 
