@@ -165,6 +165,17 @@ def test_what_ends_a_process_becomes_an_error_that_spark_answers_to(
     assert caught.value.__notes__ == [says]
 
 
+def test_what_a_sink_raises_is_kept(batches: Callable[..., MicroBatches]) -> None:
+    def deliver(*_: object) -> list[str]:
+        msg = "no such channel"
+        raise ValueError(msg)
+
+    run: Any = batches(deliver)
+    with pytest.raises(ValueError, match="no such channel"):
+        run(Frame([1]), 0)
+    assert str(run.failure) == "ValueError: no such channel"
+
+
 def test_a_disk_that_is_full_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = ParquetSink(tmp_path)
     sink.open({"v": SinkView(pa.schema([("a", pa.int64())]))}, None, WrittenParts(), "run")

@@ -100,7 +100,9 @@ class MicroBatches:
             if isinstance(error, MemoryLimitError):
                 error.add_note(_AGAIN)
             raise
-        except Exception:
+        except Exception as error:  # of a function of the user's, or of a sink
+            self.failure = LivejoinError(f"{type(error).__name__}: {error}".rstrip(": "))
+            self.failure.add_note(self._where(batch_id))
             raise
         except BaseException as error:
             # Spark's bridge answers for an Exception only, and after any other one its other half waits for ever.
