@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench peers fuzz torture conformance lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test ci bench peers fuzz torture campaign conformance lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -39,6 +39,9 @@ fuzz: $(STAMP) ## run the property tests with new random cases; MINUTES=60 EXAMP
 
 torture: $(STAMP) ## cut calls off, damage files, feed odd data; MINUTES=60 CASES=300
 	@sh tools/torture.sh $(BIN)/python $(or $(MINUTES),10) $(or $(CASES),300)
+
+campaign: $(STAMP) ## kill a pipeline on Spark, damage its files, fill its disk at random moments; FAULTS=200 SEED=1
+	@PYTHONPATH=src $(BIN)/python tests/torture/stream_campaign.py $(or $(FAULTS),50) $(or $(SEED),1)
 
 conformance: $(STAMP) ## ask a real Spark what every expression of the corpus means, and compare (some minutes)
 	@PYTHONPATH=src:tests $(BIN)/python tests/conformance/make.py
