@@ -307,7 +307,7 @@ def open_engine(
 
     Cost: O(rows) for the tables, O(changes of the log) and the loading of the views.
     """
-    history = History(folder, rows_of=rows_of or _nothing_of)
+    history = History(folder, rows_of=rows_of)
     try:
         found = history.recover(job, limits)
         before = found.job
@@ -362,10 +362,6 @@ def _adopt(history: History, found: Recovered, job: Job) -> None:
     if any(before.tables.get(name) != job.tables.get(name) for name in batch.changes):
         history.log.withdraw(batch.batch_id)
         found.pending = None
-
-
-def _nothing_of(table: Table) -> pa.Table:
-    return table.arrow.empty_table()
 
 
 def read_checkpoint(folder: str | Path) -> Database:

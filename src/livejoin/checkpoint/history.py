@@ -12,7 +12,6 @@ import json
 import logging
 import shutil
 import time
-import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -70,7 +69,8 @@ class History:
     Args:
         folder: The checkpoint's folder, made if it is missing and written.
         is_owner: Whether it is written.
-        rows_of: Gives the rows of a static table that was not there before, with the columns that are kept.
+        rows_of: Gives the rows of a static table that was not there before, with the columns that are kept; None if no
+            such table can come.
 
     Raises:
         StateError: Another process opened it at the same moment.
@@ -95,14 +95,12 @@ class History:
         Raises:
             StorageError: The disk refuses.
         """
-        name, draft = f"{job.digest}.json", f".{uuid.uuid4().hex}.draft"
+        name = f"{job.digest}.json"
         try:
             with Folder.made(self._jobs) as folder:
                 if name not in folder.names():
-                    folder.write(draft, json.dumps(job.plain(), indent=1).encode())
                     with suppress(FileExistsError):
-                        folder.publish(draft, name)
-                    folder.sync()
+                        folder.publish(name, json.dumps(job.plain(), indent=1).encode())
         except OSError as error:
             msg = f"the declarations could not be written to {self._jobs}: {error}; repair that and start again"
             raise StorageError(msg) from error
@@ -169,10 +167,7 @@ class History:
             with Folder.made(folder) if self._rows_of is not None else Folder.at(folder) as static:
                 if name not in static.names() and self._rows_of is not None:
                     whole = LoggedBatch(0, self.log.epoch, "", 0, None, "error", {table.name: self._rows_of(table)})
-                    draft = f".{uuid.uuid4().hex}.draft"
-                    static.write(draft, encoded(whole))
-                    static.publish(draft, name)
-                    static.sync()
+                    static.publish(name, encoded(whole))
                 return decoded(static.read(name)).changes[table.name]
         except (ValueError, KeyError, TypeError, FileNotFoundError, NotADirectoryError) as error:
             msg = (

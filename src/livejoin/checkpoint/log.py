@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -166,17 +165,10 @@ class Log:
 
     def _publish(self, name: str, data: bytes) -> None:
         """Let a complete file appear under its name, where there is none."""
-        draft = f".{uuid.uuid4().hex}.draft"
         try:
-            self._folder.write(draft, data)
-            self._folder.publish(draft, name)
-        except BaseException as error:
-            with suppress(OSError):
-                self._folder.remove(draft)
-            if isinstance(error, FileExistsError):
-                raise self._lost(f"another query has written {name}") from error
-            raise
-        self._folder.sync()
+            self._folder.publish(name, data)
+        except FileExistsError as error:
+            raise self._lost(f"another query has written {name}") from error
 
     def _lost(self, what: str) -> StateError:
         msg = (

@@ -6,15 +6,14 @@ which are not part of the state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 
-from livejoin.families.arena_join import ArenaJoin, JoinPlan
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.events import slices
+from livejoin.families.kernel_join import KernelJoin, KernelPlan, Kernels
 from livejoin.kernels.join import batch_delta as b
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
@@ -26,39 +25,10 @@ _LEAST_DELTA = 1 << 12  # words besides the lists
 _MOST_DELTA = 1 << 20  # words that are kept between two calls
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """The kernels of an algorithm.
-
-    Args:
-        maintain: Applies events.
-        scan: Writes the result.
-        count: Counts it.
-        check: Asserts all invariants of a state.
-    """
-
-    maintain: Callable[..., int]
-    scan: Callable[..., tuple[bool, int]]
-    count: Callable[..., tuple[int, float]]
-    check: Callable[[Any, Words], None]
+B = TypeVar("B", bound=KernelPlan)
 
 
-class BatchPlan(JoinPlan, Protocol):
-    """What a join that applies batches needs to know of a plan."""
-
-    @property
-    def columns(self) -> int:
-        """Columns of results: the head's, then the words of the annotation."""
-
-    @property
-    def cursor_words(self) -> int:
-        """Words of a scan's cursor."""
-
-
-B = TypeVar("B", bound=BatchPlan)
-
-
-class BatchJoin(ArenaJoin[B]):
+class BatchJoin(KernelJoin[B]):
     """State and operations of one maintained join; mutable.
 
     Args:
@@ -68,9 +38,7 @@ class BatchJoin(ArenaJoin[B]):
     """
 
     def __init__(self, plan: B, kernels: Kernels, budget: Budget | None = None) -> None:
-        super().__init__(plan, kernels.count, budget)
-        self._kernels = kernels
-        self._cursor = np.zeros(plan.cursor_words, np.int64)
+        super().__init__(plan, kernels, budget)
         self._delta = np.zeros(b.D_LISTS + int(plan.words[b.P_LISTS]) + _LEAST_DELTA, np.int64)
 
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
@@ -107,30 +75,3 @@ class BatchJoin(ArenaJoin[B]):
                     yield DeltaChunk(output[:, :rows].copy(), *runs[:, :used].copy())
         if self._delta.shape[0] > _MOST_DELTA:
             self._delta = np.zeros(_MOST_DELTA, np.int64)
-
-    def scan(self, capacity: int) -> Iterator[Words]:
-        """The result, in buffers of shape (`columns`, up to ``capacity`` rows).
-
-        Raises:
-            CapacityError: An annotation or a multiplicity does not fit.
-        """
-        return self._enumerated(self.plan.columns, capacity)
-
-    def combinations(self, capacity: int) -> Iterator[Words]:
-        """As `livejoin.families.join.Join.combinations`; errors as `scan`."""
-        return self._enumerated(self.plan.columns + 1, capacity)
-
-    def _enumerated(self, lines: int, capacity: int) -> Iterator[Words]:
-        """The result in buffers of so many lines."""
-        cursor = np.zeros(self.plan.cursor_words, np.int64)
-        done = False
-        while not done:
-            output = np.empty((lines, capacity), np.int64)
-            done, rows = self._kernels.scan(self.arena.words, self.plan.words, cursor, output)
-            self.refuse_overflow()
-            if rows:
-                yield output[:, :rows]
-
-    def _check(self) -> None:
-        """Assert all invariants; for tests."""
-        self._kernels.check(self.plan, self.arena.words)

@@ -6,54 +6,23 @@ goes on, so that nothing of a version waits beside the state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 
-from livejoin.families.arena_join import ArenaJoin, JoinPlan
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.events import slices
+from livejoin.families.kernel_join import KernelJoin, KernelPlan, Kernels
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.state.budget import Budget
 from livejoin.words import Words
 
-
-@dataclass(frozen=True)
-class Kernels:
-    """The kernels of an algorithm.
-
-    Args:
-        maintain: Applies events.
-        scan: Writes the result.
-        count: Counts it.
-        check: Asserts all invariants of a state.
-    """
-
-    maintain: Callable[..., int]
-    scan: Callable[..., tuple[bool, int]]
-    count: Callable[..., tuple[int, float]]
-    check: Callable[[Any, Words], None]
+E = TypeVar("E", bound=KernelPlan)
 
 
-class EventPlan(JoinPlan, Protocol):
-    """What a join that applies changes one by one needs to know of a plan."""
-
-    @property
-    def columns(self) -> int:
-        """Columns of results: the head's, then the words of the annotation."""
-
-    @property
-    def cursor_words(self) -> int:
-        """Words of a cursor, of a scan or of a delta."""
-
-
-E = TypeVar("E", bound=EventPlan)
-
-
-class EventJoin(ArenaJoin[E]):
+class EventJoin(KernelJoin[E]):
     """State and operations of one maintained join; mutable.
 
     Args:
@@ -63,9 +32,7 @@ class EventJoin(ArenaJoin[E]):
     """
 
     def __init__(self, plan: E, kernels: Kernels, budget: Budget | None = None) -> None:
-        super().__init__(plan, kernels.count, budget)
-        self._kernels = kernels
-        self._cursor = np.zeros(plan.cursor_words, np.int64)
+        super().__init__(plan, kernels, budget)
         self._output = np.empty((plan.columns, 0), np.int64)
         self._runs = np.empty((q.RUN_FIELDS, 0), np.int64)
         self._written = 0  # rows of the output buffer that have been written to; the others take no memory
@@ -115,34 +82,3 @@ class EventJoin(ArenaJoin[E]):
         words = self._output[:, :rows]
         self._output, self._written = np.empty((self.plan.columns, 0), np.int64), 0
         return words
-
-    def scan(self, capacity: int) -> Iterator[Words]:
-        """Full enumeration with constant delay, in buffers of shape (`columns`, up to ``capacity`` rows).
-
-        Raises:
-            CapacityError: An annotation or a multiplicity does not fit.
-        """
-        return self._enumerated(self.plan.columns, capacity)
-
-    def combinations(self, capacity: int) -> Iterator[Words]:
-        """As `livejoin.families.join.Join.combinations`; errors as `scan`."""
-        return self._enumerated(self.plan.columns + 1, capacity)
-
-    def _enumerated(self, lines: int, capacity: int) -> Iterator[Words]:
-        """The result in buffers of so many lines."""
-        cursor = self._start()
-        done = False
-        while not done:
-            output = np.empty((lines, capacity), np.int64)
-            done, rows = self._kernels.scan(self.arena.words, self.plan.words, cursor, output)
-            self.refuse_overflow()
-            if rows:
-                yield output[:, :rows]
-
-    def _start(self) -> Words:
-        """The cursor of a scan that begins."""
-        return np.zeros(self.plan.cursor_words, np.int64)
-
-    def _check(self) -> None:
-        """Assert all invariants; for tests."""
-        self._kernels.check(self.plan, self.arena.words)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from livejoin.checkpoint.batch import REASON
 from livejoin.errors import StorageError
+from livejoin.spark.sinks.parquet import part_name, put
 
 Letter = Callable[[dict[str, Any], str, int, str], object]
 """A function that gets a row, its table, the batch and the reason."""
@@ -44,15 +43,10 @@ class DeadLetters:
                 self._target(row, table, batch_id, reason)
 
     def _write(self, folder: Path, rows: pa.Table, batch_id: int) -> None:
-        target = folder / f"part-{batch_id:08d}.parquet"
-        draft = target.with_name(f".{target.name}.writing")
+        target = folder / part_name(batch_id)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with draft.open("wb") as stream:
-                pq.write_table(rows, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            draft.replace(target)
+            put(rows, target)
         except OSError as error:
             msg = f"dead letters could not be written to {target}: {error}; repair that and go on"
             raise StorageError(msg) from error

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
+import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -107,15 +109,22 @@ class Folder:
         """Move a file of another folder to here in one step, over one of its name."""
         system(os.replace, _plain(name), name, src_dir_fd=source._descriptor, dst_dir_fd=self._descriptor)
 
-    def publish(self, draft: str, name: str) -> None:
-        """Give a complete file the name that it is known by; of two who try at the same time one succeeds.
+    def publish(self, name: str, data: bytes | memoryview) -> None:
+        """Let a new file appear complete under its name; of two who try at the same time one succeeds.
+
+        It survives a loss of power when this returns. Where it fails, nothing is left.
 
         Raises:
             FileExistsError: There is a file of this name.
         """
-        here = self._descriptor
-        system(os.link, _plain(draft), _plain(name), src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
-        system(os.unlink, draft, dir_fd=here)
+        draft, here = f".{uuid.uuid4().hex}.draft", self._descriptor
+        try:
+            self.write(draft, data)
+            system(os.link, draft, _plain(name), src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
+        finally:
+            with suppress(OSError):
+                system(os.unlink, draft, dir_fd=here)
+        self.sync()
 
     def size(self, name: str) -> int:
         """The bytes of a file; a link is not followed."""

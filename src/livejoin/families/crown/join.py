@@ -14,8 +14,9 @@ import numpy as np
 
 from livejoin.families.crown.access import TreeAccess
 from livejoin.families.crown.checks import check
-from livejoin.families.event_join import EventJoin, Kernels
+from livejoin.families.event_join import EventJoin
 from livejoin.families.join_access import RowIndexes
+from livejoin.families.kernel_join import Kernels
 from livejoin.kernels.crown import count as counting
 from livejoin.kernels.crown import layout as u
 from livejoin.kernels.crown import maintain as kernel

@@ -54,11 +54,11 @@ class ParquetSink:
                 seen = "has not seen a batch yet" if last_batch is None else f"has seen the batches up to {last_batch}"
                 left = f" and says that batch {foreign[0]} left none" if foreign[0] < newest else ""
                 msg = (
-                    f"{self.of(view)} holds {_part(foreign[0])}, and the checkpoint {seen}{left}: the files are of "
+                    f"{self.of(view)} holds {part_name(foreign[0])}, and the checkpoint {seen}{left}: the files are of "
                     "another run. Move them away, or give another path, or the checkpoint that belongs to them"
                 )
                 raise StateError(msg)
-            missing = [_part(batch) for batch in sorted(known - there)]
+            missing = [part_name(batch) for batch in sorted(known - there)]
             if missing:
                 more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
                 msg = (
@@ -80,21 +80,13 @@ class ParquetSink:
 
     def _deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
         """Write or take away one file; whether it is there."""
-        target = self.of(view) / _part(batch_id)
-        draft = target.with_name(f".{target.name}.writing")
+        target = self.of(view) / part_name(batch_id)
         try:
             if delta.num_rows == 0:
                 target.unlink(missing_ok=True)
                 return False
-            with draft.open("wb") as stream:
-                _write(delta, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            draft.replace(target)
-            _flush_folder(target.parent)
+            put(delta, target)
         except OSError as error:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
             msg = f"the delta of view {view!r} could not be written to {target}: {error}; repair that and go on"
             raise StorageError(msg) from error
         return True
@@ -108,6 +100,26 @@ class ParquetSink:
         return sorted(self.of(view).glob("part-*.parquet"))
 
 
+def put(delta: BatchDelta, target: Path) -> None:
+    """Write a Parquet file that appears complete, over one of its name, and survives a loss of power.
+
+    Raises:
+        OSError: The system refuses; no draft is left.
+    """
+    draft = target.with_name(f".{target.name}.writing")
+    try:
+        with draft.open("wb") as stream:
+            _write(delta, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(target)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+    _flush_folder(target.parent)
+
+
 def _write(delta: BatchDelta, stream: BinaryIO) -> None:
     """Write a delta as Parquet, a spilled one piece by piece."""
     if isinstance(delta, pa.Table):
@@ -118,7 +130,7 @@ def _write(delta: BatchDelta, stream: BinaryIO) -> None:
             writer.write_batch(batch)
 
 
-def _part(batch_id: int) -> str:
+def part_name(batch_id: int) -> str:
     """The name of a batch's file."""
     return f"part-{batch_id:08d}.parquet"
 
