@@ -40,8 +40,8 @@ fuzz: $(STAMP) ## run the property tests with new random cases; MINUTES=60 EXAMP
 torture: $(STAMP) ## cut calls off, damage files, feed odd data; MINUTES=60 CASES=300
 	@sh tools/torture.sh $(BIN)/python $(or $(MINUTES),10) $(or $(CASES),300)
 
-campaign: $(STAMP) ## kill a pipeline on Spark, damage its files, fill its disk at random moments; FAULTS=200 SEED=1
-	@PYTHONPATH=src $(BIN)/python tests/torture/stream_campaign.py $(or $(FAULTS),50) $(or $(SEED),1)
+campaign: $(STAMP) ## kill pipelines on Spark, their servers, damage their files, at random moments; FAULTS=200 SEED=1
+	@PYTHONPATH=src:tests $(BIN)/python tests/torture/stream_campaign.py $(or $(FAULTS),50) $(or $(SEED),1)
 
 conformance: $(STAMP) ## ask a real Spark what every expression of the corpus means, and compare (some minutes)
 	@PYTHONPATH=src:tests $(BIN)/python tests/conformance/make.py
@@ -63,7 +63,7 @@ doctest: $(STAMP)
 	@$(BIN)/python -m pytest --quiet --doctest-modules src
 
 nojit: $(STAMP)
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --quiet -m nojit
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --quiet -m nojit
 
 lock: $(STAMP) ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/python -m pip install --quiet uv

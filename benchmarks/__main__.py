@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark``: measure, print tables, and write JSON."""
+"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|hypercube``: measure and write JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import batches, spark
+from benchmarks import batches, hypercube, spark
 from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.paired import command as paired
 from benchmarks.peers import command as peers
 from benchmarks.stream import EdgeStream, load_edges
+from benchmarks.tpch import command as tpch
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hop3" / "data"
 
@@ -42,14 +43,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     crown.options(commands.add_parser("crown", help="CROWN's section 8 on real data, beside other systems"))
     paired.add_parser(commands)
     spark.add_parser(commands)
+    tpch.add_parser(commands)
+    hypercube.add_parser(commands)
     options = parser.parse_args(arguments)
     if options.benchmark == "batches":
         return batches.run(options)
     if options.benchmark == "spark":
         return spark.run(options)
-    if options.benchmark in ("crown", "paired"):
+    if options.benchmark == "hypercube":
+        return hypercube.run(options)
+    if options.benchmark in ("crown", "paired", "tpch"):
         screen = Console()
-        measured = crown.run if options.benchmark == "crown" else paired.run
+        measured = {"crown": crown.run, "paired": paired.run, "tpch": tpch.run}[options.benchmark]
         return measured(options, screen if screen.is_terminal else Console(width=200), Console(stderr=True))
     if options.benchmark == "peers":
         options.limit = options.limit or peers.EDGES

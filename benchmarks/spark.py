@@ -169,8 +169,8 @@ def floor(spark: SparkSession, workload: Workload, folder: Path, does: Callable[
         return Run(_median(query.recentProgress))
 
 
-def measure(spark: SparkSession, workload: Workload, folder: Path, place: Path) -> Run:
-    """The view, maintained.
+def measure(spark: SparkSession, workload: Workload, folder: Path, place: Path, cells: int | None = None) -> Run:
+    """The view, maintained in this process, or in so many cells.
 
     Raises:
         WrongAnswerError: The output is not what DuckDB computes.
@@ -178,6 +178,8 @@ def measure(spark: SparkSession, workload: Workload, folder: Path, place: Path) 
     from livejoin.spark import maintain  # noqa: PLC0415 - after --help
 
     places: dict[str, Any] = {"path": place / "out", "checkpoint": place / "checkpoint"}
+    if cells is not None:
+        places |= {"mode": "distributed", "cells": cells}
     views, streams = {"v": workload.sql}, frames(spark, workload, folder)
     query = maintain(spark, views, streams, keys=workload.keys, trigger={"availableNow": True}, **places)
     query.awaitTermination()
@@ -280,11 +282,41 @@ def figures(
     return found
 
 
+def spread(
+    spark: SparkSession, states: Sequence[int], sizes: Sequence[int], cells: Sequence[int], say: Callable[[str], None]
+) -> list[Figure]:
+    """What the same batches take in cells, beside one process.
+
+    Raises:
+        WrongAnswerError: An answer is wrong.
+    """
+    found = []
+    for make in (keyed, hops):
+        for size in sizes:
+            workload = make(max(states[-1], size), size, BATCHES)
+            one = None
+            for number in (None, *cells):
+                where = "one process" if number is None else f"{number} cells"
+                say(f"{workload.name}, {size:,} changes a batch, {where}")
+                with tempfile.TemporaryDirectory() as temporary:
+                    folder = Path(temporary)
+                    write(workload, folder / "in")
+                    run = measure(spark, workload, folder / "in", folder, number)
+                rate = workload.size / run.seconds
+                one = rate if one is None else one
+                aim = Aim(350_000) if make is keyed and number == cells[-1] and size >= 100_000 else None
+                name = f"{workload.name}: {size:,} changes a batch, {where}"
+                notes = f"{run.check}; {run.seconds * 1000:,.0f} ms a batch"
+                found.append(Figure(name, rate, "changes/s", notes, one, "one process", aim))
+    return found
+
+
 def add_parser(commands: Any) -> None:
     """Add the benchmark's arguments to those of the module."""
     parser = commands.add_parser("spark", help="micro-batches on Spark: by size, by state, and a restart")
     parser.add_argument("--states", type=_numbers, default=STATES, help="rows that are there, as 30000,300000,3000000")
     parser.add_argument("--sizes", type=_numbers, default=SIZES, help="changes a batch, as 100,10000,100000,1000000")
+    parser.add_argument("--cells", type=_numbers, help="instead compare so many cells with one process, as 1,2,4")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
 
 
@@ -300,13 +332,20 @@ def run(options: argparse.Namespace) -> int:
     spark = local_session(
         "benchmark", settings={"spark.driver.memory": "4g", "spark.sql.streaming.numRecentProgressUpdates": "1000"}
     )
+
+    def say(line: str) -> None:
+        notes.print(f"[dim]{line} ...[/]")
+
     try:
-        found = figures(spark, options.states, options.sizes, lambda line: notes.print(f"[dim]{line} ...[/]"))
+        if options.cells:
+            found = spread(spark, options.states, options.sizes, options.cells, say)
+        else:
+            found = figures(spark, options.states, options.sizes, say)
     except WrongAnswerError as error:
         notes.print(f"[red]wrong answer:[/] {error}")
         return 1
     screen = Console()
-    show("Micro-batches on Spark, one process", found, screen if screen.is_terminal else Console(width=120))
+    show("Micro-batches on Spark", found, screen if screen.is_terminal else Console(width=120))
     if options.json:
         options.json.write_text(json.dumps(as_json(found, benchmark="spark"), indent=2) + "\n")
     return 0

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from postgres_server import PostgresServer
 
 
+QUICK_SPARK = {
+    "spark.driver.memory": "1g",
+    # The compiler's first tier alone: a JVM that lives for a minute takes two thirds of the processor time so.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep all tests of Spark in one process where the run is split, so that there is one session."""
@@ -43,7 +50,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from livejoin.spark import local_session  # noqa: PLC0415
 
     folder: Path = tmp_path_factory.mktemp("spark")
-    session = local_session(cores=2, log_file=folder / "spark.log", settings={"spark.driver.memory": "1g"})
+    session = local_session(cores=2, log_file=folder / "spark.log", settings=QUICK_SPARK)
     yield session
     session.stop()
 

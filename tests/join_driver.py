@@ -14,7 +14,6 @@ from livejoin.families.crown.compile import compile_plan
 from livejoin.families.crown.join import MultiwayJoin
 from livejoin.families.events import table_events, view_events
 from livejoin.kernels.crown import layout as u
-from livejoin.kernels.memory import layout as k
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output, Product
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.table import BaseTable
@@ -146,8 +145,7 @@ class JoinDriver:
         for slot, child in state.slot_child.items():
             length = state.pair(slot + u.S_LEN)[0]
             if child == index and length and node.parent is not None:
-                row = state.word(state.word(slot + u.S_BLOCK) & k.REF_MASK)
-                values = self._values(state, index, row)
+                values = self._values(state, index, state.members[slot][0])
                 counts[tuple(values[p] for p in places)] = length
         return counts
 

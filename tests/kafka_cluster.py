@@ -1,4 +1,4 @@
-"""The mock cluster of Kafka's own client, which other processes reach on the loopback."""
+"""Topics for tests: on the mock cluster of Kafka's own client, which other processes reach too, or on a broker."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from livejoin.spark.kafka.source import KafkaReader
 
 
 class Cluster:
-    """A mock cluster, which lives as long as the producer that it was made with."""
+    """Brokers, and a producer of messages.
 
-    def __init__(self) -> None:
-        self.producer = Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    Args:
+        servers: Where they are; None for a mock cluster, which lives as long as the producer that it was made with.
+    """
+
+    def __init__(self, servers: str | None = None) -> None:
+        of = {"test.mock.num.brokers": 1} if servers is None else {"bootstrap.servers": servers}
+        self.producer = Producer({**of, "log_level": 0})
         broker = next(iter(self.producer.list_topics(timeout=10).brokers.values()))
-        self.servers = f"{broker.host}:{broker.port}"
+        self.servers = servers or f"{broker.host}:{broker.port}"
 
     def send(self, topic: str, messages: list[tuple[Any, Any]], partition: int = -1) -> None:
         for key, value in messages:

@@ -74,12 +74,17 @@ def programs() -> Path | None:
     return packaged[-1].parent if packaged else None
 
 
+def missing() -> str | None:
+    """What is not there that a server needs; None if all is."""
+    return None if programs() else "PostgreSQL's server is not installed (apt-get install postgresql)"
+
+
 @contextmanager
 def running() -> Iterator[PostgresServer]:
     """A server for the duration; the test is skipped where PostgreSQL is not installed, but not in CI."""
     folder = programs()
     if folder is None:
-        message = "PostgreSQL's server is not installed (apt-get install postgresql)"
+        message = str(missing())
         if os.environ.get(NEEDED):
             pytest.fail(message)
         pytest.skip(message)

@@ -25,6 +25,7 @@ from benchmarks.stream import EdgeStream
 
 STREAM = EdgeStream(np.random.default_rng(13).integers(0, 12, (160, 2)), 40, 3)
 CHANGES = job.graph_changes(STREAM)
+FOLDERS = {"differential dataflow": "differential", "DBSP": "dbsp", "native": "native"}
 JOB = Job("3-Hop", 20, 1, 40, 200, 3)
 
 
@@ -57,6 +58,8 @@ def test_sums_are_those_of_hashes_with_signs() -> None:
     kinds = ["insert", "delete", "update_postimage", "update_preimage"]
     table = pa.table({"a": [row[0] for row in rows], "b": [row[1] for row in rows]})
     assert sums(table) == Sums(4, sum(map(naive, rows)) % 2**64)
+    with_null = pa.table({"a": [7, 8], "b": pa.array([None, 9], pa.int32())})
+    assert sums(with_null) == Sums(2, (naive((7, -1)) + naive((8, 9))) % 2**64)
     signed = naive(rows[0]) - naive(rows[1]) + naive(rows[2]) - naive(rows[3])
     assert sums(table.append_column("_change_type", pa.array(kinds))) == Sums(0, signed % 2**64)
 
@@ -93,6 +96,16 @@ def test_livejoin_has_the_right_answers(
     assert found.delta == (None if plan == "state" else delta)
     with pytest.raises(WrongAnswerError, match=r"livejoin: its result add up|livejoin: its deltas add up"):
         found.check("livejoin", less(delta, Sums(1, 1)), less(result, Sums(1, 1)))
+
+
+def test_every_case_has_a_plan_of_every_peer() -> None:
+    peers = [one for one in programs.programs() if one.package is not None]
+    for one in peers:
+        source = "".join(file.read_text() for file in (programs.FOLDER / FOLDERS[one.name] / "src").glob("*.rs"))
+        for case, plans in one.plans.items():
+            for plan in plans:
+                assert f'("{CASES[case]}", "{plan}") =>' in source
+    assert all(set(one.plans) == set(CASES) - {job.STATE} for one in peers if not one.floor)
 
 
 def program(name: str, text: str, **more: object) -> Program:

@@ -8,10 +8,12 @@ import pyarrow as pa
 
 from benchmarks import recompute
 from benchmarks.graph_queries import QUERIES
+from benchmarks.peers.edge_queries import EDGE_QUERIES
 from benchmarks.peers.job import Changes, Job, Sums, content
 
-_BY_NAME = {query.name: query for query in QUERIES}
+_BY_NAME = {query.name: query for query in (*QUERIES, *EDGE_QUERIES)}
 CAME = ("insert", "update_postimage")
+NULL = -1  # what stands for NULL in a hash: nodes are not negative
 
 
 def sql_of(query: str, modulus: int) -> str:
@@ -46,7 +48,7 @@ class Answers:
 
 
 def sums(rows: pa.Table) -> Sums:
-    """The sums over rows of integers; those of a delta have the signs of its changes.
+    """The sums over rows of integers and NULLs; those of a delta have the signs of its changes.
 
     A hash begins with 0 and takes the columns in their order: exclusive or, product with the golden ratio, and
     exclusive or with itself 29 bits to the right. `measured/src/lib.rs` has it too.
@@ -57,7 +59,7 @@ def sums(rows: pa.Table) -> Sums:
     hashes = np.zeros(rows.num_rows, np.uint64)
     for name in rows.column_names:
         if not name.startswith("_"):
-            words = rows[name].cast(pa.int64()).to_numpy().view(np.uint64)
+            words = rows[name].cast(pa.int64()).fill_null(NULL).to_numpy().view(np.uint64)
             hashes = (hashes ^ words) * np.uint64(0x9E3779B97F4A7C15)
             hashes ^= hashes >> np.uint64(29)
     if "_change_type" not in rows.column_names:

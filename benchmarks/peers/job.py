@@ -15,7 +15,12 @@ from benchmarks.stream import Edges, EdgeStream
 Changes = npt.NDArray[np.int32]
 LOADED = 10_000  # changes that are loaded at a time, before the clock starts
 HOP3, STATE, COUNT, HOP4, STAR = "3-Hop", "3-Hop, no delta read", "3-Hop COUNT(*)", "4-Hop projected", "star count"
-CASES = {HOP3: "3-Hop", STATE: "3-Hop", COUNT: "3-Hop COUNT(*)", HOP4: "4-Hop projected", STAR: "star count"}
+TRIANGLE_COUNT, TRIANGLES, TOP = "triangle count", "triangles", "top 100 of a GROUP BY"
+GROUPS, WIDE_GROUPS = "3-Hop GROUP BY, free-connex", "3-Hop GROUP BY, not free-connex"
+DISTINCT = "2-Hop DISTINCT, not free-connex"
+EDGES = ("2-Hop", "2-Hop, optional", "2-Hop, exists", "2-Hop, not exists")
+_ALIKE = (COUNT, HOP4, STAR, TRIANGLE_COUNT, TRIANGLES, GROUPS, WIDE_GROUPS, DISTINCT, TOP, *EDGES)
+CASES = {HOP3: HOP3, STATE: HOP3, **dict(zip(_ALIKE, _ALIKE, strict=True))}
 FEW = {1: 4_000, 10: 20_000}  # changes that are measured, where a commit has few of them
 
 
@@ -41,7 +46,7 @@ class Job:
 
     @property
     def query(self) -> str:
-        """The name of its query in `benchmarks.graph_queries`."""
+        """The name of its query in `benchmarks.graph_queries` or `benchmarks.peers.edge_queries`."""
         return CASES[self.case]
 
     def arguments(self, plan: str) -> list[str]:

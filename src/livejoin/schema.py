@@ -24,7 +24,7 @@ from livejoin.errors import SchemaError
 Retain = Literal["all", "used"]
 Kind = Literal[
     "boolean", "integer", "double", "decimal", "date", "timestamp", "string", "binary",
-    "interval", "array", "struct", "map", "variant",
+    "interval", "months", "array", "struct", "map", "variant",
 ]  # fmt: skip
 
 RESERVED_PREFIX = "_"
@@ -175,6 +175,8 @@ class SqlType:
                 return pa.binary()
             case "interval":
                 return pa.duration("us")
+            case "months":
+                return pa.month_day_nano_interval()
             case "array":
                 return pa.list_(pa.field(ELEMENT, self.inner[0][1].arrow))
             case "struct":
@@ -187,7 +189,7 @@ class SqlType:
     @property
     def word_kind(self) -> Kind:
         """The kind whose words the words of its values are: those of bytes are codes of the dictionary of strings."""
-        if self.kind == "interval":
+        if self.kind in ("interval", "months"):
             return "integer"
         return "string" if self.kind == "binary" or self.is_payload else self.kind
 
@@ -206,6 +208,8 @@ class SqlType:
                 return "FLOAT"
             case "interval":
                 return "INTERVAL DAY TO SECOND"
+            case "months":
+                return "INTERVAL YEAR TO MONTH"
             case "struct":
                 return f"STRUCT<{', '.join(f'{_quoted(name)}: {kind}' for name, kind in self.inner)}>"
             case "array" | "map":
@@ -224,6 +228,7 @@ class Column:
         nullable: False for NOT NULL and primary key columns.
         length: Characters that a string has at most, as VARCHAR(length) says; 0 if any number.
         is_uuid: Whether it is a string that is the text of a UUID, in lower case with hyphens.
+        is_char: Whether it is a string that is filled with blanks up to ``length`` characters, as CHAR(length) says.
     """
 
     name: str
@@ -231,13 +236,16 @@ class Column:
     nullable: bool = True
     length: int = 0
     is_uuid: bool = False
+    is_char: bool = False
 
     @property
     def declared(self) -> str:
         """Its type as it is declared."""
         if self.is_uuid:
             return "UUID"
-        return f"VARCHAR({self.length})" if self.length else str(self.type)
+        if self.length:
+            return f"{'CHAR' if self.is_char else 'VARCHAR'}({self.length})"
+        return str(self.type)
 
     def __str__(self) -> str:
         return f"{self.name} {self.declared}" + ("" if self.nullable else " NOT NULL")

@@ -154,6 +154,7 @@ def test_a_column_that_was_not_kept(tmp_path: Path) -> None:
     ("tables", "options", "says"),
     [
         ({"T": "a INT, b STRING"}, {}, "column 'a' was BIGINT and is now INT"),
+        ({"T": "a BIGINT, b CHAR(3)"}, {}, r"column 'b' was STRING and is now CHAR\(3\)"),
         ({"T": "a BIGINT"}, {}, "column 'b' was there, the rows have it, and the changes come without it now"),
         ({"T": "a BIGINT, b STRING, c INT NOT NULL"}, {}, "the new column 'c' is NOT NULL"),
         ({"T": "a BIGINT PRIMARY KEY, b STRING"}, {}, r"the key was absent and is now \['a'\]"),
@@ -216,3 +217,17 @@ def test_many_jobs_in_a_row(tmp_path: Path) -> None:
         for view, sql in views.items():
             assert stream.sum(view) == stream.held(view), (number, view, sql)
     assert sum(engine.database.stats()["tables"]["T"]["rows"] for _ in "T") == len(rows)
+
+
+@pytest.mark.parametrize(("longer", "goes_on"), [("VARCHAR(4)", True), ("STRING", True), ("VARCHAR(2)", False)])
+def test_texts_may_become_longer(tmp_path: Path, longer: str, goes_on: bool) -> None:
+    view = {"v": "SELECT a, b FROM T"}
+    stream = started(tmp_path, job({"T": "a BIGINT, b VARCHAR(3)"}, view))
+    wider = job({"T": f"a BIGINT, b {longer}"}, view)
+    if not goes_on:
+        with pytest.raises(StateError, match=r"column 'b' was VARCHAR\(3\) and is now VARCHAR\(2\)"):
+            stream.open(wider)
+        return
+    stream.open(wider)
+    stream.run(1, {"T": [(9, "abcd")]})
+    assert stream.sum("v") == stream.held("v") == Counter([*ROWS, (9, "abcd")])

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
+from rich.text import Text
 from test_meter import Clock, report
 
 from livejoin.cli.display import Dashboard, Lines, display_for
 from livejoin.cli.meter import Meter
+from livejoin.spark import Recovery
 
 
 def filled(clock: Clock) -> Meter:
@@ -52,6 +55,27 @@ def test_lines_where_there_is_no_terminal() -> None:
         "batch 2 of 4 | 100 changes/s | 1,001 delta rows/s | a 5 rows | b 1 rows | state 1.0 kB | 00:02 left",
         "batch 4 of 4 | 100 changes/s | 1,001 delta rows/s | a 15 rows | b 1 rows | state 1.0 kB",
     ]
+
+
+def test_what_came_back_and_what_was_left_out() -> None:
+    clock = Clock()
+    recovery = Recovery(41, 12_345_678, 7, 70_000, 1.25, 2.5)
+    for is_terminal in (True, False):
+        meter = Meter(60, clock)
+        console = Console(file=io.StringIO(), width=80, force_terminal=is_terminal, color_system=None)
+        display = display_for(console, "p.toml", ["a"], meter)
+        display.came_back(recovery)
+        meter.add(replace(report(42), skipped=1_234_567, dead_letters={"T": 891}, late=1_234))
+        console.print(display.panel() if isinstance(display, Dashboard) else Text(display.line()), soft_wrap=True)
+        assert isinstance(console.file, io.StringIO)
+        text = console.file.getvalue()
+        assert "1,234,567 skipped, 891 dead letters, 1,234 late" in text
+        assert "12,345,678 rows" in text
+        if is_terminal:
+            assert "70,000 changes applied again, in 3.8 s" in text
+            assert {len(line) for line in text.splitlines()} == {80}
+        else:
+            assert "12,345,678 rows behind batch 41 came back in 3.8 seconds: 7 batches with 70,000 changes" in text
 
 
 def test_a_terminal_gets_the_panel() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from livejoin.cli.meter import Meter, clock_time, size, sparkline
@@ -74,3 +76,12 @@ def test_sparklines(values: list[float], bars: str) -> None:
 def test_units() -> None:
     assert [size(n) for n in (0, 999, 1500, 2_500_000, 3e12)] == ["0 B", "999 B", "1.5 kB", "2.5 MB", "3.0 TB"]
     assert [clock_time(s) for s in (0, 61.9, 3661)] == ["00:00", "01:01", "1:01:01"]
+
+
+def test_changes_that_were_left_out_are_counted() -> None:
+    meter = Meter(None, Clock())
+    meter.add(report(0))
+    assert meter.left_out == ""
+    meter.add(replace(report(1), skipped=2, dead_letters={"T": 1000, "U": 234}))
+    meter.add(replace(report(2), skipped=1, late=7))
+    assert meter.left_out == "3 skipped, 1,234 dead letters, 7 late"

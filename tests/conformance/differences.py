@@ -42,7 +42,7 @@ DIFFERENCES = (
 )
 
 UNSAID: dict[str, dict[str, int]] = {
-    "literals": {"INTERVAL": 1, "NULL": 1},
+    "literals": {"NULL": 1},
     "arithmetic": {
         "+": 3,
         "-": 92,
@@ -94,7 +94,6 @@ UNSAID: dict[str, dict[str, int]] = {
     "mathematics": {
         "FACTORIAL": 1,
         "FLOOR": 1,
-        "INTERVAL": 1,
         "LOG": 18,
         "RAND": 1,
         "ROUND": 3,
@@ -120,7 +119,7 @@ UNSAID: dict[str, dict[str, int]] = {
     "floats": {"-": 3, "NULL": 1},
     "binaries": {"LPAD": 1},
     "host": {"BRACKET": 1, "DATE_FORMAT": 2, "REGEXP_REPLACE": 1},
-    "spans": {"-": 12, "INTERVAL": 8},
+    "spans": {"-": 12},
 }
 """For each group of expressions, how many the tree cannot say, by the function or operator."""
 

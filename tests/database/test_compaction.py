@@ -309,3 +309,28 @@ def test_free_memory_tells_too_when_enough_was_done_to_look() -> None:
     full.is_sparse(100, 10_000, sizes, free)
     assert not full.is_sparse(100, 10_100, sizes, free) and len(looks) == 1
     assert full.is_sparse(100, 20_000, sizes, free) and len(looks) == 2
+
+
+def test_columns_of_few_values_leave_few_behind() -> None:
+    """A window over rows with a word of their own and three of few: the dictionary has at most half in no use."""
+    db = livejoin.Database()
+    db.execute("CREATE TABLE T (k BIGINT PRIMARY KEY, own STRING, a STRING, b STRING, c STRING)")
+    db.create_view("v", "SELECT a, COUNT(*) FROM T GROUP BY a")
+    looks, size = 0, 20_000
+
+    def rows(begin: int, end: int, kind: str) -> pa.Table:
+        number = np.arange(begin, end)
+        few = {name: pa.array([f"{name} {i % 5}" for i in number.tolist()]) for name in "abc"}
+        own = pa.array([f"row {i}" for i in number.tolist()])
+        return pa.table({"k": number, "own": own, **few, "_change_type": [kind] * (end - begin)})
+
+    db.apply("T", rows(0, size, "insert"))
+    for begin in range(0, 3 * size, 2_000):
+        seen = db._contents.seen
+        come, go = rows(size + begin, size + begin + 2_000, "insert"), rows(begin, begin + 2_000, "delete")
+        db.apply("T", pa.concat_tables([come, go]))
+        looks += db._contents.seen is not seen
+        codec = db._contents.codec
+        assert codec.entries <= 2 * (size + 15) + 2 * 2_000
+    assert 2 <= looks <= 10, "a look for every sixth commit is enough, with 30 commits"
+    db._check()

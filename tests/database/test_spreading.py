@@ -173,3 +173,20 @@ def test_small_commits_lead_back_and_each_time_later() -> None:
         taken.append(commits)
     assert taken == sorted(taken)
     assert taken[2] > 2 * taken[0]
+
+
+def test_what_was_measured_in_one_piece_leads_back_from_cells_that_are_slower() -> None:
+    """Prediction alone would stay: it takes cells whose events cost more for a sign that all events cost more."""
+    one = spreading_of("SELECT count(*) AS n FROM G A, G B, G C WHERE A.dst = B.src AND B.dst = C.src")
+    whole = Work(6e-4, 1_000, 1, False, None)
+    slower = Work(9e-4, 1_000, 1, False, Spent(own=7e-4, longest=7e-4, total=14e-4))
+    for _ in range(20):
+        one.note(whole)
+    one.move(1_000, True)
+    for _ in range(20):
+        one.note(slower)
+    assert one.is_due(1_000)
+    one.move(1_000, False)
+    for _ in range(200):
+        one.note(whole)
+    assert not one.is_due(1_000), "cells were measured to be slower"

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livejoin.dataflow.batches import Delta, Rows
-from livejoin.dataflow.reading.store_access import RankAccess
+from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.ranks import RankStore
 from livejoin.kernels.memory.layout import H_BUMP, H_END
 from livejoin.query.relational import RankFunction, SortKey
@@ -159,7 +159,7 @@ def test_many_rows_by_position_and_by_value() -> None:
         store.maintain([delta_of(codec, changes)])
         store._check()
         expected = ranked(+present, [0], [SortKey(2, True, False)], "rank", 5)
-        access = RankAccess(store)
+        access = ScannedAccess(store)
         rows = access.at(np.arange(store.count()))
         assert content(rows, np.ones(rows.length)) == expected
         times = access.multiplicities(rows.take(np.arange(5)))

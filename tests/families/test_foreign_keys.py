@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from random_foreign_keys import random_join
 
@@ -16,7 +17,9 @@ import livejoin
 from livejoin.errors import UnsupportedQueryError
 from livejoin.families.events import table_events, view_events
 from livejoin.families.foreign_keys.family import ForeignKeys
+from livejoin.kernels.join.ahead import BEYOND
 from livejoin.query import ConjunctiveQuery
+from livejoin.search.algorithm import Algorithm
 from livejoin.search.statistics import Statistics
 from livejoin.words import NULL_CODE
 from naive_branches import heads
@@ -335,3 +338,32 @@ def test_a_store_is_fed_by_a_foreign_key_join_where_annotations_have_a_worse_bou
     keyed = "SELECT o.id, count(*) AS n FROM line l JOIN orders o ON l.orders = o.id GROUP BY o.id"
     told = db.explain(keyed)
     assert (told.plan.kind, str(told.guarantee.bound), "store" in told.guarantee.update) == ("join tree", "O1", False)
+
+
+@pytest.mark.parametrize("algorithm", ["aju", "crown"])
+def test_a_state_that_caches_do_not_hold_is_read_ahead_and_stays_what_it_is(algorithm: Algorithm) -> None:
+    """Rows come, go and change, of keys that are there, that are not, and that come and go with them."""
+    dice = np.random.default_rng(1)
+    db = livejoin.Database()
+    db.create_table("orders", "no BIGINT NOT NULL PRIMARY KEY, customer BIGINT NOT NULL")
+    db.create_table("customers", "id BIGINT NOT NULL PRIMARY KEY, nation BIGINT NOT NULL")
+    view = db.create_view("v", "SELECT no, nation FROM orders JOIN customers ON customer = id", algorithm=algorithm)
+    of = {"orders": np.full(20_000, -1), "customers": np.full(3_000, -1)}
+    held = np.zeros(20_000, np.int64)
+    for _ in range(3):
+        changes = {}
+        for (name, values), columns in zip(of.items(), (("no", "customer"), ("id", "nation")), strict=True):
+            keys = dice.permutation(values.shape[0])[: values.shape[0] * 2 // 3]
+            goes = dice.random(keys.shape[0]) < 0.3
+            values[keys] = np.where(goes, -1, dice.integers(0, 3_000, keys.shape[0]))
+            kinds = np.where(goes, "delete", "upsert")
+            changes[name] = pa.table({columns[0]: keys, columns[1]: values[keys], "_change_type": kinds})
+        delta = db.apply(changes, on_conflict="update")["v"].to_pydict()
+        signs = [1 if kind in ("insert", "update_postimage") else -1 for kind in delta["_change_type"]]
+        np.add.at(held, delta["no"], signs)
+        nation = np.where(of["orders"] >= 0, of["customers"][of["orders"]], -1)
+        rows = view.to_arrow().to_pydict()
+        expected = {no: value for no, value in enumerate(nation.tolist()) if value >= 0}
+        assert dict(zip(rows["no"], rows["nation"], strict=True)) == expected
+        assert np.array_equal(held, nation >= 0)
+    assert view.stats()["state_bytes"] > 8 * BEYOND, "the test is for a state that is read ahead of"

@@ -112,6 +112,15 @@ def test_a_folder_for_deltas(folder: Path, said: str, over: int | None) -> None:
     assert load(folder / "p.toml").options.spill is None
 
 
+def test_cells(folder: Path) -> None:
+    (folder / "p.toml").write_text(GOOD.replace("check = true", 'mode = "distributed"\ncells = 3'))
+    options = load(folder / "p.toml").options
+    assert (options.mode, options.cells) == ("distributed", 3)
+    (folder / "p.toml").write_text(f'{GOOD}mode = "distributed"\ncells = 3\n')
+    with pytest.raises(PipelineError, match="check recomputes from the tables of one process"):
+        load(folder / "p.toml")
+
+
 def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
     product = GOOD.replace("SELECT src FROM G", "SELECT A.src FROM G A, G B WHERE A.src < B.src")
     (folder / "p.toml").write_text(product)

@@ -53,5 +53,5 @@ def test_what_is_predicted_for_a_small_plan_by_hand() -> None:
     problem = problem_of(plan.query, Statistics())
     entry = 3 * 2 + 2 + 1 + 1.8 + 4 / 3  # slots, state and place, key; hash slots; a place in the block of all rows
     assert {use.name: record_bytes(use) for use in plan.tables} == {"R": 8 * 4, "S": 8 * 4}
-    found = index_bytes(plan.query, plan.tree, problem, passing_shares(plan.query, Statistics()))
+    found = index_bytes(plan.query, plan.tree, problem, passing_shares(plan.query, Statistics()), (0, 1))
     assert found == {"R": pytest.approx(8 * (1 + entry / 2)), "S": pytest.approx(8 * (1 + entry / 2))}

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from livejoin.errors import SchemaError
 from livejoin.spark import maintain
 
 pytestmark = pytest.mark.spark
@@ -75,3 +76,31 @@ def test_all_types_come_out_as_they_went_in(spark: SparkSession, tmp_path: Path)
     run(rows(spark, 1, 2, 0), "delete")
     assert +found["all"] == Counter(texts(rows(spark, 0)))
     assert +found["pairs"] == Counter(texts(rows(spark, 0)))
+
+
+def test_months_come_from_spark_and_are_refused_on_the_way_back(spark: SparkSession, tmp_path: Path) -> None:
+    """PySpark makes neither Arrow nor Python values of them: they come as numbers of months."""
+    values = ["make_ym_interval(1, 2)", "INTERVAL -3 MONTH", "CAST(NULL AS INTERVAL YEAR TO MONTH)"]
+    rows = [f"SELECT 1 AS k, CAST({one} AS INTERVAL YEAR TO MONTH) AS m" for one in values]
+    frame = spark.sql(" UNION ALL ".join(rows))
+    asked = "SELECT k, CAST(SUM(m) AS INT) AS s, CAST(AVG(m) AS INT) AS a, CAST(MAX(m) AS INT) AS x FROM T GROUP BY k"
+    found: list[object] = []
+
+    def run(view: str, folder: str) -> None:
+        query = maintain(
+            spark,
+            {"v": view},
+            {"T": frame, "S": frame},
+            sink=lambda view, delta, batch: found.extend(delta.select("k", "s", "a", "x").collect()),
+            checkpoint=tmp_path / folder,
+            static=["S"],
+        )
+        assert query.awaitTermination(60)
+
+    run(asked, "first")
+    run(asked.replace("FROM T", "FROM S JOIN T USING (m, k)"), "second")
+    frame.createOrReplaceTempView("T")
+    expected = spark.sql(asked).collect()
+    assert found == [*expected, (1, 11, 6, 14)]
+    with pytest.raises(SchemaError, match=r"view 'v': column 'm' is INTERVAL YEAR TO MONTH.*CAST\(m AS INT\)"):
+        run("SELECT k, m FROM T", "third")

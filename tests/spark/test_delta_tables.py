@@ -10,7 +10,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, Field, Schema, write_deltalake
+from deltalake.schema import PrimitiveType
 from deltas import sum_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -20,7 +21,9 @@ from livejoin.checkpoint.batch_delta import JoinedDelta
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.spark import maintain
+from livejoin.spark.arrow_columns import sql_columns
 from livejoin.spark.delta import DeltaSink, read_delta
+from livejoin.spark.delta.source import _types, table_columns
 from livejoin.spark.sinks import SinkView
 
 
@@ -97,6 +100,18 @@ def test_random_histories(tmp_path: Path) -> None:
         opened(tmp_path, database, last=7)
     sink.forget("r")
     opened(tmp_path, database, run="another", history=["log"])
+
+
+def test_texts_with_a_length_are_declared_so(tmp_path: Path) -> None:
+    columns = [
+        Field("c", PrimitiveType("string"), metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}),
+        Field("v", PrimitiveType("string"), metadata={"__CHAR_VARCHAR_TYPE_STRING": "varchar(4)"}),
+        Field("s", PrimitiveType("string")),
+    ]
+    feed = {"delta.enableChangeDataFeed": "true"}
+    DeltaTable.create(str(tmp_path), schema=Schema(columns), configuration=feed)
+    assert sql_columns("T", table_columns(tmp_path)) == "`c` CHAR(3), `v` VARCHAR(4), `s` STRING"
+    assert _types(table_columns(tmp_path))["c"].metadata == {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}
 
 
 @pytest.mark.spark

@@ -43,6 +43,9 @@ path = "out"
 
 [run]
 checkpoint = "checkpoint"
+
+[run.spark]
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1"
 """
 
 

@@ -111,5 +111,15 @@ def test_from_topics_to_topics(spark: SparkSession, cluster: Cluster, tmp_path: 
     cluster.send("orders", [order("d", 4, 0), ({"id": 4}, None), order("u", 0, 3, wrapped=True)])
     run(KafkaSink(cluster.servers))
     assert held() == Counter([(0, "p3"), (1, "x"), (3, "p3"), (5, "x"), (7, "p3")])
+    cluster.send("people", [({"id": n}, {"id": n, "name": "new"}) for n in range(9)])
+    batches: list[int] = []
+    limited = read_kafka(spark, cluster.servers, "people", "id BIGINT, name STRING", "upsert", "id", max_messages=4)
+    more: Any = {"checkpoint": tmp_path / "other", "path": tmp_path / "out", "trigger": {"availableNow": True}}
+    views = {"names": "SELECT name, COUNT(*) AS n FROM people GROUP BY name"}
+    query = maintain(
+        spark, views, {"people": limited}, keys={"people": "id"}, **more, on_batch=lambda b: batches.append(b.changes)
+    )
+    assert query.awaitTermination(60)
+    assert [count for count in batches if count] == [4, 4, 4, 4]
     with pytest.raises(SchemaError, match="topic 'people': upserts go by a key, and there is none"):
         read_kafka(spark, cluster.servers, "people", "id BIGINT", "upsert")

@@ -132,11 +132,43 @@ def test_a_batch_holds_whole_transactions(
                 writer.execute("UPDATE r SET v = v + 1")
             if step % 50 == 49:
                 query.processAllAvailable()
+        query.processAllAvailable()  # Spark may have asked for the newest offset before the last transactions
     finally:
         query.stop()
     assert sum_of(tmp_path / "out" / "v") == Counter([(300,)])
     assert len(versions_of(tmp_path / "out" / "v")) >= 4, "there were several batches"
     assert not list((tmp_path / "out" / "differing").iterdir())
+
+
+def test_a_limit_on_a_batch_leaves_transactions_whole(
+    spark: SparkSession, place: str, writer: Any, tmp_path: Path
+) -> None:
+    """Each batch is as many transactions as have at most 10 changes; one with more is a batch alone."""
+    writer.execute("CREATE TABLE t (id bigint PRIMARY KEY, v bigint); CREATE PUBLICATION live FOR TABLE t")
+    writer.execute("INSERT INTO t SELECT i, 0 FROM generate_series(1, 30) i")
+    taken: list[int] = []
+
+    def run(limit: int) -> list[int]:
+        taken.clear()
+        parts = read_postgres(spark, place, "live", "limited", max_changes=limit)
+        more: Any = {"path": tmp_path / "out", "checkpoint": tmp_path / "ckpt", "trigger": {"availableNow": True}}
+        views = {"v": "SELECT id, v FROM t"}
+        more["on_batch"] = lambda report: taken.append(report.changes)
+        assert maintain(spark, views, parts, **more).awaitTermination(60)
+        assert sum_of(tmp_path / "out" / "v") == Counter(writer.execute("SELECT id, v FROM t").fetchall())
+        return [count for count in taken if count]
+
+    assert run(10) == [30], "what the table holds comes at once"
+    sizes = [4, 3, 3, 1, 25, 2, 9, 10, 1]
+    for version, size in enumerate(sizes, start=1):
+        writer.execute(f"CREATE TABLE IF NOT EXISTS other{version} (x int)")  # messages that are no changes
+        writer.execute("UPDATE t SET v = %s WHERE id <= %s", (version, size))
+    assert run(10) == [10, 1, 25, 2, 9, 10, 1]
+    for _ in range(12):
+        writer.execute("UPDATE t SET v = v + 1 WHERE id = 1")
+    assert run(5) == [5, 5, 2]
+    with pytest.raises(SchemaError, match="max_changes=0 limits a batch; give 1 or more"):
+        run(0)
 
 
 def test_from_postgres_to_postgres(

@@ -10,9 +10,10 @@ import psycopg
 import pytest
 
 from livejoin.errors import ChangeFormatError, ChangeValueError
+from livejoin.spark.arrow_columns import sql_columns
 from livejoin.spark.postgres import slot as slots
 from livejoin.spark.postgres.connection import connect
-from livejoin.spark.postgres.source import Place, _changes, _snapshot, published_tables
+from livejoin.spark.postgres.source import Place, _changes, _snapshot, _types, published_tables
 from postgres_server import PostgresServer
 
 COLUMNS = {
@@ -103,3 +104,22 @@ def test_values_of_a_snapshot_and_of_changes(place: str) -> None:
                     continue
                 with pytest.raises(error, match=says):
                     rows_of(_changes(connection, Place(options), begin, end))
+
+
+def test_texts_with_a_length_are_declared_so(postgres: PostgresServer) -> None:
+    place = postgres.database("lengths")
+    with psycopg.connect(place, autocommit=True) as writer:
+        writer.execute('CREATE TABLE "T" (id int PRIMARY KEY, c char(3), d character, v varchar(4), b bpchar, t text)')
+        writer.execute('CREATE PUBLICATION live FOR TABLE "T"')
+        writer.execute("""INSERT INTO "T" VALUES (1, 'a', 'b', 'c', 'd  ', 'e')""")
+        (table,) = published_tables(place, "live")
+        declared = "`id` INT, `c` CHAR(3), `d` CHAR(1), `v` VARCHAR(4), `b` STRING, `t` STRING, PRIMARY KEY (`id`)"
+        assert sql_columns("T", table.arrow_schema, table.key) == declared
+        metadata = {field.name: field.metadata for field in _types([table])["T"].dataType}
+        assert {name: found for name, found in metadata.items() if found} == {
+            "c": {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"},
+            "d": {"__CHAR_VARCHAR_TYPE_STRING": "char(1)"},
+            "v": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(4)"},
+        }
+        with slots.created(place, "lengths") as reader:
+            assert rows_of(_snapshot(reader, [table])) == [("upsert", (1, "a  ", "b", "c", "d  ", "e"))]

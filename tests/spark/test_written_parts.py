@@ -23,6 +23,7 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.spark.micro_batch import MicroBatches
 from livejoin.spark.sinks import ParquetSink, SinkView
+from livejoin.spark.written_deltas import WrittenDeltasReader
 from livejoin.sql import parse_columns
 
 VIEWS = {"v": "SELECT a FROM T", "w": "SELECT a FROM T WHERE a > 1"}
@@ -187,3 +188,30 @@ def test_a_disk_that_is_full_leaves_no_draft(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(StorageError, match="Input/output error"):
         sink.deliver({"v": pa.table({"a": [1]})}, 0)
     assert list((tmp_path / "v").iterdir()) == []
+
+
+@pytest.mark.parametrize("left", [0, 5, 0.5, -1])
+def test_a_part_that_is_cut_is_named(batches: Callable[..., MicroBatches], tmp_path: Path, left: float) -> None:
+    start = batches()
+    for number in range(2):
+        start(Frame([number, 5]), number)  # type: ignore[arg-type]
+    file = tmp_path / "out" / "v" / "part-00000000.parquet"
+    data = file.read_bytes()
+    file.write_bytes(data[: int(left * len(data)) if 0 < left < 1 else int(left)])
+    with pytest.raises(StateError, match=r"v/part-00000000\.parquet is damaged: its [\d,]+ bytes do not end as"):
+        batches()
+    file.write_bytes(data)
+    batches()
+
+
+def test_a_flipped_bit_of_a_part_is_found_by_who_reads_it(batches: Callable[..., MicroBatches], tmp_path: Path) -> None:
+    batches()(Frame(list(range(10_000))), 0)  # type: ignore[arg-type]
+    reader = WrittenDeltasReader(tmp_path / "out" / "v")
+    (part,) = reader.partitions({"batch": -1}, {"batch": 0})
+    assert sum(rows.num_rows for rows in reader.read(part)) == 10_000
+    file = tmp_path / "out" / "v" / "part-00000000.parquet"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 16
+    file.write_bytes(data)
+    with pytest.raises(StorageError, match=r"part-00000000\.parquet cannot be read: .*(checksum|CRC)"):
+        list(reader.read(part))

@@ -259,7 +259,10 @@ NAMES_HERE = [
 ]
 
 TYPES_HERE = [
-    ("SELECT ^sum(s) FROM H", "SUM of s, which is STRING; allowed are integers, DECIMAL and DOUBLE: CAST it"),
+    (
+        "SELECT ^sum(s) FROM H",
+        "SUM of s, which is STRING; allowed are integers, DECIMAL, DOUBLE and intervals: CAST it",
+    ),
     ("SELECT src, 1 + ^avg(b) FROM H GROUP BY src", "AVG of b, which is BOOLEAN"),
     ("SELECT ^corr(src, s) FROM H", "CORR of s, which is STRING; allowed are integers, DECIMAL and DOUBLE"),
     ("SELECT ^median(d) FROM H", "MEDIAN of d, which is DATE"),

@@ -85,3 +85,17 @@ def test_a_multiplicity_that_does_not_fit(weights: list[int]) -> None:
     """Also where twice the change, as it is kept, is 0 modulo 2**64."""
     with pytest.raises(CapacityError, match="a row of the bag has a multiplicity of more than"):
         apply(DerivedRows(2, "the bag"), [((1, 1), weight, 0) for weight in weights])
+
+
+def test_room_for_what_a_call_might_need_is_not_sparse() -> None:
+    table = DerivedRows(2, "the bag")
+    apply(table, [((0, 0), 1, 0)] * 3_000)
+    table.finish()
+    assert table.words.shape[0] >= 3 * 3_000, "a place for each change, were they different rows"
+    assert table.rows == 1 and not table.is_sparse
+    apply(table, [((row, 0), 1, 1) for row in range(3_000)])
+    table.finish()
+    assert not table.is_sparse
+    apply(table, [((row, 0), -1, 2) for row in range(100, 3_000)])
+    table.finish()
+    assert table.is_sparse

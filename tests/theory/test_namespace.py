@@ -18,6 +18,12 @@ MACHINERY = {
     "tree_decomposition",
 }
 HELPERS = {
+    "grid.EVERYTHING",
+    "grid.narrowed",
+    "residual.plain",
+    "residual.regardless",
+    "shares.loads",
+    "shares.slices",
     "join_tree.output_variables",
     "preprocessing_width.depends_on",
     "preprocessing_width.width_at",

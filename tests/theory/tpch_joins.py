@@ -13,7 +13,7 @@ from livejoin.catalog import Catalog
 from livejoin.query import ConjunctiveQuery
 from livejoin.sql import parse_schema
 
-_SCHEMA = Path(__file__).parent.parent / "fixtures" / "tpch.sql"
+_SCHEMA = Path(__file__).parents[2] / "examples" / "tpch" / "schema.sql"
 
 _PARTSUPP_OF_LINE = "l_partkey = ps_partkey AND l_suppkey = ps_suppkey"
 

@@ -143,7 +143,7 @@ def _insertions(rows: int) -> Words:
 def _read(source: Source, place: int, column: Column, required: bool, table: Table) -> ReadColumn:
     """A column of the data, of the type of its column."""
     values = source.values[place]
-    if isinstance(values, tuple) and values and not column.is_uuid:
+    if isinstance(values, tuple) and values and not (column.is_uuid or column.is_char):
         plain = plain_column(values, column.type)
         if plain is not None and not (required and plain.has_null) and not _is_long(values, column):
             return plain

@@ -17,9 +17,13 @@ DATE        date32; date64 in whole days                  date, not datetime
 TIMESTAMP   any unit in whole microseconds                datetime, in whole microseconds
 STRING      string, large_string, string_view             str
 VARCHAR(n)  the same with n characters at most            str
+CHAR(n)     the same, blanks behind the nth aside; it is  str
+            filled with blanks up to n
 BINARY      binary of any kind                            bytes, bytearray
 ARRAY, ...  see `livejoin.changes.payload`
 INTERVAL    durations in whole microseconds               timedelta
+..., MONTH  intervals of months alone; integers of 32     MonthDayNano of pyarrow, of months alone
+            bits as months
 UUID        see `livejoin.changes.uuids`
 ==========  ============================================  =====================================================
 
@@ -63,6 +67,7 @@ _ARROW_CLASSES: dict[Kind, tuple[Callable[[pa.DataType], bool], ...]] = {
     "date": (_types.is_date,),
     "timestamp": (_types.is_timestamp,),
     "interval": (_types.is_duration,),
+    "months": (_types.is_interval, _types.is_integer),
     "string": (_types.is_string, _types.is_large_string, _types.is_string_view),
     "binary": (_types.is_binary, _types.is_large_binary, _types.is_binary_view, _types.is_fixed_size_binary),
 }
@@ -74,6 +79,7 @@ _PYTHON_CLASSES: dict[Kind, tuple[type, ...]] = {
     "date": (dt.date,),
     "timestamp": (dt.datetime,),
     "interval": (dt.timedelta,),
+    "months": (pa.MonthDayNano,),
     "string": (str,),
     "binary": (bytes, bytearray),
 }
@@ -109,12 +115,14 @@ def convert(values: Values, column: Column, table: Table, required: bool, sound:
         converted = Payload(column, table, _single).convert(given)
     elif isinstance(values, tuple):
         converted = _from_python(values, column, table)
-    elif sound and values.num_chunks == 1 and values.type == column.type.arrow:
+    elif sound and values.num_chunks == 1 and values.type == column.type.arrow and column.type.kind != "months":
         converted = values.chunk(0)
     else:
         converted = _from_arrow(values, column, table, sound)
     if required:
         refuse_null(converted, column, table)
+    if column.is_char:
+        converted = _filled(converted, column)
     if column.length:
         _refuse_long(converted, column, table)
     return _one_zero(converted) if column.type.kind == "double" else converted
@@ -170,6 +178,25 @@ def _refuse_long(values: pa.Array, column: Column, table: Table) -> None:
     raise ChangeValueError(msg, table.name, row)
 
 
+def _filled(values: pa.Array, column: Column) -> pa.Array:
+    """Texts with exactly as many characters as their column has: filled with blanks, or blanks cut off; others as is.
+
+    >>> column = Column("c", SqlType("string"), length=3, is_char=True)
+    >>> _filled(pa.array(["a", "ab   ", "abcd ", None]), column).to_pylist()
+    ['a  ', 'ab ', 'abcd ', None]
+    """
+    lengths = pc.utf8_length(values)
+    extremes = pc.min_max(lengths)
+    if (extremes["max"].as_py() or 0) > column.length:
+        cut = pc.utf8_slice_codeunits(values, 0, column.length)
+        trimmed = pc.utf8_length(pc.utf8_rtrim(values, " "))
+        values = pc.if_else(pc.less_equal(trimmed, column.length), cut, values)
+    least = extremes["min"].as_py()
+    if least is not None and least < column.length:
+        values = pc.utf8_rpad(values, column.length, " ")
+    return values
+
+
 def _one_zero(values: pa.Array) -> pa.Array:
     """Doubles with one zero and one NaN: equal rows must be equal to predicates too, whatever their bits were."""
     return pc.if_else(
@@ -192,7 +219,7 @@ def _from_arrow(given: pa.ChunkedArray, column: Column, table: Table, sound: boo
         )
         raise ChangeValueError(msg, table.name, row)
     try:
-        cast = values if exact else _cast(values, column.type)
+        cast = values if exact and column.type.kind != "months" else _cast(values, column.type)
         return cast.chunk(0) if cast.num_chunks == 1 else cast.combine_chunks()
     except ARROW_ERRORS as error:
         if column.type.word_kind == "string":
@@ -218,7 +245,28 @@ def _cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
                 values = values.cast(pa.decimal128(38, values.type.scale)).cast(pa.decimal256(76, type.scale))
     if type == _FLOAT:
         return _as_floats(values)
+    if type.kind == "months":
+        return pa.chunked_array([_as_months(chunk) for chunk in values.chunks], type.arrow)
     return values.cast(type.arrow)
+
+
+def _as_months(values: pa.Array) -> pa.Array:
+    """Integers as so many months, or a ValueError where one does not fit; intervals that come have none but months."""
+    if not _types.is_interval(values.type):
+        found = np.zeros((len(values), 4), np.int32)
+        found[:, 0] = values.cast(pa.int32()).fill_null(0).to_numpy()
+        mask = None if not values.null_count else pa.py_buffer(np.packbits(values.is_valid(), bitorder="little"))
+        return pa.Array.from_buffers(
+            pa.month_day_nano_interval(), len(values), [mask, pa.py_buffer(found)], values.null_count
+        )
+    parts = np.frombuffer(values.buffers()[1], np.int32).reshape(-1, 4)[values.offset : values.offset + len(values), 1:]
+    odd = parts.any(axis=1)
+    if values.null_count:
+        odd &= values.is_valid().to_numpy(zero_copy_only=False)
+    if odd.any():
+        msg = "an interval has days or time beside its months"
+        raise ValueError(msg)
+    return values
 
 
 def _as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -267,6 +315,8 @@ def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray
         values = tuple(v.astimezone(dt.UTC).replace(tzinfo=None) if v is not None and v.tzinfo else v for v in values)
     if type == _FLOAT:
         return _rounded_floats(values)
+    if type.kind == "months":
+        return _as_months(pa.array(values, type.arrow))
     return pa.array(values, type.arrow)
 
 
@@ -314,6 +364,8 @@ def _allowed(type: SqlType) -> str:
             return "timestamps in whole microseconds"
         case "interval":
             return "durations in whole microseconds"
+        case "months":
+            return "intervals of whole months, without days and time"
         case "string":
             return "text that UTF-8 can encode"
         case "binary":

@@ -101,6 +101,21 @@ def encoded(batch: LoggedBatch) -> bytes:
     return whole + _SIZES.pack(zlib.crc32(whole))
 
 
+def length_of(data: memoryview) -> int:
+    """How many bytes the batch has that some bytes begin with.
+
+    Raises:
+        ValueError, KeyError, TypeError: They do not begin as a batch does.
+    """
+    begin = len(_MARK) + _SIZES.size
+    if len(data) < begin + _SIZES.size or data[: len(_MARK)] != _MARK:
+        msg = f"its {len(data):,} bytes do not begin as a batch does"
+        raise ValueError(msg)
+    (length,) = _SIZES.unpack(data[len(_MARK) : begin])
+    header = json.loads(bytes(data[begin : begin + length]))
+    return int(begin + length + sum(number(part, "bytes") for part in value(header, "parts", list)) + _SIZES.size)
+
+
 def decoded(data: bytes | bytearray) -> LoggedBatch:
     """The batch of its bytes; everything is checked.
 

@@ -1,8 +1,8 @@
 """From the job that a checkpoint is the state of to the job that is asked for now.
 
 What may change: a view may come, go, or become another query; a table may come or go; a column may come, and rows that
-are there have NULL in it. Formatting of SQL text is no change. Everything else that differs is refused, with every
-reason at once, unless the table has no rows: then it is declared anew.
+are there have NULL in it; VARCHAR(n) may become longer. Formatting of SQL text is no change. Everything else that
+differs is refused, with every reason at once, unless the table has no rows: then it is declared anew.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from livejoin.checkpoint.job import Job, restricted
 from livejoin.database import Database
 from livejoin.database.snapshots.tables import Limits, empty_rows, image_of_tables, of_image, widened
 from livejoin.errors import StateError
-from livejoin.schema import Table
+from livejoin.schema import Column, Table
 from livejoin.sql import names_read, normal_text
 
 
@@ -116,7 +116,7 @@ def _reasons(old: Table, offered: Table, now: Table, offers: Table) -> Iterable[
     were = {column.name for column in offered.columns}
     for column in offers.columns:
         before = known.get(column.name)
-        if before is not None and before.declared != column.declared:
+        if before is not None and before.declared != column.declared and not _is_longer(before, column):
             yield f"{named}: column {column.name!r} was {before.declared} and is now {column.declared}"
     present = {column.name for column in offers.columns}
     for name in known.keys() - present:
@@ -137,6 +137,12 @@ def _reasons(old: Table, offered: Table, now: Table, offers: Table) -> Iterable[
     for what, was, is_now in zip(_PROPERTIES, _properties(old), _properties(now), strict=True):
         if was != is_now:
             yield f"{named}: {what} was {_shown(was)} and is now {_shown(is_now)}"
+
+
+def _is_longer(before: Column, now: Column) -> bool:
+    """Whether texts of VARCHAR(n) are declared to be longer, or of any length, so that those there fit."""
+    plain = all(one.type.kind == "string" and not (one.is_char or one.is_uuid) for one in (before, now))
+    return plain and before.length > 0 and (now.length == 0 or now.length > before.length)
 
 
 _PROPERTIES = ("the key", "UNIQUE", "window_rows", "window_range", "sequence_by", "tombstones")

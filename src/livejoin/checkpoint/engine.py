@@ -27,7 +27,9 @@ from livejoin.checkpoint.change import merged, view_changes
 from livejoin.checkpoint.history import History, Recovered
 from livejoin.checkpoint.initial import Initial, initial_deltas, results
 from livejoin.checkpoint.job import Job
+from livejoin.checkpoint.pace import SnapshotPace
 from livejoin.checkpoint.policy import FAIL, Policy
+from livejoin.checkpoint.recovery import Recovery, recovery_of
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.database import Database
 from livejoin.database.commit import Commit
@@ -38,8 +40,6 @@ from livejoin.errors import ChangeError, ExpressionError, LivejoinError, StateEr
 from livejoin.schema import Table
 
 logger = logging.getLogger("livejoin")
-
-_LEAST_LOG = 1 << 20  # bytes behind a snapshot that are too few for another one
 
 
 @dataclass
@@ -66,8 +66,9 @@ class Engine:
         job: What it is made of.
         history: What is kept of it.
         recovered: How its state was found.
+        recovery: The same for who wants to know; None if there was no state.
         initial: What each view holds that no delta has told of yet, told with the next batch.
-        recovery_seconds: How long applying the log again may take before there is another snapshot; None for no limit.
+        pace: When the next snapshot is due.
         policy: What becomes of changes that cannot be applied.
         last_batch: The last batch that is done; None before the first one.
         parts: The parts of the output up to that batch.
@@ -81,8 +82,9 @@ class Engine:
     job: Job
     history: History
     recovered: Recovered
+    recovery: Recovery | None
     initial: dict[str, pa.Table]
-    recovery_seconds: float | None = None
+    pace: SnapshotPace
     policy: Policy = FAIL
     last_batch: int | None = None
     parts: WrittenParts = field(default_factory=WrittenParts)
@@ -91,8 +93,7 @@ class Engine:
     ignored: int = 0
     late: int = 0
     _is_first: bool = True
-    _since_bytes: int = 0  # what the log has behind the newest snapshot, and how long applying that took
-    _since_seconds: float = 0.0
+    _pending_bytes: int = 0  # of the batch that was taken, in the log
     _applying: float = 0.0
 
     @property
@@ -152,8 +153,15 @@ class Engine:
     def _append(self, batch: LoggedBatch) -> None:
         size = self.history.log.append(batch)
         self.written.log += size
-        self._since_bytes += size
+        self.pace.logged(size)
+        self._pending_bytes = size
         self.pending = batch
+
+    def _withdraw(self, batch_id: int) -> None:
+        """Take the batch that was taken out of the log."""
+        self.pending = None
+        self.history.log.withdraw(batch_id)
+        self.pace.withdrawn(self._pending_bytes)
 
     def apply(self, batch: LoggedBatch) -> dict[str, BatchDelta]:
         """The delta of each view that a batch may change, and of those that no delta has told of yet.
@@ -193,15 +201,13 @@ class Engine:
                 if self.policy.fails:
                     raise
             rest = self._without_refused(batch)
-            self.history.log.withdraw(batch.batch_id)
-            self.pending = None
+            self._withdraw(batch.batch_id)
             self._append(rest)
             return self.database.apply(dict(rest.changes), on_conflict=rest.on_conflict) if rest.rows else None
         except LivejoinError:
             if self.pending is not None:
-                self.pending = None
                 with suppress(LivejoinError):  # the reason is what counts, and the next start can take it back
-                    self.history.log.withdraw(batch.batch_id)
+                    self._withdraw(batch.batch_id)
             raise
 
     def _without_refused(self, batch: LoggedBatch) -> LoggedBatch:
@@ -252,10 +258,8 @@ class Engine:
         self.initial = {}
         self.pending = None
         self._is_first = False
-        self._since_seconds += self._applying
-        size = size_of_tables(self.database)
-        is_long = self.recovery_seconds is not None and self._since_seconds > self.recovery_seconds
-        if (is_long or self._since_bytes >= max(size, _LEAST_LOG)) and not self.history.snapshots.is_writing:
+        self.pace.done(self._applying)
+        if not self.history.snapshots.is_writing and self.pace.is_due(size_of_tables(self.database)):
             self.snapshot()
 
     def snapshot(self) -> None:
@@ -270,7 +274,7 @@ class Engine:
         )
         self.written.snapshot = self.last_batch
         self.written.snapshots += size_of_tables(self.database)
-        self._since_bytes, self._since_seconds = 0, 0.0
+        self.pace.begun()
 
     def close(self) -> None:
         """Wait for the snapshot that is being written, and let the files go."""
@@ -324,32 +328,32 @@ def open_engine(
             if before.tables != job.tables:
                 found.database = history.moved(found.database, job, limits)
         _adopt(history, found, job)
+        began = time.perf_counter()
         for name, sql in job.views.items():
             found.database.create_view(name, sql, allow_product=job.allow_product)
         check_limit(found.database)
+        recovery = recovery_of(found, time.perf_counter() - began)
         history.remember(job)
+        snapshots = history.snapshots.numbers()
         engine = Engine(
             found.database,
             job,
             history,
             found,
+            recovery,
             initial_deltas(found.database, new, changed, told, initial),
-            recovery_seconds,
+            SnapshotPace(recovery_seconds, history.log.size_after(snapshots[-1] if snapshots else -1)),
             policy,
             found.last_batch,
             found.parts,
             found.pending,
         )
-        snapshots = history.snapshots.numbers()
-        engine._since_bytes = history.log.size_after(snapshots[-1] if snapshots else -1)
+        engine._pending_bytes = history.log.size_after(-1 if found.last_batch is None else found.last_batch)
     except BaseException:
         history.close()
         raise
-    if found.batches:
-        logger.info(
-            "%d batches with %d changes were applied again to the checkpoint in %s, in %.1f seconds",
-            *(found.batches, found.changes, folder, found.seconds),
-        )
+    if recovery is not None:
+        logger.info("the checkpoint in %s: %s", folder, recovery)
     return engine
 
 

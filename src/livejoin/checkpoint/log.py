@@ -9,15 +9,14 @@ Laws: batches are numbered without gaps; all but the last one are done.
 
 from __future__ import annotations
 
-import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from livejoin.checkpoint.batch import LoggedBatch, decoded, encoded
+from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.errors import StateError, StorageError
 from livejoin.state.files import Folder
 
@@ -118,9 +117,9 @@ class Log:
             StateError: Another process has said so.
             StorageError: The disk refuses.
         """
-        text = json.dumps(note).encode()
+        data = with_checksum(note)
         with self._asked("written"):
-            self._publish(_done(batch_id), b"%d %s" % (zlib.crc32(text), text))
+            self._publish(_done(batch_id), data)
 
     def note(self, batch_id: int) -> Mapping[str, Any]:
         """What was said when a batch was done.
@@ -130,11 +129,7 @@ class Log:
             StorageError: The disk refuses.
         """
         with self._whole(_done(batch_id)):
-            checksum, _, text = bytes(self._folder.read(_done(batch_id))).partition(b" ")
-            if not checksum.isdigit() or zlib.crc32(text) != int(checksum):
-                msg = "its checksum is not the one that was written"
-                raise ValueError(msg)
-            found = json.loads(text)
+            found = checked(self._folder.read(_done(batch_id)))
             if not isinstance(found, dict):
                 msg = f"it holds {found!r:.80}"
                 raise TypeError(msg)

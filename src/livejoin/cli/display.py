@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import Protocol
 
 from rich.bar import Bar
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from livejoin.cli.meter import Meter, clock_time, size, sparkline
-from livejoin.spark import BatchReport
+from livejoin.spark import BatchReport, Recovery
 
 _WIDTH = 80
 _SECONDS_BETWEEN_LINES = 2.0
@@ -31,6 +31,9 @@ class Display(Protocol):
 
     def phase(self, text: str) -> None:
         """Say what is going on."""
+
+    def came_back(self, recovery: Recovery) -> None:
+        """Show what the checkpoint had."""
 
     def batch(self, report: BatchReport) -> None:
         """Show a batch; called from another thread."""
@@ -49,6 +52,7 @@ class Dashboard:
         self._views = views
         self._meter = meter
         self._phase = ""
+        self._recovery: Recovery | None = None
         self._console = console
         self._live = Live(console=console, get_renderable=self.panel, refresh_per_second=8)
 
@@ -64,6 +68,10 @@ class Dashboard:
     def phase(self, text: str) -> None:
         """Say what is going on."""
         self._phase = text
+
+    def came_back(self, recovery: Recovery) -> None:
+        """Keep it for the panel."""
+        self._recovery = recovery
 
     def batch(self, report: BatchReport) -> None:
         """Count a batch."""
@@ -99,8 +107,13 @@ class Dashboard:
         state = size(meter.last.state_bytes) if meter.last else "0 B"
         share = f"engine busy {meter.engine_share:.0%}" if reports else ""
         grid.add_row("state", Text(state, "bold"), "", Text(share, "dim"))
+        below = [] if not meter.left_out else [Text(f"left out    {meter.left_out}", "yellow")]
+        if self._recovery is not None:
+            found = self._recovery
+            told = f"{found.rows:,} rows, {found.changes:,} changes applied again, in {found.seconds:.1f} s"
+            below.append(Text(f"came back   {told}", "dim"))
         return Panel(
-            grid,
+            Group(grid, *below),
             title=Text.assemble(("livejoin", "bold"), f"  {self._title}"),
             title_align="left",
             subtitle=Text(f"{self._phase}  {clock_time(meter.elapsed)}", "dim"),
@@ -142,6 +155,10 @@ class Lines:
         """Say what is going on."""
         self._print(text)
 
+    def came_back(self, recovery: Recovery) -> None:
+        """Say it."""
+        self._print(str(recovery))
+
     def batch(self, report: BatchReport) -> None:
         """Count a batch."""
         self._meter.add(report)
@@ -160,6 +177,8 @@ class Lines:
         if meter.last:
             parts += [f"{view} {rows:,} rows" for view, rows in meter.last.rows.items()]
             parts.append(f"state {size(meter.last.state_bytes)}")
+        if meter.left_out:
+            parts.append(f"left out: {meter.left_out}")
         left = meter.seconds_left
         if left:
             parts.append(f"{clock_time(left)} left")

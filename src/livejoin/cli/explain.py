@@ -14,6 +14,7 @@ from rich.text import Text
 from livejoin.changes import ChangeBatch, read_changes, read_file
 from livejoin.errors import ChangeFormatError, LivejoinError, SqlError
 from livejoin.plan import Explanation, Statistics, UpdateBound, describe_query, require
+from livejoin.plan.explain.not_null import with_not_null
 from livejoin.query.relational import Query
 from livejoin.sql import SchemaText, bind_query, parse_schema_text
 
@@ -69,7 +70,13 @@ def _explanation(request: Request) -> Explanation:
     except SqlError as error:
         error.add_note(f"in the query {_shown(request.query)}")
         raise
-    return describe_query(query, Statistics(), log=_logs(request.logs, query) or None)
+    return with_not_null(
+        describe_query(query, Statistics(), log=_logs(request.logs, query) or None),
+        query,
+        schema.catalog,
+        lambda catalog: bind_query(query.sql, catalog, schema.views, request.allow_product),
+        lambda other: describe_query(other, Statistics()),
+    )
 
 
 def _schema(request: Request) -> SchemaText:

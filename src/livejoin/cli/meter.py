@@ -28,6 +28,9 @@ class Meter:
     changes: int = 0
     delta_rows: int = 0
     batches: int = 0
+    skipped: int = 0
+    letters: int = 0
+    late: int = 0
     last: BatchReport | None = None
     history: deque[tuple[float, BatchReport]] = field(default_factory=lambda: deque(maxlen=_HISTORY))
     started: float = field(init=False)
@@ -45,8 +48,17 @@ class Meter:
         self.batches += 1
         self.changes += report.changes
         self.delta_rows += sum(report.delta_rows.values())
+        self.skipped += report.skipped
+        self.letters += sum(report.dead_letters.values())
+        self.late += report.late
         self.last = report
         self.history.append((self.clock(), report))
+
+    @property
+    def left_out(self) -> str:
+        """The changes that were not applied, by why; empty if all were."""
+        counts = (("skipped", self.skipped), ("dead letters", self.letters), ("late", self.late))
+        return ", ".join(f"{count:,} {what}" for what, count in counts if count)
 
     @property
     def elapsed(self) -> float:

@@ -60,12 +60,14 @@ def run_pipeline(
             display.phase("running" if ends else "running, Ctrl-C stops it")
 
         display.phase("starting Spark")
-        run(pipeline, display.batch, flowing)
+        run(pipeline, display.batch, flowing, display.came_back)
         display.phase("done")
     console.print(
         f"{meter.batches:,} batches, {meter.changes:,} changes, {meter.delta_rows:,} delta rows "
         f"in {clock_time(meter.elapsed)}."
     )
+    if meter.left_out:
+        console.print(f"Left out: {meter.left_out}.", soft_wrap=True)
     if meter.batches == 0:
         console.print("Nothing new has arrived since the last run; --fresh starts from the beginning.", soft_wrap=True)
     well = not pipeline.check or _show_checks(check(pipeline), console)

@@ -39,6 +39,7 @@ from livejoin.families.registry import check_algorithm
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, describe_query
 from livejoin.plan.explain.graph import GraphExplanation
+from livejoin.plan.explain.not_null import with_not_null
 from livejoin.schema import Retain, Table
 from livejoin.search.algorithm import Algorithm
 from livejoin.sql import (
@@ -46,6 +47,7 @@ from livejoin.sql import (
     CreateView,
     DropTable,
     DropView,
+    bind_query,
     parse_columns,
     parse_statement,
 )
@@ -336,7 +338,14 @@ class Database:
             if log
             else None
         )
-        return describe_query(query, known, deltas, changes, algorithm, self.threads)
+        contents = self._contents
+        return with_not_null(
+            describe_query(query, known, deltas, changes, algorithm, self.threads),
+            query,
+            contents.catalog,
+            lambda catalog: bind_query(sql, catalog, contents.queries, allow_product),
+            lambda other: describe_query(other, known, deltas, None, algorithm, self.threads),
+        )
 
     @alone
     def drop_view(self, name: str, *, cascade: bool = False) -> None:

@@ -50,6 +50,8 @@ from livejoin.plan.operators import (
     Scan,
     Selected,
     Stored,
+    Threshold,
+    ThresholdGroup,
     inputs_of,
 )
 from livejoin.plan.query_plan import plan_join
@@ -381,7 +383,7 @@ class Graph:
                 return ComputeBlock(plan, node.inputs[0], self.codec)
             case Combine() if plan.kind == "union" and plan.all:
                 return UnionBlock(node.inputs)
-            case Combine() | Group() | First() | FirstOfEach():
+            case Combine() | Group() | First() | FirstOfEach() | Threshold() | ThresholdGroup():
                 return StoreBlock(plan, node.inputs, self.codec)
             case Bag():
                 return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers)

@@ -218,7 +218,7 @@ class Node:
         """Another plan for the join in the form that it has now, in cells or in one piece."""
         if self.spreading is None or plan.partition is None:
             return plan
-        self.spreading.partition = plan.partition
+        self.spreading.plan_anew(plan.partition)
         return plan if self.cells > 1 else replace(plan, partition=None)
 
     def let_go(self) -> None:

@@ -2,7 +2,8 @@
 
 In cells a commit costs calls for each of them, and the events of replicated atoms cost as often as there are cells;
 what is enumerated is shared out. Each commit says how long it took, of what, and so about how long it would have taken
-in the other form. What the form in use cost more is *rent*; it adds up, and falls again, to zero at least. The join
+in the other form: at a predicted pace, or, if the join was in that form before, at the pace measured there, whichever
+speaks for one piece. What the form in use cost more is *rent*; it adds up, and falls again, to zero at least. The join
 goes over to the other form once the rent has reached what loading it anew costs: rent or buy, as of
 `livejoin.dataflow.adaptive`, with processor time for visits. Each time the price doubles, so that a join for which the
 prediction is wrong comes to rest.
@@ -74,6 +75,12 @@ class Spreading:
         self.moves = 0
         self._query = query
         self._rent = 0.0
+        self._paces: dict[bool, float] = {}
+
+    def plan_anew(self, partition: Partition) -> None:
+        """Take note that the join has another plan now: how it is split, and that nothing was measured of it."""
+        self.partition = partition
+        self._paces.clear()
 
     def note_small(self) -> None:
         """Take a commit into account that took less, in one piece, than handing it over would."""
@@ -109,19 +116,33 @@ class Spreading:
 
     def _if_split(self, work: Work) -> tuple[float, float]:
         """Seconds of a commit as it was, in one piece, and as it would have been in cells."""
-        events, enumerated, netted = self._parts(work)
-        second = work.seconds / (events + enumerated or 1.0)
-        cells = events * self._busiest + (enumerated + netted) / self.partition.cells
-        return second * (events + enumerated + netted), second * cells + HANDED_OVER
+        events, enumerated, _ = self._parts(work)
+        whole, cells = self._units(work)
+        pace = work.seconds / (events + enumerated or 1.0)
+        self._measured(False, pace)
+        return pace * whole, max(pace, self._paces.get(True, pace)) * cells + HANDED_OVER
 
     def _if_whole(self, work: Work) -> tuple[float, float]:
         """Seconds of a commit as it was, in cells, and as it would have been in one piece."""
         spent = work.spent
         assert spent is not None
         events, enumerated, netted = self._parts(work)
-        second = spent.total / (self.partition.cells * self._busiest * events + enumerated + netted or 1.0)
+        whole, cells = self._units(work)
         around = max(0.0, work.seconds - spent.own)
-        return around + spent.longest, max(0.0, around - HANDED_OVER) + second * (events + enumerated + netted)
+        now = around + spent.longest
+        self._measured(True, max(0.0, now - HANDED_OVER) / (cells or 1.0))
+        pace = spent.total / (self.partition.cells * self._busiest * events + enumerated + netted or 1.0)
+        predicted = max(0.0, around - HANDED_OVER) + pace * whole
+        return now, min(predicted, self._paces.get(False, float("inf")) * whole)
+
+    def _units(self, work: Work) -> tuple[float, float]:
+        """What a commit costs in one piece, and in the busiest cell."""
+        events, enumerated, netted = self._parts(work)
+        return events + enumerated + netted, events * self._busiest + (enumerated + netted) / self.partition.cells
+
+    def _measured(self, is_split: bool, pace: float) -> None:
+        """Remember how long a unit took in a form, lately."""
+        self._paces[is_split] = (self._paces.get(is_split, pace) + pace) / 2
 
     @property
     def _busiest(self) -> float:

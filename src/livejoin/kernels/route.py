@@ -10,35 +10,21 @@ it to all cells. A cell numbers the rows that it holds by itself, so that its re
 
 from __future__ import annotations
 
-import numpy as np
-
 from livejoin.kernels.jit import inlined, kernel
 from livejoin.kernels.join.layout import EVENT_FIELDS, V_MASK, V_ROW, V_TABLE, V_WEIGHT
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.parameters import Line, Matrix
+from livejoin.kernels.values.hashes import below, scattered
 
 S_COUNT = 0
 S_ISSUED = 1
 S_STACK = 2
 
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_30 = np.uint64(30)
-_27 = np.uint64(27)
-_32 = np.uint64(32)
-
 
 @inlined
 def cell_of(word: int, cells: int) -> int:
-    """The cell of a value, by the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-
-    It has nothing in common with the hash of the directories: else all keys of a cell would have their homes in one
-    part of each directory.
-    """
-    z = np.uint64(word)
-    z = (z ^ (z >> _30)) * _FIRST
-    z = (z ^ (z >> _27)) * _SECOND
-    return np.int64(((z >> _32) * np.uint64(cells)) >> _32)  # type: ignore[return-value]
+    """The cell of a value, by a hash of its own (`livejoin.kernels.values.hashes`)."""
+    return below(scattered(word), cells)
 
 
 @kernel

@@ -45,7 +45,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (settling.finish_commit, (*_ROWS, _MATRIX, _INT, _LINE)),
     (settling.undo, (*_ROWS, _LINE, _LINE, _LINE, _LINE, _MATRIX, _INT, _LINE, _INT, _INT)),
     (stage_commit.stage_commit, _STORE),
-    (stage_few.stage_few, (*_STORE, _LINE, _MATRIX, _MATRIX)),
+    (stage_few.stage_few, (*_STORE, _LINE, _MATRIX)),
     (masks.mask_nulls, (_MATRIX, _LINE, _LINE, _LINE, _INT, _LINE)),
     (events.gather, (_LINE, _LINE, _LINE, _LINE, _LINE, _MATRIX)),
     (events.ascend, (_MATRIX,)),

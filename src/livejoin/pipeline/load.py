@@ -193,6 +193,8 @@ def _run_options(run: RunSettings, folder: Path) -> RunOptions:
         on_bad_rows=run.on_bad_rows,
         max_bad_rows=run.max_bad_rows,
         dead_letters=None if run.dead_letters is None else folder / run.dead_letters,
+        mode=run.mode,
+        cells=run.cells,
     )
 
 

@@ -23,7 +23,7 @@ from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import OnBad
 from livejoin.database.arguments import check_bytes
 from livejoin.errors import SchemaError
-from livejoin.spark.run_options import Keep
+from livejoin.spark.run_options import Keep, Mode
 from livejoin.sql.tables.window_range import parse_range
 
 Format = Literal["csv", "json", "orc", "parquet"]
@@ -165,6 +165,7 @@ class KafkaTableSource(_Strict):
         messages: ``append``: values are JSON objects, rows that come. ``upsert``: they take the place of the row with
             their key, and a message without a value deletes it. ``debezium``: values are envelopes.
         settings: More of librdkafka's settings.
+        max_messages: The most messages of a batch; all that are there without it.
         sequence_by: As of tables from files.
         tombstones: As of tables from files.
         window_rows: As of tables from files.
@@ -178,6 +179,7 @@ class KafkaTableSource(_Strict):
     columns: str = Field(alias="schema")
     messages: Literal["append", "upsert", "debezium"] = "append"
     settings: dict[str, str] = {}
+    max_messages: PositiveInt | None = None
     sequence_by: str | None = None
     tombstones: NonNegativeInt | None = None
     window_rows: PositiveInt | None = None
@@ -192,12 +194,14 @@ class PostgresServer(_Strict):
         url: As for libpq: ``postgresql://user@host/database``; a password is better in ``~/.pgpass``.
         publication: The publication that the tables are in.
         slot: What the slot on the server is called; no other pipeline has it.
+        max_changes: The most changes of a batch, in whole transactions; all that are there without it.
     """
 
     kind: Literal["postgres"]
     url: str
     publication: str
     slot: str
+    max_changes: PositiveInt | None = None
 
 
 class ViewText(_Strict):
@@ -290,6 +294,8 @@ class RunSettings(_Strict):
         on_bad_rows: The same for values and rows that cannot be, as for `livejoin.spark.maintain`.
         max_bad_rows: How many changes of a batch may be left out.
         dead_letters: The folder for those that are ``dead_letter``, relative to the file.
+        mode: ``embedded``, in this process, or ``distributed``, in cells in those of Spark's executors.
+        cells: How many cells.
         check: At the end, compare with a recomputation in DuckDB.
         spark: Settings of the Spark session.
     """
@@ -307,6 +313,8 @@ class RunSettings(_Strict):
     on_bad_rows: OnBad = "fail"
     max_bad_rows: NonNegativeInt = 1000
     dead_letters: str | None = None
+    mode: Mode = "embedded"
+    cells: PositiveInt | None = None
     check: bool = False
     spark: dict[str, str] = {}
 
@@ -314,6 +322,9 @@ class RunSettings(_Strict):
     def _has_a_place(self) -> RunSettings:
         if "dead_letter" in (self.on_conflict, self.on_bad_rows) and self.dead_letters is None:
             msg = "changes are to go to dead letters: needs dead_letters, a folder"
+            raise ValueError(msg)
+        if self.check and self.mode == "distributed":
+            msg = "check recomputes from the tables of one process: leave it out with mode = 'distributed'"
             raise ValueError(msg)
         return self
 

@@ -62,7 +62,8 @@ class _Postgres:
 
     def read(self, spark: Any) -> dict[str, Any]:
         given = self._settings
-        return dict(self._client.read_postgres(spark, given.url, given.publication, given.slot, self._names))
+        reading = (given.url, given.publication, given.slot, self._names, given.max_changes)
+        return dict(self._client.read_postgres(spark, *reading))
 
     def clear(self, checkpoint: Path) -> None:
         if (checkpoint / "spark").exists():  # else the slot may be somebody else's
@@ -130,7 +131,8 @@ class _Kafka:
         table = self.look_up()[self._name]
         columns = ", ".join(f"`{column.name}` {column.type}" for column in table.columns)
         key = [table.columns[column].name for column in table.primary_key]
-        frame = self._client.read_kafka(spark, given.servers, given.topic, columns, given.messages, key, given.settings)
+        reading = (given.servers, given.topic, columns, given.messages, key, given.settings, given.max_messages)
+        frame = self._client.read_kafka(spark, *reading)
         return {self._name: frame}
 
     def clear(self, checkpoint: Path) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from livejoin.errors import LivejoinError
 from livejoin.pipeline.load import Pipeline
 from livejoin.schema import Table
-from livejoin.spark import BatchReport, local_session
+from livejoin.spark import BatchReport, Recovery, local_session
 from livejoin.spark.frames import Declared, ForeignColumns
 from livejoin.spark.run_name import NAME_FILE, run_name
 from livejoin.spark.sinks import Forgetting, ParquetSink
@@ -59,7 +59,12 @@ def expected_batches(pipeline: Pipeline) -> int | None:
     return max((source.batches() for source in pipeline.sources.values() if not source.table.static), default=None)
 
 
-def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start: Callable[[], object]) -> None:
+def run(
+    pipeline: Pipeline,
+    on_batch: Callable[[BatchReport], object],
+    on_start: Callable[[], object],
+    on_recovery: Callable[[Recovery], object] = lambda _: None,
+) -> None:
     """Run a pipeline until its input is used up, or until an interrupt from the keyboard stops it.
 
     The Spark session of this process goes on after it.
@@ -68,6 +73,7 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
         pipeline: The pipeline.
         on_batch: Called after each micro-batch, from another thread.
         on_start: Called when Spark is up and the query runs.
+        on_recovery: Called before that where the checkpoint had a state.
 
     Raises:
         LivejoinError: A batch failed, or the checkpoint is not sound.
@@ -95,6 +101,8 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
         pipeline.options,
         on_batch,
     )
+    if batches.recovery is not None:
+        on_recovery(batches.recovery)
     on_start()
     try:
         end_of(query).wait()
@@ -107,7 +115,7 @@ def run(pipeline: Pipeline, on_batch: Callable[[BatchReport], object], on_start:
 
 
 def declared_of(table: Table) -> Declared:
-    """What is declared of a table beside its columns."""
+    """What is declared of a table beside the names and Spark's types of its columns."""
     names = [column.name for column in table.columns]
     sequence = None if table.sequence_by is None else names[table.sequence_by]
     key, *unique = (tuple(names[column] for column in key) for key in (table.primary_key, *table.unique))
@@ -126,6 +134,7 @@ def declared_of(table: Table) -> Declared:
         foreign,
         _range_of(table),
         table.static,
+        tuple(column for column in table.columns if column.length or not column.nullable),
     )
 
 

@@ -26,8 +26,11 @@ from livejoin.plan.operators import (
     Scan,
     Selected,
     Stored,
+    Threshold,
+    ThresholdGroup,
 )
 from livejoin.query import Branch, ConjunctiveQuery, Output, Product
+from livejoin.query.relational import Call
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
 
@@ -61,11 +64,12 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
         case Combine():
             return (operator.kind, operator.all, _types(operator.types))
         case Group():
-            calls = tuple(
-                (c.function, c.argument, c.distinct, str(c.type), c.other, repr(c.fraction), c.descending)
-                for c in operator.calls
-            )
-            return ("group", operator.groups, calls, operator.is_global, _types(operator.types))
+            return ("group", operator.groups, _calls(operator.calls), operator.is_global, _types(operator.types))
+        case Threshold():
+            return ("threshold", operator.keys, operator.comparison, _types(operator.types))
+        case ThresholdGroup():
+            what = (operator.keys, operator.comparison, operator.groups, _calls(operator.calls), operator.is_global)
+            return ("threshold group", *what, _types(operator.rows.types), _types(operator.types))
         case First():
             keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
             return ("first", keys, operator.limit, operator.offset, _types(operator.types))
@@ -124,6 +128,12 @@ def _product(product: Product) -> Identity:
 
 def _outputs(outputs: tuple[Output, ...]) -> Identity:
     return tuple((str(o.type), o.source if isinstance(o.source, int) else o.source.identity) for o in outputs)
+
+
+def _calls(calls: tuple[Call, ...]) -> Identity:
+    return tuple(
+        (c.function, c.argument, c.distinct, str(c.type), c.other, repr(c.fraction), c.descending) for c in calls
+    )
 
 
 def _said(predicate: Expression | None) -> str | None:

@@ -35,8 +35,11 @@ from livejoin.plan.operators import (
     Scan,
     Selected,
     Stored,
+    Threshold,
+    ThresholdGroup,
 )
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
+from livejoin.plan.thresholds import Compared, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output, Product
 from livejoin.query.conjunctive import present
 from livejoin.query.keys import determined
@@ -70,6 +73,7 @@ class Compiler:
         split: How a program is split into cells.
         rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
         powers: Whether counts of equal atoms are powers.
+        thresholds: Whether rows that compare with the aggregate of a group are kept in the order of what is compared.
     """
 
     plan: Callable[[ConjunctiveQuery], Candidate]
@@ -78,6 +82,7 @@ class Compiler:
     split: Callable[[Program], Partition | None]
     rows: Callable[[DerivedTable], tuple[RowProgram, Partition | None]]
     powers: bool = True
+    thresholds: bool = True
 
     def is_fed(self, query: ConjunctiveQuery, other: ConjunctiveQuery | None) -> bool:
         """Whether a store is fed best by a join with multiplicities, of which a change changes few enough.
@@ -95,6 +100,7 @@ _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept i
 # Sums of squares are exact modulo 2**128, and 2**32 squares of such numbers stay within; a store sums larger ones.
 _SQUARED_BITS = 32
 _SQUARED_DIGITS = 14
+_MANY_ROWS = "the rows without the groups are those of a join, of which there may be many more than base rows"
 _KINDS: dict[str, ResultKind] = {
     "count": "count",
     "sum": "sum",
@@ -116,8 +122,8 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
         case Join():
             return _scan(relation, relation.query, by, live)
         case Project():
-            below = lower(relation.input, by, live)
-            return _computed(relation, below)
+            threshold = _threshold(relation, by)
+            return _shown(threshold, by) if threshold else _computed(relation, lower(relation.input, by, live))
         case Distinct():
             return _distinct(relation, by, live)
         case Aggregate():
@@ -148,7 +154,8 @@ def _below(relation: Relation, by: Compiler) -> Operator:
         case Join() if len(relation.query.atoms) == 1:
             return _selected(relation, by)
         case Project():
-            return _computed(relation, _below(relation.input, by))
+            threshold = _threshold(relation, by)
+            return _shown(threshold, by) if threshold else _computed(relation, _below(relation.input, by))
         case SetOperation(kind="union", all=True):
             return Combine("union", True, (_below(relation.left, by), _below(relation.right, by)), relation.types)
         case _:
@@ -156,8 +163,47 @@ def _below(relation: Relation, by: Compiler) -> Operator:
 
 
 def _computed(relation: Project, below: Operator) -> Compute:
-    written = {"across": relation.across, "refusal": relation.refusal}
+    found = compared(relation)
+    reason = _MANY_ROWS if isinstance(found, Compared) else found or ""
+    written = {"across": relation.across, "refusal": relation.refusal, "reason": reason}
     return Compute(below, relation.outputs, relation.types, relation.predicate, **written)
+
+
+def _threshold(relation: Project, by: Compiler) -> Compared | None:
+    """A join with groups in whose place rows are compared with bounds, if there are few enough of them to be kept."""
+    found = compared(relation) if by.thresholds else None
+    if not isinstance(found, Compared) or not isinstance(found.rows.input, Join):
+        return None
+    query = found.rows.input.query
+    optional = any(branch.kind == "optional" for branch in query.branches)
+    is_narrow = (len(query.core) == 1 and not optional) or by.delta(query) is not None
+    return found if is_narrow or _threshold(found.rows, by) else None
+
+
+def _shown(found: Compared, by: Compiler) -> Compute:
+    """The compared rows, as they were asked for (AJU, Theorem 14)."""
+    bounds, rows = _below(found.bounds, by), _compared_rows(found.rows, by)
+    threshold = Threshold(bounds, rows, found.keys, found.comparison, found.rows.types, found.written)
+    return Compute(threshold, found.outputs, found.types, None)
+
+
+def _compared_rows(relation: Project, by: Compiler) -> Operator:
+    """The rows that are compared with bounds, which may be compared with others before."""
+    if found := _threshold(relation, by):
+        return _shown(found, by)
+    assert isinstance(relation.input, Join), "what is compared are rows of a join"
+    join = relation.input
+    return _computed(relation, _selected(join, by) if len(join.query.atoms) == 1 else _read(join, by, False))
+
+
+def _threshold_group(relation: Aggregate, by: Compiler) -> ThresholdGroup | None:
+    """Aggregates over compared rows, if they are sums that need no row to be moved (AJU, Theorem 15)."""
+    found = _threshold(relation.input, by) if isinstance(relation.input, Project) else None
+    if found is None or not grouped(relation, found):
+        return None
+    rows = _compared_rows(with_groups(found), by)
+    what = (found.keys, found.comparison, relation.groups, relation.calls, relation.is_global, relation.types)
+    return ThresholdGroup(_below(found.bounds, by), rows, *what, found.written)
 
 
 def _selected(join: Join, by: Compiler) -> Selected:
@@ -219,6 +265,8 @@ def _read(join: Join, by: Compiler, once: bool, factors: tuple[Factor, ...] = ()
 def _checked(relation: Relation, by: Compiler, once: bool) -> Operator | None:
     """The rows of a join that conditions across tables are true for, as `_read`; None if it is no such relation."""
     if isinstance(relation, Project) and relation.across and isinstance(relation.input, Join):
+        if threshold := _threshold(relation, by):
+            return _shown(threshold, by)
         return _computed(relation, _read(relation.input, by, once))
     return None
 
@@ -240,6 +288,8 @@ def _distinct(relation: Distinct, by: Compiler, live: bool) -> Operator:
 def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
     source: Operator
     once = all(ignores_copies(call) for call in relation.calls)
+    if threshold := _threshold_group(relation, by):
+        return threshold
     if checked := _checked(relation.input, by, once):
         source = checked
     elif not isinstance(relation.input, Join) or len(relation.input.query.atoms) == 1:

@@ -19,6 +19,7 @@ from livejoin.query.scalar import Expression
 from livejoin.schema import SqlType, Table
 
 ResultKind = Literal["count", "sum", "avg", "var_pop", "var_samp"]
+Comparison = Literal["less", "less_equal", "greater", "greater_equal"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +147,7 @@ class Compute:
         predicate: The condition, or None.
         too_large: What an error says where an output has no value, as it does not fit; empty where users wrote it.
         across, refusal: As of a `livejoin.query.relational.Project`.
+        reason: Why rows that ``across`` compares with groups are those of a join with these and not of a `Threshold`.
     """
 
     input: Operator
@@ -155,6 +157,7 @@ class Compute:
     too_large: str = ""
     across: str = ""
     refusal: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +205,51 @@ class FirstOfEach:
 
 
 @dataclass(frozen=True, eq=False)
+class Threshold:
+    """The rows that compare with the bound of their key (join-select: AJU, Theorem 14); its columns are the rows'.
+
+    Args:
+        bounds: The key's columns, each key at most once, then the bound.
+        rows: The key's columns, the one that is compared, others.
+        keys: How many columns are the key; 0 for one bound for all rows.
+        comparison: How a row in the result compares with its bound.
+        types: Types of the rows' columns.
+        written: The comparison as users wrote it.
+    """
+
+    bounds: Operator
+    rows: Operator
+    keys: int
+    comparison: Comparison
+    types: tuple[SqlType, ...]
+    written: str
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdGroup:
+    """Aggregates over the rows that compare with the bound of their key (join-select-aggregate: AJU, Theorem 15).
+
+    Args:
+        bounds, keys, comparison, written: As of a `Threshold`.
+        rows: The key's columns, the one that is compared, those of the group, the arguments.
+        groups: How many columns are the group.
+        calls: The aggregates, whose arguments count from the first column of the group.
+        is_global: Whether there is one row even if no row is in the result.
+        types: Types of the columns: the group's, then one a call.
+    """
+
+    bounds: Operator
+    rows: Operator
+    keys: int
+    comparison: Comparison
+    groups: int
+    calls: tuple[Call, ...]
+    is_global: bool
+    types: tuple[SqlType, ...]
+    written: str
+
+
+@dataclass(frozen=True, eq=False)
 class Stored:
     """A relation whose rows are kept with stable ids, so that joins can read it; O(rows) state.
 
@@ -242,7 +290,19 @@ class Bag:
 
 
 Operator: TypeAlias = (
-    Scan | Annotated | Selected | Numbers | Compute | Combine | Group | First | FirstOfEach | Stored | Bag
+    Scan
+    | Annotated
+    | Selected
+    | Numbers
+    | Compute
+    | Combine
+    | Group
+    | First
+    | FirstOfEach
+    | Threshold
+    | ThresholdGroup
+    | Stored
+    | Bag
 )
 
 
@@ -253,6 +313,8 @@ def inputs_of(operator: Operator) -> tuple[Operator, ...]:
             return tuple(one.operator for one in operator.inputs)
         case Combine() | Selected():
             return operator.inputs
+        case Threshold() | ThresholdGroup():
+            return (operator.bounds, operator.rows)
         case Numbers():
             return ()
         case _:

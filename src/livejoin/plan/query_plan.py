@@ -79,9 +79,9 @@ def plan_with_reasons(
     def rows(derived: DerivedTable) -> tuple[RowProgram, Partition | None]:
         return _rows(derived, statistics, threads)
 
-    return QueryPlan(
-        lower(query.root, Compiler(chosen, output, delta, split, rows, algorithm == "auto"), deltas), found
-    )
+    of_auto = algorithm == "auto"
+    by = Compiler(chosen, output, delta, split, rows, powers=of_auto, thresholds=of_auto)
+    return QueryPlan(lower(query.root, by, deltas), found)
 
 
 def plan_join(

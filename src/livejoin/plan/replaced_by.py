@@ -15,6 +15,8 @@ from livejoin.plan.operators import (
     Scan,
     Selected,
     Stored,
+    Threshold,
+    ThresholdGroup,
 )
 
 
@@ -24,7 +26,7 @@ def replaced_by(operator: Operator) -> tuple[int, ...] | None:
     None for rows that are not groups, or do not show all columns of theirs: then two groups may look alike.
     """
     match operator:
-        case Group():
+        case Group() | ThresholdGroup():
             return tuple(range(operator.groups))
         case Annotated():
             return tuple(range(len(operator.physical.query.head)))
@@ -34,5 +36,5 @@ def replaced_by(operator: Operator) -> tuple[int, ...] | None:
             if below is None or not places.keys() >= set(below):
                 return None
             return tuple(places[column] for column in below)
-        case Scan() | Selected() | Numbers() | Combine() | First() | FirstOfEach() | Stored() | Bag():
+        case Scan() | Selected() | Numbers() | Combine() | First() | FirstOfEach() | Threshold() | Stored() | Bag():
             return None

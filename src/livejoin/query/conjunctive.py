@@ -10,6 +10,7 @@ the law that a view of the query keeps is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -178,6 +179,25 @@ class ConjunctiveQuery:
         """Positions of the atoms that are in no branch."""
         hanging = {atom for branch in self.branches for atom in branch.atoms}
         return tuple(atom for atom in range(len(self.atoms)) if atom not in hanging)
+
+    @cached_property
+    def carried(self) -> tuple[Mapping[str, int], ...]:
+        """For each atom the variables of the core, and the column of its table that has the value of each.
+
+        An atom of a branch has those that the keys on the way say are equal to one of its own: where the row of the
+        core has a match, they are. Cost: O(atoms * variables), once.
+        """
+        equal = {variable: [variable] for atom in self.core for variable in self.atoms[atom].variables}
+        for branch in self.branches:
+            for outer, inner in branch.key:
+                known = equal.setdefault(inner, [])
+                known += [variable for variable in equal.get(outer, ()) if variable not in known]
+        found: list[dict[str, int]] = [{} for _ in self.atoms]
+        for columns, atom in zip(found, self.atoms, strict=True):
+            for variable, column in zip(atom.variables, atom.columns, strict=True):
+                for core in equal.get(variable, ()):
+                    columns.setdefault(core, column)
+        return tuple(found)
 
     def join_variables(self, atom: int) -> frozenset[str]:
         """Variables of an atom that must equal another atom's; a row with NULL in one of them takes no part."""

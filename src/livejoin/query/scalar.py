@@ -33,7 +33,8 @@ Function = Literal[
     # Arithmetic: two integers or doubles of the result's type, or two decimals of any precision and scale, of which the
     # exact result is rounded half up to the result's scale. What does not fit is an error, and so is division by zero.
     # Intervals of days and time: `add` of two, or of a TIMESTAMP and one; `subtract` of two TIMESTAMPs; `multiply` of
-    # one and a BIGINT; `negate` of one.
+    # one and a BIGINT; `negate` and `absolute` of one. Intervals of months: `add` and `subtract` of two, `add` of a
+    # TIMESTAMP and one, `negate` and `absolute`; a cast to an integer and back is the number of months.
     "add", "subtract", "multiply", "divide", "integral_divide", "remainder", "positive_remainder", "negate", "absolute",
     # The same, with NULL in place of an error of the call itself.
     "try_add", "try_subtract", "try_multiply", "try_divide", "try_remainder",
@@ -51,7 +52,8 @@ Function = Literal[
     "hour", "minute", "second",
     # Of a TIMESTAMP: its seconds with their fraction as DECIMAL(8, 6), and its microseconds since 1970-01-01 as BIGINT.
     "second_with_fraction", "microseconds_of",
-    # Of dates: `add_days` a DATE and an INT; `add_months` likewise, to the month's last day at most; `date_difference`
+    # Of dates: `add_days` a DATE and an INT; `add_months` likewise, to the month's last day at most, or a DATE and an
+    # interval of months; `date_difference`
     # of two DATEs in days; `last_day`; `truncate_date` a DATE and a constant unit; `truncate_time` a TIMESTAMP and one.
     "add_days", "add_months", "date_difference", "last_day", "truncate_date", "truncate_time", "make_date",
     # `add_interval`: a TIMESTAMP, and a constant interval as months, days and microseconds.

@@ -143,6 +143,14 @@ def stored_guarantee(below: Guarantee, changed: str, kept: str, delta: UpdateBou
     )
 
 
+def bounding_guarantee(below: Guarantee) -> Guarantee:
+    """What a plan promises for groups that are the bounds of rows (AJU, Theorem 14)."""
+    update = (
+        f"{below.update}; a bound that moves lets rows in or out, O(1) for each: the delta, which is not counted here"
+    )
+    return replace(below, update=update, source=f"{below.source}; AJU, Theorem 14")
+
+
 def power(exponent: str) -> str:
     """A power of the base rows, N, in the papers' signs."""
     return "O(N)" if exponent == "1" else f"O(N^({exponent}))" if "/" in exponent else f"O(N^{exponent})"

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from livejoin.checkpoint.recovery import Recovery
     from livejoin.spark.micro_batch import BatchReport
     from livejoin.spark.session import local_session
     from livejoin.spark.sinks import ConsoleSink, Sink, SinkView
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BatchReport": "livejoin.spark.micro_batch",
     "ConsoleSink": "livejoin.spark.sinks",
+    "Recovery": "livejoin.checkpoint.recovery",
     "Sink": "livejoin.spark.sinks",
     "SinkView": "livejoin.spark.sinks",
     "StreamPart": "livejoin.spark.stream_part",
@@ -23,7 +25,17 @@ _HOMES = {
     "read_deltas": "livejoin.spark.written_deltas",
 }
 
-__all__ = ["BatchReport", "ConsoleSink", "Sink", "SinkView", "StreamPart", "local_session", "maintain", "read_deltas"]
+__all__ = [
+    "BatchReport",
+    "ConsoleSink",
+    "Recovery",
+    "Sink",
+    "SinkView",
+    "StreamPart",
+    "local_session",
+    "maintain",
+    "read_deltas",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from livejoin.errors import SchemaError
+
+TEXT_TYPE = b"__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark's metadata of a column of strings say that it is ``char(n)`` or ``varchar(n)``; Delta keeps them."""
 
 _NAMES = {
     pa.bool_(): "BOOLEAN",
@@ -18,6 +23,33 @@ _NAMES = {
     pa.string(): "STRING",
     pa.binary(): "BINARY",
 }
+
+
+def marked(field: pa.Field, text: str) -> pa.Field:
+    """A column of strings that is of one of Spark's types, ``char(n)`` or ``varchar(n)``; of no other if empty."""
+    return field.with_metadata({TEXT_TYPE: text}) if text else field
+
+
+def text_type(field: pa.Field) -> str:
+    """Which of these types a column has; empty for none.
+
+    >>> text_type(marked(pa.field("c", pa.string()), "char(5)")), text_type(pa.field("c", pa.string()))
+    ('char(5)', '')
+    """
+    written = (field.metadata or {}).get(TEXT_TYPE, b"")
+    return written.decode() if field.type == pa.string() else ""
+
+
+def mark_texts(types: Any, columns: pa.Schema) -> None:
+    """Note in Spark's columns which of them are ``char(n)`` or ``varchar(n)``, in place, as Spark itself does.
+
+    Args:
+        types: A ``StructType`` with these columns.
+        columns: The columns.
+    """
+    for field in columns:
+        if text := text_type(field):
+            types[field.name].metadata = {TEXT_TYPE.decode(): text}
 
 
 def sql_columns(table: str, columns: pa.Schema, key: tuple[str, ...] = ()) -> str:
@@ -42,6 +74,8 @@ def sql_columns(table: str, columns: pa.Schema, key: tuple[str, ...] = ()) -> st
 
 def _sql_type(table: str, field: pa.Field) -> str:
     kind = field.type
+    if text := text_type(field):
+        return text.upper()
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if pa.types.is_timestamp(kind):

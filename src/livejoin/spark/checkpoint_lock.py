@@ -12,14 +12,21 @@ import fcntl
 import os
 import threading
 from pathlib import Path
+from typing import Protocol
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from livejoin.checkpoint.engine import Engine
 from livejoin.errors import StateError
 
 _held: dict[Path, CheckpointLock] = {}
 _guard = threading.Lock()
+
+
+class Closing(Protocol):
+    """What has files open."""
+
+    def close(self) -> None:
+        """Close them."""
 
 
 class CheckpointLock:
@@ -29,9 +36,9 @@ class CheckpointLock:
         self._path = path
         self._descriptor = descriptor
         self._query: StreamingQuery | None = None
-        self._engine: Engine | None = None
+        self._engine: Closing | None = None
 
-    def guard(self, engine: Engine) -> None:
+    def guard(self, engine: Closing) -> None:
         """Keep the lock until an engine's files are closed."""
         self._engine = engine
 

@@ -11,6 +11,7 @@ The law: ``unpack(pack(frames))`` gives for each table the multiset of rows of i
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -56,6 +57,8 @@ _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
     T.TimestampNTZType: SqlType("timestamp"),
 }
 _CARRIED = (CHANGE_TYPE, SEQUENCE)
+_TEXT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+_TEXT = re.compile(r"(char|varchar)\(([1-9]\d*)\)")
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ class Declared:
         foreign_keys: Promises to the planner, which are not checked.
         window_range: A column of times and how far below the newest one they may be; None keeps all.
         static: Whether it does not change.
+        columns: Columns of which more is declared than their frame says: NOT NULL, VARCHAR(n) and CHAR(n).
     """
 
     key: tuple[str, ...] = ()
@@ -98,25 +102,33 @@ class Declared:
     foreign_keys: tuple[ForeignColumns, ...] = ()
     window_range: tuple[str, dt.timedelta | int] | None = None
     static: bool = False
+    columns: tuple[Column, ...] = ()
 
 
 def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> Table:
     """The table of which a frame carries the changes: its columns without those of the change stream.
+
+    Spark has the type STRING for columns of CHAR(n) and VARCHAR(n), and keeps what they are in the column's metadata.
 
     Raises:
         SchemaError: A column has a type that livejoin does not keep, or ``_change_type`` or ``_seq`` has a wrong one;
             there is no column of a name that is declared, ``tombstones`` without ``sequence_by``, or a window or a
             foreign key that does not fit.
     """
+    declared = declared or Declared()
+    known = {column.name.lower(): column for column in declared.columns}
     columns = []
     for field in frame.schema.fields:
         lowered = field.name.lower()
         if lowered in CHANGE_COLUMNS:
             _check_change_column(name, field)
-        else:
-            columns.append(Column(field.name, _sql_type(name, field)))
+            continue
+        column = _text_column(Column(field.name, _sql_type(name, field)), field)
+        if lowered in known:
+            said = known[lowered]
+            column = replace(column, nullable=said.nullable, length=said.length, is_char=said.is_char)
+        columns.append(column)
     plain = Table(name, tuple(columns))
-    declared = declared or Declared()
     sequence = None if declared.sequence_by is None else plain.position(declared.sequence_by)
     key = tuple(dict.fromkeys(plain.position(column) for column in declared.key))
     unique = tuple(tuple(plain.position(column) for column in columns) for columns in declared.unique)
@@ -157,7 +169,7 @@ def rows_of(name: str, frame: DataFrame, columns: Sequence[str]) -> pa.Table:
         found = "a stream" if frame.isStreaming else f"a frame of changes, with {', '.join(carried)}"
         msg = f"table {name!r} is static, and comes as {found}; give a frame of its rows, as spark.read has it"
         raise SchemaError(msg)
-    return _without_zones(frame.select(*(_named(frame, column) for column in columns)).toArrow())
+    return _without_zones(frame.select(*(_row_column(frame, column) for column in columns)).toArrow())
 
 
 def pack(frames: Mapping[str, DataFrame | StreamPart], columns: Mapping[str, Sequence[str]]) -> DataFrame:
@@ -215,11 +227,16 @@ def _packed_parts(stream: DataFrame, parts: Mapping[int, tuple[StreamPart, Seque
     return stream.select(tags.alias(TAG), *rows).where(F.col(TAG).isNotNull())
 
 
-def unpack(names: Sequence[str], rows: pa.Table) -> Arrival:
+def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True) -> Arrival:
     """The changes by table from the rows of a packed frame; tables without a change are left out.
 
     Timestamps with a time zone (Spark's TIMESTAMP) become the same instants in UTC without one. Cost: linear in the
     rows, a sort where ``_seq`` does not ascend already.
+
+    Args:
+        names: The tables, in the order in which they were packed.
+        rows: The rows.
+        in_sequence: Whether the rows of a table are in the order of ``_seq``, which is gone then; else it is kept.
 
     Raises:
         ChangeFormatError: ``_seq`` is NULL somewhere.
@@ -229,7 +246,8 @@ def unpack(names: Sequence[str], rows: pa.Table) -> Arrival:
         of_table = rows if len(names) == 1 else rows.filter(pc.equal(rows[TAG], tag))
         if of_table.num_rows:
             plain = pa.Table.from_struct_array(of_table[f"t{tag}"])
-            changes[name] = _without_zones(_in_sequence(name, _with_variants(plain)))
+            plain = _with_variants(plain)
+            changes[name] = _without_zones(_in_sequence(name, plain) if in_sequence else plain)
     time = rows[TIMESTAMP][0].as_py() if rows.num_rows else None
     return Arrival(changes, time)
 
@@ -274,16 +292,24 @@ def _has_variant(kind: T.DataType) -> bool:
 
 def _sql_type(table: str, field: T.StructField) -> SqlType:
     kind = field.dataType
-    found = _known_type(kind)
+    found = SqlType("months") if isinstance(kind, T.YearMonthIntervalType) else _known_type(kind)
     if found is None:
         msg = (
             f"table {table!r}, column {field.name!r} has the Spark type {kind.simpleString()}; allowed are boolean, "
             "tinyint, smallint, int, bigint, float, double, decimal, date, timestamp, timestamp_ntz, string, "
-            "binary, variant, and array, map and struct of these but variant: cast the column, or leave it out with "
-            "select() or drop()"
+            "binary, interval day to second, variant, intervals of years and months, and array, map and struct of "
+            "these but variant and months: cast the column, or leave it out with select() or drop()"
         )
         raise SchemaError(msg)
     return found
+
+
+def _text_column(column: Column, field: T.StructField) -> Column:
+    """A column as CHAR(n) or VARCHAR(n), if Spark's metadata say so."""
+    found = _TEXT.fullmatch(str(field.metadata.get(_TEXT_TYPE, "")))
+    if found is None or column.type.kind != "string":
+        return column
+    return replace(column, length=int(found[2]), is_char=found[1] == "char")
 
 
 def _check_change_column(table: str, field: T.StructField) -> None:
@@ -307,11 +333,22 @@ def _row(frame: DataFrame, columns: Sequence[str]) -> Expression:
 
 
 def _sent(frame: DataFrame, column: str) -> Expression:
-    """A column as it is sent: a VARIANT as an array, empty for NULL, as Spark cannot make Arrow of one in a struct."""
+    """A column as it is sent: what Spark cannot make Arrow of goes as something else.
+
+    A VARIANT is an array, empty for NULL, and an interval of years and months is the number of months.
+    """
     found = _named(frame, column)
+    if isinstance(frame.schema[column].dataType, T.YearMonthIntervalType):
+        return found.cast("interval month").cast("int")
     if not isinstance(frame.schema[column].dataType, T.VariantType):
         return found
     return F.when(found.isNull(), F.array().cast(T.ArrayType(T.VariantType()))).otherwise(F.array(found))
+
+
+def _row_column(frame: DataFrame, column: str) -> Expression:
+    """A column of a frame that is no stream, where a VARIANT may stand by itself."""
+    is_months = isinstance(frame.schema[column].dataType, T.YearMonthIntervalType)
+    return _sent(frame, column).alias(column) if is_months else _named(frame, column)
 
 
 def _named(frame: DataFrame, column: str) -> Expression:

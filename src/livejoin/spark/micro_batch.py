@@ -18,12 +18,11 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.engine import Engine
-from livejoin.errors import LivejoinError, MemoryLimitError
+from livejoin.checkpoint.recovery import Recovery
+from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.dead_letters import DeadLetters
 from livejoin.spark.frames import unpack
 from livejoin.spark.sinks import Sink
-
-_AGAIN = "start the query again with a larger memory_limit, and it continues with this batch"
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class BatchReport:
     dead_letters: Mapping[str, int] = field(default_factory=dict)
 
 
-class MicroBatches:
+class MicroBatches(BatchFunction):
     """What Spark calls with each micro-batch; changes the engine and the sink.
 
     Args:
@@ -77,38 +76,21 @@ class MicroBatches:
         tables: Sequence[str] | None = None,
         letters: DeadLetters | None = None,
     ) -> None:
+        super().__init__()
         self._letters = letters
-        self.failure: LivejoinError | None = None
         self._engine = engine
         self._sink = sink
         self._on_batch = on_batch
         self._tables = tuple(engine.job.tables if tables is None else tables)
 
-    def __call__(self, frame: DataFrame, batch_id: int) -> None:
-        """Commit a micro-batch.
+    @property
+    def recovery(self) -> Recovery | None:
+        """What the start found in the checkpoint; None for nothing."""
+        return self._engine.recovery
 
-        Raises:
-            LivejoinError: A change cannot be applied, the memory limit would be passed, the checkpoint is not sound,
-                the disk refuses, or what is called here wants to end the process; also kept in ``failure``.
-        """
-        try:
-            if self._engine.is_new(batch_id):
-                self._commit(frame, batch_id)
-        except LivejoinError as error:
-            self.failure = error
-            error.add_note(self._where(batch_id))
-            if isinstance(error, MemoryLimitError):
-                error.add_note(_AGAIN)
-            raise
-        except Exception as error:  # of a function of the user's, or of a sink
-            self.failure = LivejoinError(f"{type(error).__name__}: {error}".rstrip(": "))
-            self.failure.add_note(self._where(batch_id))
-            raise
-        except BaseException as error:
-            # Spark's bridge answers for an Exception only, and after any other one its other half waits for ever.
-            self.failure = LivejoinError(f"{type(error).__name__} ended the query: {error}".rstrip(": "))
-            self.failure.add_note(self._where(batch_id))
-            raise self.failure from error
+    def _take(self, frame: DataFrame, batch_id: int) -> None:
+        if self._engine.is_new(batch_id):
+            self._commit(frame, batch_id)
 
     def _where(self, batch_id: int) -> str:
         done = "none of it was applied"

@@ -14,6 +14,7 @@ from livejoin.errors import PipelineError
 from livejoin.spark.dead_letters import DeadLetters, Letter
 
 Keep = Literal["used", "all"]
+Mode = Literal["embedded", "distributed"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class RunOptions:
     on_bad_rows: OnBad = "fail"
     max_bad_rows: int = 1000
     dead_letters: str | Path | Letter | None = None
+    mode: Mode = "embedded"
+    cells: int | None = None
 
     @property
     def limits(self) -> Limits:

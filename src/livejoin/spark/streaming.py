@@ -17,16 +17,19 @@ from livejoin.checkpoint.engine import open_engine
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.job import job_of
 from livejoin.checkpoint.policy import OnBad
+from livejoin.checkpoint.recovery import Recovery
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE, Retain
+from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.dead_letters import Letter
+from livejoin.spark.distributed.start import cells_of, open_cells
 from livejoin.spark.frames import Declared, pack, rows_of, table_of
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.offsets import arranged, clear_unbegun
 from livejoin.spark.run_name import run_name
-from livejoin.spark.run_options import Keep, RunOptions
-from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView
+from livejoin.spark.run_options import Keep, Mode, RunOptions
+from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView, refuse_months
 from livejoin.spark.stream_part import StreamPart
 from livejoin.spark.table_options import Changes, ForeignKeys, TableOptions
 
@@ -62,7 +65,10 @@ def maintain(
     on_bad_rows: OnBad = "fail",
     max_bad_rows: int = 1000,
     dead_letters: str | Path | Letter | None = None,
+    mode: Mode = "embedded",
+    cells: int | None = None,
     on_batch: Callable[[BatchReport], object] | None = None,
+    on_recovery: Callable[[Recovery], object] | None = None,
 ) -> StreamingQuery:
     """Keep views over changing tables up to date, and hand out what changed.
 
@@ -115,9 +121,9 @@ def maintain(
         checkpoint: The folder of the state; a local or mounted one.
         trigger: Arguments of Spark's ``trigger``, for example ``{"availableNow": True}``. None is Spark's default, or
             ``availableNow`` where all tables are batch frames.
-        memory_limit: The most memory for the engine, as for ``livejoin.Database``. A batch that would pass it ends the
-            query with `MemoryLimitError`, and none of it is applied; the next query with the same checkpoint begins
-            with it, under a limit of its own.
+        memory_limit: The most memory for the engine, or for each cell of a stage, as for ``livejoin.Database``. A
+            batch that would pass it ends the query with `MemoryLimitError`, and none of it is applied; the next query
+            with the same checkpoint begins with it, under a limit of its own.
         spill: A folder on a local disk, as for ``livejoin.Database``: a delta that takes more memory than
             ``spill_over`` is written there before its batch is applied, and goes to the Parquet output piece by piece.
             A function as a sink still gets it whole.
@@ -140,7 +146,13 @@ def maintain(
         max_bad_rows: How many changes of a batch may be left out; more of them end the query.
         dead_letters: A folder, which gets ``<table>/part-<batch>.parquet`` with the changes as they came and why in
             ``_reason``; or a function, called with each row as a dict, its table, the batch and the reason.
+        mode: Where the engine runs. ``embedded``: in this process. ``distributed``: in the processes of Spark's
+            executors, each cell with the rows that HyperCube sends there. Views and their deltas are the same. The
+            folder of the checkpoint must be one that all hosts see, and livejoin be installed on them.
+        cells: With ``distributed``, how many cells there are; about as many as the cores of the executors.
         on_batch: Called with a ``BatchReport`` after each batch, when the log says that it is done.
+        on_recovery: Called with a ``Recovery`` where the checkpoint had a state: how many rows came back, how many
+            batches were applied again, and how long that took.
 
     Returns:
         The running query. An error in a batch ends it: ``query.exception()`` and ``query.awaitTermination()`` carry the
@@ -183,8 +195,14 @@ def maintain(
         on_bad_rows,
         max_bad_rows,
         dead_letters,
+        mode,
+        cells,
     )
-    return start(spark, views, options.frames(tables), declared, sink, path, checkpoint, trigger, run, on_batch)[0]
+    frames = options.frames(tables)
+    query, batches = start(spark, views, frames, declared, sink, path, checkpoint, trigger, run, on_batch)
+    if on_recovery is not None and batches.recovery is not None:
+        on_recovery(batches.recovery)
+    return query
 
 
 def start(
@@ -198,7 +216,7 @@ def start(
     trigger: Mapping[str, Any] | None,
     options: RunOptions,
     on_batch: Callable[[BatchReport], object] | None,
-) -> tuple[StreamingQuery, MicroBatches]:
+) -> tuple[StreamingQuery, BatchFunction]:
     """``maintain``, which also hands out the object that commits the batches and keeps the error that ended it."""
     if not isinstance(spark, SparkSession):
         msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
@@ -215,20 +233,9 @@ def start(
     if not moving:
         msg = "all tables are static; at least one has to change, or spark.sql computes the views once and for all"
         raise SchemaError(msg)
+    spread = cells_of(job, options)
     lock = lock_checkpoint(state)
     try:
-        engine = open_engine(
-            job,
-            state / "livejoin",
-            limits,
-            initial=options.initial,
-            recovery_seconds=options.recovery_seconds,
-            policy=policy,
-            rows_of=lambda table: rows_of(table.name, plain[table.name], [one.name for one in table.columns]),
-        )
-        lock.guard(engine)
-        shapes = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
-        target.open(shapes, engine.last_batch, engine.parts, run_name(state))
         given: dict[str, DataFrame | StreamPart] = {
             name: frame
             if isinstance(frame, StreamPart) or frame.isStreaming
@@ -237,11 +244,30 @@ def start(
         }
         if trigger is None and not any(plain[name].isStreaming for name in moving):
             trigger = {"availableNow": True}
-        if engine.last_batch is None and engine.pending is None:
-            clear_unbegun(state / "spark")
-        frames = arranged(state / "spark", given, engine.filled)
-        batches = MicroBatches(engine, target, on_batch, tuple(frames), letters)
-        writer = pack(frames, engine.job.columns).writeStream.foreachBatch(batches)
+        batches: BatchFunction
+        if spread is not None:
+            frames = given
+            batches = open_cells(job, spread, limits, state, target, on_batch, frames)
+            lock.guard(batches)
+        else:
+            engine = open_engine(
+                job,
+                state / "livejoin",
+                limits,
+                initial=options.initial,
+                recovery_seconds=options.recovery_seconds,
+                policy=policy,
+                rows_of=lambda table: rows_of(table.name, plain[table.name], [one.name for one in table.columns]),
+            )
+            lock.guard(engine)
+            shapes = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
+            refuse_months(shapes)
+            target.open(shapes, engine.last_batch, engine.parts, run_name(state))
+            if engine.last_batch is None and engine.pending is None:
+                clear_unbegun(state / "spark")
+            frames, job = arranged(state / "spark", given, engine.filled), engine.job
+            batches = MicroBatches(engine, target, on_batch, tuple(frames), letters)
+        writer = pack(frames, job.columns).writeStream.foreachBatch(batches)
         writer = writer.option("checkpointLocation", (state / "spark").as_uri())
         query = (writer.trigger(**trigger) if trigger else writer).start()
     except BaseException:

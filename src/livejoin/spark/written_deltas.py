@@ -94,7 +94,7 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         file = Path(partition.value)
         try:
             schema = _schema(file.parent)
-            with pq.ParquetFile(file) as rows:
+            with pq.ParquetFile(file, page_checksum_verification=True) as rows:
                 for batch in rows.iter_batches(_ROWS):
                     yield batch.cast(schema)
         except (OSError, pa.ArrowException) as error:

@@ -18,7 +18,16 @@ from livejoin.kernels.relation import derived_rows, find
 from livejoin.kernels.relation import rows as kernel
 from livejoin.kernels.relation.staging import G_MADE, PROGRESS
 from livejoin.state.budget import Budget
-from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
+from livejoin.state.slots import (
+    empty_slots,
+    extended,
+    ids_in_use,
+    is_sparse,
+    roomy,
+    rows_with,
+    trimmed,
+    values_of,
+)
 from livejoin.words import Words
 
 _NO_KEY = np.zeros(1, np.int64)
@@ -79,8 +88,13 @@ class DerivedRows:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the rows under dense ids would take at most a quarter of the words."""
-        return is_sparse(self._header, self.words, self.stride)
+        """Whether the rows under dense ids would take at most a quarter of the words that were given out.
+
+        Words that a call might have needed and did not are not counted: they take no memory, and rows that are loaded
+        anew reserve as many again. So rows of which each call changes few many times are not sparse.
+        """
+        issued = self.words[: int(self._header[kernel.R_NEXT]) * self.stride]
+        return is_sparse(self._header, issued, self.stride)
 
     def apply(self, values: Words, weights: Words, versions: Words) -> DerivedEvents:
         """Apply changes in order; `finish` must follow once their events are used; until then no id is reused.
@@ -122,7 +136,7 @@ class DerivedRows:
 
     def live_rows(self) -> tuple[Words, Words]:
         """Ids and multiplicities of all rows, ids ascending; O(rows log rows), whatever was there before."""
-        rows = ids_of(self._slots)
+        rows = ids_in_use(self._header, self._slots)
         return rows, self.words[rows * self.stride] >> 1
 
     def column_words(self, column: int) -> Words:
@@ -142,7 +156,7 @@ class DerivedRows:
 
     def values_of(self, rows: Words) -> Words:
         """Words of shape (columns, n) of the given rows."""
-        return np.ascontiguousarray(self.words.reshape(-1, self.stride)[rows, 1:].T)
+        return values_of(self.words, self.stride, 1, rows)
 
     def arrays(self) -> dict[str, Words]:
         """Everything, for a snapshot."""

@@ -64,6 +64,23 @@ def bigint_column(low: Words, high: Words, valid: npt.NDArray[np.bool_], what: s
     return np.where(valid, values, NULL_CODE)
 
 
+def interval_column(low: Words, high: Words, valid: npt.NDArray[np.bool_], type_: SqlType, what: str) -> Words:
+    """Two-word integers as intervals, NULL where not ``valid``.
+
+    Raises:
+        CapacityError: A valid one does not fit; ``what`` names the column.
+    """
+    bits = 31 if type_.kind == "months" else 63
+    fits = (high == low >> 63) & (low >> bits == low >> 63) & (low != NULL_CODE)
+    wrong = np.flatnonzero(valid & ~fits)
+    if wrong.size:
+        value = integers(low[wrong[:1]], high[wrong[:1]])[0]
+        unit = "months" if type_.kind == "months" else "microseconds"
+        msg = f"{what} is {value:,} {unit}, which {type_} cannot hold"
+        raise CapacityError(msg)
+    return np.where(valid, low, NULL_CODE)
+
+
 def decimals(low: Words, high: Words, type_: SqlType, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Two-word unscaled values as decimals of 128 bits; NULL where not ``valid``.
 

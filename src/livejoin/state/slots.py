@@ -60,6 +60,29 @@ def ids_of(slots: Words) -> Words:
     return ids
 
 
+def ids_in_use(header: Words, slots: Words) -> Words:
+    """As `ids_of`, of which nothing is looked at where each id that was given out is one of them."""
+    if header[kernel.R_USED] == header[kernel.R_NEXT]:
+        return np.arange(int(header[kernel.R_NEXT]))
+    return ids_of(slots)
+
+
+def values_of(words: Words, stride: int, first: int, rows: Words) -> Words:
+    """The values of rows, of shape (columns, n), C order.
+
+    Args:
+        words: All rows.
+        stride: Words a row.
+        first: Offset of a row's first value.
+        rows: Ids, ascending where they follow one another.
+    """
+    matrix = words.reshape(-1, stride)
+    number = rows.shape[0]
+    if number and rows[-1] - rows[0] == number - 1 and (rows[1:] > rows[:-1]).all():
+        return np.ascontiguousarray(matrix[rows[0] : rows[0] + number, first:].T)
+    return np.ascontiguousarray(matrix[rows, first:].T)
+
+
 def extended(header: Words, words: Words, stride: int, inserts: int, budget: Budget) -> Words:
     """The words themselves, or larger ones where so many new rows could find no place.
 

@@ -35,7 +35,17 @@ from livejoin.schema import Table
 from livejoin.state.budget import Budget
 from livejoin.state.codec import is_coded
 from livejoin.state.constraints import constraints
-from livejoin.state.slots import empty_slots, extended, ids_of, is_sparse, roomy, rows_with, trimmed
+from livejoin.state.slots import (
+    empty_slots,
+    extended,
+    ids_in_use,
+    ids_of,
+    is_sparse,
+    roomy,
+    rows_with,
+    trimmed,
+    values_of,
+)
 from livejoin.state.table_invariants import check_table
 from livejoin.state.window_room import empty_queue, roomy_queue, window_of
 from livejoin.words import Words
@@ -120,6 +130,7 @@ class BaseTable:
         self._phase = np.zeros(settling.PHASE_WORDS, np.int64)
         self._few = None if table.has_window else _Few()
         self._counted = -1  # rows that the staging has touched, once that is known
+        self._expected = 0  # rows that the indexes are to have room for, however few there are
         self._before = (0, 0)  # head and tail of the queue or begin of the range, as they were
         self.tombstones = None if table.sequence_by is None else BaseTable(table.of_tombstones, self._budget)
         self.watermark: int | None = None
@@ -212,7 +223,7 @@ class BaseTable:
         self._counted = -1
         self._touched = few.touched
         events = np.empty((3, weights.shape[0]), np.int64)
-        buffers = (few.touched, few.progress, self._phase, few.scratch, events)
+        buffers = (few.touched, few.progress, self._phase, events)
         arguments = (*self._state(self._uniques), values, weights, ignore, *buffers)
         status, count, made, change = stage_few.stage_few(*arguments)
         if status == kernel.NO_ROOM:
@@ -229,7 +240,7 @@ class BaseTable:
 
         ``weights`` may also be kinds of changes by key, as `livejoin.kernels.relation.staging` names them.
         """
-        return self._result(self._stage_each(values, weights, ignore, self._uniques))
+        return self._result(np.ascontiguousarray(self._stage_each(values, weights, ignore, self._uniques).T))
 
     def stage_in_order(self, values: Words, kinds: Words, ignore: bool) -> Staged:
         """As `stage_changes`, but with the net events, deletions first: what is left of all changes together.
@@ -243,11 +254,11 @@ class BaseTable:
         if is_late:
             self._settle_uniques(events, count)
         net = self._net_events(count)
-        lost = np.flatnonzero((net[:, 1] > 0) & (net[:, 2] < 0))  # a window dropped a dead entry of theirs before
+        lost = np.flatnonzero((net[1] > 0) & (net[2] < 0))  # a window dropped a dead entry of theirs before
         if lost.shape[0]:
             brought = events[events[:, 1] > 0]
             order = np.argsort(brought[:, 0], kind="stable")
-            net[lost, 2] = brought[order[np.searchsorted(brought[order, 0], net[lost, 0])], 2]
+            net[2, lost] = brought[order[np.searchsorted(brought[order, 0], net[0, lost])], 2]
         return self._result(net)
 
     def _settle_uniques(self, events: Words, count: int) -> None:
@@ -277,13 +288,17 @@ class BaseTable:
         return events[:made]
 
     def _net_events(self, count: int) -> Words:
-        """What is left of the changes that are staged, deletions first; they have touched so many rows."""
+        """What is left of the changes that are staged, deletions first; they have touched so many rows.
+
+        Returns:
+            int64 of shape (EVENT, n): row ids, weights, and changes.
+        """
         self._counted = count  # from here on nothing more is touched
-        events, progress = np.empty((count, 3), np.int64), _no_progress()
+        events, progress = np.empty((kernel.EVENT, count), np.int64), _no_progress()
         arguments = (self.words, self.stride, self._touched, count, events, progress)
         while settling.net_events(*arguments) == kernel.MORE:
             pass
-        return events[: progress[G_MADE]]
+        return events[:, : progress[G_MADE]]
 
     def commit(self) -> None:
         """End a staging for good, if there is one; ids of rows that are gone may be used again."""
@@ -309,6 +324,10 @@ class BaseTable:
                 pass
         self.commit()
 
+    def expect(self, rows: int) -> None:
+        """Let the indexes have room for so many rows from the next staging on, 0 for those that are there."""
+        self._expected = rows
+
     def note_late(self, count: int) -> None:
         """Let a staging have met so many late changes."""
         self._late_after = self.late + count
@@ -320,15 +339,14 @@ class BaseTable:
 
     def live_rows(self) -> tuple[Words, Words]:
         """Ids and multiplicities of all rows, ids ascending; O(rows log rows), whatever was there before."""
-        ids = ids_of(self._slots)
+        ids = ids_in_use(self._header, self._slots)
         weights = self.words[ids * self.stride] >> 1
         there = weights > 0
-        return ids[there], weights[there]
+        return (ids, weights) if there.all() else (ids[there], weights[there])
 
     def values_of(self, rows: Words) -> Words:
         """Words of shape (columns, n) of the given rows."""
-        matrix = self.words.reshape(-1, self.stride)
-        return np.ascontiguousarray(matrix[rows, self._first :].T)
+        return values_of(self.words, self.stride, self._first, rows)
 
     def columns_of(self, rows: Words, columns: Sequence[int]) -> Words:
         """Words of some columns of the given rows, of shape (columns, n)."""
@@ -362,12 +380,18 @@ class BaseTable:
             unique.find_unique(*arguments, values, found)
         return self._there(found)
 
-    def used_words(self, column: int) -> Words:
-        """Words of one column over all rows that have an id, also those that only a window's queue still names.
+    def used_ids(self) -> Words:
+        """The ids of all rows, also of those that only a window's queue still names; O(rows log rows)."""
+        return ids_of(self._slots)
 
-        Those of tombstones are among them.
+    def used_words(self, column: int, ids: Words | None = None) -> Words:
+        """Words of one column over all rows that have an id; those of tombstones are among them.
+
+        Args:
+            column: The column.
+            ids: What `used_ids` gives, for who asks for several columns.
         """
-        named: Words = self.words[ids_of(self._slots) * self.stride + self._first + column]
+        named: Words = self.words[(self.used_ids() if ids is None else ids) * self.stride + self._first + column]
         if self.tombstones is None or column not in self.table.primary_key:
             return named
         return np.concatenate([named, self.tombstones.used_words(self.table.primary_key.index(column))])
@@ -394,9 +418,10 @@ class BaseTable:
             msg = f"table {self.table.name!r} would have {rows:,} rows, more than one table can address"
             raise CapacityError(msg)
         self.words = extended(self._header, self.words, self.stride, inserts, self._budget)
-        self._slots = roomy(self._slots, int(self._header[kernel.R_USED]) + inserts, self._budget)
+        used = max(int(self._header[kernel.R_USED]) + inserts, self._expected)
+        self._slots = roomy(self._slots, used, self._budget)
         if self.table.unique:
-            entries_of_all = len(self.table.unique) * (self.rows + inserts)
+            entries_of_all = len(self.table.unique) * max(self.rows + inserts, self._expected)
             self._unique_slots = roomy(self._unique_slots, entries_of_all, self._budget)
         self._make_room_in_window(entries)
         places = weights.shape[0] + entries
@@ -451,7 +476,7 @@ class BaseTable:
 
     def _result(self, events: Words) -> Staged:
         ignored = int(self._header[kernel.R_IGNORED])
-        rows, weights, changes = np.ascontiguousarray(events.T)
+        rows, weights, changes = events
         return Staged(rows, weights, changes, ignored)
 
     def _there(self, rows: Words) -> Words:
@@ -476,7 +501,6 @@ class _Few:
     def __init__(self) -> None:
         self.touched = np.zeros((_FEW, kernel.TOUCHED), np.int64)
         self.progress = _no_progress()
-        self.scratch = np.zeros((_FEW, 3), np.int64)
 
 
 def _that_brings(status: int, change: int, values: Words, weights: Words) -> int:

@@ -205,6 +205,9 @@ def _are_positions(places: Words, number: int) -> bool:
 def _give_out(base: BaseTable, ids: Words) -> None:
     """Let the free ids of an empty table be all up to the largest of these, which are given out first, in order."""
     issued = int(ids[-1]) + 1
+    if issued == ids.shape[0]:  # as an empty table gives them out
+        base.words = zeros(max(issued, _LEAST_ROWS) * base.stride)
+        return
     unused = np.setdiff1d(np.arange(issued), ids, assume_unique=True) if issued > ids.shape[0] else _nothing()
     free = np.concatenate([ids, unused])
     base.words = zeros(max(issued, _LEAST_ROWS) * base.stride)
@@ -218,6 +221,7 @@ def _bring_in(base: BaseTable, rows: TableRows) -> None:
     """Insert each row once, in the order of the ids."""
     number = rows.weights.shape[0]
     ones = np.ones(min(number, _PIECE), np.int64)
+    base.expect(number)
     try:
         for begin in range(0, number, _PIECE):
             piece = np.ascontiguousarray(rows.values[:, begin : begin + _PIECE])
@@ -226,6 +230,8 @@ def _bring_in(base: BaseTable, rows: TableRows) -> None:
     except Conflict:
         what = "two rows have the same primary key, or the same values of a UNIQUE constraint"
         raise _damaged(base.table, what) from None
+    finally:
+        base.expect(0)
 
 
 def _damaged(table: Table, what: str) -> StateError:

@@ -8,6 +8,7 @@ a query's class              `is_acyclic`, `check_free_connex`, `check_hierarchi
 generalized join trees       `construct_tree`, `least_height_tree`, `all_trees`; their laws: `violations`
 trees with atoms as leaves   `dyn_tree`, `simple_tree`, `check_simple`, `check_compatible`; `dyn_violations`
 cyclic queries               `decompose`; `fractional_edge_cover`, `agm_bound`; `decomposition_violations`
+rows to cells (HyperCube)    `integer_shares`, `divided`, `hot_product`
 foreign keys                 `foreign_key_graph`, `foreign_key_acyclic`, `assertion_keys`, `auxiliary_attributes`
 static and dynamic tables    `static_dynamic`, `well_behaved`, `least_width_order`, `rewrite`; `order_violations`,
                              `rewriting_violations`
@@ -36,6 +37,10 @@ from livejoin.theory.cyclic.edge_cover import (
     fractional_edge_cover,
     integral_edge_cover,
 )
+from livejoin.theory.hypercube.frequencies import Frequencies, Skew
+from livejoin.theory.hypercube.grid import Condition, Grid
+from livejoin.theory.hypercube.residual import CellProblem, Division, divided, hot_product
+from livejoin.theory.hypercube.shares import Shared, Spread, integer_shares
 from livejoin.theory.keys.assertion_key import (
     AuxiliaryAttribute,
     AuxiliaryAttributes,
@@ -106,17 +111,22 @@ __all__ = [
     "AuxiliaryAttribute",
     "AuxiliaryAttributes",
     "Bag",
+    "CellProblem",
     "ChangeSequence",
     "Compatible",
+    "Condition",
     "Condition5",
     "Decomposition",
     "Digraph",
+    "Division",
     "Enclosureness",
     "ForeignKeyAcyclic",
     "ForeignKeyGraph",
     "FractionalCover",
     "FreeConnex",
     "FreePath",
+    "Frequencies",
+    "Grid",
     "Hanging",
     "Hierarchical",
     "Hypergraph",
@@ -131,8 +141,11 @@ __all__ = [
     "Rewriting",
     "SequenceClass",
     "Shape",
+    "Shared",
     "Simple",
     "SizeBound",
+    "Skew",
+    "Spread",
     "StaticDynamic",
     "Tractability",
     "TreeIterator",
@@ -162,6 +175,7 @@ __all__ = [
     "decomposition_violations",
     "deletion_only",
     "dependencies",
+    "divided",
     "dyn_tree",
     "dyn_violations",
     "enclosing_sequence",
@@ -177,7 +191,9 @@ __all__ = [
     "free_path",
     "guards",
     "has_inner_branch",
+    "hot_product",
     "insertion_only",
+    "integer_shares",
     "integral_edge_cover",
     "is_acyclic",
     "is_free_connex",

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// The number of a node.
 pub type Node = u32;
 
+/// What stands for NULL in a row: nodes are not negative.
+pub const NULL: i64 = -1;
+
 /// Changes that are loaded at a time before the clock starts.
 const LOADED: usize = 10_000;
 
@@ -132,6 +135,14 @@ impl Tally {
         self.rows += weight.unsigned_abs() as u64;
         self.number += weight as i64;
         self.hash = self.hash.wrapping_add(hash(row).wrapping_mul(weight as u64));
+    }
+
+    /// Counts that the number in the only row is another one; there is no row before the first commit.
+    pub fn replace(&mut self, before: Option<i64>, after: i64) {
+        if before != Some(after) {
+            before.into_iter().for_each(|number| self.add([number], -1));
+            self.add([after], 1);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The floor: paths of three edges by adjacency lists, written for this one query and no other.
+//! The floor: paths of three edges and triangles by adjacency lists, written for these queries and no other.
 //!
 //! An edge `u -> v` that comes or goes changes the paths that have it first, second or third. Edges are handled one
 //! after the other, so each changed path is met once. In a commit those that go are handled first: a path that went had
@@ -8,26 +8,30 @@
 //! Plan `paths` writes every changed path into a buffer. Plan `counts` keeps for each node how many edges enter it and
 //! how many edges that the filter keeps leave it, and only says how many paths an edge changes.
 
+mod triangles;
+
 use std::ops::AddAssign;
 
 use measured::{Change, Clock, Job, Node, Tally};
+use triangles::Triangles;
 
 fn main() {
     let job = Job::from_arguments();
+    let graph = Graph {
+        modulus: job.modulus,
+        ..Graph::default()
+    };
     match (job.query.as_str(), job.plan.as_str()) {
-        ("3-Hop", "paths") => run(&job, true, paths),
-        ("3-Hop", "counts") => run(&job, false, counts),
-        ("3-Hop COUNT(*)", "counts") => run(&job, true, total),
+        ("3-Hop", "paths") => run(&job, graph, true, paths),
+        ("3-Hop", "counts") => run(&job, graph, false, counts),
+        ("3-Hop COUNT(*)", "counts") => run(&job, graph, true, total),
+        ("triangle count", "counts") => run(&job, Triangles::default(), true, triangles::total),
         _ => job.refuse(),
     }
 }
 
 /// Loads, then measures; `commit` applies net changes to the graph and tells what they did.
-fn run(job: &Job, hashed: bool, commit: impl Fn(&mut Graph, &[Change], &mut Tally)) {
-    let mut graph = Graph {
-        modulus: job.modulus,
-        ..Graph::default()
-    };
+fn run<G>(job: &Job, mut graph: G, hashed: bool, commit: impl Fn(&mut G, &[Change], &mut Tally)) {
     let (mut loaded, mut delta) = (Tally::default(), Tally::default());
     for changes in job.load() {
         commit(&mut graph, &net(changes), &mut loaded);
@@ -92,23 +96,19 @@ fn counts(graph: &mut Graph, changes: &[Change], tally: &mut Tally) {
 
 fn total(graph: &mut Graph, changes: &[Change], tally: &mut Tally) {
     let before = graph.total;
+    let mut after = before.unwrap_or(0);
     for change in changes {
-        graph.total += graph.count(change) as i64 * change.weight as i64;
+        after += graph.count(change) as i64 * change.weight as i64;
     }
-    // The empty table has a count too, and it is no change that the first commit replaces it.
-    if graph.total != before {
-        if before != 0 {
-            tally.add([before], -1);
-        }
-        tally.add([graph.total], 1);
-    }
+    graph.total = Some(after);
+    tally.replace(before, after);
 }
 
 /// Who points where; nodes are places.
 #[derive(Default)]
 struct Graph {
     modulus: Node,
-    total: i64,
+    total: Option<i64>,
     /// The delta that is being written: the memory of the one before.
     delta: Vec<([Node; 4], i32)>,
     /// Edges that came while the same edge was there, less those that went and left one.

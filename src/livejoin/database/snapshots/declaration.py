@@ -61,9 +61,10 @@ def plain_table(table: Table) -> dict[str, Any]:
 
 
 def _plain_column(column: Column) -> dict[str, Any]:
-    """A column as JSON values; a length where it has one, and that it is a UUID where it is."""
+    """A column as JSON values; a length where it has one, and that it is a UUID or a CHAR where it is."""
     found: dict[str, Any] = {"name": column.name, "type": _plain_type(column.type), "nullable": column.nullable}
     found |= {"length": column.length} if column.length else {}
+    found |= {"char": True} if column.is_char else {}
     return found | ({"uuid": True} if column.is_uuid else {})
 
 
@@ -82,6 +83,7 @@ def read_table(entry: object) -> Table:
             value(c, "nullable", bool),
             number(c, "length", 1) if "length" in c else 0,
             "uuid" in c and value(c, "uuid", bool),
+            "char" in c and value(c, "char", bool),
         )
         for c in value(entry, "columns", list)
     )

@@ -17,7 +17,7 @@ Cost: O(1) amortised for each value that comes or leaves.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,17 +28,17 @@ from livejoin.state.codec import Codec, is_coded
 from livejoin.state.recoding import Recoding, is_scattered, recoded
 from livejoin.state.table import BaseTable
 from livejoin.state.table_rows import rows_of, table_of
-from livejoin.words import Words
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
 
-_MIN_GARBAGE = 4096  # entries for which nothing is looked through
+_MIN_GARBAGE = 2048  # entries for which nothing is looked through
 _LITTLE_BYTES = 1 << 14  # that the dictionaries may take without being looked through
 _PRICE = 4  # values that are looked through for each that came or left
 _ENTRY_BYTES = 8  # of new entries, that pay for one value
 _BLOCK_BYTES = 256  # of a block's state, that are looked through as one value
 _PAUSE = 256  # values that pass between two looks at the tables and blocks
+_FEWER = 8  # values of a column are few where each has so many rows
 _FEW = 16  # rows, of which a call of NumPy's costs more than they do
 _COMMIT = 16  # values that a commit counts as at least
 
@@ -48,7 +48,7 @@ class Passed:
     """Values that a commit moves, each row of a table counted as one value beside those that may be codes.
 
     Args:
-        left: Those of rows that leave.
+        left: Those of rows that leave which may be the last ones of their kind.
         moved: Those of rows that come or leave.
     """
 
@@ -70,6 +70,8 @@ class Seen:
         moved: Values that came or left.
         price: Values that are looked through next time, as far as is known.
         is_due: Whether they are looked through next time, whatever that costs.
+        few: Values of columns that had few of them: no more can be left behind, however many rows leave.
+        many: For each table the columns that had many, each row of which may leave a value behind.
     """
 
     entries: int = 0
@@ -78,6 +80,8 @@ class Seen:
     moved: int = 0
     price: int = 0
     is_due: bool = False
+    few: int = 0
+    many: Mapping[str, int] = field(default_factory=dict)
 
     def note(self, passed: Passed) -> None:
         """Take note of a commit that stands."""
@@ -104,10 +108,11 @@ def passed(contents: Contents, staged: Mapping[str, TableChange]) -> Passed:
         values, weights = 1 + contents.tables[name].coded, change.staged.weights
         rows = weights.shape[0]
         moved += values * rows
+        last = contents.seen.many.get(name, values)
         if rows <= _FEW:
-            left += values * sum([weight < 0 for weight in weights.tolist()])
+            left += last * sum([weight < 0 for weight in weights.tolist()])
         else:
-            left += values * int(np.count_nonzero(weights < 0))
+            left += last * int(np.count_nonzero(weights < 0))
     return Passed(left, moved)
 
 
@@ -203,7 +208,7 @@ def _recoded(base: BaseTable, recoding: Recoding) -> BaseTable:
 def _may_have_garbage(contents: Contents) -> bool:
     """Whether half of the entries may be in no use, and it is paid for to look."""
     entries, seen = contents.codec.entries, contents.seen
-    garbage = entries - seen.entries + seen.left
+    garbage = entries - seen.entries + seen.left + min(seen.few, seen.moved)
     if seen.is_due:
         return True
     if entries < _MIN_GARBAGE and contents.codec.nbytes < _LITTLE_BYTES:
@@ -223,14 +228,31 @@ def _values(contents: Contents) -> int:
 
 
 def _collect(contents: Contents) -> None:
-    """Forget strings and wide decimals that no row uses."""
-    used: dict[str, list[Words]] = {"string": [np.empty(0, np.int64)], "decimal": [np.empty(0, np.int64)]}
-    for base in contents.tables.values():
+    """Forget strings and wide decimals that no row uses, and learn what the rows that leave next may leave behind."""
+    codec, decimals = contents.codec, [np.empty(0, np.int64)]
+    marks = np.zeros(codec.issued, np.bool_)
+    few, many = 0, dict[str, int]()
+    for name, base in contents.tables.items():
+        ids, many[name] = base.used_ids(), 0
         for position, column in enumerate(base.table.columns):
             if is_coded(column.type):
-                used[column.type.word_kind].append(base.used_words(position))
+                words = base.used_words(position, ids)
+                if column.type.word_kind == "string":
+                    values = codec.mark(words, marks)
+                else:
+                    values = words.shape[0]
+                    decimals.append(words)
+                few += values if _FEWER * values <= base.rows else 0
+                many[name] += _FEWER * values > base.rows
+    of_tables = int(np.count_nonzero(marks))
     for node in contents.graph.nodes:
-        used["string"] += node.block.used_words("string")
-        used["decimal"] += node.block.used_words("decimal")
-    contents.codec.retain(np.concatenate(used["string"]), np.concatenate(used["decimal"]))
-    contents.seen = Seen(contents.codec.entries, contents.codec.live_bytes)
+        for words in node.block.used_words("string"):
+            codec.mark(words, marks)
+        decimals += node.block.used_words("decimal")
+    computed = int(np.count_nonzero(marks)) - of_tables + sum(one.shape[0] for one in decimals)
+    codec.retain(np.flatnonzero(marks), np.concatenate(decimals))
+    if _FEWER * computed <= codec.entries:
+        few += computed
+    else:
+        many = {name: 1 + columns for name, columns in many.items()}
+    contents.seen = Seen(codec.entries, codec.live_bytes, few=few, many=many)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
-from livejoin.dataflow.blocks.row_source import LOADED, RowSource
+from livejoin.dataflow.blocks.row_source import RowSource
 from livejoin.dataflow.blocks.stored import StoredChange, by_id_only
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
@@ -69,10 +69,9 @@ class BagBlock:
         return StoredChange(self.rows.apply(delta.values, delta.weights, delta.versions))
 
     def fill(self) -> None:
-        matrix = self.source.all_rows(self.join)
-        with self._codec.budget.holding(matrix.nbytes, LOADED):
+        for matrix in self.source.all_rows(self.join):
             self.apply(matrix)
-        self.rows.finish()
+            self.rows.finish()
         self._fullness.note(self.join.registered)
 
     def scan(self, capacity: int) -> Batches:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from livejoin.dataflow.arrow_delta import ChunkRows, copied_bytes, copied_columns, is_injective, net_pieces
 from livejoin.dataflow.batches import Delta, concatenate
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange, Wanted, not_stored
-from livejoin.dataflow.blocks.row_source import LOADED, RowSource
+from livejoin.dataflow.blocks.row_source import RowSource
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.extents import DeltaWriter, Extent, stored_schema
 from livejoin.dataflow.deltas.netting import net
@@ -93,15 +93,15 @@ class JoinBlock:
         return RowChange(self._leaf.changes(matrix))
 
     def fill(self) -> None:
-        matrix = self.source.all_rows(self.join)
-        with self._codec.budget.holding(matrix.nbytes, LOADED):
+        for matrix in self.source.all_rows(self.join):
             for _ in self.join.maintain(matrix, emit=False):
                 pass
         self._fullness.note(self.join.registered)
 
     def fill_again(self) -> None:
         """As `fill`, of rows that a block with the same plan has held; see `livejoin.families.join.Join.fill_again`."""
-        self.join.fill_again(self.source.all_rows(self.join))
+        for matrix in self.source.all_rows(self.join):
+            self.join.fill_again(matrix)
         self._fullness.note(self.join.registered)
 
     def scan(self, capacity: int) -> Batches:

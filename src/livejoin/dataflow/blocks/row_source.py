@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias
 
@@ -27,6 +27,9 @@ Rows: TypeAlias = "BaseTable | DerivedRows"
 
 LOADED = "the events of rows that are loaded"
 """What the memory of `RowSource.all_rows` is for."""
+
+_PIECE = 1 << 16  # rows of a piece: their events fit the second cache
+_HELD = 16  # bytes of a row that is to be loaded: its id, and how often it is there
 
 
 class Loads(Protocol):
@@ -136,20 +139,23 @@ class RowSource:
         """Forget what `back` needs."""
         self._last = []
 
-    def all_rows(self, join: Loads) -> Words:
-        """Events that insert all rows that are there, which are brought into the join; as `changed`."""
-        parts = []
-        rows_of_all = sum(self._rows(use).rows for use in self._uses)
-        with self._codec.budget.holding(2 * rows_of_all * EVENT_FIELDS * 8, LOADED):  # the columns, and the matrix
-            for position, use in enumerate(self._uses):
-                table = self._rows(use)
-                rows, weights = table.live_rows()
-                selection = use.selector.select(table.values_of(rows))
-                events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
-                self._load(position, use, events.rows, events.weights, events.factors, join)
-                self.passing.note(position, events)
-                parts.append((position, events))
-            return view_events(parts)
+    def all_rows(self, join: Loads) -> Iterator[Words]:
+        """Events that insert all rows that are there, which are brought into the join, in pieces; each as `changed`.
+
+        A piece is applied while it is in the cache, and its memory is that of the next one.
+        """
+        for position, use in enumerate(self._uses):
+            table = self._rows(use)
+            events_of_piece = 2 * min(table.rows, _PIECE) * EVENT_FIELDS * 8  # the columns, and the matrix
+            with self._codec.budget.holding(_HELD * table.rows + events_of_piece, LOADED):
+                ids, times = table.live_rows()
+                for begin in range(0, ids.shape[0], _PIECE):
+                    rows, weights = ids[begin : begin + _PIECE], times[begin : begin + _PIECE]
+                    selection = use.selector.select(table.values_of(rows))
+                    events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
+                    self._load(position, use, events.rows, events.weights, events.factors, join)
+                    self.passing.note(position, events)
+                    yield view_events([(position, events)])
 
     def wasted(self) -> float:
         """About how many bytes the records of rows take that take part in nothing; see `Passing.wasted`."""
@@ -163,9 +169,11 @@ class RowSource:
     def _load(self, position: int, use: _Use, rows: Words, weights: Words, factors: Words | None, join: Loads) -> None:
         """Put the values of rows that come into the records; the others have theirs, and may be gone from the table."""
         added = weights > 0
-        factors = None if factors is None else factors.compress(added, axis=1)
+        if not added.all():
+            rows = rows[added]
+            factors = None if factors is None else factors.compress(added, axis=1)
         table = self._rows(use)
-        join.load(position, rows[added], table.words, table.stride, table.value_offset(0), factors)
+        join.load(position, rows, table.words, table.stride, table.value_offset(0), factors)
 
     def _known(self, use: _Use, events: TableEvents) -> TableEvents:
         """The events with what the join has to know of rows that come back; who leaves a window has another's mask."""

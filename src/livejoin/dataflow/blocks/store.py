@@ -11,10 +11,9 @@ from livejoin.dataflow.blocks.block import Batches, Change, Relation, RowChange,
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.store_access import store_access
-from livejoin.dataflow.stores.store import make_store, used_words
+from livejoin.dataflow.stores.store import StorePlan, make_store, used_words
 from livejoin.errors import CapacityError
 from livejoin.families.sizes import whole_sum
-from livejoin.plan.operators import Combine, First, FirstOfEach, Group
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.state.fullness import Fullness
@@ -33,7 +32,7 @@ class StoreBlock:
         codec: The database's codec.
     """
 
-    def __init__(self, plan: Combine | Group | First | FirstOfEach, inputs: Sequence[Relation], codec: Codec) -> None:
+    def __init__(self, plan: StorePlan, inputs: Sequence[Relation], codec: Codec) -> None:
         self._store = make_store(plan, codec)
         self._inputs = inputs
         self._codec = codec

@@ -18,7 +18,7 @@ from livejoin.dataflow.compute import Computation
 from livejoin.dataflow.reading.access import Access, KeyedAccess
 from livejoin.dataflow.reading.numbers_access import NumbersAccess
 from livejoin.dataflow.reading.same_values import same_rows
-from livejoin.dataflow.reading.store_access import RankAccess, TopKAccess
+from livejoin.dataflow.reading.store_access import ScannedAccess, TopKAccess
 from livejoin.errors import ReadError
 from livejoin.plan.operators import Compute
 from livejoin.state.codec import Codec
@@ -93,7 +93,7 @@ class ComputeAccess:
             there = np.flatnonzero(times)
             plain = Rows(self._codec, types, [given.take(there).arrow(i) for i in range(len(types))], there.shape[0])
             return self._compared(plain, there, times[there], rows)
-        if isinstance(below, (TopKAccess, RankAccess, NumbersAccess)):
+        if isinstance(below, (TopKAccess, ScannedAccess, NumbersAccess)):
             return self._searched(rows)
         names = [o.name for o in self._plan.outputs if not isinstance(o.source, int)]
         msg = (

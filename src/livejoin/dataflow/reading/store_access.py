@@ -13,6 +13,7 @@ from livejoin.dataflow.stores.groups import AggregateStore
 from livejoin.dataflow.stores.ranks import RankStore
 from livejoin.dataflow.stores.set_operation import SetOperator
 from livejoin.dataflow.stores.store import Store
+from livejoin.dataflow.stores.thresholds import ThresholdStore
 from livejoin.dataflow.stores.top_k import TopKOperator
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.memory import layout as k
@@ -32,8 +33,8 @@ def store_access(store: Store) -> Access:
             return SetAccess(store)
         case AggregateStore():
             return GroupAccess(store)
-        case RankStore():
-            return RankAccess(store)
+        case RankStore() | ThresholdStore():
+            return ScannedAccess(store)
         case _:
             assert isinstance(store, TopKOperator)
             return TopKAccess(store)
@@ -150,14 +151,14 @@ class TopKAccess:
         return times
 
 
-class RankAccess:
-    """The first rows of partitions. Cost: by rank O(rows of the result) once after a change, and so by values each.
+class ScannedAccess:
+    """Rows that are a part of an order. Cost: by rank O(rows of the result) once after a change, and so by values each.
 
     Args:
         store: The ordered rows.
     """
 
-    def __init__(self, store: RankStore) -> None:
+    def __init__(self, store: RankStore | ThresholdStore) -> None:
         self._store = store
 
     @cached_property

@@ -48,8 +48,10 @@ _PAIRS = (g.SUM_WIDE, g.SQUARES_WIDE)
 _PLAIN = (g.COUNT, g.SUM, g.SUM_WIDE, g.TRUE)
 _ORDERED = ("min", "max", "mode", "array_agg")
 _NUMBERS = ("integer", "decimal", "double")
+_INTERVALS = ("interval", "months")
 _TAKES = (
-    dict.fromkeys(("sum", "avg", "var_pop", "var_samp"), _NUMBERS)
+    dict.fromkeys(("sum", "avg"), (*_NUMBERS, *_INTERVALS))
+    | dict.fromkeys(("var_pop", "var_samp"), _NUMBERS)
     | dict.fromkeys(("bool_and", "bool_or"), ("boolean",))
     | dict.fromkeys(("covar_pop", "covar_samp", "moment_3", "moment_4", "percentile_cont"), ("double",))
     | dict.fromkeys(("bit_and", "bit_or", "bit_xor"), ("integer",))
@@ -134,9 +136,15 @@ class GroupPlan:
             if result[g.C_WIDTH] == 2 and result[g.C_KIND] != g.GIVE_LIST:
                 lines.append(at)
                 digits = min(call.type.precision, _WORD_DIGITS)
-                limits.append(10**digits if call.type.kind == "decimal" else 1 << 62)
+                whole = 1 << 31 if call.type.kind == "months" else 1 << 62
+                limits.append(10**digits if call.type.kind == "decimal" else whole)
             at += int(result[g.C_WIDTH])
         return np.array(lines, np.int64), np.array(limits, np.int64)[:, np.newaxis]
+
+    @property
+    def line_words(self) -> int:
+        """Words of a row that the kernel reads."""
+        return self.groups + sum(1 + line.is_pair for line in self.lines)
 
     @property
     def width(self) -> int:
@@ -406,7 +414,7 @@ def _result(call: Call, offsets: dict[Accumulator, int], types: Sequence[SqlType
         case "sum":
             words[g.C_KIND] = g.GIVE_DOUBLE if is_double else g.GIVE_SUM
             words[g.C_WIDTH] = 1 if is_double else 2
-        case "avg" if call.type.kind == "decimal":
+        case "avg" if call.type.kind in ("decimal", *_INTERVALS):
             words[g.C_KIND], words[g.C_WIDTH] = g.GIVE_AVERAGE, 2
             words[g.C_DETAIL] = call.type.scale - type_.scale
         case "avg":

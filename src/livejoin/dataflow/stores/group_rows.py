@@ -11,7 +11,7 @@ from livejoin.errors import CapacityError
 from livejoin.kernels.groups.layout import OVERFLOW
 from livejoin.query.relational import Call
 from livejoin.state.codec import Codec
-from livejoin.state.exact_aggregates import bigint_column, decimals
+from livejoin.state.exact_aggregates import bigint_column, decimals, interval_column
 from livejoin.words import NULL_CODE, Words
 
 
@@ -37,7 +37,7 @@ def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Ro
             case "array_agg" | "list_by":
                 columns.append(_lists(codec, call, words[at], words[at + 1], lists))
                 at += 2
-            case "sum" | "avg" if call.type.kind in ("integer", "decimal"):
+            case "sum" | "avg" if call.type.kind != "double":
                 small = next(numbers, None)
                 columns.append(_numbers(call, words[at], words[at + 1]) if small is None else small)
                 at += 2
@@ -48,7 +48,7 @@ def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Ro
 
 
 def _small_numbers(plan: GroupPlan, words: Words) -> list[Words] | None:
-    """The words of all integers and decimals of two words, where each has one; else None."""
+    """The words of all integers, intervals and decimals of two words, where each has one; else None."""
     lines, limits = plan.pairs
     if not lines.size:
         return None
@@ -59,7 +59,7 @@ def _small_numbers(plan: GroupPlan, words: Words) -> list[Words] | None:
 
 
 def _numbers(call: Call, low: Words, high: Words) -> Words | pa.Array:
-    """Integers and decimals of two words."""
+    """Integers, intervals and decimals of two words."""
     valid = high != NULL_CODE
     what = f"{call.function.upper()} of a group"
     if np.any(high == OVERFLOW):
@@ -67,6 +67,8 @@ def _numbers(call: Call, low: Words, high: Words) -> Words | pa.Array:
         raise CapacityError(msg)
     if call.type.kind == "decimal":
         return decimals(low, high, call.type, valid)
+    if call.type.kind != "integer":
+        return interval_column(low, high, valid, call.type, what)
     return bigint_column(low, high, valid, what)
 
 

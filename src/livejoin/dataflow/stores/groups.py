@@ -48,7 +48,7 @@ class AggregateStore:
         self._capacity = capacity
         self.arena = Arena(plan.header_words, (g.G_DIRECTORY,), budget=codec.budget)
         # A global result stands there without rows; no row at all compiles the kernel now and not in a commit.
-        nothing = np.zeros((self._lines(), int(plan.is_global)), np.int64)
+        nothing = np.zeros((plan.line_words, int(plan.is_global)), np.int64)
         weights = np.zeros(nothing.shape[1], np.int64)
         self._run(nothing, weights, weights, emit=False)
 
@@ -63,14 +63,14 @@ class AggregateStore:
         Cost: expected O(1) a row and aggregate, O(log(distinct values of the group)) for MIN, MAX and DISTINCT.
         """
         (delta,) = inputs
-        words, lists = self._run(self._values(delta.rows), delta.weights, delta.versions, emit=True)
+        words, lists = self._run(lines_of(self.plan, delta.rows), delta.weights, delta.versions, emit=True)
         rows = result_rows(self.plan, self._codec, words[:_WEIGHT], lists)
         return Delta(rows, words[_WEIGHT], words[_VERSION], words[_PAIR])
 
     def load(self, side: int, delta: Delta) -> None:
         """Apply changes of the input, which is side 0, without asking what changed."""
         assert side == 0
-        self._run(self._values(delta.rows), delta.weights, delta.versions, emit=False)
+        self._run(lines_of(self.plan, delta.rows), delta.weights, delta.versions, emit=False)
 
     def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
         """The rows of results, which all have the multiplicity 1, in batches of at most ``capacity`` rows."""
@@ -149,28 +149,6 @@ class AggregateStore:
             raise StateError(msg)
         self.arena.words = words
 
-    def _lines(self) -> int:
-        return self.plan.groups + sum(1 + line.is_pair for line in self.plan.lines)
-
-    def _values(self, rows: Rows) -> Words:
-        """The lines of words that the kernel reads."""
-        values = np.empty((self._lines(), rows.length), np.int64)
-        for i in range(self.plan.groups):
-            values[i] = rows.codes(i)
-        at = self.plan.groups
-        for line in self.plan.lines:
-            if not line.is_pair:
-                values[at] = rows.codes(line.column)
-            elif isinstance(held := rows.column(line.column), np.ndarray):
-                self._codec.pairs_of(held, values[at : at + 2])
-            else:
-                pairs = np.frombuffer(held.buffers()[1], np.int64).reshape(-1, 2)
-                values[at : at + 2] = pairs[held.offset : held.offset + rows.length].T
-                if held.null_count:
-                    values[at + 1][held.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
-            at += 1 + line.is_pair
-        return values
-
     def _run(self, values: Words, weights: Words, versions: Words, emit: bool) -> tuple[Words, Words]:
         """Apply rows; the words of the rows of results that went and came, and those of their lists."""
         pairs = min(self._capacity, max(1, versions.shape[0])) if emit else 1
@@ -228,3 +206,23 @@ class AggregateStore:
     def _check(self) -> None:
         """Assert all invariants; for tests."""
         check(self.plan, self.arena.words)
+
+
+def lines_of(plan: GroupPlan, rows: Rows) -> Words:
+    """The lines of words that the kernel reads of some rows."""
+    values = np.empty((plan.line_words, rows.length), np.int64)
+    for i in range(plan.groups):
+        values[i] = rows.codes(i)
+    at = plan.groups
+    for line in plan.lines:
+        if not line.is_pair:
+            values[at] = rows.codes(line.column)
+        elif isinstance(held := rows.column(line.column), np.ndarray):
+            rows.codec.pairs_of(held, values[at : at + 2])
+        else:
+            pairs = np.frombuffer(held.buffers()[1], np.int64).reshape(-1, 2)
+            values[at : at + 2] = pairs[held.offset : held.offset + rows.length].T
+            if held.null_count:
+                values[at + 1][held.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
+        at += 1 + line.is_pair
+    return values

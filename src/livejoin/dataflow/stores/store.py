@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from livejoin.dataflow.stores.group_plan import group_plan
 from livejoin.dataflow.stores.groups import AggregateStore
 from livejoin.dataflow.stores.ranks import RankStore
 from livejoin.dataflow.stores.set_operation import SetOperator
+from livejoin.dataflow.stores.threshold_groups import ThresholdGroups
+from livejoin.dataflow.stores.thresholds import ThresholdStore
 from livejoin.dataflow.stores.top_k import TopKOperator
-from livejoin.plan.operators import Combine, First, FirstOfEach, Group
+from livejoin.plan.operators import Combine, First, FirstOfEach, Group, Threshold, ThresholdGroup
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -50,7 +52,11 @@ class Store(Protocol):
         """Assert all invariants; for tests."""
 
 
-def make_store(plan: Combine | Group | First | FirstOfEach, codec: Codec) -> Store:
+StorePlan: TypeAlias = Combine | Group | First | FirstOfEach | Threshold | ThresholdGroup
+"""An operator that keeps a store."""
+
+
+def make_store(plan: StorePlan, codec: Codec) -> Store:
     """The store of an operator.
 
     Raises:
@@ -66,11 +72,15 @@ def make_store(plan: Combine | Group | First | FirstOfEach, codec: Codec) -> Sto
         case FirstOfEach():
             what = (plan.partition, plan.keys, plan.function, plan.limit)
             return RankStore(*what, codec, plan.input.types)
+        case Threshold():
+            return ThresholdStore(plan.types, plan.keys, plan.comparison, codec)
+        case ThresholdGroup():
+            return ThresholdGroups(plan, codec)
 
 
 def used_words(store: Store, kind: Kind) -> Words:
     """The words of all values of a kind that a store keeps, which the codec must not forget; O(state)."""
-    if isinstance(store, AggregateStore):
+    if isinstance(store, (AggregateStore, ThresholdStore)):
         return store.used_words(kind)
     assert isinstance(store, (SetOperator, TopKOperator, RankStore))
     columns = [i for i, type_ in enumerate(store.types) if type_.word_kind == kind]

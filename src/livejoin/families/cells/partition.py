@@ -7,6 +7,14 @@ multiset union of the cells' results, for every variable; distinct and annotated
 variable is an output variable. Where there is no output, there is one annotation, which is the sum of the cells'
 (`livejoin.families.cells.added`), for every variable.
 
+Threads keep to one variable, where processes have a grid of shares and heavy values of their own
+(`livejoin.theory.hypercube`, `livejoin.plan.dispatch`). Cells of threads share the tables of one database, so that a
+replicated row costs them a number and a record and is neither sent nor stored again, and there are few of them: of 2 or
+3 cells a vector of shares is one variable, and of 4 it is two only where atoms are cyclic or long chains. A second
+dimension would take a second look at each value in each cell and event (`livejoin.kernels.route`), and cells here are
+found by the words of one process. What is the same for both is the hash that scatters words over cells
+(`livejoin.kernels.values.hashes`), and how branches follow their core (`ConjunctiveQuery.carried`).
+
 What hangs on a join by edges that are not inner follows it: a row of the core is in one cell, and there are all rows
 that it may match. So the variable is one of the core. The atoms of a branch are split by what equals it by the keys on
 the way, and the others are replicated.
@@ -173,14 +181,7 @@ def _values(query: ConjunctiveQuery, variable: str, statistics: Statistics) -> f
 
 def _columns(query: ConjunctiveQuery, variable: str) -> dict[int, int]:
     """For each atom that a variable of the core splits the column that has it, or what a key says is equal to it."""
-    equal = {variable}
-    for branch in query.branches:
-        equal.update([inner for outer, inner in branch.key if outer in equal][:1])
-    found = {}
-    for i, atom in enumerate(query.atoms):
-        if own := equal.intersection(atom.variables):
-            found[i] = atom.column_of(own.pop())
-    return found
+    return {i: columns[variable] for i, columns in enumerate(query.carried) if variable in columns}
 
 
 def _split(query: ConjunctiveQuery, use: TableUse, split: Mapping[int, int]) -> TableSplit:

@@ -2,8 +2,9 @@
 
 Views: a row is in V_s iff every edge to a child is satisfied; an entry's LEN counts its V_s rows (derivation counting);
 a row is live iff it is in V_s and at the root or below a live row (CROWN, Lemma 5.5). Structure: blocks and the
-positions that rows remember agree, live parents stand first, every key has one entry that probing reaches, and every
-word of the arena is accounted for: headers, records, hash slots, entries, blocks and free lists.
+positions that rows remember agree, rows outside of the connex subtree are counted alone, live parents stand first,
+every key has one entry that probing reaches, and every word of the arena is accounted for: headers, records, hash
+slots, entries, blocks and free lists.
 """
 
 from __future__ import annotations
@@ -161,11 +162,15 @@ class State:
         for slot, child in self.slot_child.items():
             length, registered = self.pair(slot + u.S_LEN)
             assert registered == self.registered[slot], "registered rows"
-            block = self.word(slot + u.S_BLOCK) & k.REF_MASK
-            listed = [self.word(block + i) for i in range(length)]
-            assert sorted(listed) == sorted(self.members[slot]), "the block holds the V_s rows"
-            for i, row in enumerate(listed):
-                assert self.pair(row + self.node(child, u.N_UP)) == (slot, i), "a V_s row knows its position"
+            if self.node(child, u.N_CONNEX):
+                block = self.word(slot + u.S_BLOCK) & k.REF_MASK
+                listed = [self.word(block + i) for i in range(length)]
+                assert sorted(listed) == sorted(self.members[slot]), "the block holds the V_s rows"
+                for i, row in enumerate(listed):
+                    assert self.pair(row + self.node(child, u.N_UP)) == (slot, i), "a V_s row knows its position"
+            else:
+                assert length == len(self.members[slot]), "the V_s rows are counted"
+                assert self.word(slot + u.S_BLOCK) == 0, "what is not enumerated is not listed"
             if self.node(child, u.N_LINKED):
                 count, live = self.pair(slot + u.E_PARENTS)
                 assert count == len(self.parents[slot]) >= live, "parent rows"
@@ -306,6 +311,7 @@ class State:
         assert self.word(q.H_REGISTERED) == len(atoms), "registered atom rows"
         assert self.word(q.H_DUPLICATES) == sum(mult > 1 for mult in mults), "rows with multiplicity above one"
         assert self.word(q.H_PHASE) == q.FRESH and self.word(u.H_SP) == 0, "no change is half applied"
+        assert self.word(u.H_TOUCHED_ROWS) == self.word(u.H_RESTORING) == 0, "no new results are due"
 
     def check_memory(self) -> None:
         """Every word below the bump pointer belongs to exactly one thing."""

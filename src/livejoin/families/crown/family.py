@@ -70,12 +70,12 @@ class Crown:
         return Candidates(_plans(query, trees), trees.choice.reason, tree_search(trees.choice))
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> TreeCandidate | None:
+        output = self.output(query, query.variables if query.free is None else query.free)
         if query.branches:
-            trees = join_trees(query, known)
-            plans = () if trees is None else _plans(query, trees)
+            kept = replace(query, free=output)  # None: all rows with their multiplicities, as they would be kept
+            trees = join_trees(kept, known)
+            plans = () if trees is None else _plans(kept, trees)
             return next((plan for plan in plans if plan.guarantee.bound < than), None)
-        asked = query.variables if query.free is None else query.free
-        output = free_connex_output(query, asked)
         if output is None or than == UpdateBound.ALWAYS:
             return None
         problem = problem_of(query, known, output)

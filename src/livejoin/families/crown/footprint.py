@@ -1,7 +1,8 @@
 """Predicted bytes of state a base row, from the layout of a plan.
 
 A base row has one record for all atoms over its table, whose words the plan fixes. For each atom it stands in one
-block of the directory of each edge at the atom, among the rows with the same key. A directory has an entry and some
+block of the directory of each edge at the atom, among the rows with the same key; outside of the connex subtree only of
+the edges below. A directory has an entry and some
 hash slots a key; each of its two sides (or each child of a generalized relation) is counted with an equal share of
 them. Blocks are powers of two (`livejoin.kernels.memory.blocks`), slots are kept between three eighths and three
 quarters full (`livejoin.kernels.memory.directory`); means are taken for both.
@@ -9,7 +10,7 @@ quarters full (`livejoin.kernels.memory.directory`); means are taken for both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from livejoin.families.layout.table_use import TableUse
 from livejoin.kernels.crown import layout as u
@@ -28,7 +29,7 @@ def record_bytes(use: TableUse) -> int:
 
 
 def index_bytes(
-    query: ConjunctiveQuery, tree: JoinTree, problem: Problem, passing: Sequence[float]
+    query: ConjunctiveQuery, tree: JoinTree, problem: Problem, passing: Sequence[float], listed: Collection[int]
 ) -> dict[str, float]:
     """Predicted bytes of a row's share of the directories, for each table. Cost: O(nodes).
 
@@ -37,23 +38,24 @@ def index_bytes(
         tree: The tree that maintains it.
         problem: What is known of the atoms' join keys.
         passing: The share of the rows that take part in each atom; the others have no place in its directories.
+        listed: The atoms whose rows stand in the block of their slot: those of the connex subtree.
     """
     found = dict.fromkeys((atom.table.name for atom in query.atoms), 0.0)
     for position, node in enumerate(tree.nodes):
         if node.atom is not None:
-            words = _words(tree, position, problem)
+            words = _words(tree, position, problem, node.atom in listed)
             found[query.atoms[node.atom].table.name] += _WORD * passing[node.atom] * words
     return found
 
 
-def _words(tree: JoinTree, position: int, problem: Problem) -> float:
+def _words(tree: JoinTree, position: int, problem: Problem, is_listed: bool) -> float:
     """Words that a row of an atom's node has in directories."""
     node = tree.nodes[position]
     assert node.atom is not None
     total = 1.0 if node.parent is None else 0.0  # a root stands in one block of all rows
     if node.parent is not None:
         sharing = problem.fanout(node.atom, frozenset(node.key))
-        total += _in_block(sharing) + _entry(tree, position) / sharing
+        total += (_in_block(sharing) if is_listed else 0.0) + _entry(tree, position) / sharing
     for child in node.children:
         sharing = problem.fanout(node.atom, frozenset(tree.nodes[child].parent_key))
         total += _in_block(sharing) + _entry(tree, child) / sharing

@@ -99,5 +99,6 @@ class PhysicalPlan:
         """Predicted bytes of a row of each table; see `livejoin.families.crown.footprint`."""
         problem = problem_of(self.query, known, self.query.free)
         passing = passing_shares(self.query, known)
-        indexes = index_bytes(self.query, self.tree, problem, passing)
+        listed = {node.atom for node in self.nodes if node.connex and node.atom is not None}
+        indexes = index_bytes(self.query, self.tree, problem, passing, listed)
         return tuple(TableBytes(use, record_bytes(use), indexes[use.name]) for use in self.tables)

@@ -8,8 +8,12 @@ result that is enumerated carries its final annotation.
 
 The pass starts at a change outside of the connex subtree and carries the difference of one slot upwards, depth first,
 to all parent rows with its key. Where the parent is connex, its row is *touched*: the results that contain a live
-touched row are enumerated with their old annotation before the first difference reaches it, and with the new one at
-the end. The law: between two changes, the rows emitted with sign +1 minus those with sign -1 are the annotated result.
+touched row are enumerated with their old annotation before the first difference reaches it. It stays touched over many
+changes: the results with the new annotation are due when `flush` says so, behind the last change of a version, of a
+call of the kernel, and before anything else that is enumerated could change: before a row of the connex subtree comes
+to V_s or leaves it, and before rows of another node are touched. So a group that n changes of a version reach is
+written twice, and not 2 n times. The law: where no row is touched, the rows emitted with sign +1 minus those with sign
+-1 are the annotated result.
 
 Where an edge that is not inner flips (docs/decisions/0034), a pass of its own starts at the slot in the middle of the
 walk: before the parents enter V_s, and behind their leaving.
@@ -20,6 +24,8 @@ from __future__ import annotations
 from livejoin.kernels.crown.annotation import annotation, multiplicity, multiply_annotation
 from livejoin.kernels.crown.layout import (
     ANNOTATE,
+    BEGIN,
+    BEGIN_SELF,
     COUNTER_BITS,
     COUNTER_MASK,
     E_PARENT_BLOCK,
@@ -31,9 +37,9 @@ from livejoin.kernels.crown.layout import (
     F_NODE,
     F_ROW,
     F_WEIGHT,
-    FLUSH,
     H_BASE,
     H_NEXT,
+    H_RESTORING,
     H_SP,
     H_STACK,
     H_STEP,
@@ -51,9 +57,9 @@ from livejoin.kernels.crown.layout import (
     N_TOUCH,
     N_UP,
     N_WEIGHT,
+    OVER,
     P_FRAME,
     P_LIVE,
-    RESTORING,
     S_LEN,
     SLOT,
     THEN_RESUME,
@@ -64,7 +70,7 @@ from livejoin.kernels.crown.layout import (
 )
 from livejoin.kernels.crown.live_views import slot_is_live
 from livejoin.kernels.crown.witness import begin_witness, enumerate_witness
-from livejoin.kernels.jit import helper
+from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.join import ring
 from livejoin.kernels.join.layout import H_OVERFLOW, H_PHASE, H_TOUCHED, P_WORDS
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
@@ -92,8 +98,7 @@ def _push(m: Arena, p: Plan, node: int, row: int) -> None:
 @helper
 def begin_annotation(m: Arena, p: Plan, node: int, row: int, times: int) -> None:
     """Start the pass for a row outside of the connex subtree whose multiplicity changes by ``times``."""
-    m[H_TOUCHED_ROWS] = TOUCH_END
-    m[H_STEP] = WALK
+    m[H_STEP] = BEGIN
     m[H_BASE] = m[H_SP]
     frame = H_STACK + m[H_SP] * p[P_FRAME]
     m[H_OVERFLOW] |= annotation(m, p, node, row, times, -1, m, frame + F_WEIGHT)
@@ -126,8 +131,7 @@ def begin_flip(m: Arena, p: Plan, node: int, slot: int) -> bool:
     m[H_OVERFLOW] |= wraps
     if ring.is_zero(m, p, at):
         return False
-    m[H_TOUCHED_ROWS] = TOUCH_END
-    m[H_STEP] = WALK
+    m[H_STEP] = BEGIN
     m[H_BASE] = m[H_SP]
     frame = at - F_WEIGHT
     m[frame + F_NODE] = node
@@ -153,10 +157,37 @@ def touch(m: Arena, p: Plan, node: int, row: int) -> bool:
     at = row + p[node + N_TOUCH]
     if m[at] != 0 or not has_results(m, p, node, row):
         return False
-    m[at] = m[H_TOUCHED_ROWS]
+    m[at] = m[H_TOUCHED_ROWS] if m[H_TOUCHED_ROWS] != 0 else TOUCH_END
     m[H_TOUCHED_ROWS] = row
     m[H_TOUCHED_NODE] = node
     return True
+
+
+@helper
+def flush(m: Arena, p: Plan, cursor: Cursor, out: Output, capacity: int, runs: Segments) -> bool:
+    """Enumerate the new results of all touched rows, none of which is touched then; False if the buffer is full."""
+    while m[H_TOUCHED_ROWS] != 0:
+        node = m[H_TOUCHED_NODE]
+        touched = m[H_TOUCHED_ROWS]
+        if m[H_RESTORING] == 0:
+            begin_witness(m, p, node, touched, cursor)
+            m[H_RESTORING] = 1
+        if not enumerate_witness(m, p, node, 1, cursor, out, capacity, runs):
+            return False
+        m[H_RESTORING] = 0
+        at = touched + p[node + N_TOUCH]
+        m[H_TOUCHED_ROWS] = m[at] if m[at] != TOUCH_END else 0
+        m[at] = 0
+    return True
+
+
+@helper
+def _group_node(p: Plan, node: int) -> int:
+    """The connex node whose rows a pass from a node outside of the connex subtree touches."""
+    above: int = p[node + N_PARENT]
+    while p[above + N_CONNEX] == 0:
+        above = p[above + N_PARENT]
+    return above
 
 
 @helper
@@ -238,8 +269,14 @@ def annotate(
     """
     while True:
         step = m[H_STEP]
-        if step == WALK:
-            m[H_STEP] = FLUSH
+        if step == BEGIN:
+            if m[H_TOUCHED_ROWS] != 0 and m[H_SP] > m[H_BASE]:
+                first = m[H_STACK + m[H_BASE] * p[P_FRAME] + F_NODE]
+                if _group_node(p, first) != m[H_TOUCHED_NODE] and not flush(m, p, cursor, out, capacity, runs):
+                    return False
+            m[H_STEP] = WALK
+        elif step == WALK:
+            m[H_STEP] = OVER
             if walk(m, p, emit):
                 begin_witness(m, p, m[H_TOUCHED_NODE], m[H_TOUCHED_ROWS], cursor)
                 m[H_STEP] = WITHDRAWING
@@ -247,31 +284,22 @@ def annotate(
             if not enumerate_witness(m, p, m[H_TOUCHED_NODE], -1, cursor, out, capacity, runs):
                 return False
             m[H_STEP] = WALK if m[H_SP] > m[H_BASE] else TOUCH_SELF
+        elif step == BEGIN_SELF:
+            if m[H_TOUCHED_NODE] != node and not flush(m, p, cursor, out, capacity, runs):
+                return False
+            m[H_STEP] = TOUCH_SELF
+            if emit and p[P_LIVE] == 1 and touch(m, p, node, row):
+                begin_witness(m, p, node, row, cursor)
+                m[H_STEP] = WITHDRAWING
         elif step == TOUCH_SELF:
             m[row + p[node + N_STATE]] += weight << COUNTER_BITS
-            m[H_STEP] = FLUSH
-        elif step == FLUSH:
-            touched = m[H_TOUCHED_ROWS]
-            if touched == TOUCH_END:
-                return True
-            begin_witness(m, p, m[H_TOUCHED_NODE], touched, cursor)
-            m[H_STEP] = RESTORING
+            return True
         else:
-            if not enumerate_witness(m, p, m[H_TOUCHED_NODE], 1, cursor, out, capacity, runs):
-                return False
-            touched = m[H_TOUCHED_ROWS]
-            at = touched + p[m[H_TOUCHED_NODE] + N_TOUCH]
-            m[H_TOUCHED_ROWS] = m[at]
-            m[at] = 0
-            m[H_STEP] = FLUSH
+            return True
 
 
-@helper
-def begin_self(m: Arena, p: Plan, node: int, row: int, cursor: Cursor, emit: bool) -> None:
+@inlined
+def begin_self(m: Arena) -> None:
     """Start the pass for a row of a connex atom whose multiplicity changes."""
-    m[H_TOUCHED_ROWS] = TOUCH_END
-    m[H_STEP] = TOUCH_SELF
+    m[H_STEP] = BEGIN_SELF
     m[H_BASE] = m[H_SP]
-    if emit and p[P_LIVE] == 1 and touch(m, p, node, row):
-        begin_witness(m, p, node, row, cursor)
-        m[H_STEP] = WITHDRAWING

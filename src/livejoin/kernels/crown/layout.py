@@ -4,7 +4,8 @@ Words that carry two numbers have the first in their high and the second in thei
 half of a directory entry: the rows of the child's semi-join view ``V_s`` that carry the entry's key.
 
     slot (3 words)      LEN|REG   rows in V_s (the derivation count of the key in V_p) | rows registered, in V_s or not
-                        BLOCK     reference of the block of V_s rows, its size class in the bits from CLASS_SHIFT on
+                        BLOCK     reference of the block of V_s rows, its size class in the bits from CLASS_SHIFT on; 0
+                                  of a node outside of the connex subtree, whose rows are counted and never listed
                         WEIGHT    the annotation w_p if it is one word, else free; of a connex child: scratch of `count`
     edge entry          slot, PAR (LEN|LIVE: parent rows with this key | the live ones, which stand first),
                         PAR_BLOCK (as BLOCK), then the key's words and the annotation's: the directory of a linked edge
@@ -15,9 +16,10 @@ half of a directory entry: the rows of the child's semi-join view ``V_s`` that c
                         atoms over the table), then for each atom over the table STATE, UP, a LINK a child, and TOUCH
 
     STATE   multiplicity (atom) or live flag (derived) above COUNTER_BITS, below: children whose edge is satisfied
-    UP      slot in the parent's directory | position in the slot's block while in V_s
+    UP      slot in the parent's directory | position in the slot's block while in V_s, if it has one
     LINK    edge entry | position in the entry's block of parent rows
-    TOUCH   next row in the list of rows whose annotation the current change has touched, 0: not in it
+    TOUCH   next row in the list of touched rows, whose annotation has changed since their results were withdrawn;
+            TOUCH_END: the last one, 0: not in it
 
 A child is *inline* if its key is all of its derived parent: then its slot lies in the parent's row and there is one
 such row. Otherwise it is *linked*: an entry of the edge's directory has the slot and the parent rows with this key.
@@ -36,7 +38,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 4  # changes whenever a stored state could be misread
+STATE_FORMAT = 5  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 COUNTER_MASK = (1 << COUNTER_BITS) - 1
@@ -46,13 +48,15 @@ H_NODE = 7  # cursor of an interrupted `maintain`: node, row, stack height
 H_ROW = 8
 H_SP = 9
 H_ROOT = 20  # the root's slot
-H_TOUCHED_ROWS = 23  # head of the list of touched rows, TOUCH_END: empty
+H_TOUCHED_ROWS = 23  # head of the list of touched rows, 0: empty
 H_STEP = 25  # of the annotation pass: what it does, what follows it, the node of the touched rows
 H_NEXT = 26
 H_TOUCHED_NODE = 27
 H_BASE = ARENA_HEADER  # height of the stack at which the annotation pass began
 H_ENDING = ARENA_HEADER + 1  # 1: behind the change its row is withdrawn
-H_STACK = ARENA_HEADER + 2  # frames of the propagation, FRAME words each; tables and directories follow
+H_RESTORING = ARENA_HEADER + 2  # 1: the new results of the first touched row are being enumerated
+H_SEEN = ARENA_HEADER + 3  # what was read ahead, for nobody
+H_STACK = ARENA_HEADER + 4  # frames of the propagation, FRAME words each; tables and directories follow
 
 FRAME = 4
 F_NODE = 0
@@ -178,11 +182,12 @@ WEIGH = 12  # only a multiplicity changed
 ANNOTATE = 13
 
 # Steps of the annotation pass
-WALK = 0
-WITHDRAWING = 1  # enumerates the old results of a row just touched
-TOUCH_SELF = 2  # the row of the change is touched itself
-FLUSH = 3
-RESTORING = 4  # enumerates the new results of a touched row
+BEGIN = 0
+WALK = 1
+WITHDRAWING = 2  # enumerates the old results of a row just touched
+BEGIN_SELF = 3  # the row of the change is touched itself
+TOUCH_SELF = 4
+OVER = 5
 
 # What follows it
 THEN_DONE = 0

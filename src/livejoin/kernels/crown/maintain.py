@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from livejoin.kernels.crown.annotate import annotate, begin_annotation, begin_self
+from livejoin.kernels.crown.ahead import look_ahead
+from livejoin.kernels.crown.annotate import annotate, begin_annotation, begin_self, flush
 from livejoin.kernels.crown.layout import (
     ANNOTATE,
     COUNTER_BITS,
     COUNTER_MASK,
     ENTER,
     ENTER_NEXT,
-    FLUSH,
     H_ENDING,
     H_NEXT,
     H_NODE,
     H_ROW,
+    H_SEEN,
     H_STEP,
-    H_TOUCHED_ROWS,
     LEAVE,
     N_ANNOTATED,
     N_BIT,
@@ -23,12 +23,12 @@ from livejoin.kernels.crown.layout import (
     N_CONNEX,
     N_STATE,
     N_UP,
+    OVER,
     P_LIVE,
     THEN_DONE,
     THEN_ENTER,
     THEN_RESUME,
     THEN_WITHDRAW,
-    TOUCH_END,
     WEIGH,
 )
 from livejoin.kernels.crown.live_views import slot_is_live
@@ -37,6 +37,7 @@ from livejoin.kernels.crown.propagate import enter, leave, resume
 from livejoin.kernels.crown.register import enroll, prepare, withdraw
 from livejoin.kernels.crown.witness import enumerate_witness
 from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.join.ahead import AHEAD, BEYOND
 from livejoin.kernels.join.layout import (
     BAG,
     FRESH,
@@ -71,7 +72,7 @@ from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Matrix, Outpu
 
 
 @helper
-def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, cursor: Cursor, emit: bool) -> int:
+def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, cursor: Cursor) -> int:
     """First step of a change at one atom; returns NEED_SPACE before anything changed, else DONE with a phase set."""
     state = row + p[node + N_STATE]
     before = m[state] >> COUNTER_BITS
@@ -121,7 +122,7 @@ def _begin(m: Arena, p: Plan, node: int, row: int, weight: int, mask: int, curso
         m[H_PHASE] = ANNOTATE
         m[H_NEXT] = THEN_DONE
         if not annotated:
-            begin_self(m, p, node, row, cursor, emit)
+            begin_self(m)
             return DONE
         begin_annotation(m, p, node, row, weight)
     m[state] += weight << COUNTER_BITS
@@ -170,8 +171,7 @@ def _carry_on(
             m[H_ENDING] = 0
             m[H_NEXT] = THEN_WITHDRAW
             m[H_PHASE] = ANNOTATE
-            m[H_STEP] = FLUSH
-            m[H_TOUCHED_ROWS] = TOUCH_END
+            m[H_STEP] = OVER
             if p[node + N_ANNOTATED] == 1:
                 begin_annotation(m, p, node, row, -(m[row + p[node + N_STATE]] >> COUNTER_BITS))
     return True
@@ -181,7 +181,7 @@ def _carry_on(
 def maintain(
     arena: ArenaArray, plan: Plan, events: Matrix, cursor_words: Cursor, emit: bool, output: Output, segments: Segments
 ) -> int:
-    """Apply events to a view in order, writing the delta of each to the output.
+    """Apply events to a view in order, writing the delta to the output, of annotated results net of the call.
 
     Args:
         arena: The view's arena; changed. The cursor of an interrupted call is in its header.
@@ -207,19 +207,23 @@ def maintain(
     capacity = output.shape[1]
     begin_output(m, segments.shape[1])
     event = m[H_EVENT]
+    read = event if arena.shape[0] > BEYOND else events.shape[1]
     while event < events.shape[1]:
+        if event == read:
+            read = min(event + AHEAD, events.shape[1])
+            m[H_SEEN] ^= look_ahead(m, p, events, event, read)
         table = p[P_FIRST_TABLE] + events[V_TABLE, event] * PLAN_TABLE
         row = record_of(m, p, events[V_TABLE, event], events[V_ROW, event])
         weight = events[V_WEIGHT, event]
+        if m[H_VERSION] != events[V_VERSION, event] and not flush(m, p, cursor, out, capacity, runs):
+            m[H_EVENT] = event
+            return OUTPUT_FULL
         m[H_VERSION] = events[V_VERSION, event]
         atoms = p[table + PT_ATOM_LIST]
         atom = m[H_ATOM]
         while atom < p[table + PT_ATOMS]:
             node = p[atoms + atom]
-            if (
-                m[H_PHASE] == FRESH
-                and _begin(m, p, node, row, weight, events[V_MASK, event], cursor, emit) == NEED_SPACE
-            ):
+            if m[H_PHASE] == FRESH and _begin(m, p, node, row, weight, events[V_MASK, event], cursor) == NEED_SPACE:
                 m[H_EVENT] = event
                 m[H_ATOM] = atom
                 return NEED_SPACE
@@ -230,6 +234,9 @@ def maintain(
             atom += 1
         m[H_ATOM] = 0
         event += 1
+    if not flush(m, p, cursor, out, capacity, runs):
+        m[H_EVENT] = event
+        return OUTPUT_FULL
     m[H_EVENT] = 0
     return DONE
 

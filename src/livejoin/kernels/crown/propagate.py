@@ -19,7 +19,7 @@ one with its key, the NULL row in whose place it is has results too, those of th
 
 from __future__ import annotations
 
-from livejoin.kernels.crown.annotate import begin_flip
+from livejoin.kernels.crown.annotate import begin_flip, flush
 from livejoin.kernels.crown.layout import (
     COUNTER_MASK,
     E_PARENT_BLOCK,
@@ -113,8 +113,11 @@ def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
             up = row + p[node + N_UP]
             slot = (m[up] >> 32) & MASK32
             length = m[slot + S_LEN] >> 32
-            m[(m[slot + S_BLOCK] & REF_MASK) + length] = row
-            m[up] = (slot << 32) | length
+            if p[node + N_CONNEX] == 1:
+                if not flush(m, p, cursor, out, capacity, runs):
+                    return False
+                m[(m[slot + S_BLOCK] & REF_MASK) + length] = row
+                m[up] = (slot << 32) | length
             m[slot + S_LEN] += 1 << 32
             m[H_PROPAGATED] += 1
             parent = p[node + N_PARENT]
@@ -198,14 +201,14 @@ def enter(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
 
 @helper
 def _detach(m: Arena, p: Plan, node: int, row: int) -> int:
-    """Take a row out of its slot's block of V_s rows; returns the slot."""
+    """Take a row out of V_s, and out of the block of its slot if there is one; returns the slot."""
     up = p[node + N_UP]
     word = m[row + up]
     slot = (word >> 32) & MASK32
     position = word & MASK32
     m[slot + S_LEN] -= 1 << 32
     last = m[slot + S_LEN] >> 32
-    if position != last:
+    if p[node + N_CONNEX] == 1 and position != last:
         block = m[slot + S_BLOCK] & REF_MASK
         moved = m[block + last]
         m[block + position] = moved
@@ -226,6 +229,8 @@ def leave(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: 
         node = m[H_NODE]
         row = m[H_ROW]
         if phase == LEAVE:
+            if p[node + N_CONNEX] == 1 and not flush(m, p, cursor, out, capacity, runs):
+                return False
             slot = (m[row + p[node + N_UP]] >> 32) & MASK32
             if p[node + N_PARENT] >= 0 and m[slot + S_LEN] >> 32 == 1 and p[node + N_EDGE] <= EDGE_EXISTS:
                 _push(m, p, node, row, 1 if p[node + N_LINKED] == 0 else m[slot + E_PARENTS] >> 32, LEAVE_NEXT)

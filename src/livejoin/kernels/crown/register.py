@@ -19,6 +19,7 @@ from livejoin.kernels.crown.layout import (
     N_CHAIN_LIST,
     N_CHILD_LIST,
     N_CHILDREN,
+    N_CONNEX,
     N_DIRECTORY,
     N_EDGE,
     N_ENTRY,
@@ -95,9 +96,10 @@ def prepare_row(m: Arena, p: Plan, node: int, row: int, above: int) -> bool:
         slot = edge_entry(m, p, node, row, p[node + N_KEY])
         if slot == 0:
             return False
-    word = m[slot + S_LEN]
-    if not reserve(m, slot + S_BLOCK, word >> 32, (word & MASK32) + 1):
-        return False
+    if p[node + N_CONNEX] == 1:
+        word = m[slot + S_LEN]
+        if not reserve(m, slot + S_BLOCK, word >> 32, (word & MASK32) + 1):
+            return False
     m[row + p[node + N_UP]] = slot << 32
     links = row + p[node + N_LINK]
     children = p[node + N_CHILD_LIST]
@@ -214,7 +216,8 @@ def leave_slot(m: Arena, p: Plan, node: int, slot: int) -> None:
     while True:
         m[slot + S_LEN] -= 1
         word = m[slot + S_LEN]
-        shrink(m, slot + S_BLOCK, word >> 32, word & MASK32)
+        if p[node + N_CONNEX] == 1:
+            shrink(m, slot + S_BLOCK, word >> 32, word & MASK32)
         parent = p[node + N_PARENT]
         if word != 0 or parent < 0:
             return

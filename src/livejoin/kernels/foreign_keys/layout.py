@@ -21,7 +21,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 1  # changes whenever a stored state could be misread
+STATE_FORMAT = 2  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 ALIVE = 1 << 15
@@ -37,7 +37,8 @@ H_LIVE = 21  # the block of live rows of the root, their number, and the number 
 H_LIVE_COUNT = 22
 H_ROOT_ROWS = 23
 H_ENDING = 25  # 1: behind the change its row is withdrawn
-H_STACK = ARENA_HEADER  # frames of the walk, FRAME words each; tables and directories follow
+H_SEEN = ARENA_HEADER  # what was read ahead, for nobody
+H_STACK = ARENA_HEADER + 1  # frames of the walk, FRAME words each; tables and directories follow
 
 # A frame: a row whose parents are visited
 F_NODE = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from livejoin.kernels.foreign_keys.ahead import look_ahead
 from livejoin.kernels.foreign_keys.follow import agrees, follow
 from livejoin.kernels.foreign_keys.layout import (
     ALIVE,
@@ -11,6 +12,7 @@ from livejoin.kernels.foreign_keys.layout import (
     H_LIVE,
     H_LIVE_COUNT,
     H_RESULT,
+    H_SEEN,
     H_SIGN,
     N_BIT,
     N_OWN,
@@ -26,6 +28,7 @@ from livejoin.kernels.foreign_keys.layout import (
 from livejoin.kernels.foreign_keys.propagate import fall, rise, walk
 from livejoin.kernels.foreign_keys.register import enroll, prepare, withdraw
 from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.join.ahead import AHEAD, BEYOND
 from livejoin.kernels.join.columns import write_outer
 from livejoin.kernels.join.layout import (
     FRESH,
@@ -123,7 +126,11 @@ def maintain(
     capacity = output.shape[1]
     begin_output(m, segments.shape[1])
     event = m[H_EVENT]
+    read = event if arena.shape[0] > BEYOND else events.shape[1]
     while event < events.shape[1]:
+        if event == read:
+            read = min(event + AHEAD, events.shape[1])
+            m[H_SEEN] ^= look_ahead(m, p, events, event, read)
         table = p[P_FIRST_TABLE] + events[V_TABLE, event] * PLAN_TABLE
         row = record_of(m, p, events[V_TABLE, event], events[V_ROW, event])
         weight = events[V_WEIGHT, event]

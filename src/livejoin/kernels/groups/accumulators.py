@@ -147,6 +147,19 @@ def _add_factors(m: Arena, at: int, kind: int, word: int, other: int, weight: in
 
 
 @helper
+def _add_summed(m: Arena, at: int, values: Matrix, place: int, line: int, words: int) -> None:
+    """Add an integer of some words, of which each has a line."""
+    carry = 0
+    for i in range(words):
+        term = values[place + i * line]
+        low = m[at + i] + term
+        over = np.uint64(low) < np.uint64(term)
+        total = low + carry
+        m[at + i] = total
+        carry = 1 if over or (carry == 1 and total == 0) else 0
+
+
+@helper
 def accumulate(m: Arena, p: Plan, group: int, values: Matrix, line: int, row: int, weight: int, texts: Texts) -> None:
     """Add a row to the other accumulators of a group; the arena must have the space that the plan's RESERVE says.
 
@@ -197,6 +210,8 @@ def accumulate(m: Arena, p: Plan, group: int, values: Matrix, line: int, row: in
         elif kind == g.PRODUCTS or kind == g.CUBES or kind == g.FOURTHS:
             factor = values[p[a + g.A_OTHER] * line + row] if kind == g.PRODUCTS else word
             _add_factors(m, at, kind, word, factor, by)
+        elif kind == g.SUMMED:
+            _add_summed(m, at, values, place, line, p[a + g.A_DETAIL])
         elif kind == g.BITS:
             for i in range(p[a + g.A_DETAIL]):
                 m[at + i] += ((word >> i) & 1) * by

@@ -99,6 +99,7 @@ PRODUCTS = 11
 CUBES = 12
 FOURTHS = 13
 BITS = 14
+SUMMED = 15  # what was added up elsewhere: DETAIL words, the low one first, a line for each
 
 # Plan: result
 C_KIND = 0

@@ -1,11 +1,12 @@
 """The nodes of the tree of an ordered multiset: their layout, their words in the arena, and moves of items.
 
-    leaf    COUNT, NEXT, 63 first words, 63 entries
-    inner   COUNT, NEXT, 31 first words, 31 entries, 31 children, 31 sums
+    leaf    COUNT, NEXT, 63 first words, 63 entries, sums
+    inner   COUNT, NEXT, 31 first words, 31 entries, 31 children, 31 sums, sums
 
 An *item* is one place in all arrays of a node: of a leaf an entry (`livejoin.kernels.values.row_order`), of an inner
 node a child, its first entry and the sum of the multiplicities below it. Beside an entry stands its first order word,
-which decides most comparisons without a look at the entry. The nodes of a level are chained.
+which decides most comparisons without a look at the entry. The nodes of a level are chained. The sums at a node's end
+are those of its entries' values, of T_SUMS words (`livejoin.kernels.ordered.sums`); most trees have none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ T_TOTAL = ARENA_HEADER + 4  # sum of all multiplicities
 T_ENTRIES = ARENA_HEADER + 5
 T_LEAF = ARENA_HEADER + 6  # where the last `descend` ended, and how many entries of the leaf come before the place
 T_PLACE = ARENA_HEADER + 7
-T_PATH = ARENA_HEADER + 8  # inner node and child taken on each level
+T_SUMS = ARENA_HEADER + 8  # words of the sums of a node, and of the values of an entry, 0 if there are none
+T_CARRIED = ARENA_HEADER + 9  # bit set of the words among them that go on the number of the word before
+T_VALUES = ARENA_HEADER + 10  # offset of the values in an entry
+T_PATH = ARENA_HEADER + 11  # inner node and child taken on each level
 MAX_HEIGHT = 12  # at a quarter's filling more than 2**32 rows
 T_END = T_PATH + 2 * MAX_HEIGHT
 
@@ -44,7 +48,7 @@ SUM = FIRST + 3 * INNER
 @inlined
 def has_space(m: Arena, p: Plan) -> bool:
     """Whether one insertion finds all words it can need."""
-    worst: bool = m[H_BUMP] + E_WORDS + p[O_WIDTH] + (m[T_HEIGHT] + 2) * NODE <= m[H_END]
+    worst: bool = m[H_BUMP] + E_WORDS + p[O_WIDTH] + (m[T_HEIGHT] + 2) * (NODE + m[T_SUMS]) <= m[H_END]
     return worst
 
 
@@ -70,11 +74,13 @@ def new_node(m: Arena) -> int:
     """An empty node."""
     node: int = m[T_FREE_NODE]
     if node == 0:
-        node = allocate_raw(m, NODE)
+        node = allocate_raw(m, NODE + m[T_SUMS])
     else:
         m[T_FREE_NODE] = m[node + NEXT]
     m[node + COUNT] = 0
     m[node + NEXT] = 0
+    for i in range(m[T_SUMS]):
+        m[node + NODE + i] = 0
     return node
 
 

@@ -1,7 +1,9 @@
 """A B+-tree of rows in an arena, with the multiplicities below each child: search, rank, insertion, removal, O(log n).
 
 Leaves name entries in their order. All nodes but the root are at least a quarter full, and all first entries and sums
-are exact after every operation. A caller makes sure of space before the first write (`has_space`); nothing here fails.
+are exact after every operation, and so are the sums of values (`livejoin.kernels.ordered.sums`) where the caller adds
+what an entry gains along the path to it. A caller makes sure of space before the first write (`has_space`); nothing
+here fails.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from livejoin.kernels.ordered.order_nodes import (
     T_PATH,
     T_PLACE,
     T_ROOT,
+    T_SUMS,
     T_TOTAL,
     close_gap,
     free_entry,
@@ -35,6 +38,7 @@ from livejoin.kernels.ordered.order_nodes import (
     sum_of,
     to_give,
 )
+from livejoin.kernels.ordered.sums import sum_again
 from livejoin.kernels.parameters import Arena, Plan, Texts
 from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, compare
 
@@ -86,6 +90,33 @@ def descend(m: Arena, p: Plan, row: int, text: Texts) -> int:
         return 0
     entry: int = m[node + FIRST + LEAF + place - 1]
     return entry if compare(m, p, entry, row, text) == 0 else 0
+
+
+@helper
+def before(m: Arena, prefix: Plan, node: int, places: int, row: int, least: int, text: Texts) -> int:
+    """How many of a node's entries come before a row, by some first words; also equal ones where ``least`` is 1."""
+    low = 0
+    high = m[node + COUNT]
+    while low < high:
+        middle = (low + high) >> 1
+        if compare(m, prefix, m[node + FIRST + places + middle], row, text) < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@helper
+def seek(m: Arena, prefix: Plan, row: int, least: int, text: Texts) -> None:
+    """Find the first entry that is not before a row, by some first words, or with ``least`` 1 that is after it.
+
+    Its leaf and place are in T_LEAF and T_PLACE; the place may be the end of the leaf.
+    """
+    node = m[T_ROOT]
+    for _ in range(m[T_HEIGHT]):
+        node = m[node + CHILD + max(before(m, prefix, node, INNER, row, least, text) - 1, 0)]
+    m[T_LEAF] = node
+    m[T_PLACE] = before(m, prefix, node, LEAF, row, least, text)
 
 
 @inlined
@@ -162,6 +193,9 @@ def insert(m: Arena, entry: int) -> None:
             m[into + SUM + at] = total
         if right == 0:
             return
+        if m[T_SUMS] > 0:
+            sum_again(m, node, places)
+            sum_again(m, right, places)
         child = right
         total = sum_of(m, right, places)
         word = m[right + FIRST]
@@ -171,6 +205,8 @@ def insert(m: Arena, entry: int) -> None:
             m[root + COUNT] = 2
             set_child(m, root, 0, node, places, m[T_TOTAL] - total)
             set_child(m, root, 1, right, places, total)
+            if m[T_SUMS] > 0:
+                sum_again(m, root, INNER)
             m[T_ROOT] = root
             m[T_HEIGHT] += 1
             return
@@ -196,6 +232,9 @@ def _mend(m: Arena, parent: int, child: int, places: int, arrays: int) -> None:
         give_right(m, left, right, m[left + COUNT] - kept, places, arrays)
     else:
         give_left(m, left, right, kept - m[left + COUNT], places, arrays)
+    if m[T_SUMS] > 0:
+        sum_again(m, left, places)
+        sum_again(m, right, places)
     if kept == both:
         m[left + NEXT] = m[right + NEXT]
         m[parent + SUM + at] = total

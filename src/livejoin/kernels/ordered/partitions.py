@@ -17,22 +17,18 @@ from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered.order_nodes import (
-    CHILD,
     COUNT,
     FIRST,
-    INNER,
     LEAF,
     NEXT,
     T_END,
-    T_HEIGHT,
     T_LEAF,
     T_PLACE,
-    T_ROOT,
     free_entry,
     has_space,
     new_entry,
 )
-from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, remove, weigh
+from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, remove, seek, weigh
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched, Words
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O_OFFSET, O_WIDTH, compare
 
@@ -60,30 +56,6 @@ L_WEIGHT = 0
 L_VERSION = 1
 L_RANK = 2
 LINES = 3
-
-
-@helper
-def _before(m: Arena, prefix: Plan, node: int, places: int, row: int, least: int, text: Texts) -> int:
-    """How many of a node's entries come before a row, by some first words; also equal ones where ``least`` is 1."""
-    low = 0
-    high = m[node + COUNT]
-    while low < high:
-        middle = (low + high) >> 1
-        if compare(m, prefix, m[node + FIRST + places + middle], row, text) < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@helper
-def _seek(m: Arena, prefix: Plan, row: int, least: int, text: Texts) -> None:
-    """Find the first entry that `_before` does not count; its leaf and place are in T_LEAF and T_PLACE."""
-    node = m[T_ROOT]
-    for _ in range(m[T_HEIGHT]):
-        node = m[node + CHILD + max(_before(m, prefix, node, INNER, row, least, text) - 1, 0)]
-    m[T_LEAF] = node
-    m[T_PLACE] = _before(m, prefix, node, LEAF, row, least, text)
 
 
 @helper
@@ -139,7 +111,7 @@ def _walk(
     m: Arena, p: Plan, prefix: Plan, keys: Plan, row: int, version: int, emit: bool, text: Texts, out: Output
 ) -> int:
     """Settle the entries of a row's partition that stand in the result, or did; the number of changes."""
-    _seek(m, prefix, row, 0, text)
+    seek(m, prefix, row, 0, text)
     leaf, place = m[T_LEAF], m[T_PLACE]
     left, limit = m[P_OLD], p[O_LIMIT]
     made, rows, dense, tied, previous = 0, 0, 0, 0, 0
@@ -179,7 +151,7 @@ def _walk(
 @helper
 def _stood(m: Arena, prefix: Plan, row: int, text: Texts) -> int:
     """How many entries of a row's partition stand in the result."""
-    _seek(m, prefix, row, 0, text)
+    seek(m, prefix, row, 0, text)
     leaf, place = m[T_LEAF], m[T_PLACE]
     found = 0
     while True:
@@ -364,7 +336,7 @@ def scan(
         entry = m[leaf + FIRST + LEAF + place]
         copies = m[entry + E_IN]
         if copies == 0:
-            _seek(m, of_partition, entry, 1, text)
+            seek(m, of_partition, entry, 1, text)
             leaf, place = m[T_LEAF], m[T_PLACE]
             continue
         while done < copies:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.arena import words as view
-from livejoin.kernels.parameters import Header, Line, Offsets, Queue, RowEvents, RowWords, Slots, Touched, Window
+from livejoin.kernels.parameters import Header, Line, Matrix, Offsets, Queue, RowWords, Slots, Touched, Window
 from livejoin.kernels.relation.range_window import RANGE_REACH, RANGE_ROWS, W_BEGIN, push
 from livejoin.kernels.relation.row_index import let_go, rows_ahead, take_place
 from livejoin.kernels.relation.rows import (
-    EVENT,
     K_NUMBER,
     MORE,
     OK,
@@ -198,7 +197,9 @@ def finish_commit(
 
 
 @inlined
-def _net_events(words: RowWords, stride: int, touched: Touched, count: int, events: RowEvents, progress: Line) -> int:
+def _net_events(
+    words: RowWords, stride: int, touched: Touched, count: int, events: Line, room: int, progress: Line
+) -> int:
     begin = progress[G_PLACE]
     end = min(begin + AT_ONCE, 2 * count)
     made = progress[G_MADE]
@@ -206,18 +207,19 @@ def _net_events(words: RowWords, stride: int, touched: Touched, count: int, even
         t = place if place < count else place - count
         weight = (words[touched[TOUCHED * t] * stride] >> 1) - touched[TOUCHED * t + 1]
         if (weight < 0 and place < count) or (weight > 0 and place >= count):
-            events[EVENT * made] = touched[TOUCHED * t]
-            events[EVENT * made + 1] = weight
-            events[EVENT * made + 2] = touched[TOUCHED * t + 3]
+            events[made] = touched[TOUCHED * t]
+            events[room + made] = weight
+            events[2 * room + made] = touched[TOUCHED * t + 3]
             made += 1
     progress[G_PLACE], progress[G_MADE] = end, made
     return MORE if end < 2 * count else OK
 
 
 @kernel
-def net_events(words: RowWords, stride: int, touched: Touched, count: int, events: RowEvents, progress: Line) -> int:
-    """Net changes of multiplicity as (row id, weight, change), deletions first, G_MADE of them.
+def net_events(words: RowWords, stride: int, touched: Touched, count: int, events: Matrix, progress: Line) -> int:
+    """Net changes of multiplicity, deletions first, G_MADE of them.
 
+    They go to ``events``, int64 of shape (EVENT, n) with n at least ``count``: row ids, weights, and changes.
     ``progress`` is as for a staging that begins; changed. Returns OK, or MORE: call again.
     """
-    return _net_events(view(words), stride, view(touched), count, view(events), view(progress))
+    return _net_events(view(words), stride, view(touched), count, view(events), events.shape[1], view(progress))

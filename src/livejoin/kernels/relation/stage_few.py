@@ -69,7 +69,6 @@ def stage_few(
     touched: Touched,
     progress: Line,
     phase: Line,
-    scratch: Matrix,
     events: Matrix,
 ) -> tuple[int, int, int, int]:
     """Stage an atomic set of changes and give its net events; `stage_commit` says what is not said here.
@@ -80,7 +79,6 @@ def stage_few(
         touched: Of at least as many rows as there are changes.
         progress: PROGRESS words; changed.
         phase: That of the table, which is IDLE; STAGED from the first touched row on.
-        scratch: int64 of shape (m, 3), m at least the number of changes; changed.
         events: int64 of shape (3, n); the net events, a row each of row ids, weights and changes; deletions first.
 
     Returns:
@@ -115,9 +113,5 @@ def stage_few(
     if status != OK:
         return status, count, 0, change
     progress[:G_HASHES] = 0
-    net_events(words, stride, touched, count, scratch, progress)
-    made = progress[G_MADE]
-    for i in range(made):
-        for field in range(3):
-            events[field, i] = scratch[i, field]
-    return OK, count, made, -1
+    net_events(words, stride, touched, count, events, progress)
+    return OK, count, progress[G_MADE], -1

@@ -26,6 +26,8 @@ from livejoin.plan.operators import (
     Scan,
     Selected,
     Stored,
+    Threshold,
+    ThresholdGroup,
     inputs_of,
 )
 from livejoin.plan.query_plan import join_candidates, plan_join, plan_with_reasons
@@ -34,7 +36,13 @@ from livejoin.query.relational import EVERY_RANK, LISTS, Query
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.delta_size import delta_bound
-from livejoin.search.guarantee import UpdateBound, checked_guarantee, product_guarantee, stored_guarantee
+from livejoin.search.guarantee import (
+    UpdateBound,
+    bounding_guarantee,
+    checked_guarantee,
+    product_guarantee,
+    stored_guarantee,
+)
 from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics, observe
 from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
@@ -69,11 +77,15 @@ def describe_query(
     plan = plan_with_reasons(query, known, live, algorithm, threads)
     there = {} if running is None else running(plan.operator)
     checked = {one.input: one.across for one in _upwards(plan.operator) if isinstance(one, Compute) and one.across}
+    bounding = {
+        leaf for one in _upwards(plan.operator) if isinstance(one, Threshold) for leaf, _ in _leaves(one.bounds, "")
+    }
     told = []
     for planned_leaf, kept in _leaves(plan.operator, ""):
         if isinstance(planned_leaf, Selected):
             one = explained_selection(planned_leaf, known, live, None if planned_leaf.inputs else log)
-            told.append(_over_inputs(_with_store(one, planned_leaf.query, kept), planned_leaf))
+            one = _over_inputs(_with_store(one, planned_leaf.query, kept), planned_leaf)
+            told.append(_as_bounds(one) if planned_leaf in bounding else one)
             continue
         by, gives = there.get(planned_leaf, (known, planned_leaf.physical.live))
         leaf, join = planned_leaf, planned_leaf.query
@@ -84,7 +96,8 @@ def describe_query(
         one = explained(planned, None if _relations_below(leaf) else log)
         one = replace(one, deltas=live, cells=cells_outline(leaf, one.tables, threads))
         one = _with_check(one, join, checked.get(planned_leaf, ""))
-        told.append(_over_inputs(_with_store(one, join, kept), leaf))
+        one = _over_inputs(_with_store(one, join, kept), leaf)
+        told.append(_as_bounds(one) if planned_leaf in bounding else one)
     drawn = (operator for operator in _upwards(plan.operator) if not isinstance(operator, Bag))  # bags are in the plans
     lines = tuple(line for operator in drawn for line in operator_lines(operator, plan.ranked))
     if query.order:
@@ -123,6 +136,9 @@ def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Sele
             yield from _leaves(plan.input, "each row, in order (a look-up costs O(log rows))")
         case FirstOfEach():
             yield from _leaves(plan.input, "each row, in the order of its partition (a look-up costs O(log rows))")
+        case Threshold() | ThresholdGroup():
+            yield from _leaves(plan.rows, "each row, in the order of what is compared (a look-up costs O(log rows))")
+            yield from _leaves(plan.bounds, "each bound")
         case Stored():
             yield from _leaves(plan.input, f"each row of {plan.name}, so that the join above can read it")
 
@@ -221,12 +237,16 @@ def _is_product(query: ConjunctiveQuery) -> bool:
     return len(parts) > 1
 
 
+def _as_bounds(told: Explanation) -> Explanation:
+    """What is promised where the rows are bounds of others."""
+    return replace(told, guarantee=bounding_guarantee(told.guarantee))
+
+
 def _with_store(told: Explanation, query: ConjunctiveQuery, kept: str) -> Explanation:
     """What is promised where every row that the join gains or loses goes into a store."""
     if not kept:
         return told
-    changed = str(_changed_results(query))
-    delta = delta_bound(query) if query.free is None else None
+    changed, delta = str(_changed_results(query)), delta_bound(query)  # a group changes with a result of the join
     return replace(told, guarantee=stored_guarantee(told.guarantee, changed, kept, delta))
 
 
@@ -236,7 +256,8 @@ def _changed_results(query: ConjunctiveQuery) -> Fraction:
     It is the fractional edge cover number of what the changed row leaves open (Atserias, Grohe, Marx, FOCS 2008), for
     the atoms that can change; equal rows that are different base rows count. Rows that are known give those that their
     columns refer to by primary keys: they are columns of the row that refers to them, and leave nothing open (the chase
-    of Gottlob, Lee, Valiant, Valiant, JACM 59(3), 2012, for keys).
+    of Gottlob, Lee, Valiant, Valiant, JACM 59(3), 2012, for keys). A row of a branch changes only results of rows above
+    it that have its key, and one above it shows only rows of the branch that have it.
     """
     by_row = [
         edge if query.free is not None or query.is_distinct(i) else edge | {f"row of {i}"}
@@ -245,16 +266,19 @@ def _changed_results(query: ConjunctiveQuery) -> Fraction:
     wide = [_referred_to(query, row) for row in by_row]
     free = frozenset[str]().union(*by_row) if query.free is None else query.free
     powers = [Fraction(0)]
-    for atom, row in zip(query.atoms, wide, strict=True):
-        if not atom.table.static and (open_ := free - row):
+    for atom, row in zip(query.atoms, by_row, strict=True):
+        if not atom.table.static and (open_ := free - _referred_to(query, row, over_branches=True)):
             powers.append(fractional_edge_cover([other & open_ for other in wide], open_).number)
     return max(powers)
 
 
-def _referred_to(query: ConjunctiveQuery, given: frozenset[str]) -> frozenset[str]:
-    """Some variables and all that they determine by keys."""
+def _referred_to(query: ConjunctiveQuery, given: frozenset[str], over_branches: bool = False) -> frozenset[str]:
+    """Some variables and all that they determine by keys, and by the keys of branches where these are followed."""
     keys = problem_of(query, Statistics()).keys
+    pairs = [pair for branch in query.branches for pair in branch.key] if over_branches else []
     for _ in query.atoms:
+        for outer, inner in pairs:
+            given |= {outer, inner} if outer in given or inner in given else set()
         for edge, own in zip(query.edges, keys, strict=True):
             if any(key <= given for key in own):
                 given |= edge
@@ -298,6 +322,7 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
                 kept = (
                     f", for the rows that {operator.across} is true for: it is checked on each row that the join gives"
                 )
+            kept += f" (no threshold: {operator.reason})" if operator.reason else ""
             yield f"{_many(len(operator.outputs), 'column')} computed from each row{kept}: no state"
         case Combine() if operator.kind == "union" and operator.all:
             yield "UNION ALL: no state"
@@ -330,6 +355,20 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
                 f"{operator.function.upper()} up to {operator.limit} of {each} over an ordered store of all rows: "
                 f"O(log rows) a row that changes, and O({operator.limit}) a partition that it changes"
             )
+        case Threshold():
+            yield (
+                f"join-select: the rows that {operator.written} is true for, over an ordered store of all with "
+                f"{_bounds(operator)}: O(log rows) a change, and O(1) for each row that a bound lets in or out as it "
+                "moves (AJU, Theorem 14)"
+            )
+        case ThresholdGroup():
+            groups = " for each group of rows with its key" if operator.groups else ""
+            yield (
+                f"join-select-aggregate: {_many(len(operator.calls), 'aggregate')} over the rows that "
+                f"{operator.written} is true for, by sums in an ordered store of all rows with {_bounds(operator)}: "
+                f"O(log rows) a row that changes, O(log rows){groups} a bound that moves, whatever rows it lets in or "
+                "out (AJU, Theorem 15)"
+            )
         case Numbers():
             yield f"{_many(operator.count, 'constant row')}: no state, and no change"
         case Stored():
@@ -338,6 +377,10 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
             yield f"{operator.derived.title}: each row stored with an id, for the joins across the bags"
             if operator.partition is not None:
                 yield bag_cells(operator)
+
+
+def _bounds(operator: Threshold | ThresholdGroup) -> str:
+    return f"the bound of each key of {_many(operator.keys, 'column')}" if operator.keys else "one bound for all"
 
 
 def _scan_lines(plan: Scan) -> Iterator[str]:

@@ -18,7 +18,9 @@ from livejoin.search.guarantee import Guarantee
 from livejoin.search.statistics import Known
 
 QueryClassName = Literal["q-hierarchical", "free-connex", "acyclic", "cyclic"]
-SuggestionKind = Literal["output column", "all columns", "primary key", "foreign key", "static table", "shape"]
+SuggestionKind = Literal[
+    "output column", "all columns", "primary key", "foreign key", "static table", "not null", "shape"
+]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from livejoin.plan.operators import (
     Operator,
     Scan,
     Selected,
+    Threshold,
+    ThresholdGroup,
 )
 
 WIDTH = 100
@@ -119,6 +121,10 @@ def kind(operator: Operator) -> str:
             return "first rows"
         case FirstOfEach():
             return "first rows of groups"
+        case Threshold():
+            return "rows within bounds"
+        case ThresholdGroup():
+            return "groups within bounds"
         case Bag():
             return "bag"
         case _:

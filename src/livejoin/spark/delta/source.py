@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
+from livejoin.spark.arrow_columns import mark_texts
 from livejoin.spark.delta.table import columns_of, explained
 
 FORMAT = "livejoin-delta"
@@ -133,4 +134,5 @@ class DeltaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def _types(columns: pa.Schema) -> StructType:
     """The columns of the stream, as Spark has them."""
     types: StructType = from_arrow_schema(pa.schema([*columns, *_OWN]), prefer_timestamp_ntz=True)
+    mark_texts(types, columns)
     return types

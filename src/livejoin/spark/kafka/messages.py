@@ -13,6 +13,7 @@ from livejoin.errors import SchemaError
 from livejoin.schema import CHANGE_TYPE, SEQUENCE
 from livejoin.spark.feeds import from_envelopes
 from livejoin.spark.kafka.source import FORMAT, MESSAGE, KafkaReader, KafkaSource
+from livejoin.spark.read_limit import checked
 from livejoin.spark.stream_part import quoted
 
 Messages = Literal["append", "upsert", "debezium"]
@@ -27,6 +28,7 @@ def read_kafka(
     messages: Messages = "append",
     key: str | Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
+    max_messages: int | None = None,
 ) -> DataFrame:
     """The changes that a topic tells of, in the order of its offsets, for `maintain`.
 
@@ -40,18 +42,22 @@ def read_kafka(
             ``debezium``: values are envelopes, with ``payload`` around them or without; those without are skipped.
         key: The columns of the table's primary key, which `maintain` is told too (``keys=``).
         settings: More of librdkafka's settings, for example ``{"security.protocol": "SASL_SSL", ...}``.
+        max_messages: The most messages of a batch, from all partitions; None for all that are there.
 
     Raises:
-        SchemaError: ``upsert`` without a key, or a key that is no column.
+        SchemaError: ``upsert`` without a key, a key that is no column, or ``max_messages`` is less than 1.
         StorageError: There is no such topic, or the broker does not answer.
 
     A value that is no such JSON ends the query.
     """
+    checked(max_messages, "max_messages")
     keys = (key,) if isinstance(key, str) else tuple(key)
     all_settings = {"bootstrap.servers": servers, **(settings or {})}
     KafkaReader(topic, all_settings).initialOffset()
     spark.dataSource.register(KafkaSource)
     options = {f"kafka.{name}": value for name, value in all_settings.items()}
+    if max_messages is not None:
+        options["max_messages"] = str(max_messages)
     frame = spark.readStream.format(FORMAT).schema(MESSAGE).option("topic", topic).options(**options).load()
     row = T.StructType.fromDDL(columns)
     assert isinstance(row, T.StructType)

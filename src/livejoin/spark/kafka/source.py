@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from livejoin.errors import StateError, StorageError
+from livejoin.spark.read_limit import most_of, read_limit
 
 FORMAT = "livejoin-kafka"
 MESSAGE = "key BINARY, value BINARY, partition INT, offset BIGINT, timestamp TIMESTAMP"
@@ -46,26 +47,31 @@ class KafkaSource(DataSource):
 
     def streamReader(self, schema: object) -> KafkaReader:
         settings = {key.removeprefix(_OURS): value for key, value in self.options.items() if key.startswith(_OURS)}
-        return KafkaReader(self.options["topic"], settings)
+        most = self.options.get("max_messages")
+        return KafkaReader(self.options["topic"], settings, None if most is None else int(most))
 
 
 class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets and batches of the stream; an offset has the next message of each partition by the partition's number."""
 
-    def __init__(self, topic: str, settings: Mapping[str, str]) -> None:
+    def __init__(self, topic: str, settings: Mapping[str, str], most: int | None = None) -> None:
         self._topic = topic
         self._settings = dict(settings)
+        self._most = most
         self._last: dict[str, int] | None = None  # where a query ends that reads what is there now
 
     def initialOffset(self) -> dict[str, int]:
         """The oldest messages that the topic has."""
         return {partition: low for partition, (low, _) in self._ranges().items()}
 
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return read_limit(self._most)
+
     def prepareForTriggerAvailableNow(self) -> None:
         self._last = self._newest()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Behind the newest messages of all partitions.
+        """Behind the newest messages of all partitions, or before them, where they are more than the limit.
 
         Raises:
             StateError: The topic has fewer messages than were read: it is another one.
@@ -79,7 +85,8 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     "empty checkpoint"
                 )
                 raise StateError(msg)
-        return newest
+        most = most_of(limit)
+        return newest if most is None else _limited(start, newest, most)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """One for each partition that has messages; one that is new begins with its first message."""
@@ -167,3 +174,22 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "query ends; start it again when that is repaired, and it goes on with this batch"
             )
             raise StorageError(msg) from error
+
+
+def _limited(start: Mapping[str, int], newest: Mapping[str, int], most: int) -> dict[str, int]:
+    """At most so many messages, of each partition its share of what is there.
+
+    >>> _limited({"0": 10}, {"0": 20, "1": 30, "2": 0}, 10)
+    {'0': 13, '1': 7, '2': 0}
+    """
+    there = {partition: last - start.get(partition, 0) for partition, last in newest.items()}
+    total = sum(there.values())
+    if total <= most:
+        return dict(newest)
+    taken = {partition: count * most // total for partition, count in there.items()}
+    left = most - sum(taken.values())
+    for partition, count in there.items():
+        if left and taken[partition] < count:
+            taken[partition] += 1
+            left -= 1
+    return {partition: start.get(partition, 0) + count for partition, count in taken.items()}

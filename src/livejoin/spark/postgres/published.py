@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from livejoin.errors import SchemaError
+from livejoin.spark.arrow_columns import marked
 from livejoin.spark.postgres.connection import Connection, where
 
 _DECIMAL = re.compile(r"numeric\((\d+),(\d+)\)")
+_TEXT = re.compile(r"character( varying)?\((\d+)\)")
 _LARGEST = 38
 _PLAIN = {
     "boolean": pa.bool_(),
@@ -52,10 +54,12 @@ class PublishedColumn:
     Args:
         name: Its name.
         type: The Arrow type that its values become.
+        text: What strings are in Spark, ``char(n)`` or ``varchar(n)``; empty for all others.
     """
 
     name: str
     type: pa.DataType
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class PublishedTable:
     @property
     def arrow_schema(self) -> pa.Schema:
         """Its columns."""
-        return pa.schema([pa.field(column.name, column.type) for column in self.columns])
+        return pa.schema([marked(pa.field(column.name, column.type), column.text) for column in self.columns])
 
     @property
     def row_type(self) -> pa.DataType:
@@ -154,10 +158,16 @@ def _table(
     columns, key = [], []
     for column, kind, is_key in connection.execute(_COLUMNS, {"table": oid, "identity": identity}):
         if shown is None or column in shown:
-            columns.append(PublishedColumn(column, _arrow_type(kind)))
+            columns.append(PublishedColumn(column, _arrow_type(kind), _text_type(kind)))
             if is_key:
                 key.append(column)
     return PublishedTable(name, schema, table, tuple(columns), tuple(key), row_filter)
+
+
+def _text_type(kind: str) -> str:
+    """What a text with a length is in Spark."""
+    found = _TEXT.fullmatch(kind)
+    return "" if found is None else f"{'varchar' if found[1] else 'char'}({found[2]})"
 
 
 def _arrow_type(kind: str) -> pa.DataType:

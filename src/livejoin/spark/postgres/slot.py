@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from struct import Struct
 
 from psycopg import sql
 from psycopg.pq import ExecStatus
@@ -23,6 +24,12 @@ _PEEK = (
     "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', "
     "'publication_names', %s)"
 )
+_KINDS = (
+    "SELECT get_byte(data, 0), CASE WHEN get_byte(data, 0) = 67 THEN substring(data FROM 3 FOR 16) END "
+    "FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, %s, 'proto_version', '1', 'publication_names', %s)"
+)
+_COMMIT = Struct("!QQ")  # where a commit is in the log, and where it ends
+_OF_A_CHANGE = 4  # messages of a transaction of one change: begin, its table, the change, commit
 
 
 def newest_position(connection: Connection) -> int | None:
@@ -75,6 +82,46 @@ def read(connection: Connection, slot: str, publication: str, end: int) -> Itera
         cursor.itersize = _FETCHED
         cursor.execute(_PEEK, (slot, text(end), publication))
         yield from cursor
+
+
+def position_behind(connection: Connection, slot: str, publication: str, start: int, end: int, most: int) -> int:
+    """A position up to which there are at most so many changes, in whole transactions.
+
+    Args:
+        connection: The database.
+        slot: The slot.
+        publication: The publication.
+        start: From where on changes count.
+        end: A later position, which is given where no more changes are before it.
+        most: How many. A transaction that has more is taken alone.
+
+    Cost: that of decoding so much of the log once more, without sending it.
+    """
+    asked = most * _OF_A_CHANGE
+    while True:
+        at, changes, messages = start, 0, 0
+        with connection.transaction(), connection.cursor(name="livejoin_kinds", binary=True) as cursor:
+            cursor.itersize = _FETCHED
+            cursor.execute(_KINDS, (slot, text(end), asked, publication))
+            of_transaction = 0
+            for kind, places in cursor:
+                messages += 1
+                if kind in b"IUD":
+                    of_transaction += 1
+                elif kind == ord("C"):
+                    commit, behind = _COMMIT.unpack(places)
+                    if commit >= end:
+                        return end
+                    if commit >= start:
+                        if changes and changes + of_transaction > most:
+                            return at
+                        at, changes = behind, changes + of_transaction
+                    of_transaction = 0
+        if messages < asked:  # that is all there is
+            return end
+        if changes >= most:
+            return at
+        asked *= 2  # some of what was there is before the start
 
 
 def advance(connection: Connection, slot: str, position: int) -> None:

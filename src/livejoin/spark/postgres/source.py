@@ -27,11 +27,13 @@ from pyspark.sql.types import StructType
 
 from livejoin.errors import StateError
 from livejoin.schema import CHANGE_TYPE, SEQUENCE
+from livejoin.spark.arrow_columns import mark_texts
 from livejoin.spark.postgres import slot as slots
 from livejoin.spark.postgres.connection import Connection, connect, explained, where
 from livejoin.spark.postgres.pgoutput import changes
 from livejoin.spark.postgres.published import PublishedTable, published
 from livejoin.spark.postgres.values import rows_of
+from livejoin.spark.read_limit import checked, most_of, read_limit
 from livejoin.spark.stream_part import StreamPart
 
 FORMAT = "livejoin-postgres"
@@ -46,6 +48,7 @@ def read_postgres(
     publication: str,
     slot: str,
     tables: Sequence[str] | Mapping[str, str] | None = None,
+    max_changes: int | None = None,
 ) -> dict[str, StreamPart]:
     """The tables of a publication as `maintain` takes them: what they hold first, then every change, without a gap.
 
@@ -60,18 +63,23 @@ def read_postgres(
             keeps its log until this stream has read it, so drop the slot (``pg_drop_replication_slot``) when the
             stream is not wanted any more.
         tables: Those of the publication that are read: their names, or what they are called here and their names.
+        max_changes: The most changes of a batch, for streams that have fallen behind; None for all that are there.
+            Transactions stay whole, so that one with more changes is a batch alone, and the first batch has all that
+            the tables hold.
 
     Raises:
-        SchemaError: There is no such publication or table.
+        SchemaError: There is no such publication or table, or ``max_changes`` is less than 1.
         StorageError: The server is not there, or refuses.
     """
+    checked(max_changes, "max_changes")
     found = published_tables(conninfo, publication, tables)
     spark.dataSource.register(PostgresSource)
     names = {table.name: f"{table.schema}.{table.table}" for table in found}
     reader = spark.readStream.format(FORMAT).option("url", conninfo).option("publication", publication)
     # Spark would start a process of its own to ask for the schema.
     reader = reader.schema(_types(found))
-    stream = reader.option("slot", slot).option("tables", json.dumps(names)).load()
+    reader = reader.option("slot", slot).option("tables", json.dumps(names))
+    stream = (reader if max_changes is None else reader.option("max_changes", max_changes)).load()
     return {table.name: StreamPart(stream, table.name, table.key) for table in found}
 
 
@@ -116,6 +124,7 @@ class Place:
         self.conninfo = options["url"]
         self.publication = options["publication"]
         self.slot = options["slot"]
+        self.max_changes = int(options["max_changes"]) if "max_changes" in options else None
         self._tables: dict[str, str] = json.loads(options["tables"])
 
     def tables(self, connection: Connection) -> tuple[PublishedTable, ...]:
@@ -133,12 +142,15 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, str]:
         return {"at": _NOTHING}
 
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return read_limit(self._place.max_changes)
+
     def prepareForTriggerAvailableNow(self) -> None:
         with _asking(self._place.conninfo) as connection:
             self._last = slots.newest_position(connection)
 
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
-        """The newest position at which all transactions before are whole.
+        """The newest position at which all transactions before are whole, or one before it, of no more changes.
 
         Raises:
             StateError: The slot is not there any more, or is there before the first batch.
@@ -158,9 +170,14 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if held is None:
                 slots.check_holds(connection, place.slot, 0)
             newest = self._last if self._last is not None else slots.newest_position(connection)
-        if start["at"] == _SNAPSHOT:
-            return {"at": slots.text(max(newest or 0, held or 0))}
-        return start if newest is None else {"at": slots.text(max(newest, slots.number(start["at"])))}
+            if newest is None and start["at"] != _SNAPSHOT:
+                return start
+            begin = (held or 0) if start["at"] == _SNAPSHOT else slots.number(start["at"])
+            end = max(newest or 0, begin)
+            most = most_of(limit)
+            if most is not None and begin < end:
+                end = slots.position_behind(connection, place.slot, place.publication, begin, end, most)
+            return {"at": slots.text(end)}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> list[InputPartition]:
         return [InputPartition((start["at"], end["at"]))]
@@ -202,6 +219,8 @@ def _schema(tables: Sequence[PublishedTable]) -> pa.Schema:
 def _types(tables: Sequence[PublishedTable]) -> StructType:
     """The same as Spark has it."""
     types: StructType = from_arrow_schema(_schema(tables), prefer_timestamp_ntz=True)
+    for table in tables:
+        mark_texts(types[table.name].dataType, table.arrow_schema)
     return types
 
 

@@ -3,6 +3,15 @@
 from livejoin.spark.sinks.console import ConsoleSink
 from livejoin.spark.sinks.function import FunctionSink, SinkFunction
 from livejoin.spark.sinks.parquet import ParquetSink
-from livejoin.spark.sinks.sink import Forgetting, Sink, SinkView
+from livejoin.spark.sinks.sink import Forgetting, Sink, SinkView, refuse_months
 
-__all__ = ["ConsoleSink", "Forgetting", "FunctionSink", "ParquetSink", "Sink", "SinkFunction", "SinkView"]
+__all__ = [
+    "ConsoleSink",
+    "Forgetting",
+    "FunctionSink",
+    "ParquetSink",
+    "Sink",
+    "SinkFunction",
+    "SinkView",
+    "refuse_months",
+]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from struct import Struct
 from typing import BinaryIO
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ from livejoin.errors import StateError, StorageError
 from livejoin.spark.sinks.sink import ROWS, SinkView
 
 _SHOWN = 5  # names in a message
+_END, _MARK = Struct("<I4s"), b"PAR1"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class ParquetSink:
         """Make the folders, and take away files that a process which died did not complete.
 
         Raises:
-            StateError: They hold files that the checkpoint does not know, or lack some that it knows.
+            StateError: They hold files that the checkpoint does not know, or lack some that it knows, or one is cut.
+            StorageError: One cannot be read.
+
+        Cost: a look at the end of each file.
         """
         # The batch after the last one may have been written by a process that died before it could save the engine.
         newest = 0 if last_batch is None else last_batch + 1
@@ -67,6 +72,8 @@ class ParquetSink:
                     "an empty checkpoint and an empty output"
                 )
                 raise StateError(msg)
+            for batch in sorted(known):
+                _check_whole(self.of(view) / part_name(batch))
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
         """Write the file of each view, or take it away where the delta is empty.
@@ -121,13 +128,32 @@ def put(delta: BatchDelta, target: Path) -> None:
 
 
 def _write(delta: BatchDelta, stream: BinaryIO) -> None:
-    """Write a delta as Parquet, a spilled one piece by piece."""
+    """Write a delta as Parquet, a spilled one piece by piece; pages have checksums, for readers that look at them."""
     if isinstance(delta, pa.Table):
-        pq.write_table(delta, stream)
+        pq.write_table(delta, stream, write_page_checksum=True)
         return
-    with pq.ParquetWriter(stream, delta.schema) as writer:
+    with pq.ParquetWriter(stream, delta.schema, write_page_checksum=True) as writer:
         for batch in delta.to_batches(ROWS):
             writer.write_batch(batch)
+
+
+def _check_whole(file: Path) -> None:
+    """Check that a file ends as Parquet does: with its description, the length of that, and a mark."""
+    try:
+        with file.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(size - _END.size, 0))
+            end = stream.read()
+    except OSError as error:
+        msg = f"{file} could not be read: {error}; repair that and start again"
+        raise StorageError(msg) from error
+    length, mark = _END.unpack(end) if len(end) == _END.size else (0, b"")
+    if mark != _MARK or length + _END.size + len(_MARK) > size:
+        msg = (
+            f"{file} is damaged: its {size:,} bytes do not end as a Parquet file does, so that the output does not add "
+            "up. Put it back, or start over with an empty checkpoint and an empty output"
+        )
+        raise StateError(msg)
 
 
 def part_name(batch_id: int) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from livejoin.checkpoint.batch_delta import BatchDelta
 from livejoin.checkpoint.written_parts import WrittenParts
+from livejoin.errors import SchemaError
 
 ROWS = 1 << 20  # of a spilled delta that are read at a time
 
@@ -63,6 +64,23 @@ class Forgetting(Protocol):
 
     def forget(self, run: str) -> None:
         """Take away what deliveries of a run have left."""
+
+
+def refuse_months(views: Mapping[str, SinkView]) -> None:
+    """Refuse views with intervals of years and months, which neither PySpark nor Parquet has a form of.
+
+    Raises:
+        SchemaError: There is one.
+    """
+    months = pa.month_day_nano_interval()
+    for view, shape in views.items():
+        for field in shape.schema:
+            if months in (field.type, getattr(field.type, "value_type", None)):
+                msg = (
+                    f"view {view!r}: column {field.name!r} is INTERVAL YEAR TO MONTH, which Spark's Python and Parquet "
+                    f"cannot hold; write CAST({field.name} AS INT), the number of months, in the view"
+                )
+                raise SchemaError(msg)
 
 
 def whole(delta: BatchDelta) -> pa.Table:

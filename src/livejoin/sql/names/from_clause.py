@@ -15,7 +15,9 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.conjunctive import ColumnRef, EdgeKind
-from livejoin.schema import CHANGE_COLUMNS, Column, Table
+from livejoin.query.text_lengths import relation_columns
+from livejoin.schema import CHANGE_COLUMNS, Table
+from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.names.constant_rows import numbered, value_items
 from livejoin.sql.names.full_join import Pair, full_join
 from livejoin.sql.names.nested import Names, NestedQuery
@@ -26,6 +28,7 @@ from livejoin.sql.parse.refuse import check_join, check_nested, check_table
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import lateral_query, query_within
 from livejoin.sql.parse.sub_queries import SubQuery, marks
+from livejoin.sql.to_duckdb.scalar_text import bound_column
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,7 @@ class _Binder:
             query = query.called((*query.columns[:keys], *given))
         alias = node.alias_or_name or f"query {atom + 1}"
         names = distinct_names(query.relation.schema.names)
-        columns = tuple(Column(name, kind) for name, kind in zip(names, query.relation.types, strict=True))
+        columns = relation_columns(names, query.relation)
         readable = query.name or node.alias or "query"
         return Relation(atom, alias, Table(self._names.fresh(readable), columns), query, offset)
 
@@ -223,11 +226,13 @@ class _Binder:
         both = _beside(left, right)
         conditions: tuple[exp.Expr, ...] = ()
         pairs = self._pairs(left, right, join)
+        same, filled = self._of_one_length(pairs, both.scope)
         if not pairs and join.args.get("on") is not None:
             seen = replace(both.scope, outer=self._names.outer)
             conditions = (resolve(join.args["on"], seen, self._source),)
             both = replace(both, seen={**both.seen, **dict.fromkeys(marks(conditions[0]), both.scope)})
-        equal = tuple(Equality(pair.left, pair.right, pair.offset) for pair in pairs)
+        equal = tuple(Equality(pair.left, pair.right, pair.offset) for pair in same)
+        conditions += filled
         side, kind = (str(join.args.get(name) or "").upper() for name in ("side", "kind"))
         if side == "FULL":
             self._count = both.scope.relations[0].atom + 1
@@ -250,6 +255,22 @@ class _Binder:
         if side == "RIGHT":
             return replace(_hung(right, left, "optional", (equal, conditions), scope), seen=both.seen)
         return replace(both, scope=scope, equalities=both.equalities + equal, conditions=both.conditions + conditions)
+
+    def _of_one_length(self, pairs: Sequence[Pair], scope: Scope) -> tuple[list[Pair], tuple[exp.Expr, ...]]:
+        """The pairs that are equal as they are, and for CHAR columns of two lengths the conditions that fill one."""
+        same: list[Pair] = []
+        conditions: list[exp.Expr] = []
+        for pair in pairs:
+            columns = [bound_column(ref, scope.name(ref)) for ref in (pair.left, pair.right)]
+            sizes = set(map(scope.char_length, columns))
+            if len(sizes) == 1 or 0 in sizes:
+                same.append(pair)
+                continue
+            equal = exp.EQ(this=columns[0], expression=columns[1])
+            equal.meta["start"] = pair.offset
+            pad_comparisons(equal, scope.char_length, self._source)
+            conditions.append(equal)
+        return same, tuple(conditions)
 
     def _pairs(self, left: FromClause, right: FromClause, join: exp.Join) -> list[Pair]:
         """The columns that USING or NATURAL merges."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef
-from livejoin.schema import Column, SqlType, Table
+from livejoin.query.text_lengths import relation_columns
+from livejoin.schema import SqlType, Table
 from livejoin.sql.names.nested import Names
 from livejoin.sql.names.outer import outers
 from livejoin.sql.names.outputs import Item, distinct_names
@@ -91,8 +92,7 @@ def full_join(
         offset,
     )
     alias = " FULL JOIN ".join(one.alias for one in seen.aliased)
-    declared = zip(query.relation.schema.names, query.relation.types, strict=True)
-    table = Table(names.fresh("full join"), tuple(Column(name, kind) for name, kind in declared))
+    table = Table(names.fresh("full join"), relation_columns(query.relation.schema.names, query.relation))
     place = {ref: ColumnRef(first, position) for position, ref in enumerate(refs)}
     taken = {ref for pair in pairs for ref in (pair.left, pair.right)}
     merged = [Shown(pair.name, ColumnRef(first, len(refs) + i)) for i, pair in enumerate(pairs)]

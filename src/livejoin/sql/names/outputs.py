@@ -219,6 +219,6 @@ def no_column_type(item: Item, found: pa.DataType, source: Source) -> SqlTypeErr
     """The refusal of an item whose type is not one of a column."""
     msg = (
         f"{item.role} {item.name!r} has the type {found}; CAST it to one of BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, "
-        "FLOAT, DOUBLE, DECIMAL, DATE, TIMESTAMP, STRING, BINARY and INTERVAL DAY TO SECOND"
+        "FLOAT, DOUBLE, DECIMAL, DATE, TIMESTAMP, STRING, BINARY, INTERVAL DAY TO SECOND and INTERVAL YEAR TO MONTH"
     )
     return source.error(SqlTypeError, msg, item.offset)

@@ -17,8 +17,9 @@ from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.keys import keys
 from livejoin.query.scalar import Expression
 from livejoin.schema import Column, Table
+from livejoin.sql.names.char_padding import pad_comparisons
 from livejoin.sql.names.nested import NestedQuery
-from livejoin.sql.names.outer import Outer, outer_column
+from livejoin.sql.names.outer import Outer, outer_column, outer_of
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.to_duckdb.scalar_text import REF
 
@@ -173,6 +174,25 @@ class Scope:
         """The declaration of a column."""
         return self._atom(ref).table.columns[ref.column]
 
+    @property
+    def has_char(self) -> bool:
+        """Whether a column of it, or of what is around, is a CHAR."""
+        own = any(column.is_char for relation in self.relations for column in relation.table.columns)
+        return own or (self.outer is not None and self.outer.has_char)
+
+    def char_length(self, node: exp.Expr) -> int:
+        """How many characters the values of a resolved column have, if it is a CHAR; 0 of any other node."""
+        outer = outer_of(node)
+        ref = node.meta.get(REF) if outer is None else outer.ref
+        if ref is None:
+            return 0
+        around = self
+        for _ in range(0 if outer is None else outer.level):
+            assert around.outer is not None, "an outer column is one of a query around"
+            around = around.outer
+        column = around.declared(ref)
+        return column.length if column.is_char else 0
+
     def arrow(self, ref: ColumnRef) -> pa.DataType:
         """The Arrow type of a column, which may be a list in a nested query."""
         return self.declared(ref).type.arrow if self.is_computed(ref) else self._atom(ref).rows.types[ref.column]
@@ -206,11 +226,11 @@ def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
     """Note in the ``meta`` of every column of an expression what it stands for; returns the same expression.
 
     Columns that are resolved already keep what they stand for; those of a query around become outer columns (see
-    `livejoin.sql.names.outer`).
+    `livejoin.sql.names.outer`). Comparisons of CHAR columns are padded (see `livejoin.sql.names.char_padding`).
 
     Raises:
         UnknownNameError: A name stands for nothing or for several columns.
-        UnsupportedQueryError: ``alias.*`` is in the expression.
+        UnsupportedQueryError: ``alias.*`` is in the expression, or a CHAR column beside a constant that is computed.
     """
     for column in list(node.find_all(exp.Column)):
         if REF in column.meta:
@@ -224,6 +244,8 @@ def resolve(node: exp.Expr, scope: Scope, source: Source) -> exp.Expr:
         if column is node:
             return outer
         column.replace(outer)
+    if scope.has_char:
+        pad_comparisons(node, scope.char_length, source)
     return node
 
 

@@ -29,9 +29,11 @@ TYPES: dict[exp.DType, SqlType] = {
     exp.DType.BINARY: SqlType("binary"),
     exp.DType.VARIANT: SqlType("variant"),
 }
+_SPANS = {("DAY", "SECOND"): SqlType("interval"), ("YEAR", "MONTH"): SqlType("months")}
 ALLOWED_TYPES = (
     "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, STRING, VARCHAR(n), "
-    "UUID, BINARY, INTERVAL DAY TO SECOND, ARRAY<type>, STRUCT<name: type, ...>, MAP<type, type>, VARIANT"
+    "CHAR(n), UUID, BINARY, INTERVAL DAY TO SECOND, INTERVAL YEAR TO MONTH, "
+    "ARRAY<type>, STRUCT<name: type, ...>, MAP<type, type>, VARIANT"
 )
 
 _OPENING = (TokenType.L_PAREN, TokenType.LT, TokenType.L_BRACKET)
@@ -51,7 +53,7 @@ def declared_type(kind: exp.DataType) -> SqlType | None:
     parts = kind.expressions
     match kind.this:
         case exp.Interval(args={"unit": exp.IntervalSpan() as span}):
-            return SqlType("interval") if (span.this.name, span.expression.name) == ("DAY", "SECOND") else None
+            return _SPANS.get((span.this.name, span.expression.name))
         case exp.DType.DECIMAL:
             digits = [int(part.name) for part in parts if part.name.isdigit()]
             return SqlType.decimal(*[*(digits or [10]), 0][:2]) if len(digits) == len(parts) else None
@@ -70,8 +72,9 @@ def declared_type(kind: exp.DataType) -> SqlType | None:
 
 
 def _within(part: exp.Expr) -> SqlType | None:
-    """A type within another one."""
-    return declared_type(part) if isinstance(part, exp.DataType) else None
+    """A type within another one, which is none of months."""
+    found = declared_type(part) if isinstance(part, exp.DataType) else None
+    return None if found is not None and found.kind == "months" else found
 
 
 def _field(part: exp.Expr) -> tuple[str, SqlType] | None:

@@ -18,6 +18,7 @@ from livejoin.sql.parse.spans import inside
 Form = Literal["exists", "in", "any", "all", "scalar"]
 
 _MARK = "livejoin_sub_query"
+_FOLDED = "livejoin_folded"
 _MODIFIERS = ("order", "limit", "offset", "with_")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
@@ -67,8 +68,15 @@ def fold(select: exp.Select) -> None:
             query = _one_row(query_of(node))
             width = 1 if isinstance(node, exp.Query) else len(_operands(node))
             if query is not None and (isinstance(node, exp.Exists) or len(query.expressions) == width):
-                node.replace(exp.paren(_folded(node, query)))
+                value = exp.paren(_folded(node, query))
+                value.meta[_FOLDED] = True
+                node.replace(value)
                 folded = True
+
+
+def is_folded(node: exp.Expr) -> bool:
+    """Whether an expression in parentheses stands where a sub-query without FROM was written."""
+    return _FOLDED in node.meta
 
 
 def _one_row(query: exp.Expr) -> exp.Select | None:
@@ -101,6 +109,8 @@ def _folded(node: exp.Expr, query: exp.Select) -> exp.Expr:
                 comparison(this=exp.paren(left), expression=exp.paren(right))
                 for left, right in zip(operands, items, strict=True)
             ]
+            for pair in pairs:
+                pair.expression.meta[_FOLDED] = True
             value, otherwise = exp.and_(*pairs), exp.true() if form == "all" else exp.false()
     if where is not None and isinstance(node, exp.Exists) and _is_conjunct(node):
         condition: exp.Expr = where.this

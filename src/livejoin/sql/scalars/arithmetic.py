@@ -15,9 +15,12 @@ from livejoin.sql.scalars.operands import (
     BIGINT,
     DOUBLE,
     FLOAT,
+    INTERVALS,
     Mismatch,
     Operand,
     Unsayable,
+    Void,
+    as_value,
     call,
     cast,
     is_kind,
@@ -58,8 +61,9 @@ def negated(operand: Operand) -> Scalar:
 
 
 def absolute(operand: Operand) -> Scalar:
-    """``abs(x)``."""
-    value = number(operand)
+    """``abs(x)``, of an interval too."""
+    value = as_value(operand)
+    value = cast(value, value.type) if not isinstance(value, Void) and value.type in INTERVALS else number(operand)
     return call("absolute", value.type, value)
 
 

@@ -18,7 +18,7 @@ from livejoin.errors import SchemaError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.parse.column_types import TYPES
+from livejoin.sql.parse.column_types import TYPES, declared_type
 from livejoin.sql.parse.parse import PLUS
 from livejoin.sql.parse.source import Source, offset_of, shown
 from livejoin.sql.scalars import choices, intervals, literals, times
@@ -30,7 +30,7 @@ from livejoin.sql.scalars.labels import labelled, name_of, text_of
 from livejoin.sql.scalars.operands import (
     BOOLEAN,
     DATE,
-    INTERVAL,
+    INTERVALS,
     STRING,
     TIMESTAMP,
     Interval,
@@ -134,8 +134,7 @@ def bind_scalar(
             return Constant(None, void)
         return Unsaid("NULL", "it has no type; write CAST(NULL AS ...)", offset_of(node, offset))
     value = as_value(found)
-    if isinstance(value, (Interval, Void)):
-        return Unsaid("INTERVAL", "no column holds an interval of months", offset_of(node, offset))
+    assert not isinstance(value, Void), "it is one of the two"
     return value
 
 
@@ -308,7 +307,7 @@ class _Binder:
         function = _OPERATIONS[type(node)]
         if isinstance(left, Interval) and isinstance(right, Interval) and function in ("add", "subtract"):
             return intervals.total(left, right if function == "add" else right.negated())
-        if function == "multiply" and INTERVAL in (type_of(as_value(left)), type_of(as_value(right))):
+        if function == "multiply" and any(type_of(as_value(side)) in INTERVALS for side in (left, right)):
             return times.multiplied(as_value(left), as_value(right))
         found = times.plus(left, right) if function == "add" else None
         found = times.minus(left, right) if function == "subtract" else found
@@ -334,16 +333,18 @@ class _Binder:
         if found is not None:
             return found
         operand = self.operand(inner)
-        if type_of(operand) == INTERVAL:
-            return call("negate", INTERVAL, cast(operand, INTERVAL))
-        return operand.negated() if isinstance(operand, Interval) else negated(operand)
+        if isinstance(operand, Interval):
+            return operand.negated()
+        if not isinstance(operand, Void) and operand.type in INTERVALS:
+            return call("negate", operand.type, operand)
+        return negated(operand)
 
     def _cast(self, node: exp.Cast | exp.TryCast) -> Operand:
         found = literals.suffixed(node)
         if found is not None:
             return found
-        to = _type_of(node.to)
         is_try, inner = isinstance(node, exp.TryCast), node.this
+        to = (declared_type(node.to) if isinstance(inner, exp.Null) else None) or _type_of(node.to)
         is_bare = node.to.this == exp.DType.TIMESTAMPNTZ
         if isinstance(inner, exp.Literal) and inner.is_string and to in (DATE, TIMESTAMP) and not is_try:
             if inner.name.strip().lower() in _WORDS_OF_TODAY:
@@ -435,6 +436,10 @@ def _type_of(node: exp.DataType) -> SqlType:
             return SqlType.decimal(precision, scale)
         except SchemaError as error:
             raise Mismatch(str(error)) from error
+    if node.this in (exp.DType.VARCHAR, exp.DType.CHAR) and node.expressions:
+        return STRING  # Spark's own CAST neither cuts nor fills
+    if isinstance(node.this, exp.Interval) and (found := declared_type(node)) is not None:
+        return found
     found = TYPES.get(node.this, SqlType("timestamp") if node.this == exp.DType.TIMESTAMPLTZ else None)
     if found is None or (found == STRING and node.expressions):
         raise Unsayable(f"CAST to {shown(node)}", "no column has this type")

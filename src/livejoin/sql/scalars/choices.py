@@ -14,8 +14,8 @@ from livejoin.sql.scalars.operands import (
     Interval,
     Mismatch,
     Operand,
-    Unsayable,
     Void,
+    as_value,
     call,
     cast,
     is_kind,
@@ -148,7 +148,5 @@ def _in_common(operands: Sequence[Operand], what: str) -> Sequence[Scalar]:
 
 
 def _nothing_in_common(operands: Sequence[Operand], what: str) -> Exception:
-    if any(isinstance(operand, Interval) for operand in operands):
-        return Unsayable("INTERVAL", "an interval is only added to a time")
-    kinds = " and ".join(dict.fromkeys(str(type_of(operand)) for operand in operands))
+    kinds = " and ".join(dict.fromkeys(str(type_of(as_value(operand))) for operand in operands))
     return Mismatch(f"{kinds} have no type in common to {what} in; cast one of them")

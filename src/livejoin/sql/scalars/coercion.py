@@ -59,7 +59,7 @@ def common_type(left: Type, right: Type) -> Type | None:
 def _beside_string(kind: SqlType) -> SqlType | None:
     """What a string becomes beside another type: that type, or the widest of its sort; none beside an interval."""
     match kind.kind:
-        case "interval":
+        case "interval" | "months":
             return None
         case "integer":
             return BIGINT
@@ -73,7 +73,7 @@ def to_common(operands: Sequence[Operand]) -> list[Scalar] | Sequence[Void] | No
     """Operands as values of the type that they have in common; as they are if all are NULL without a type.
 
     Returns:
-        None if they have none, or an interval is among them.
+        None if they have none.
     """
     operands = [as_value(operand) for operand in operands]
     found: Type | None = "VOID"
@@ -103,7 +103,7 @@ def _is_assignable(kind: Type, to: SqlType) -> bool:
         case "integer" | "decimal" | "double":
             return is_number(kind)
         case "string":
-            return kind != "INTERVAL" and not is_kind(kind, "interval")
+            return kind != "INTERVAL" and not is_kind(kind, "interval", "months")
         case "date" | "timestamp":
             return is_kind(kind, "date", "timestamp")
         case _:
@@ -119,6 +119,8 @@ def can_cast(kind: Type, to: SqlType) -> bool:
     """
     if kind == "INTERVAL" or (kind not in (to, "VOID") and (is_kind(kind, "interval") or to.kind == "interval")):
         return False
+    if kind not in (to, "VOID") and (is_kind(kind, "months") or to.kind == "months"):
+        return is_kind(kind, "months") and to.kind == "integer"
     if kind in ("VOID", to) or is_kind(kind, "string") or to.kind == "string":
         return True
     match to.kind:

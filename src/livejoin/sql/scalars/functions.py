@@ -426,6 +426,7 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "trunc": _Handler(times.truncated_date, 2, 2),
     "date_trunc": _Handler(times.truncated_time, 2, 2),
     "next_day": _Handler(times.next_day, 2, 2),
+    "make_ym_interval": _Handler(times.of_months, 0, 2),
     **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), _Handler(epoch.unix_timestamp, 1, 1)),
     "unix_micros": _Handler(epoch.unix_micros, 1, 1),
     "unix_millis": _Handler(epoch.unix_millis, 1, 1),

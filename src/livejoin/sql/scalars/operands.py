@@ -1,7 +1,7 @@
 """What an expression is while its types are being made explicit: a typed tree, or what has no column's type.
 
 A NULL without a type (Spark's VOID) takes the type that its place asks for, and a constant interval is added to times.
-Neither can be a column; an interval of days and time becomes a value where one is asked for.
+Neither can be a column; a constant interval becomes a value where one is asked for.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ TIMESTAMP: Final = SqlType("timestamp")
 STRING: Final = SqlType("string")
 BINARY: Final = SqlType("binary")
 INTERVAL: Final = SqlType("interval")
+MONTHS: Final = SqlType("months")
+INTERVALS: Final = (INTERVAL, MONTHS)
 
 _DAY: Final = 86_400_000_000
 
@@ -64,11 +66,13 @@ class Interval:
         return Interval(-self.months, -self.days, -self.microseconds, self.unit)
 
 
-def as_value(operand: Operand) -> Operand:
-    """A constant interval of days and time as a value; all other operands as they are."""
-    if isinstance(operand, Interval) and operand.unit != "months":
-        return Constant(operand.days * _DAY + operand.microseconds, INTERVAL)
-    return operand
+def as_value(operand: Operand) -> Scalar | Void:
+    """A constant interval as a value; all other operands as they are."""
+    if not isinstance(operand, Interval):
+        return operand
+    if operand.unit == "months":
+        return Constant(operand.months, MONTHS)
+    return Constant(operand.days * _DAY + operand.microseconds, INTERVAL)
 
 
 Operand: TypeAlias = Scalar | Void | Interval

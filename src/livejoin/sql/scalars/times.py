@@ -17,6 +17,8 @@ from livejoin.sql.scalars.operands import (
     DATE,
     INT,
     INTERVAL,
+    INTERVALS,
+    MONTHS,
     SMALLINT,
     STRING,
     TIMESTAMP,
@@ -25,6 +27,7 @@ from livejoin.sql.scalars.operands import (
     Mismatch,
     Operand,
     Unsayable,
+    Void,
     as_value,
     call,
     cast,
@@ -60,17 +63,19 @@ _FIELDS: Final[dict[str, Function]] = {
 }
 _SECONDS: Final = ("second", "s", "sec", "seconds", "secs")
 _MOST_INT: Final = (1 << 31) - 1
+_YEAR: Final = 12
+_NO_MONTHS: Final = Constant(0, INT)
 
 
 def plus(left: Operand, right: Operand) -> Operand | None:
     """The sum of a time and what is added to it; None if neither is a time or an interval."""
-    if isinstance(right, Interval) and type_of(left) != INTERVAL:
+    if isinstance(right, Interval) and type_of(left) not in INTERVALS:
         return shifted(left, right)
-    if isinstance(left, Interval) and type_of(right) != INTERVAL:
+    if isinstance(left, Interval) and type_of(right) not in INTERVALS:
         return shifted(right, left)
-    for time, by in ((left, right), (right, left)):
-        if type_of(by) == INTERVAL:
-            return _plus_interval(time, cast(by, INTERVAL))
+    for time, by in ((left, as_value(right)), (right, as_value(left))):
+        if not isinstance(by, Void) and by.type in INTERVALS:
+            return _plus_interval(time, by)
     if {"VOID"} < {type_of(left), type_of(right)} <= {"VOID", DATE, TIMESTAMP}:
         raise Unsayable("+", "a time plus a NULL without a type is always NULL; write CAST(NULL AS TIMESTAMP)")
     for time, days in ((left, right), (right, left)):
@@ -81,14 +86,17 @@ def plus(left: Operand, right: Operand) -> Operand | None:
 
 def minus(left: Operand, right: Operand) -> Operand | None:
     """The difference of a time and what is taken from it; None if neither is a time or an interval."""
-    if isinstance(right, Interval) and type_of(left) != INTERVAL:
+    if isinstance(right, Interval) and type_of(left) not in INTERVALS:
         return shifted(left, right.negated())
     right = as_value(right)
-    if type_of(right) == INTERVAL:
-        return _plus_interval(left, call("negate", INTERVAL, cast(right, INTERVAL)))
+    if not isinstance(right, Void) and right.type in INTERVALS:
+        value = as_value(left)
+        if not isinstance(value, Void) and value.type == right.type == MONTHS:
+            return call("subtract", MONTHS, value, right)
+        return _plus_interval(left, call("negate", right.type, right))
     if is_kind(type_of(right), "date", "timestamp") and is_kind(type_of(left), "date", "timestamp"):
         return call("subtract", INTERVAL, cast(left, TIMESTAMP), cast(right, TIMESTAMP))
-    if type_of(as_value(left)) == INTERVAL:
+    if type_of(as_value(left)) in INTERVALS:
         msg = f"an interval is taken from a time or an interval, and {type_of(right)} is found"
         raise Mismatch(msg)
     if is_kind(type_of(right), "date", "timestamp") or is_kind(type_of(left), "timestamp"):
@@ -104,37 +112,45 @@ def _plus_interval(time: Operand, by: Scalar) -> Scalar:
     """A time, or an interval, plus an interval that is no constant.
 
     Raises:
-        Mismatch: It is neither.
-        Unsayable: It is a DATE, or the other interval is one of months.
+        Mismatch: It is neither, or an interval of the other kind.
+        Unsayable: It is a NULL without a type, or a DATE and the interval one of days and time.
     """
     time = as_value(time)
-    if isinstance(time, Interval):
-        raise Unsayable("INTERVAL", "an interval of months is only added to a time")
     kind = type_of(time)
+    if kind == DATE and by.type == MONTHS:
+        return call("add_months", DATE, cast(time, DATE), by)
     if kind in ("VOID", DATE):
         raise Unsayable("+", "an interval that is no constant is added to a TIMESTAMP; cast to it")
     if kind == TIMESTAMP:
         return call("add", TIMESTAMP, cast(time, TIMESTAMP), by)
-    if kind == INTERVAL:
-        return call("add", INTERVAL, cast(time, INTERVAL), by)
-    msg = f"an interval is added to a TIMESTAMP or another interval, and {kind} is found"
+    if kind == by.type:
+        return call("add", by.type, cast(time, by.type), by)
+    msg = f"{by.type} is added to a TIMESTAMP or another such interval, and {kind} is found"
     raise Mismatch(msg)
 
 
 def multiplied(left: Operand, right: Operand) -> Scalar:
-    """An interval of days and time, times a whole number.
+    """An interval times a whole number.
 
     Raises:
         Mismatch: The other factor is no number.
         Unsayable: It is no whole one.
     """
-    by, factor = (left, right) if type_of(left) == INTERVAL else (right, left)
+    by, factor = (left, right) if type_of(left) in INTERVALS else (right, left)
     if not is_number(type_of(factor)):
         msg = f"an interval is multiplied by a number, and {type_of(factor)} is found"
         raise Mismatch(msg)
     if not is_kind(type_of(factor), "integer"):
         raise Unsayable("*", "an interval is multiplied by whole numbers")
+    if type_of(by) == MONTHS:
+        return cast(call("multiply", BIGINT, cast(by, BIGINT), cast(factor, BIGINT)), MONTHS)
     return call("multiply", INTERVAL, cast(by, INTERVAL), cast(factor, BIGINT))
+
+
+def of_months(years: Operand = _NO_MONTHS, months: Operand = _NO_MONTHS) -> Scalar:
+    """``make_ym_interval(years, months)``."""
+    whole = call("multiply", BIGINT, cast(accepted(years, INT), BIGINT), Constant(_YEAR, BIGINT))
+    return cast(call("add", BIGINT, whole, cast(accepted(months, INT), BIGINT)), MONTHS)
 
 
 def shifted(time: Operand, by: Interval) -> Scalar:
@@ -219,6 +235,12 @@ def extract(field: str, time: Operand) -> Scalar:
         Mismatch: There is no such field, or it is no time.
     """
     name = field.lower()
+    value = as_value(time)
+    if not isinstance(value, Void) and value.type == MONTHS and _FIELDS.get(name) in ("year", "month"):
+        months = cast(value, BIGINT)
+        if _FIELDS[name] == "year":
+            return cast(call("integral_divide", BIGINT, months, Constant(_YEAR, BIGINT)), INT)
+        return cast(call("remainder", BIGINT, months, Constant(_YEAR, BIGINT)), TINYINT)
     if name in _SECONDS:
         return call("second_with_fraction", SqlType.decimal(8, 6), accepted(time, TIMESTAMP))
     if name in ("dayofweek_iso", "dow_iso"):

@@ -22,6 +22,8 @@ from livejoin.sql.tables.table_properties import is_table_property, table_proper
 from livejoin.sql.tables.window_range import Span
 from livejoin.sql.tables.window_range import window_range as find_range
 
+_OF_LENGTH = (exp.DType.VARCHAR, exp.DType.CHAR)
+
 
 def parse_create_table(sql: str) -> Table:
     """The table that a CREATE TABLE declares.
@@ -177,7 +179,7 @@ def _column(definition: exp.ColumnDef, source: Source) -> Column:
     not_null = _constraint(definition, exp.NotNullColumnConstraint)
     nullable = not_null is None or bool(not_null.args.get("allow_null"))
     type = _type(definition, source, offset)
-    return Column(definition.name, type, nullable, _length(definition), _is_uuid(definition))
+    return Column(definition.name, type, nullable, _length(definition), _is_uuid(definition), _is_char(definition))
 
 
 def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | None:
@@ -186,12 +188,17 @@ def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> exp.Expr | N
 
 
 def _length(definition: exp.ColumnDef) -> int:
-    """The number in VARCHAR(n); 0 of another type."""
+    """The number in VARCHAR(n) and CHAR(n); 0 of another type."""
     kind = definition.args.get("kind")
-    if kind is None or kind.this != exp.DType.VARCHAR or len(kind.expressions) != 1:
+    if kind is None or kind.this not in _OF_LENGTH or len(kind.expressions) != 1:
         return 0
     written: str = kind.expressions[0].name
     return int(written) if written.isdigit() else 0
+
+
+def _is_char(definition: exp.ColumnDef) -> bool:
+    kind = definition.args.get("kind")
+    return kind is not None and kind.this == exp.DType.CHAR
 
 
 def _is_uuid(definition: exp.ColumnDef) -> bool:
@@ -211,8 +218,8 @@ def _type(definition: exp.ColumnDef, source: Source, offset: int) -> SqlType:
         return found
     written = "" if kind is None else written_type(offset, source)
     remedy = ""
-    if kind is not None and kind.this in (exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR):
-        remedy = "; Spark fills CHAR(n) with spaces up to its length: declare VARCHAR(n)"
+    if kind is not None and kind.this in _OF_LENGTH:
+        remedy = f"; {kind.this.value} has a length of at least 1"
     elif parameters:
         remedy = "; leave the number out"
     what = f"the type {written}" if written else "no type"

@@ -19,7 +19,10 @@ _PLAIN: dict[pa.DataType, SqlType] = {
     for kind in (
         *(SqlType.integer(bits) for bits in (8, 16, 32, 64)),
         SqlType.real(),
-        *(SqlType(kind) for kind in ("boolean", "double", "date", "timestamp", "string", "binary", "interval")),
+        *(
+            SqlType(kind)
+            for kind in ("boolean", "double", "date", "timestamp", "string", "binary", "interval", "months")
+        ),
     )
 }
 
@@ -69,6 +72,8 @@ def sum_type(argument: SqlType) -> SqlType | None:
             return DOUBLE
         case "decimal":
             return SqlType.decimal(min(argument.precision + 10, MOST_DIGITS), argument.scale)
+        case "interval" | "months":
+            return argument
         case _:
             return None
 
@@ -84,6 +89,8 @@ def average_type(argument: SqlType) -> SqlType | None:
             return DOUBLE
         case "decimal":
             return SqlType.decimal(min(argument.precision + 4, MOST_DIGITS), min(argument.scale + 4, MOST_DIGITS))
+        case "interval" | "months":
+            return argument
         case _:
             return None
 

@@ -47,11 +47,12 @@ def operation(compiler: Compiler, call: Call) -> Value:
     if any(argument.type.kind == "decimal" for argument in call.arguments):
         return _decimal(compiler, call)
     match call.type.kind:
-        case "integer" | "interval" if call.function in _INTEGERS:
+        case "integer" | "interval" | "months" if call.function in _INTEGERS:
             return _integer(compiler, call)
         case "timestamp" if call.function == "add":
             time, by = (compiler.value(argument) for argument in call.arguments)
-            return compiler.each_of_two(k.ADD_TIME, call, time, by)
+            op = k.ADD_MONTHS_TO_TIME if call.arguments[1].type.kind == "months" else k.ADD_TIME
+            return compiler.each_of_two(op, call, time, by)
         case "double" if call.function in _DOUBLES:
             return _double(compiler, call)
         case _:
@@ -60,8 +61,13 @@ def operation(compiler: Compiler, call: Call) -> Value:
 
 def _integer(compiler: Compiler, call: Call) -> Value:
     left, right = (compiler.value(argument) for argument in call.arguments)
-    op, bits = _INTEGERS[call.function], call.type.bits or 64
+    op, bits = _INTEGERS[call.function], _bits(call.type)
     return compiler.each_of_two(op, call, left, right, bits, second_first=call.function in DIVISOR_FIRST)
+
+
+def _bits(type: SqlType) -> int:
+    """How many bits the whole numbers of a type have."""
+    return 32 if type.kind == "months" else type.bits or 64
 
 
 def _double(compiler: Compiler, call: Call) -> Value:
@@ -120,8 +126,8 @@ def absolute(compiler: Compiler, call: Call) -> Value:
 def _sign_changed(compiler: Compiler, call: Call, integer: int, double: int, decimal: int) -> Value:
     value = compiler.value(call.arguments[0])
     match call.type.kind:
-        case "integer" | "interval":
-            return compiler.each(integer, call, value, call.type.bits or 64, fails=True)
+        case "integer" | "interval" | "months":
+            return compiler.each(integer, call, value, _bits(call.type), fails=True)
         case "double":
             return compiler.each(double, call, value)
         case "decimal" if value.wide:

@@ -22,6 +22,7 @@ TRIED: dict[Function, Function] = {
     "try_cast": "cast",
 }
 _SECOND_DIGITS = 6
+_MONTH_BITS = 32
 
 
 def tried(compiler: Compiler, call: Call) -> Value:
@@ -45,6 +46,10 @@ def cast(compiler: Compiler, call: Call) -> Value:
     match of.kind, to.kind:
         case "integer", "integer":
             return value if to.bits >= of.bits else compiler.each(k.FIT, call, value, to.bits, fails=True)
+        case "months", "integer":
+            return value if to.bits >= _MONTH_BITS else compiler.each(k.FIT, call, value, to.bits, fails=True)
+        case "integer", "months":
+            return compiler.each(k.FIT, call, value, _MONTH_BITS, fails=True)
         case "integer" | "boolean", "double":
             return compiler.each(k.INTEGER_TO_FLOAT if to.bits else k.INTEGER_TO_DOUBLE, call, value)
         case "double", "double":

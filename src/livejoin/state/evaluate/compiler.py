@@ -192,7 +192,7 @@ class Compiler:
             words=2,
             says=True,
         )
-        self.memos.append(Remembered(tuple(keys), len(registers), call.type, made.compute))
+        self.memos.append(Remembered(tuple(keys), len(registers), call.type, made.compute, made.tests))
         return Value(at, out, fails, wide)
 
 

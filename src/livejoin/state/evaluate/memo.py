@@ -20,6 +20,7 @@ from livejoin.kernels.evaluate import layout as k
 from livejoin.kernels.evaluate.memo import move_lines
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
+from livejoin.state.evaluate.bulk import Tests
 from livejoin.state.evaluate.constants import double_word
 from livejoin.words import Words
 
@@ -57,12 +58,14 @@ class Remembered:
         words: Words of the keys.
         type: The type of its results.
         compute: From the values of the keys to the value and its status.
+        tests: Tests many values of the only key, a string, at once; None where nothing does.
     """
 
     keys: tuple[Key, ...]
     words: int
     type: SqlType
     compute: Any
+    tests: Tests | None = None
 
 
 class Memos:
@@ -138,12 +141,19 @@ class Memos:
 
     def _fill(self, function: Remembered, lines: Words) -> None:
         """Compute the results of lines."""
+        at = lines + 1 + function.words
+        if function.tests is not None:
+            texts = self._codec.arrow_texts(self.words[lines + 1 + function.keys[0].place])
+            self.words[at] = np.asarray(function.tests(texts))
+            self.words[at + 1] = 0
+            self.words[at + 2] = k.VALUE
+            self.words[lines] = k.KNOWN
+            return
         columns = [self._values(key, self.words[lines + 1 + key.place], lines) for key in function.keys]
         rows = zip(*columns, strict=True) if columns else [()] * lines.shape[0]
         computed = [function.compute(row) for row in rows]
         statuses = [status for _, status in computed]
         low, high = self._words_of([value for value, _ in computed], function.type)
-        at = lines + 1 + function.words
         self.words[at] = low
         self.words[at + 1] = high
         self.words[at + 2] = statuses

@@ -16,6 +16,7 @@ from typing import Any
 
 from livejoin.kernels.evaluate import layout as k
 from livejoin.query.scalar import Call, Constant, Scalar
+from livejoin.state.evaluate.bulk import Tests, tests
 from livejoin.state.evaluate.constants import constant_word
 from livejoin.state.evaluate.conversions import conversion, rounding
 from livejoin.state.evaluate.failures import FailedCall
@@ -50,11 +51,13 @@ class HostCall:
         leaves: What it is computed from, in the order in which they are looked at.
         compute: Computes it.
         fails: Whether it may fail.
+        tests: Tests many values of its only leaf at once; None where nothing does.
     """
 
     leaves: tuple[Scalar, ...]
     compute: Compute
     fails: bool
+    tests: Tests | None = None
 
 
 class _Failed(Exception):
@@ -101,7 +104,8 @@ def host_call(call: Call, key: Callable[[Scalar], object], number: Callable[[Cal
             return None, failure.status
         return value, k.NULL if value is None else k.VALUE
 
-    return HostCall(tuple(made.leaves), compute, made.fails)
+    at_once = tests(call) if call.function in TEXT_FUNCTIONS and made.leaves == [call.arguments[0]] else None
+    return HostCall(tuple(made.leaves), compute, made.fails, at_once)
 
 
 class _Maker:

@@ -63,6 +63,28 @@ def like(pattern: str, escape: str = "\\") -> Callable[[str], bool]:
     return test
 
 
+def like_expression(pattern: str, escape: str = "\\") -> str:
+    """A regular expression of RE2 that matches in the texts that fit a pattern of LIKE.
+
+    >>> like_expression("%special%requests%"), like_expression("PROMO_%")
+    ('(?s)special.*requests', '(?s)\\\\APROMO.')
+
+    Raises:
+        ExpressionError: As for `like`.
+    """
+    pieces = ["".join("." if c is _ANY else _literal(c) for c in piece) for piece in _pieces(pattern, escape)]
+    begin = r"\A" if pieces[0] or len(pieces) == 1 else ""
+    end = r"\z" if pieces[-1] or len(pieces) == 1 else ""
+    return f"(?s){begin}{'.*'.join(pieces).removeprefix('.*').removesuffix('.*')}{end}"
+
+
+def _literal(character: str) -> str:
+    """A character as RE2 reads it."""
+    return (
+        "\\" + character if character.isascii() and character.isprintable() and not character.isalnum() else character
+    )
+
+
 def _pieces(pattern: str, escape: str) -> list[_Piece]:
     """The pattern cut at its ``%``, each piece a list of characters, `_ANY` for ``_``."""
     pieces: list[_Piece] = [[]]

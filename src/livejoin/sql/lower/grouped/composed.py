@@ -45,6 +45,7 @@ _PLAIN: dict[Name, Function] = {
     "array_agg": "array_agg",
     "array_unique": "array_agg",
 }
+_INTERVALS = ("interval", "months")
 _SUMS = ("sum", "avg", "var_pop", "var_samp")
 _TRIED_DIGITS = 28  # a sum of so many digits has ten more, which no number of rows passes
 _SQRT, _COUNT = exp.Sqrt, Call("count", None, False, BIGINT)
@@ -131,11 +132,13 @@ def _result_type(function: Function, kind: SqlType) -> SqlType | None:
         case "avg":
             return average_type(kind)
         case "var_pop" | "var_samp":
-            return DOUBLE if sum_type(kind) else None
+            return DOUBLE if kind.kind in ("integer", "decimal", "double") else None
         case "bool_and" | "bool_or":
             return BOOLEAN if kind == BOOLEAN else None
         case "bit_and" | "bit_or" | "bit_xor":
             return kind if kind.kind == "integer" else None
+        case "array_agg" | "list_by":  # DuckDB, which makes the lists of results, has one type for all intervals
+            return None if kind.kind in _INTERVALS else kind
         case _:
             return kind
 
@@ -163,7 +166,7 @@ def _in_order(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
     """A list in the order of another expression, or a text made of it; without an order that of the values."""
     value, order = call.arguments[0], call.form.order
     kind = _type(call, value, joined)
-    if call.name == "string_agg" and kind != STRING:
+    if (call.name == "string_agg" and kind != STRING) or kind.kind in _INTERVALS:
         raise _no_argument(call, value, kind, joined)
     argument = where(value, call.condition)
     if order is None or key_of(order.value) == key_of(value):
@@ -321,6 +324,10 @@ def _no_argument(call: AggregateCall, value: exp.Expr, kind: SqlType, joined: Jo
         allowed = "integers"
     elif call.name == "string_agg":
         allowed = "STRING"
+    elif call.name.startswith("array"):
+        allowed = "all types but intervals"
+    elif call.name in ("sum", "avg"):
+        allowed = "integers, DECIMAL, DOUBLE and intervals"
     elif call.name == "percentile_approx":
         allowed = "integers, DECIMAL, DOUBLE, DATE and TIMESTAMP"
     msg = f"{call.written} of {shown(value)}, which is {kind}; allowed are {allowed}: CAST it"

@@ -236,6 +236,8 @@ class Grouping:
             single = exp.Add(this=exp.paren(value), expression=exp.Literal.number(0)) if kind == "double" else value
             if kind == "binary":  # which need not be the UTF-8 of a text
                 single = exp.Hex(this=value)
+            elif kind == "months":
+                single = exp.cast(exp.paren(value), exp.DType.INT)
             elif kind == "interval":  # which has no text
                 single = exp.UnixMicros(
                     this=exp.Add(this=exp.maybe_parse(_EPOCH, dialect="spark"), expression=exp.paren(value))

@@ -1,0 +1,49 @@
+"""What a start found in a checkpoint, and how long it took to bring it back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from livejoin.checkpoint.history import Recovered
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A state that came back.
+
+    Args:
+        last_batch: The last batch that is done; None where a batch was taken and none is done.
+        rows: Rows of all tables.
+        batches: How many batches of the log were applied again to the newest snapshot.
+        changes: Changes in these.
+        replay_seconds: How long reading the snapshot and applying the batches took.
+        view_seconds: How long loading the views from the tables took.
+    """
+
+    last_batch: int | None
+    rows: int
+    batches: int
+    changes: int
+    replay_seconds: float
+    view_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """How long all of it took."""
+        return self.replay_seconds + self.view_seconds
+
+    def __str__(self) -> str:
+        behind = "" if self.last_batch is None else f" behind batch {self.last_batch}"
+        return (
+            f"{self.rows:,} rows{behind} came back in {self.seconds:.1f} seconds: {self.batches:,} batches with "
+            f"{self.changes:,} changes were applied again, {self.replay_seconds:.1f} seconds with the snapshot, and "
+            f"views were loaded, {self.view_seconds:.1f} seconds"
+        )
+
+
+def recovery_of(found: Recovered, view_seconds: float) -> Recovery | None:
+    """What is told of a state that was found; None if there was none."""
+    if found.last_batch is None and found.pending is None:
+        return None
+    rows = sum(table["rows"] for table in found.database.stats()["tables"].values())
+    return Recovery(found.last_batch, rows, found.batches, found.changes, found.seconds, view_seconds)

@@ -1,0 +1,34 @@
+"""The database of a cell: the tables and the views of a stage, whose queries are bound already."""
+
+from __future__ import annotations
+
+from livejoin.database.engine import Database
+from livejoin.database.snapshots.tables import NO_LIMITS, Limits
+from livejoin.database.view import ViewOptions
+from livejoin.plan.stages import Stage
+from livejoin.search.algorithm import Algorithm
+
+
+def tables_of(stage: Stage, limits: Limits = NO_LIMITS) -> Database:
+    """A database with the tables that a cell has in a stage, empty and without views."""
+    database = Database(memory_limit=limits.memory_limit)
+    for exchange in stage.exchanges:
+        for table, _ in exchange.tables:
+            database._contents.add_table(table)
+    return database
+
+
+def show(database: Database, stage: Stage, is_first: bool, algorithm: Algorithm = "auto") -> None:
+    """Add the views of a stage to a database with its tables, and load them.
+
+    Args:
+        database: It has the tables.
+        stage: The stage.
+        is_first: Whether it is in the first cell, which has what is alone.
+        algorithm: As of `Database.create_view`.
+    """
+    contents = database._contents
+    for shown in stage.shown:
+        if is_first or not shown.alone:
+            options = ViewOptions(True, algorithm, False, contents.known(shown.query.joins))
+            contents.add_view(shown.relation, shown.query, options)

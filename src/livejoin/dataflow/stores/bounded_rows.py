@@ -1,0 +1,196 @@
+"""Rows in the order of their key and of a compared column, with the bounds of the keys: what lets them in or out.
+
+The state is the arena of `livejoin.kernels.thresholds`: an ordered multiset of all rows, and a record for each
+bound. NULL compares with nothing, so that rows and bounds with NULL are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.stores.comparable import refuse_lists
+from livejoin.dataflow.stores.order_words import RowOrder, Text
+from livejoin.kernels.memory import layout as k
+from livejoin.kernels.ordered import order_nodes as nodes
+from livejoin.kernels.ordered import top_k
+from livejoin.kernels.thresholds import layout as w
+from livejoin.kernels.thresholds import maintain, scan
+from livejoin.kernels.values.row_order import E_WORDS, O_WIDTH
+from livejoin.plan.operators import Comparison
+from livejoin.query.relational import SortKey
+from livejoin.schema import Kind, SqlType
+from livejoin.state.arena import Arena
+from livejoin.state.codec import Codec
+from livejoin.words import NULL_CODE, Words
+
+_CHANGES = 1024  # smallest buffer of changes
+_PLACES: dict[Comparison, tuple[int, int]] = {
+    "less": (0, 0),
+    "less_equal": (1, 0),
+    "greater": (1, 1),
+    "greater_equal": (0, 1),
+}
+"""Whether the place of a bound is behind equal rows, and whether the rows behind the place are the result."""
+_NO_VALUES = np.empty((0, 0), np.int64)
+
+
+class BoundedRows:
+    """An ordered multiset of rows with the bounds of their keys, and what these let in; mutable.
+
+    Args:
+        types: The types of the columns: those of the key, the compared one, which bounds have too, and others.
+        keys: How many columns are the key.
+        groups: How many of the others, the first ones, stand before the compared one in the order.
+        comparison: How a row in the result compares with the bound of its key.
+        codec: The database's codec.
+        sums: The plan of the groups whose sums are kept (`livejoin.kernels.groups.layout`), with the words that go on
+            the number of the word before, a bit each; None where rows are selected.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[SqlType],
+        keys: int,
+        groups: int,
+        comparison: Comparison,
+        codec: Codec,
+        sums: tuple[Words, int, int] | None = None,
+    ) -> None:
+        self.codec = codec
+        self.keys = keys
+        columns = (*range(keys), *range(keys + 1, keys + 1 + groups), keys)
+        order = tuple(SortKey(column, descending=False, nulls_first=True) for column in columns)
+        self.order = RowOrder(tuple(types), order)
+        self.of_bounds = RowOrder(tuple(types[: keys + 1]), tuple(SortKey(c, False, True) for c in range(keys + 1)))
+        kinds = self.order.kinds
+        start = self.order.offset(keys)
+        key_words = self.of_bounds.offset(keys)
+        bound_words = len(self.of_bounds.kinds) - key_words
+        self.summed, values, carried = sums or (np.zeros(1, np.int64), 0, 0)
+
+        def first(words: int, begin: int = 0) -> Words:
+            return np.array([0, 0, words, *kinds[begin:]], np.int64)
+
+        self.plans = tuple(map(first, (len(kinds), len(kinds) + values, key_words, start, start + bound_words)))
+        self.bounded = first(bound_words, start)
+        behind, above = _PLACES[comparison]
+        row = w.K_HEADER
+        term = row + E_WORDS + len(kinds)
+        record_key = w.B_NOW + 2 * bound_words
+        form = [key_words, start, bound_words, behind, above, record_key + key_words, record_key, int(sums is not None)]
+        self.form = np.array([*form, row, term, term + values, term + 2 * values, *range(key_words)], np.int64)
+        self.arena = Arena(term + 3 * values, (w.K_BOUNDS,), budget=codec.budget)
+        maintain.prepare(self.arena.words, values, carried, E_WORDS + len(kinds))
+        self.lines = w.LINES + len(kinds) + values
+
+    def maintain(self, bounds: Delta, rows: Delta, arguments: Words | None, emit: bool) -> Words:
+        """Apply changes; what the result, or its sums, gain and lose, as lines (`livejoin.kernels.thresholds`).
+
+        Args:
+            bounds: Those of the bounds: their keys and values.
+            rows: Those of the rows.
+            arguments: Where sums are kept, the values that the groups' kernel takes in for the rows.
+            emit: Whether rows of the result are asked for.
+        """
+        refuse_lists(rows.rows.select(range(len(self.order.types))), "a comparison with an aggregate")
+        values = self.order.encode(rows.rows)
+        moves = self.of_bounds.encode(bounds.rows)
+        kept = np.flatnonzero(self._has_values(self.order, values) & (rows.weights != 0))
+        order = kept[np.lexsort((*values[1::-1, kept], rows.weights[kept] > 0, rows.versions[kept]))]
+        values = np.ascontiguousarray(values[:, order])
+        weights, versions = rows.weights[order], rows.versions[order]
+        given = _NO_VALUES if arguments is None else np.ascontiguousarray(arguments[:, order])
+        bound = np.flatnonzero(self._has_values(self.of_bounds, moves) & (bounds.weights != 0))
+        moves = np.ascontiguousarray(moves[:, bound])
+        move_weights, move_versions = bounds.weights[bound], bounds.versions[bound]
+        text, place = self.text(), np.zeros(1, np.int64)
+        self.arena.words[[w.K_CHANGE, w.K_MOVE, w.K_STEP, w.K_MOVED]] = 0
+        whole, wide, key, grouped, placed = self.plans
+        parts: list[Words] = []
+        capacity = _CHANGES
+        status = k.NEED_SPACE
+        while status != k.DONE:
+            out = np.empty((self.lines, capacity), np.int64)
+            status = maintain.maintain(
+                self.arena.words, whole, wide, key, grouped, placed, self.bounded, self.form, self.summed,
+                values, weights, versions, given, moves, move_weights, move_versions, *text, place, emit, out,
+            )  # fmt: skip
+            parts.append(out[:, : int(self.arena.words[w.K_MADE])])
+            if status == k.NEED_SPACE:
+                self.arena.grow()
+            elif status == k.OUTPUT_FULL:
+                capacity *= 2
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+    def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
+        """The rows of the result, where rows are selected, in batches of at most ``capacity`` rows."""
+        whole, _, key, _, placed = self.plans
+        width = int(whole[O_WIDTH])
+        cursor = np.zeros(3, np.int64)
+        while cursor[0] >= 0:
+            output = np.empty((width + 1, capacity), np.int64)
+            state = self.arena.words
+            made = scan.scan(state, whole, key, placed, self.bounded, self.form, *self.text(), cursor, output)
+            if made:
+                yield self.order.decode(output[:width, :made], self.codec), output[width, :made]
+
+    def text(self) -> Text:
+        """The dictionary that decides between strings."""
+        return self.order.text(self.codec)
+
+    def used_words(self, kind: Kind) -> list[Words]:
+        """The codes of values of a kind over all rows and bounds that are kept; O(state)."""
+        found = []
+        for order, entries in ((self.order, int(self.arena.words[nodes.T_ENTRIES])), (self.of_bounds, self.bounds())):
+            for column, type_ in enumerate(order.types):
+                offset = order.code_offset(column)
+                if type_.word_kind != kind or offset is None:
+                    continue
+                if order is self.order:
+                    words = np.empty(entries, np.int64)
+                    top_k.column_words(self.arena.words, offset, words)
+                else:
+                    words = self.bound_words()[offset]
+                found.append(order.codes(column, words))
+        return found
+
+    def bounds(self) -> int:
+        """How many bounds there are; O(1)."""
+        return int(self.arena.words[w.K_BOUNDS + k.D_COUNT])
+
+    def bound_words(self) -> Words:
+        """The words of all bounds, those of their keys first, a line each; O(bounds)."""
+        output = np.empty((len(self.of_bounds.kinds), self.bounds()), np.int64)
+        scan.bounds(self.arena.words, self.form, output)
+        return output
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
+        return self.arena.sizes()
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again; O(blocks that are)."""
+        return self.arena.free_bytes({w.K_BOUNDS: int(self.form[w.F_RECORD])})
+
+    def _has_values(self, order: RowOrder, words: Words) -> npt.NDArray[np.bool_]:
+        """Which rows have neither NULL in their key nor in the compared column."""
+        there = np.ones(words.shape[1], bool)
+        for column in range(self.keys + 1):
+            offset = order.code_offset(column)
+            if offset is None:
+                there &= words[order.offset(column)] != np.iinfo(np.int64).min
+            else:
+                there &= order.codes(column, words[offset]) != NULL_CODE
+        return there
+
+
+def one_sided(bounded: BoundedRows, side: int, delta: Delta) -> tuple[Delta, Delta]:
+    """The changes of the bounds, side 0, or of the rows, side 1, with none of the other."""
+    nothing = np.empty(0, np.int64)
+    types = bounded.order.types if side == 0 else bounded.of_bounds.types
+    none = Delta(Rows(bounded.codec, types, [nothing for _ in types], 0), nothing, nothing)
+    return (delta, none) if side == 0 else (none, delta)

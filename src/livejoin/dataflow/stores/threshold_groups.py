@@ -1,0 +1,151 @@
+"""Aggregates over the rows that compare with the bound of their key, over deltas (AJU, Theorem 15).
+
+Law: after every delta, what `scan` gives is the aggregates of the groups of the rows that `ThresholdStore` would give,
+and the deltas of `maintain` add up to it. No row is moved for that: the rows are kept by key, group and compared column
+with the sums of what they add to their group, a bound that moves adds the sums between its two places, and a store of
+groups (`livejoin.dataflow.stores.groups`) gives the results. What is added up has no rounding: counts, and sums of
+integers and decimals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from livejoin.dataflow.batches import Delta
+from livejoin.dataflow.stores.bounded_rows import BoundedRows, one_sided
+from livejoin.dataflow.stores.bounded_rows_checks import check
+from livejoin.dataflow.stores.group_plan import GroupPlan, Line, group_plan
+from livejoin.dataflow.stores.group_rows import result_rows
+from livejoin.dataflow.stores.groups import AggregateStore, lines_of
+from livejoin.kernels.groups import layout as g
+from livejoin.kernels.thresholds import layout as w
+from livejoin.plan.operators import ThresholdGroup
+from livejoin.schema import Kind
+from livejoin.state.codec import Codec
+from livejoin.words import Words
+
+_WORDS = {g.COUNT: 1, g.TRUE: 1, g.SUM: 2, g.SUM_WIDE: 3}
+
+
+class ThresholdGroups(AggregateStore):
+    """The groups of the rows that compare with the bound of their key; mutable.
+
+    Args:
+        plan: The operator.
+        codec: The database's codec.
+    """
+
+    def __init__(self, plan: ThresholdGroup, codec: Codec) -> None:
+        types, first = plan.rows.types, plan.keys + 1
+        rows_plan = group_plan(types[first:], plan.groups, plan.calls, plan.is_global)
+        self._own = range(first, len(types))
+        self._rows_plan = rows_plan
+        values, carried = _layout(rows_plan)
+        own = types[: first + plan.groups]
+        sums = (rows_plan.words, values, carried)
+        self.bounded = BoundedRows(own, plan.keys, plan.groups, plan.comparison, codec, sums)
+        super().__init__(_of_sums(rows_plan, values), codec)
+
+    def maintain(self, inputs: Sequence[Delta]) -> Delta:
+        """Apply the changes of the bounds and of the rows; which rows of results go and come, net in each version.
+
+        Raises:
+            CapacityError, ChangeValueError: As `AggregateStore.maintain`.
+            UnsupportedQueryError: A column of a group holds lists.
+
+        Cost: O(log n) a change with n rows, and O(log n) for each group of a key whose bound moves.
+        """
+        bounds, rows = inputs
+        words, lists = self._run(*self._gained(bounds, rows), emit=True)
+        return Delta(result_rows(self.plan, self._codec, words[:-3], lists), words[-3], words[-2], words[-1])
+
+    def load(self, side: int, delta: Delta) -> None:
+        """Apply changes of one input without asking what changed; cost and errors as for `maintain`."""
+        self._run(*self._gained(*one_sided(self.bounded, side, delta)), emit=False)
+
+    def used_words(self, kind: Kind) -> Words:
+        """The words of values of a kind that the state holds, which the codec must keep; O(state)."""
+        return np.concatenate([super().used_words(kind), *self.bounded.used_words(kind)])
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes handed out so far, freed ones included, and bytes allocated; O(1)."""
+        (handed, allocated), (more, others) = super().sizes(), self.bounded.sizes()
+        return handed + more, allocated + others
+
+    def free_bytes(self) -> int:
+        """Bytes handed out that are free again; O(blocks that are)."""
+        return super().free_bytes() + self.bounded.free_bytes()
+
+    def arrays(self) -> dict[str, Words]:
+        """The state as flat arrays."""
+        return {**super().arrays(), "rows": self.bounded.arena.words}
+
+    def restore(self, arrays: Mapping[str, Words]) -> None:
+        """Take over the state of a store with the same plan.
+
+        Raises:
+            StateError: The arrays are not those of a store.
+        """
+        super().restore(arrays)
+        self.bounded.arena.words = arrays["rows"]
+
+    def _gained(self, bounds: Delta, rows: Delta) -> tuple[Words, Words, Words]:
+        """What groups gain: their words and sums as lines, the rows that these are of, and the versions."""
+        order = self.bounded.order
+        has_arguments = rows.weights.shape[0] > 0
+        arguments = lines_of(self._rows_plan, rows.rows.select(self._own)) if has_arguments else None
+        lines = self.bounded.maintain(bounds, rows, arguments, emit=False)
+        width = len(order.kinds)
+        decoded = order.decode(lines[w.LINES : w.LINES + width], self._codec)
+        values = np.zeros((self.plan.line_words, decoded.length), np.int64)
+        groups = self.plan.groups
+        for i in range(groups):
+            values[i] = decoded.codes(self.bounded.keys + 1 + i)
+        values[groups:-1] = lines[w.LINES + width :]
+        return values, lines[w.L_WEIGHT], lines[w.L_VERSION]
+
+    def _check(self) -> None:
+        """Assert all invariants; O(rows), for tests."""
+        super()._check()
+        check(self.bounded)
+
+
+def can_sum(plan: GroupPlan) -> bool:
+    """Whether the aggregates of a plan are all read off sums that rows are added to one by one, and few words of them.
+
+    Sums of doubles are not: they are kept exactly in windows of their own (`livejoin.kernels.groups.exact_sum`).
+    """
+    words = plan.words
+    return bool(words[g.P_ACCUMULATORS] == words[g.P_PLAIN] and words[g.P_KEY] < _MOST_VALUES)
+
+
+_MOST_VALUES = 60  # words that the bits of one word tell of
+
+
+def _accumulators(plan: GroupPlan) -> list[Words]:
+    begin, end = int(plan.words[g.P_ACCUMULATORS]), int(plan.words[g.P_ACCUMULATORS_END])
+    return list(plan.words[begin:end].reshape(-1, g.ACCUMULATOR))
+
+
+def _layout(plan: GroupPlan) -> tuple[int, int]:
+    """Words of what rows add to a group, laid out as in its record, and which go on the number of the word before."""
+    carried = 0
+    for accumulator in _accumulators(plan):
+        for i in range(1, _WORDS[int(accumulator[g.A_KIND])]):
+            carried |= 1 << (int(accumulator[g.A_AT]) + i)
+    return int(plan.words[g.P_KEY]), carried
+
+
+def _of_sums(plan: GroupPlan, values: int) -> GroupPlan:
+    """The plan of the same groups, each row of which brings sums of what rows of the other plan add, and a zero."""
+    words = plan.words.copy()
+    for accumulator in words[words[g.P_ACCUMULATORS] : words[g.P_ACCUMULATORS_END]].reshape(-1, g.ACCUMULATOR):
+        accumulator[g.A_DETAIL] = _WORDS[int(accumulator[g.A_KIND])]
+        accumulator[g.A_KIND] = g.SUMMED
+        accumulator[g.A_LINE] = plan.groups + accumulator[g.A_AT]
+        accumulator[g.A_NULL] = plan.groups + values
+    words[g.P_PLAIN] = words[g.P_ACCUMULATORS_END]
+    return replace(plan, words=words, lines=(Line(0, False),) * (values + 1))

@@ -1,0 +1,23 @@
+"""Views over tables that are spread over cells, each a database of its own, in any process."""
+
+from livejoin.distributed.cell import Brought, Cell, Piece
+from livejoin.distributed.declared import Declared, Plan
+from livejoin.distributed.exchange import Parcel, Sender
+from livejoin.distributed.manifest import Held, Manifest, Manifests
+from livejoin.distributed.task import Cells, Outcome, Task
+
+__all__ = [
+    "Brought",
+    "Cell",
+    "Cells",
+    "Declared",
+    "Held",
+    "Manifest",
+    "Manifests",
+    "Outcome",
+    "Parcel",
+    "Piece",
+    "Plan",
+    "Sender",
+    "Task",
+]

@@ -1,0 +1,100 @@
+"""One cell of a stage: a database, which takes what it is brought in each batch as one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from livejoin.database import Database
+from livejoin.database.of_stage import show
+from livejoin.plan.stages import Stage
+from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column
+from livejoin.words import Words
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Changes of a relation that are brought to a cell.
+
+    Args:
+        rows: The relation's columns, by position, then `_change_type` and what else a change has, by name.
+        masks: For each row the bits of the tables that it comes to.
+    """
+
+    rows: pa.Table
+    masks: Words
+
+
+Brought = Mapping[int, Sequence[Piece]]
+"""What a cell is brought: pieces by the position of their exchange in the stage, in order."""
+
+
+class Cell:
+    """The state of a cell in a stage; mutable.
+
+    Law: for each relation that the stage shows, what `apply` has told of it in all cells adds up to its value.
+
+    Args:
+        stage: The stage.
+        number: The cell's number, from 0.
+        database: The tables as batches have left them, without views; it is taken over.
+        is_new: Whether there was no batch yet.
+    """
+
+    def __init__(self, stage: Stage, number: int, database: Database, is_new: bool) -> None:
+        self.stage = stage
+        self.number = number
+        self._is_new = is_new
+        self.database = database
+        show(self.database, stage, number == 0)
+
+    def apply(self, changes: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """A batch as one commit; the first one has to be there also if nothing is brought.
+
+        Args:
+            changes: The changes of the cell's tables, as `changes_of` makes them.
+
+        Returns:
+            For each relation that the stage shows and that changed here, its delta: its columns and `_change_type`.
+
+        Raises:
+            LivejoinError: As `Database.apply`; nothing was applied.
+        """
+        by_key = not self.stage.by_key.isdisjoint(changes)
+        commit = self.database.apply(dict(changes), on_conflict="update" if by_key else "error") if changes else None
+        told = {}
+        if self._is_new:  # an aggregate without groups has a row over no rows
+            self._is_new = False
+            for name, view in self.database.views.items():
+                rows = view.to_arrow()
+                told[name] = rows.append_column(CHANGE_TYPE, pa.array(["insert"] * rows.num_rows, pa.string()))
+        elif commit is not None:
+            told = {name: commit[name].drop_columns([COMMIT_VERSION]) for name in commit.views}
+        return {name: delta for name, delta in told.items() if delta.num_rows}
+
+
+def changes_of(stage: Stage, brought: Brought) -> dict[str, pa.Table]:
+    """The changes of a cell's tables, of those that have some.
+
+    Args:
+        stage: The stage.
+        brought: What came.
+    """
+    return {
+        table.name: found
+        for place, pieces in brought.items()
+        for table, bits in stage.exchanges[place].tables
+        if (found := _changes(table.columns, bits, pieces)) is not None
+    }
+
+
+def _changes(columns: Sequence[Column], bits: int, pieces: Iterable[Piece]) -> pa.Table | None:
+    """The rows of a table among those that came, None if there are none."""
+    names, found = [column.name for column in columns], []
+    for piece in pieces:
+        mine = piece.rows if bits == -1 else piece.rows.filter(pa.array((piece.masks & bits) != 0))
+        if mine.num_rows:
+            found.append(mine.rename_columns([*names, *mine.column_names[len(names) :]]))
+    return pa.concat_tables(found) if found else None

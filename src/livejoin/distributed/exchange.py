@@ -1,0 +1,73 @@
+"""The rows that go from a relation to the cells: which ones, where to, and for which of the tables there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.plan.dispatch import Router, cells_of
+from livejoin.plan.stages import ByColumns, Exchange
+from livejoin.words import Words
+
+
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """Changes for a cell.
+
+    Args:
+        cell: Its number.
+        rows: Which rows of what was given, ascending.
+        masks: For each of them the bits that say to which of the exchange's tables it goes.
+    """
+
+    cell: int
+    rows: Words
+    masks: Words
+
+
+class Sender:
+    """Sends the rows of a relation to cells; a cache of what an exchange says.
+
+    Args:
+        exchange: The exchange.
+        cells: The number of cells.
+    """
+
+    def __init__(self, exchange: Exchange, cells: int) -> None:
+        self.exchange = exchange
+        self.cells = cells
+
+    @cached_property
+    def _router(self) -> Router | None:
+        route = self.exchange.route
+        return None if isinstance(route, ByColumns) else Router(route.dispatch, route.table)
+
+    def parcels(self, changes: pa.Table) -> Iterator[Parcel]:
+        """Where changes go; those that go to one cell keep their order.
+
+        Args:
+            changes: The relation's columns first, by position; what else stands there does not count.
+
+        Cost: O(rows * (columns that decide + cells that a row goes to)).
+        """
+        if not changes.num_rows:
+            return
+        route, columns = self.exchange.route, self.exchange.tables[0][0].columns
+        if isinstance(route, ByColumns):
+            given = [changes.column(i) for i in route.columns]
+            places = cells_of(given, [columns[i].type for i in route.columns], changes.num_rows, self.cells)
+            rows, masks = np.arange(changes.num_rows), np.full(changes.num_rows, -1)
+        else:
+            assert self._router is not None
+            sent = self._router.send(changes.columns[: len(columns)])
+            rows, places, masks = sent.rows, sent.cells, sent.masks
+        order = np.argsort(places, kind="stable")
+        ends = np.searchsorted(places[order], np.arange(self.cells + 1))
+        for cell in range(self.cells):
+            if ends[cell] < ends[cell + 1]:
+                mine = order[ends[cell] : ends[cell + 1]]
+                yield Parcel(cell, rows[mine], masks[mine])

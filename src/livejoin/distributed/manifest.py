@@ -1,0 +1,242 @@
+"""What was committed: a file a batch, which alone decides which files of cells count.
+
+Cells write files under names of their own in every attempt. A batch is committed when its manifest appears, complete,
+by a call that fails where there is one; of two drivers one brings it, and the other one stops. Files that no manifest
+lists are what attempts left that did not count, and are removed when the next driver opens the folder.
+
+Law: the state of a cell is its snapshot and the batches behind it, as the newest manifest lists them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from livejoin.checkpoint.checked_json import checked, with_checksum
+from livejoin.checkpoint.written_parts import WrittenParts
+from livejoin.database.snapshots.declaration import number, value
+from livejoin.errors import StateError, StorageError
+from livejoin.state.files import Folder
+
+_MANIFEST = re.compile(r"(\d{8,})\.manifest")
+_DONE = re.compile(r"(\d{8,})\.done")
+_EPOCH = re.compile(r"(\d{8,})\.epoch")
+_CELL = re.compile(r"\d{8,}-\d+-\d+-[0-9a-f]{32}\.(batch|delta|tables)")
+_DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a cell of a stage holds.
+
+    Args:
+        snapshot: The folder of its tables; empty for none.
+        log: The files of the batches behind it, in order, each with its bytes.
+    """
+
+    snapshot: str = ""
+    log: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def state(self) -> str:
+        """A name of the state: another one after every batch that changed it."""
+        return self.log[-1][0] if self.log else self.snapshot
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All that it is made of."""
+        return (*([self.snapshot] if self.snapshot else []), *(name for name, _ in self.log))
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A batch that was committed.
+
+    Args:
+        batch_id: Its number.
+        epoch: That of the driver that brought it.
+        plan: The digest of the stages.
+        time: Microseconds of the batch's time; None if it has none.
+        cells: What each cell of each stage holds behind it.
+        deltas: For each view the files with its delta.
+    """
+
+    batch_id: int
+    epoch: int
+    plan: str
+    time: int | None
+    cells: Mapping[tuple[int, int], Held] = field(default_factory=dict)
+    deltas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def files(self) -> set[str]:
+        """The files that it needs."""
+        held = {file for one in self.cells.values() for file in one.files}
+        return held.union(*self.deltas.values())
+
+    def plain(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        cells = [
+            [stage, cell, one.snapshot, [list(file) for file in one.log]] for (stage, cell), one in self.cells.items()
+        ]
+        return {
+            "batch": self.batch_id,
+            "epoch": self.epoch,
+            "plan": self.plan,
+            "time": self.time,
+            "cells": cells,
+            "deltas": {view: list(files) for view, files in self.deltas.items()},
+        }
+
+    @staticmethod
+    def from_plain(entry: object) -> Manifest:
+        """The manifest of the JSON values that `plain` made; raises ValueError, KeyError or TypeError."""
+        time = entry["time"] if isinstance(entry, dict) else None
+        return Manifest(
+            number(entry, "batch"),
+            number(entry, "epoch"),
+            value(entry, "plan", str),
+            None if time is None else value(entry, "time", int),
+            {
+                (stage, cell): Held(snapshot, tuple((name, size) for name, size in log))
+                for stage, cell, snapshot, log in value(entry, "cells", list)
+            },
+            {view: tuple(files) for view, files in value(entry, "deltas", dict).items()},
+        )
+
+
+class Manifests:
+    """The manifests in a folder, opened by the driver that commits; mutable.
+
+    Args:
+        path: The folder, made if it is missing. All hosts see it.
+
+    Attributes:
+        epoch: The number of this opening; every one has a larger one.
+        last: The newest manifest; None before the first.
+        done: The last batch whose deltas were delivered; None before the first.
+        parts: What deliveries up to that batch have left in the output.
+
+    Raises:
+        StateError: A manifest is damaged, or another driver opened the folder at the same moment.
+        StorageError: The disk refuses.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._folder = Folder.made(path)
+            names = self._folder.names()
+            epochs = sorted(_numbers(names, _EPOCH))
+            self.epoch = epochs[-1] + 1 if epochs else 1
+            self._publish(f"{self.epoch:08d}.epoch", b"")
+            for old in (f"{epoch:08d}.epoch" for epoch in epochs):
+                self._folder.remove(old)
+        except OSError as error:
+            raise self._refused(error) from error
+        batches = _numbers(names, _MANIFEST)
+        self.last = self._read(max(batches)) if batches else None
+        self.done = max(_numbers(names, _DONE), default=None)
+        self.parts = WrittenParts()
+        if self.done is not None:
+            with self._whole(name := f"{self.done:08d}.done"):
+                self.parts = WrittenParts.from_plain(checked(self._folder.read(name)))
+        self._remove_garbage(names)
+
+    def close(self) -> None:
+        """Let the folder go."""
+        self._folder.__exit__()
+
+    def commit(self, manifest: Manifest) -> None:
+        """Commit a batch; when it returns, the batch survives a loss of power.
+
+        Raises:
+            StateError: Another driver owns the folder by now.
+            StorageError: The disk refuses; nothing is committed.
+        """
+        try:
+            newest = max(_numbers(self._folder.names(), _EPOCH), default=0)
+            if newest > self.epoch:
+                raise self._lost(f"another driver has opened it since (epoch {newest}, ours is {self.epoch})")
+            self._folder.sync()  # of the files that it lists
+            self._publish(f"{manifest.batch_id:08d}.manifest", with_checksum(manifest.plain()))
+        except OSError as error:
+            raise self._refused(error) from error
+        self.last = manifest
+
+    def finish(self, batch_id: int, parts: Iterable[str]) -> None:
+        """Say that the deltas of a batch were delivered; what only earlier ones needed goes.
+
+        Args:
+            batch_id: The batch.
+            parts: The views of which it left a part in the output.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        self.parts.add(batch_id, parts)
+        try:
+            self._publish(f"{batch_id:08d}.done", with_checksum(self.parts.plain()))
+            self.done = batch_id
+            self._remove_garbage(self._folder.names())
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def _remove_garbage(self, names: list[str]) -> None:
+        """Remove what the newest manifest does not need: the state before it, attempts that did not count."""
+        needed = set[str]() if self.last is None else self.last.files
+        newest = {
+            _MANIFEST: -1 if self.last is None else self.last.batch_id,
+            _DONE: -1 if self.done is None else self.done,
+        }
+        for name in names:
+            old = any(int(found[1]) < batch for kind, batch in newest.items() if (found := kind.fullmatch(name)))
+            lost = _CELL.fullmatch(name) is not None and name not in needed
+            if old or lost or _DRAFT.fullmatch(name):
+                self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        if name.endswith(".tables"):
+            shutil.rmtree(self.path / name)
+        else:
+            self._folder.remove(name)
+
+    def _read(self, batch_id: int) -> Manifest:
+        name = f"{batch_id:08d}.manifest"
+        with self._whole(name):
+            return Manifest.from_plain(checked(self._folder.read(name)))
+
+    @contextmanager
+    def _whole(self, name: str) -> Iterator[None]:
+        """Say of a file that is read what is wrong with it."""
+        try:
+            yield
+        except OSError as error:
+            raise self._refused(error) from error
+        except (ValueError, KeyError, TypeError) as error:
+            msg = (
+                f"{self.path / name} is damaged: {error}. It is what says which files of the cells count; restore it "
+                "from a backup, or start over with an empty checkpoint and an empty output"
+            )
+            raise StateError(msg) from error
+
+    def _publish(self, name: str, data: bytes) -> None:
+        try:
+            self._folder.publish(name, data)
+        except FileExistsError as error:
+            raise self._lost(f"it brought {name} in between") from error
+
+    def _lost(self, what: str) -> StateError:
+        return StateError(f"the checkpoint {self.path} belongs to another driver by now: {what}; this one stops")
+
+    def _refused(self, error: OSError) -> StorageError:
+        return StorageError(f"the disk refuses {self.path}: {error}")
+
+
+def _numbers(names: list[str], kind: re.Pattern[str]) -> list[int]:
+    return [int(found[1]) for name in names if (found := kind.fullmatch(name))]

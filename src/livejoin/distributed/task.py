@@ -1,0 +1,244 @@
+"""What a cell does in a batch, in whatever process: it finds its state, applies what it is brought, and writes it down.
+
+The state is found warm, where the process has it as the manifest has it, or made from its snapshot and its log. A cell
+that an attempt took further than the manifest is not what the manifest has, so that it is made anew: attempts, also of
+the same cell at the same time on two hosts, do not see each other.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from livejoin.checkpoint.batch import LoggedBatch, decoded, encoded, length_of
+from livejoin.database.of_stage import tables_of
+from livejoin.database.snapshots import snapshot
+from livejoin.database.snapshots.tables import NO_LIMITS, Limits, image_of_tables, load_tables, size_of_tables
+from livejoin.distributed.cell import Brought, Cell, changes_of
+from livejoin.distributed.manifest import Held
+from livejoin.errors import StateError, StorageError
+from livejoin.plan.stages import Staged
+from livejoin.state.files import Folder
+
+LEAST_LOG = 1 << 20
+"""Bytes behind a snapshot that are too few for another one."""
+MOST_FILES = 64
+"""Files behind a snapshot; of more, the last ones become one."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A batch, for the cells.
+
+    Args:
+        folder: Where their files are; all hosts see it.
+        plan: The digest of the stages.
+        batch_id: The batch.
+        epoch: That of the driver.
+        held: What each cell of each stage holds before it.
+    """
+
+    folder: Path
+    plan: str
+    batch_id: int
+    epoch: int
+    held: Mapping[tuple[int, int], Held]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a cell of a stage did.
+
+    Args:
+        stage: The stage.
+        cell: The cell.
+        held: What it holds now.
+        deltas: For each view whose delta has rows here the file with it, and the rows.
+        rows: Rows here of each view whose result is here.
+        state_bytes: Bytes in use of its state.
+        was_warm: Whether its state was there.
+        process: The process that did it.
+    """
+
+    stage: int
+    cell: int
+    held: Held
+    deltas: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
+    state_bytes: int = 0
+    was_warm: bool = False
+    process: int = 0
+
+
+@dataclass
+class _Warm:
+    """A cell that a process has; changed in place."""
+
+    state: str
+    cell: Cell
+
+
+class Cells:
+    """The cells that a process has the states of; mutable. It is a cache: without it the same happens, slower.
+
+    Args:
+        staged: The stages.
+        limits: Of each cell's database.
+    """
+
+    def __init__(self, staged: Staged, limits: Limits = NO_LIMITS) -> None:
+        self.staged = staged
+        self._limits = limits
+        self._views: dict[str, list[str]] = {}
+        for view, relation in staged.views.items():
+            self._views.setdefault(relation, []).append(view)
+        self._warm: dict[tuple[Path, int, int], _Warm] = {}
+
+    def run(self, task: Task, stage: int, cell: int, brought: Brought) -> tuple[Outcome, dict[str, pa.Table]]:
+        """A cell's part of a batch.
+
+        Args:
+            task: The batch.
+            stage: The stage.
+            cell: The cell.
+            brought: What it is brought.
+
+        Returns:
+            What it did, and the deltas of the relations that the stage shows.
+
+        Raises:
+            LivejoinError: The changes cannot be applied, a file is damaged or missing, the disk refuses; nothing of
+                the batch is left but files that nobody lists.
+        """
+        key, held = (task.folder, stage, cell), task.held.get((stage, cell), Held())
+        warm = self._warm.pop(key, None)  # what fails is not warm any more
+        was_warm = warm is not None and warm.state == held.state
+        if warm is None or not was_warm:
+            warm = self._made(task, stage, cell, held)
+        changes = changes_of(self.staged.stages[stage], brought)
+        told = warm.cell.apply(changes)
+        name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}"
+        if changes or held == Held():
+            batch = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes=changes)
+            size = _write(task.folder, f"{name}.batch", encoded(batch))
+            held = self._kept(task, name, warm.cell, Held(held.snapshot, (*held.log, (f"{name}.batch", size))))
+        results = {view: told[relation] for relation in told for view in self._views.get(relation, ())}
+        deltas = {}
+        for view, delta in results.items():
+            file = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.delta"
+            written = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes={view: delta})
+            _write(task.folder, file, encoded(written))
+            deltas[view] = (file, delta.num_rows)
+        warm.state = held.state
+        self._warm[key] = warm
+        database = warm.cell.database
+        rows = {
+            view: int(database.views[relation].stats()["rows"])
+            for relation, views in self._views.items()
+            if relation in database.views
+            for view in views
+        }
+        return Outcome(
+            stage, cell, held, deltas, rows, int(database.stats()["state_bytes"]), was_warm, os.getpid()
+        ), told
+
+    def _made(self, task: Task, stage: int, cell: int, held: Held) -> _Warm:
+        """A cell as the manifest has it: its snapshot, the log behind it applied to the tables, and then its views."""
+        plan = self.staged.stages[stage]
+        if held == Held():
+            return _Warm("", Cell(plan, cell, tables_of(plan, self._limits), is_new=True))
+        if held.snapshot:
+            database = load_tables(task.folder / held.snapshot, self._limits)
+        else:
+            database = tables_of(plan, self._limits)
+        for file, _ in held.log:
+            for batch in _batches(task.folder, file):
+                if batch.changes:
+                    by_key = not plan.by_key.isdisjoint(batch.changes)
+                    database.apply(dict(batch.changes), on_conflict="update" if by_key else "error")
+        return _Warm(held.state, Cell(plan, cell, database, is_new=False))
+
+    @staticmethod
+    def _kept(task: Task, name: str, cell: Cell, held: Held) -> Held:
+        """What a cell holds, with another snapshot where the log has come to be as large, or with fewer files."""
+        sizes = [size for _, size in held.log]
+        if sum(sizes) > max(LEAST_LOG, size_of_tables(cell.database)):
+            snapshot.write(task.folder / f"{name}.tables", image_of_tables(cell.database, {}))
+            return Held(f"{name}.tables")
+        if len(sizes) <= MOST_FILES:
+            return held
+        first = _merged_from(sizes)
+        data = b"".join(_bytes(task.folder, file) for file, _ in held.log[first:])
+        file = f"{task.batch_id:08d}{name[8:-_DIGITS]}{uuid.uuid4().hex}.batch"
+        return Held(held.snapshot, (*held.log[:first], (file, _write(task.folder, file, data))))
+
+
+_DIGITS = 32  # of what tells attempts apart in the name of a file
+
+
+def _merged_from(sizes: Sequence[int]) -> int:
+    """From which file on a log becomes one file: at least half of them, and those before that are not much larger.
+
+    So the sizes fall by half or more, and each change is written again as often as the logarithm of their number.
+    """
+    first = len(sizes) // 2
+    total = sum(sizes[first:])
+    while first and sizes[first - 1] <= 2 * total:
+        first -= 1
+        total += sizes[first]
+    return first
+
+
+def delta_of(folder: Path, file: str) -> pa.Table:
+    """The delta in a file.
+
+    Raises:
+        StateError: It is missing or damaged.
+        StorageError: The disk refuses.
+    """
+    (batch,) = _batches(folder, file)
+    (found,) = batch.changes.values()
+    return found
+
+
+def _write(folder: Path, name: str, data: bytes) -> int:
+    """Write a file, which nobody else writes; its bytes."""
+    try:
+        with Folder.at(folder) as opened:
+            opened.write(name, data)
+    except OSError as error:
+        msg = f"{folder / name} could not be written: {error}"
+        raise StorageError(msg) from error
+    return len(data)
+
+
+def _bytes(folder: Path, name: str) -> bytes:
+    try:
+        with Folder.at(folder) as opened:
+            return bytes(opened.read(name))
+    except FileNotFoundError as error:
+        msg = f"{folder / name} is missing, which the newest manifest lists: restore it from a backup, or start over"
+        raise StateError(msg) from error
+    except OSError as error:
+        msg = f"{folder / name} could not be read: {error}"
+        raise StorageError(msg) from error
+
+
+def _batches(folder: Path, name: str) -> list[LoggedBatch]:
+    """The batches in a file, one behind the other."""
+    data = memoryview(_bytes(folder, name))
+    found = []
+    try:
+        while data:
+            length = length_of(data)
+            found.append(decoded(bytes(data[:length])))
+            data = data[length:]
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"{folder / name} is damaged: {error}; restore it from a backup, or start over with an empty checkpoint"
+        raise StateError(msg) from error
+    return found

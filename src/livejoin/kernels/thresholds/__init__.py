@@ -1,0 +1,1 @@
+"""Kernels of rows that compare with the bound of their key."""

@@ -1,0 +1,392 @@
+"""Rows that compare with the bound of their key, or sums over them, kept up to date (AJU, Theorems 14 and 15).
+
+The rows are an ordered multiset, `livejoin.kernels.ordered.order_tree`: by their key, then by their group where sums
+are kept, then by the word, or words, that is compared. So the rows of a key, and of a key and a group, are a run of
+entries, those that stand in the result are a run at its begin or its end, and a bound that moves lets the run between
+its two places in or out. The bounds are records by key: how many there are (one, but for the middle of a version), the
+bound now, and that before the version.
+
+    a row changes        one descent, one comparison with the bound of its key
+    a bound moves        select: the entries between its two places. Sums: two paths for each group of the key
+
+In a version rows go first, then bounds move, then rows come. So a row is written once, whatever becomes of its bound.
+
+Law: the changes written for a version add up to the result after it minus the result before it. Everything that is
+written is linear in the multiplicities, so that they may be negative for a while within a version.
+"""
+
+from __future__ import annotations
+
+from livejoin.kernels.groups import layout as g
+from livejoin.kernels.groups.accumulators import accumulate_block
+from livejoin.kernels.jit import helper, kernel
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.directory import create, hash_key
+from livejoin.kernels.memory.directory import remove as take_away
+from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
+from livejoin.kernels.ordered.order_nodes import T_CARRIED, T_LEAF, T_PLACE, T_SUMS, T_VALUES, has_space, new_entry
+from livejoin.kernels.ordered.order_tree import descend, insert, plant, remove, seek, weigh
+from livejoin.kernels.ordered.sums import add_along, add_sums, clear_sums, is_zero, subtract_sums
+from livejoin.kernels.parameters import Arena, ArenaArray, Line, Matrix, Output, Plan, Texts, Words
+from livejoin.kernels.thresholds.layout import (
+    B_COUNT,
+    B_HAD,
+    B_HAS,
+    B_LISTED,
+    B_NEXT,
+    B_NOW,
+    BINDING,
+    COMING,
+    F_AFTER,
+    F_BEFORE,
+    F_BOUND,
+    F_HIGH,
+    F_KEY,
+    F_LOW,
+    F_OFFSETS,
+    F_RECORD,
+    F_RECORD_KEY,
+    F_ROW,
+    F_SUMMED,
+    F_TERM,
+    GOING,
+    K_BOUNDS,
+    K_CHANGE,
+    K_HIGH,
+    K_LEAF,
+    K_LOW,
+    K_MADE,
+    K_MOVE,
+    K_MOVED,
+    K_PLACE,
+    K_SIGN,
+    K_STAGE,
+    K_STEP,
+    K_TOTAL,
+    K_VERSION,
+    L_VERSION,
+    L_WEIGHT,
+    LINES,
+    MOVING,
+    NEXT_VERSION,
+)
+from livejoin.kernels.thresholds.runs import (
+    add_up,
+    count_run,
+    entry_here,
+    find_places,
+    is_inside,
+    record_of,
+    set_bound,
+    set_key,
+    to_low,
+)
+from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
+
+
+@helper
+def _write(m: Arena, width: int, entry: int, values: int, weight: int, sign: int, out: Output) -> None:
+    """Write a change: the words of an entry, and values, all of them times a sign."""
+    made = m[K_MADE]
+    out[L_WEIGHT, made] = weight * sign
+    out[L_VERSION, made] = m[K_VERSION]
+    for i in range(width):
+        out[LINES + i, made] = m[entry + E_WORDS + i]
+    for i in range(m[T_SUMS]):
+        out[LINES + width + i, made] = m[values + i] if values != 0 else 0
+    m[K_MADE] = made + 1
+
+
+@helper
+def _change_row(m: Arena, whole: Plan, wide: Plan, form: Plan, weight: int, text: Texts) -> None:
+    """Change the multiplicity of the row that was looked for, and its values by the term."""
+    row, term = form[F_ROW], form[F_TERM]
+    entry = descend(m, whole, row, text)
+    weigh(m, weight)
+    add_along(m, term)
+    if entry == 0:
+        entry = new_entry(m, wide)
+        m[entry + E_COUNT] = weight << 1
+        m[entry + E_IN] = 0
+        for i in range(whole[O_WIDTH]):
+            m[entry + E_WORDS + i] = m[row + E_WORDS + i]
+        for i in range(m[T_SUMS]):
+            m[entry + m[T_VALUES] + i] = m[term + i]
+        insert(m, entry)
+        return
+    m[entry + E_COUNT] += weight << 1
+    add_sums(m, entry + m[T_VALUES], term)
+    if m[entry + E_COUNT] == 0 and is_zero(m, entry + m[T_VALUES]):
+        remove(m, whole, entry, text)
+
+
+@helper
+def _bind(m: Arena, form: Plan, moves: Matrix, move: int, weight: int) -> bool:
+    """Note that a bound comes or goes; False if there is no space."""
+    row, size = form[F_ROW], form[F_BOUND]
+    for i in range(form[F_KEY]):
+        m[row + E_WORDS + i] = moves[i, move]
+    record = record_of(m, form, row)
+    if record == 0:
+        h = hash_key(m, form, row + E_WORDS, form[F_KEY], F_OFFSETS)
+        key, at = form[F_RECORD_KEY], row + E_WORDS
+        record = create(m, form, K_BOUNDS, form[F_RECORD], key, at, form[F_KEY], F_OFFSETS, h)
+        if record == 0:
+            return False
+    if m[record + B_LISTED] == 0:
+        m[record + B_LISTED] = 1
+        m[record + B_NEXT] = m[K_MOVED]
+        m[K_MOVED] = record
+        m[record + B_HAD] = m[record + B_HAS]
+        for i in range(size):
+            m[record + B_NOW + size + i] = m[record + B_NOW + i]
+    m[record + B_COUNT] += weight
+    if weight > 0:
+        for i in range(size):
+            m[record + B_NOW + i] = moves[form[F_KEY] + i, move]
+    m[record + B_HAS] = 1 if m[record + B_COUNT] > 0 else 0
+    return True
+
+
+@helper
+def _move_rows(
+    m: Arena, whole: Plan, key: Plan, placed: Plan, bounded: Plan, form: Plan, left: int, text: Texts, out: Output
+) -> int:
+    """Write the entries of the run, so many at most; how many more could have been. K_STAGE is 0 when it is done."""
+    row = form[F_ROW]
+    if m[K_STAGE] == 0:
+        m[K_STAGE] = 1
+        to_low(m, key, placed, form, m[K_LOW], text)
+    else:
+        m[T_LEAF], m[T_PLACE] = m[K_LEAF], m[K_PLACE]
+    high = m[K_HIGH]
+    while left > 0 and m[K_MADE] < out.shape[1]:
+        entry = entry_here(m)
+        if entry == 0 or compare(m, key, entry, row, text) != 0:
+            m[K_STAGE] = 0
+            return left
+        if high != 0 and compare(m, bounded, entry + form[F_BEFORE], high - E_WORDS, text) >= form[F_AFTER]:
+            m[K_STAGE] = 0
+            return left
+        _write(m, whole[O_WIDTH], entry, 0, m[entry + E_COUNT] >> 1, m[K_SIGN], out)
+        m[K_TOTAL] += m[K_SIGN] * (m[entry + E_COUNT] >> 1)
+        m[T_PLACE] += 1
+        left -= 1
+    m[K_LEAF], m[K_PLACE] = m[T_LEAF], m[T_PLACE]
+    return left
+
+
+@helper
+def _write_sums(m: Arena, whole: Plan, form: Plan, values: int, out: Output) -> None:
+    """Write what the sums of a group gain, or lose; the group is that of the row that is looked for."""
+    rows, sign = m[values + g.R_ROWS], m[K_SIGN]
+    if is_zero(m, values):
+        return
+    term = form[F_TERM]
+    clear_sums(m, term)
+    if sign > 0:
+        add_sums(m, term, values)
+    else:
+        subtract_sums(m, term, values)
+    if rows == 0:  # rows that only go for the time being: what is added has a row
+        _write(m, whole[O_WIDTH], form[F_ROW], 0, 1, 1, out)
+        rows, sign = -1, 1
+    _write(m, whole[O_WIDTH], form[F_ROW], term, rows, sign, out)
+
+
+@helper
+def _move_sums(
+    m: Arena, whole: Plan, key: Plan, grouped: Plan, placed: Plan, form: Plan, left: int, text: Texts, out: Output
+) -> int:
+    """Write what is between the two places group by group, as `_move_rows`."""
+    row = form[F_ROW]
+    while left > 0 and m[K_MADE] + 2 <= out.shape[1]:
+        if m[K_STAGE] == 0:
+            seek(m, key, row, 0, text)
+        else:
+            seek(m, grouped, row, 1, text)
+        entry = entry_here(m)
+        if entry == 0 or compare(m, key, entry, row, text) != 0:
+            m[K_STAGE] = 0
+            return left
+        m[K_STAGE] = 1
+        for i in range(grouped[O_WIDTH]):
+            m[row + E_WORDS + i] = m[entry + E_WORDS + i]
+        if m[K_LOW] == 0:
+            add_up(m, grouped, form, 0, form[F_LOW], text)
+        else:
+            set_bound(m, form, m[K_LOW])
+            add_up(m, placed, form, form[F_AFTER], form[F_LOW], text)
+        if m[K_HIGH] == 0:
+            add_up(m, grouped, form, 1, form[F_HIGH], text)
+        else:
+            set_bound(m, form, m[K_HIGH])
+            add_up(m, placed, form, form[F_AFTER], form[F_HIGH], text)
+        subtract_sums(m, form[F_HIGH], form[F_LOW])
+        _write_sums(m, whole, form, form[F_HIGH], out)
+        left -= 1
+    return left
+
+
+@helper
+def _end_move(m: Arena, form: Plan, record: int) -> None:
+    """Forget that a bound moved, and its record if it is gone."""
+    m[K_MOVED] = m[record + B_NEXT]
+    m[record + B_LISTED] = 0
+    if m[record + B_COUNT] == 0:
+        take_away(m, K_BOUNDS, record, form[F_RECORD_KEY], form[F_KEY])
+
+
+@kernel
+def prepare(arena: ArenaArray, sums: int, carried: int, values: int) -> None:
+    """Make the empty state in a fresh arena.
+
+    Args:
+        arena: The arena; changed.
+        sums: Words of the values of an entry.
+        carried: Which of them go on the number of the word before, a bit each.
+        values: Their offset in an entry.
+    """
+    m = words(arena)
+    m[T_SUMS], m[T_CARRIED], m[T_VALUES] = sums, carried, values
+    plant(m)
+
+
+@kernel
+def maintain(
+    arena: ArenaArray,
+    whole: Plan,
+    wide: Plan,
+    key: Plan,
+    grouped: Plan,
+    placed: Plan,
+    bounded: Plan,
+    form: Plan,
+    summed: Plan,
+    rows: Matrix,
+    weights: Line,
+    versions: Line,
+    arguments: Matrix,
+    moves: Matrix,
+    move_weights: Line,
+    move_versions: Line,
+    heap: Words,
+    starts: Words,
+    lengths: Line,
+    place: Line,
+    emit: bool,
+    out: Output,
+) -> int:
+    """Apply changes of rows and of bounds, and write what the result, or its sums, gain and lose.
+
+    Args:
+        arena: The state; changed. A caller starts with the words from K_CHANGE to K_STEP at 0.
+        whole, key, grouped, placed: Plans of the words of a row, see `livejoin.kernels.values.row_order`: all of them,
+            those of the key, these with those of the group, these with the compared ones.
+        wide: That of an entry, whose values are counted too.
+        bounded: That of the compared words alone.
+        form: See F_KEY and the constants behind it.
+        summed: Where sums are kept, the plan of the groups (`livejoin.kernels.groups.layout`).
+        rows: int64 of shape (words of a row, n): the changed rows, none with NULL in its key or its compared word.
+        weights: int64, what each change adds to its row's multiplicity; none is 0.
+        versions: int64, ascending; in each version the negative weights come first.
+        arguments: Where sums are kept, the values that the groups' kernel takes in for these rows.
+        moves: int64 of shape (words of a key and a bound, k): the bounds that come and go.
+        move_weights: 1 or -1.
+        move_versions: int64, ascending.
+        heap, starts, lengths: The dictionary of strings, if there are any.
+        place: int64 of one place, scratch.
+        emit: Whether rows of the result are written; sums are in any case.
+        out: int64 of shape (LINES + words of a row + those of values, capacity of at least 2), K_MADE of them.
+
+    Returns:
+        DONE; MORE, NEED_SPACE, OUTPUT_FULL: take the changes that are written, grow the arena for NEED_SPACE, and call
+        again.
+
+    Cost: O(log n) a change with n rows; for a bound that moves besides O(1) for each row that it lets in or out, or
+    O(log n) for each group of its key where sums are kept.
+    """
+    m = words(arena)
+    al, wi, ke, gr, pl = words(whole), words(wide), words(key), words(grouped), words(placed)
+    bo, fo, su = words(bounded), words(form), words(summed)
+    text = (heap, starts, lengths)
+    values, by, found = words(arguments), words(weights), words(place)
+    row, term = fo[F_ROW], fo[F_TERM]
+    width = al[O_WIDTH]
+    m[K_MADE] = 0
+    change, move, left = m[K_CHANGE], m[K_MOVE], AT_ONCE
+    while True:
+        m[K_CHANGE], m[K_MOVE] = change, move
+        if left <= 0:
+            return MORE
+        step = m[K_STEP]
+        if step == NEXT_VERSION:
+            if change == weights.shape[0] and move == move_weights.shape[0]:
+                return DONE
+            if move == move_weights.shape[0]:
+                m[K_VERSION] = versions[change]
+            elif change == weights.shape[0]:
+                m[K_VERSION] = move_versions[move]
+            else:
+                m[K_VERSION] = min(versions[change], move_versions[move])
+            m[K_STEP] = GOING
+        elif step == GOING or step == COMING:
+            if change == weights.shape[0] or versions[change] != m[K_VERSION]:
+                m[K_STEP] = BINDING if step == GOING else NEXT_VERSION
+                continue
+            weight = weights[change]
+            if step == GOING and weight > 0:
+                m[K_STEP] = BINDING
+                continue
+            if not has_space(m, wi):
+                return NEED_SPACE
+            if m[K_MADE] == out.shape[1]:
+                return OUTPUT_FULL
+            for i in range(width):
+                m[row + E_WORDS + i] = rows[i, change]
+            if fo[F_SUMMED] == 1:
+                clear_sums(m, term)
+                m[term + g.R_ROWS] = weight
+                found[0] = term
+                accumulate_block(m, su, values, weights.shape[0], by, change, found, 1)
+            _change_row(m, al, wi, fo, weight, text)
+            record = record_of(m, fo, row)
+            if record != 0 and m[record + B_HAS] == 1 and is_inside(m, fo, bo, row, record + B_NOW, text):
+                if fo[F_SUMMED] == 0:
+                    m[K_TOTAL] += weight
+                if emit or fo[F_SUMMED] == 1:
+                    _write(m, width, row, term, weight, 1, out)
+            change += 1
+            left -= 1
+        elif step == BINDING:
+            if move == move_weights.shape[0] or move_versions[move] != m[K_VERSION]:
+                m[K_STEP] = MOVING
+                m[K_STAGE] = 0
+                continue
+            if not _bind(m, fo, moves, move, move_weights[move]):
+                return NEED_SPACE
+            move += 1
+            left -= 1
+        else:
+            record = m[K_MOVED]
+            if record == 0:
+                m[K_STEP] = COMING
+                continue
+            if m[K_MADE] + 2 > out.shape[1]:
+                return OUTPUT_FULL
+            if m[K_STAGE] == 0:
+                find_places(m, fo, bo, record, text)
+                set_key(m, fo, record)
+            if m[K_SIGN] != 0:
+                if fo[F_SUMMED] == 1:
+                    left = _move_sums(m, al, ke, gr, pl, fo, left, text, out)
+                elif emit:
+                    left = _move_rows(m, al, ke, pl, bo, fo, left, text, out)
+                else:
+                    m[K_TOTAL] += m[K_SIGN] * count_run(m, ke, pl, fo, text)
+                if m[K_STAGE] == 1:
+                    if left > 0:
+                        return OUTPUT_FULL
+                    continue
+            left -= 1
+            _end_move(m, fo, record)

@@ -1,0 +1,156 @@
+"""Runs of an ordered multiset: the rows of a key, and those of them on one side of a bound.
+
+The *place* of a bound is in front of the rows of its key that are equal to it, or behind them, as the comparison says.
+The row that is looked for, at F_ROW, has the key; the words of a bound are put behind it to find a place.
+"""
+
+from __future__ import annotations
+
+from livejoin.kernels.jit import helper, inlined
+from livejoin.kernels.memory.directory import find, hash_key
+from livejoin.kernels.ordered.order_nodes import (
+    CHILD,
+    COUNT,
+    FIRST,
+    INNER,
+    LEAF,
+    NEXT,
+    SUM,
+    T_HEIGHT,
+    T_LEAF,
+    T_PLACE,
+    T_ROOT,
+)
+from livejoin.kernels.ordered.order_tree import before, seek
+from livejoin.kernels.ordered.sums import add_before, clear_sums
+from livejoin.kernels.parameters import Arena, Plan, Texts
+from livejoin.kernels.thresholds.layout import (
+    B_HAD,
+    B_HAS,
+    B_NOW,
+    F_ABOVE,
+    F_AFTER,
+    F_BEFORE,
+    F_BOUND,
+    F_KEY,
+    F_OFFSETS,
+    F_RECORD_KEY,
+    F_ROW,
+    K_BOUNDS,
+    K_HIGH,
+    K_LOW,
+    K_SIGN,
+)
+from livejoin.kernels.values.row_order import E_COUNT, E_WORDS, compare
+
+
+@inlined
+def is_inside(m: Arena, form: Plan, bounded: Plan, row: int, bound: int, text: Texts) -> bool:
+    """Whether a row stands on the side of a bound that is in the result."""
+    side = compare(m, bounded, row + form[F_BEFORE], bound - E_WORDS, text)
+    inside: bool = (side < form[F_AFTER]) != (form[F_ABOVE] == 1)
+    return inside
+
+
+@helper
+def record_of(m: Arena, form: Plan, row: int) -> int:
+    """The record of a row's key, 0 if there is none."""
+    h = hash_key(m, form, row + E_WORDS, form[F_KEY], F_OFFSETS)
+    return int(find(m, form, K_BOUNDS, form[F_RECORD_KEY], row + E_WORDS, form[F_KEY], F_OFFSETS, h))
+
+
+@helper
+def set_bound(m: Arena, form: Plan, bound: int) -> None:
+    """Make a bound the compared words of the row that is looked for."""
+    at = form[F_ROW] + E_WORDS + form[F_BEFORE]
+    for i in range(form[F_BOUND]):
+        m[at + i] = m[bound + i]
+
+
+@helper
+def set_key(m: Arena, form: Plan, record: int) -> None:
+    """Make the key of a record that of the row that is looked for."""
+    for i in range(form[F_KEY]):
+        m[form[F_ROW] + E_WORDS + i] = m[record + form[F_RECORD_KEY] + i]
+
+
+@helper
+def find_places(m: Arena, form: Plan, bounded: Plan, record: int, text: Texts) -> None:
+    """Find the two places that the run of a bound that moved lies between; K_SIGN is 0 if there is none."""
+    now, old = record + B_NOW, record + B_NOW + form[F_BOUND]
+    above = form[F_ABOVE] == 1
+    m[K_SIGN] = 0
+    if m[record + B_HAS] == 1 and m[record + B_HAD] == 1:
+        side = compare(m, bounded, old - E_WORDS, now - E_WORDS, text)
+        m[K_LOW] = old if side < 0 else now
+        m[K_HIGH] = now if side < 0 else old
+        if side != 0:
+            m[K_SIGN] = 1 if (side < 0) != above else -1
+    elif m[record + B_HAS] == 1 or m[record + B_HAD] == 1:
+        one = now if m[record + B_HAS] == 1 else old
+        m[K_LOW] = one if above else 0
+        m[K_HIGH] = 0 if above else one
+        m[K_SIGN] = 1 if m[record + B_HAS] == 1 else -1
+
+
+@helper
+def to_low(m: Arena, key: Plan, placed: Plan, form: Plan, low: int, text: Texts) -> None:
+    """Find the first entry behind a place, or of the key's rows where the place is 0."""
+    if low == 0:
+        seek(m, key, form[F_ROW], 0, text)
+    else:
+        set_bound(m, form, low)
+        seek(m, placed, form[F_ROW], form[F_AFTER], text)
+
+
+@inlined
+def entry_here(m: Arena) -> int:
+    """The entry at T_LEAF and T_PLACE, which become those of the next leaf at a leaf's end; 0 behind the last."""
+    if m[T_PLACE] == m[m[T_LEAF] + COUNT]:
+        m[T_LEAF] = m[m[T_LEAF] + NEXT]
+        m[T_PLACE] = 0
+        if m[T_LEAF] == 0:
+            return 0
+    entry: int = m[m[T_LEAF] + FIRST + LEAF + m[T_PLACE]]
+    return entry
+
+
+@helper
+def add_up(m: Arena, prefix: Plan, form: Plan, least: int, to: int, text: Texts) -> None:
+    """Write the sums of all entries before the row that is looked for, with ``least`` 1 also of those equal to it."""
+    clear_sums(m, to)
+    node = m[T_ROOT]
+    for _ in range(m[T_HEIGHT]):
+        child = max(before(m, prefix, node, INNER, form[F_ROW], least, text) - 1, 0)
+        add_before(m, node, INNER, child, to)
+        node = m[node + CHILD + child]
+    add_before(m, node, LEAF, before(m, prefix, node, LEAF, form[F_ROW], least, text), to)
+
+
+@helper
+def rank(m: Arena, prefix: Plan, form: Plan, least: int, text: Texts) -> int:
+    """How many rows are before the row that is looked for, with ``least`` 1 with those equal to it."""
+    node = m[T_ROOT]
+    rows = 0
+    for _ in range(m[T_HEIGHT]):
+        child = max(before(m, prefix, node, INNER, form[F_ROW], least, text) - 1, 0)
+        for i in range(child):
+            rows += m[node + SUM + i]
+        node = m[node + CHILD + child]
+    for i in range(before(m, prefix, node, LEAF, form[F_ROW], least, text)):
+        rows += m[m[node + FIRST + LEAF + i] + E_COUNT] >> 1
+    return rows
+
+
+@helper
+def count_run(m: Arena, key: Plan, placed: Plan, form: Plan, text: Texts) -> int:
+    """How many rows the run has."""
+    if m[K_LOW] == 0:
+        low = rank(m, key, form, 0, text)
+    else:
+        set_bound(m, form, m[K_LOW])
+        low = rank(m, placed, form, form[F_AFTER], text)
+    if m[K_HIGH] == 0:
+        return int(rank(m, key, form, 1, text) - low)
+    set_bound(m, form, m[K_HIGH])
+    return int(rank(m, placed, form, form[F_AFTER], text) - low)

@@ -1,0 +1,340 @@
+"""From a query over tables to stages: each operator where its rows are, and an exchange where they are not together.
+
+A join runs where HyperCube brings its rows (CROWN, section 8.1): a combination of rows that join is in one cell. What
+is above it stays there as long as rows that belong together, those of a group, equal ones, are sure to be in one cell;
+else they go on to the next stage, by what they have in common. Aggregates, DISTINCT and the first rows of an order are
+made smaller before they go, where the whole can be told from the parts. Rows that belong together with all others go
+to the first cell. What a join reads and is no table comes from an earlier stage: so a NOT IN counts NULLs of all cells.
+
+A table that has a window or a key has an owner of each row in a stage before: it knows which row an upsert replaces,
+and which ones leave the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from livejoin.plan.dispatch import Dispatch
+from livejoin.plan.stages.partial import in_two_steps, second
+from livejoin.plan.stages.staged import ByColumns, Cube, Exchange, Shown, Stage, Staged
+from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
+from livejoin.query.relational import (
+    Aggregate,
+    Distinct,
+    Input,
+    Join,
+    Numbers,
+    Project,
+    Query,
+    Ranked,
+    Relation,
+    SetOperation,
+    TopK,
+)
+from livejoin.schema import Column, Table
+
+Choose = Callable[[ConjunctiveQuery], Dispatch]
+"""Where the rows of a join's tables go."""
+
+
+def stages(queries: Mapping[str, Query], choose: Choose) -> Staged:
+    """The stages of some views over spread tables; equal relations are shown once.
+
+    Args:
+        queries: The queries of the views, by name.
+        choose: Where the rows of each join's tables go.
+
+    Cost: O(size of the queries), and a choice for each join.
+    """
+    placer = _Placer(choose)
+    views = {}
+    for name, query in queries.items():
+        views[name] = placer.show(placer.place(query.root))
+    built = (Stage(tuple(one.exchanges.values()), tuple(one.shown.values())) for one in placer.built)
+    return Staged(tuple(built), views)
+
+
+@dataclass
+class _Building:
+    """A stage, as it comes to be."""
+
+    exchanges: dict[tuple[object, ...], Exchange] = field(default_factory=dict)
+    shown: dict[tuple[Relation, bool], Shown] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A relation over tables of the cells.
+
+    Args:
+        stage: The stage in which it is.
+        relation: The relation.
+        by: The cell of a row is a function of some values; for each of them the columns that have it. None: nothing is
+            known of where its rows are. Empty: they are in the first cell.
+    """
+
+    stage: int
+    relation: Relation
+    by: tuple[frozenset[int], ...] | None
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is in the first cell only."""
+        return self.by == ()
+
+    def together(self, columns: Sequence[int]) -> bool:
+        """Whether rows that are equal in some columns are in one cell."""
+        return self.by is not None and all(not one.isdisjoint(columns) for one in self.by)
+
+    def above(self, relation: Relation, copies: Mapping[int, Sequence[int]]) -> _Placed:
+        """A relation in the same cells, whose columns some columns of this one are copied to."""
+        by = self.by
+        if by is not None:
+            by = tuple(frozenset(to for column in one for to in copies.get(column, ())) for one in by)
+            by = by if all(by) else None
+        return _Placed(self.stage, relation, by)
+
+
+class _Placer:
+    """The stages of all views; mutable."""
+
+    def __init__(self, choose: Choose) -> None:
+        self.built: list[_Building] = []
+        self._choose = choose
+        self._names = 0
+        self._owned: dict[str, str] = {}
+        self._placed: dict[tuple[Relation, tuple[int, ...] | None], _Placed] = {}
+
+    def place(self, relation: Relation, wanted: Sequence[int] | None = None) -> _Placed:
+        """The stage of a relation, with all below it.
+
+        Args:
+            relation: The relation.
+            wanted: Columns in which equal rows had better be in one cell.
+        """
+        key = (relation, None if wanted is None else tuple(wanted))
+        if key not in self._placed:
+            self._placed[key] = self._place(relation, wanted)
+        return self._placed[key]
+
+    def _place(self, relation: Relation, wanted: Sequence[int] | None) -> _Placed:
+        match relation:
+            case Join():
+                return self._join(relation, wanted)
+            case Project():
+                return self._project(relation, wanted)
+            case Distinct():
+                return self._distinct(relation)
+            case Aggregate():
+                return self._aggregate(relation)
+            case SetOperation():
+                return self._set_operation(relation)
+            case TopK():
+                return self._first(relation)
+            case Ranked():
+                below = self.place(relation.input, relation.partition)
+                if not below.together(relation.partition):
+                    below = self._exchange(below, relation.partition)
+                return below.above(replace(relation, input=below.relation), _same(relation.input))
+            case Numbers():
+                return _Placed(0, relation, ())
+
+    def show(self, placed: _Placed) -> str:
+        """The name by which later stages know a relation."""
+        stage = self._stage(placed.stage)
+        key = (placed.relation, placed.alone)
+        if key not in stage.shown:
+            query = Query("", placed.relation)
+            stage.shown[key] = Shown(self._name(), query, placed.alone, placed.by is None)
+        return stage.shown[key].relation
+
+    def _name(self) -> str:
+        self._names += 1
+        return f"#{self._names}"
+
+    def _stage(self, number: int) -> _Building:
+        while len(self.built) <= number:
+            self.built.append(_Building())
+        return self.built[number]
+
+    def _base(self, table: Table) -> tuple[int, str]:
+        """The first stage to which a base table's net changes can come, and what they are the changes of."""
+        name = table.name.lower()
+        keys = [columns for columns in (table.primary_key, *table.unique) if columns]
+        is_window = table.window_rows is not None or table.window_range is not None
+        if not keys and not is_window:
+            return 0, name
+        if name not in self._owned:
+            route = ByColumns(() if is_window or len(keys) > 1 else keys[0])
+            own = replace(table, foreign_keys=(), static=False)
+            self._stage(0).exchanges[name, "owned"] = Exchange(name, route, ((own, -1),))
+            by = tuple(frozenset((column,)) for column in route.columns)
+            self._owned[name] = self.show(_Placed(0, _rows_of(own), by))
+        return 1, self._owned[name]
+
+    def _brought(self, relation: str, stage: int, route: ByColumns, table: Table) -> Table:
+        """A table of a stage's cells that has the rows of a relation, in one cell each."""
+        exchanges = self._stage(stage).exchanges
+        key = (relation, route)
+        if key not in exchanges:
+            exchanges[key] = Exchange(relation, route, ((_plain(table, table.name + self._name()), -1),))
+        return exchanges[key].tables[0][0]
+
+    def _exchange(self, placed: _Placed, columns: Sequence[int], to: int | None = None) -> _Placed:
+        """The rows of a relation in a later stage, with those that are equal in some columns in one cell."""
+        relation = self.show(placed)
+        stage = placed.stage + 1 if to is None else to
+        types = placed.relation.types
+        table = Table("rows", tuple(Column(f"c{i}", kind) for i, kind in enumerate(types)))
+        table = self._brought(relation, stage, ByColumns(tuple(columns)), table)
+        names = placed.relation.schema.names
+        return _Placed(stage, _rows_of(table, names), tuple(frozenset((column,)) for column in columns))
+
+    def _join(self, join: Join, wanted: Sequence[int] | None) -> _Placed:
+        query = join.query
+        if len(query.atoms) == 1:
+            return self._selected(join, wanted)
+        sources = {one.table.name: self.place(one.relation) for one in join.inputs}
+        came: dict[str, tuple[int, str]] = {}
+        for atom in query.atoms:
+            name = atom.table.name
+            if name in came:
+                continue
+            if name in sources:
+                came[name] = sources[name].stage + 1, self.show(sources[name])
+            else:
+                came[name] = self._base(atom.table)
+        stage = max(first for first, _ in came.values())
+        dispatch = self._choose(query)
+        atoms = list(query.atoms)
+        for name, (_, relation) in came.items():
+            like = _plain if name in sources else _keyed  # NULL may be in the key of what is no table
+            own = {
+                i: like(atom.table, atom.table.name + self._name())
+                for i, atom in enumerate(query.atoms)
+                if atom.table.name == name
+            }
+            for i, table in own.items():
+                atoms[i] = replace(atoms[i], table=table)
+            tables = tuple((table, 1 << i) for i, table in own.items())
+            route = Cube(dispatch, next(atom.table for atom in query.atoms if atom.table.name == name))
+            self._stage(stage).exchanges[relation, self._name()] = Exchange(relation, route, tables)
+        spread = replace(join, query=replace(query, atoms=tuple(atoms)), inputs=())
+        by = tuple(
+            frozenset(
+                i
+                for i, output in enumerate(query.outputs)
+                if isinstance(output.source, int)
+                and query.head[output.source].atom in query.core
+                and query.variable(query.head[output.source]) == variable
+            )
+            for variable in sorted(dispatch.variables)
+        )
+        return _Placed(stage, spread, by if all(by) else None)
+
+    def _selected(self, join: Join, wanted: Sequence[int] | None) -> _Placed:
+        """The rows of one relation that pass: where a derived one is, or by columns of a table."""
+        query = join.query
+        (atom,) = query.atoms
+        copies = _copies(query.outputs, [ref.column for ref in query.head])
+        of = {to: column for column, tos in copies.items() for to in tos}
+        below_wanted = [of[i] for i in wanted] if wanted is not None and all(i in of for i in wanted) else None
+        if join.inputs:
+            below = self.place(join.inputs[0].relation, below_wanted)
+            inputs = (Input(atom.table, below.relation),)
+            return below.above(replace(join, inputs=inputs), copies)
+        stage, relation = self._base(atom.table)
+        if below_wanted is None:
+            below_wanted = [i for i, column in enumerate(atom.table.columns) if not column.type.is_payload]
+        route = ByColumns(tuple(below_wanted))
+        table = self._brought(relation, stage, route, atom.table)
+        here = _Placed(stage, join, tuple(frozenset((column,)) for column in route.columns))
+        return here.above(replace(join, query=replace(query, atoms=(replace(atom, table=table),))), copies)
+
+    def _project(self, project: Project, wanted: Sequence[int] | None) -> _Placed:
+        sources = [output.source for output in project.outputs]
+        below_wanted = None
+        if wanted is not None:
+            asked = [sources[i] for i in wanted]
+            below_wanted = [one for one in asked if isinstance(one, int)]
+            below_wanted = below_wanted if len(below_wanted) == len(asked) else None
+        below = self.place(project.input, below_wanted)
+        return below.above(replace(project, input=below.relation), _copies(project.outputs))
+
+    def _distinct(self, distinct: Distinct) -> _Placed:
+        every = range(len(distinct.types))
+        below = self.place(distinct.input)
+        first = below.above(Distinct(below.relation), _same(distinct))
+        if below.together(every):
+            return first
+        below = self._exchange(first, every)
+        return below.above(Distinct(below.relation), _same(distinct))
+
+    def _aggregate(self, aggregate: Aggregate) -> _Placed:
+        groups = range(aggregate.groups)
+        kept = {column: (column,) for column in groups}
+        below = self.place(aggregate.input, groups)
+        first = below.above(replace(aggregate, input=below.relation), kept)
+        if below.together(groups):
+            return first
+        if in_two_steps(aggregate):
+            below = self._exchange(first, groups)
+            return below.above(second(aggregate, below.relation), kept)
+        below = self._exchange(below, groups)
+        return below.above(replace(aggregate, input=below.relation), kept)
+
+    def _set_operation(self, operation: SetOperation) -> _Placed:
+        every = range(len(operation.types))
+        sides = [self.place(operation.left), self.place(operation.right)]
+        is_union = operation.kind == "union" and operation.all
+        same = sides[0].stage == sides[1].stage and sides[0].alone == sides[1].alone
+        if not (same and (is_union or sides[0].alone)):
+            stage = 1 + max(side.stage for side in sides)
+            sides = [self._exchange(side, every, stage) for side in sides]
+        left, right = sides
+        by = None if is_union and not left.alone else left.by
+        return _Placed(left.stage, replace(operation, left=left.relation, right=right.relation), by)
+
+    def _first(self, first: TopK) -> _Placed:
+        below = self.place(first.input)
+        if not below.alone:
+            some = replace(first, input=below.relation, limit=first.limit + first.offset, offset=0)
+            below = self._exchange(below.above(some, _same(first)), ())
+        return below.above(replace(first, input=below.relation), _same(first))
+
+
+def _same(relation: Relation) -> dict[int, tuple[int, ...]]:
+    """Each column of a relation, copied to its own place."""
+    return {column: (column,) for column in range(len(relation.types))}
+
+
+def _copies(outputs: Sequence[Output], head: Sequence[int] | None = None) -> dict[int, tuple[int, ...]]:
+    """For each column the outputs that copy it; of a head that shows columns of a table those of the table."""
+    found: dict[int, tuple[int, ...]] = {}
+    for place, output in enumerate(outputs):
+        if isinstance(output.source, int):
+            column = output.source if head is None else head[output.source]
+            found[column] = (*found.get(column, ()), place)
+    return found
+
+
+def _rows_of(table: Table, names: Sequence[str] | None = None) -> Join:
+    """All rows of a table."""
+    places = range(len(table.columns))
+    atom = Atom("rows", table, tuple(places), tuple(f"v{i}" for i in places))
+    head = tuple(ColumnRef(0, i) for i in places)
+    named = [column.name for column in table.columns] if names is None else names
+    outputs = tuple(Output(named[i], column.type.arrow, i) for i, column in enumerate(table.columns))
+    types = tuple(column.type for column in table.columns)
+    return Join(ConjunctiveQuery("", (atom,), head, outputs), types)
+
+
+def _plain(table: Table, name: str) -> Table:
+    """A table for the rows of another one, of which a cell may have any."""
+    return Table(name, table.columns)
+
+
+def _keyed(table: Table, name: str) -> Table:
+    """A table for rows of another one, of which a cell has each once at most."""
+    return Table(name, table.columns, table.primary_key, unique=table.unique)

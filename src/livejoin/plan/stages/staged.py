@@ -1,0 +1,126 @@
+"""What a query over spread tables is made of: stages, between which rows go to other cells.
+
+A cell is a database of its own. In a stage each cell is brought the changes of some relations, those that are routed to
+it, as changes of tables of its own, and maintains views over them; the deltas of these views are changes of the
+relations of later stages. The relations of the first stage are the base tables.
+
+Law: after each batch a relation is the multiset union of its views in all cells; a relation that is *alone* is in the
+first cell only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from livejoin.plan.dispatch import Dispatch
+from livejoin.query.relational import Query
+from livejoin.schema import Table
+
+
+@dataclass(frozen=True)
+class ByColumns:
+    """Each row goes to one cell, that of its values in some columns; without columns to the first cell.
+
+    Args:
+        columns: Their positions. NULLs are equal.
+    """
+
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Cube:
+    """Rows go to the cells where a join needs them, and there to some of its atoms.
+
+    Args:
+        dispatch: Where the rows of the join's tables go.
+        table: The table as the dispatch knows it.
+    """
+
+    dispatch: Dispatch
+    table: Table
+
+
+Route: TypeAlias = ByColumns | Cube
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The changes of a relation come to cells, as changes of tables there.
+
+    Args:
+        relation: The name of a base table, or of what an earlier stage shows.
+        route: The cells that each row goes to.
+        tables: The tables in the cells, each with bits of the masks of a route: a row comes to those of which its mask
+            has one, and to all where that is -1.
+    """
+
+    relation: str
+    route: Route
+    tables: tuple[tuple[Table, int], ...]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A view in the cells, whose deltas are changes of a relation.
+
+    Args:
+        relation: The name of the relation, and of the views.
+        query: The query, over tables of the cells.
+        alone: Whether there is one in the first cell only.
+        scattered: Whether equal rows may come from several cells, so that what one takes back another may bring.
+    """
+
+    relation: str
+    query: Query
+    alone: bool
+    scattered: bool
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What happens in each cell between two exchanges of rows: one commit.
+
+    Args:
+        exchanges: What is brought to the cells. All tables of the stage are in one of them.
+        shown: What they show, over these tables.
+    """
+
+    exchanges: tuple[Exchange, ...]
+    shown: tuple[Shown, ...]
+
+    @property
+    def by_key(self) -> frozenset[str]:
+        """The tables whose changes are told by key: those that own the rows of a base table with a primary key."""
+        owned = (one.tables[0][0] for one in self.exchanges if isinstance(one.route, ByColumns))
+        return frozenset(table.name for table in owned if table.primary_key)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Views over spread tables.
+
+    Args:
+        stages: In order; what a stage is brought are changes of base tables, and of what earlier ones show.
+        views: For each view the relation that is its result, which some stage shows.
+    """
+
+    stages: tuple[Stage, ...]
+    views: Mapping[str, str]
+
+    @property
+    def scattered(self) -> frozenset[str]:
+        """The views of which equal rows may come from several cells."""
+        told = {shown.relation for stage in self.stages for shown in stage.shown if shown.scattered}
+        return frozenset(view for view, relation in self.views.items() if relation in told)
+
+    def readers(self, relation: str) -> list[tuple[int, int]]:
+        """The stages that a relation is brought to, each with the position of the exchange there."""
+        return [
+            (number, place)
+            for number, stage in enumerate(self.stages)
+            for place, exchange in enumerate(stage.exchanges)
+            if exchange.relation == relation
+        ]

@@ -1,0 +1,77 @@
+"""Expressions that have a value for every row, so that they may be evaluated for rows that no result has.
+
+A plan that evaluates an expression earlier than the text says must not raise an error where the text has none.
+"""
+
+from __future__ import annotations
+
+from livejoin.query.scalar import Call, Function, Scalar
+from livejoin.schema import SqlType
+
+_TOTAL: frozenset[Function] = frozenset(
+    (
+        "and", "or", "not", "case", "coalesce", "is_null", "is_nan", "equal", "not_equal", "less", "less_equal",
+        "greater", "greater_equal", "null_safe_equal", "in", "greatest", "least", "year", "quarter", "month", "day",
+        "day_of_week", "weekday", "day_of_year", "week", "year_of_week", "hour", "minute", "second", "length",
+        "byte_length", "upper", "lower", "substring", "left", "right", "trim", "trim_left", "trim_right", "position",
+        "like", "like_any_case", "starts_with", "ends_with", "contains", "concatenate",
+    )
+)  # fmt: skip
+_ARITHMETIC: frozenset[Function] = frozenset(("add", "subtract", "multiply"))
+_OF_NUMBERS: frozenset[Function] = frozenset((*_ARITHMETIC, "negate", "absolute", "cast"))
+_NUMBERS = ("integer", "decimal", "double")
+_MOST_DIGITS = 38
+_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+
+
+def is_total(scalar: Scalar) -> bool:
+    """Whether an expression has a value, or is NULL, for every row.
+
+    >>> from livejoin.query.scalar import Field
+    >>> number = Field(0, SqlType.integer(32))
+    >>> is_total(Call("cast", (number,), SqlType("double"))), is_total(Call("add", (number, number), number.type))
+    (True, False)
+    """
+    if not isinstance(scalar, Call):
+        return True
+    if not all(map(is_total, scalar.arguments)):
+        return False
+    match scalar.function:
+        case "add" | "subtract" | "multiply":
+            return scalar.type.kind == "double" or (
+                scalar.type.kind == "decimal" and scalar.type.precision < _MOST_DIGITS
+            )
+        case "negate" | "absolute":
+            return scalar.type.kind in ("double", "decimal")
+        case "cast":
+            return _holds(scalar.type, scalar.arguments[0].type)
+        case _:
+            return scalar.function in _TOTAL
+
+
+def fails_on_large_numbers_only(scalar: Scalar) -> bool:
+    """Whether an expression has a value for every row but where a number does not fit its type."""
+    if not isinstance(scalar, Call):
+        return True
+    if not all(map(fails_on_large_numbers_only, scalar.arguments)):
+        return False
+    if scalar.function in _OF_NUMBERS:
+        return all(part.type.kind in _NUMBERS for part in (scalar, *scalar.arguments))
+    return is_total(scalar)
+
+
+def _holds(wide: SqlType, narrow: SqlType) -> bool:
+    """Whether every value of a type has one of another type."""
+    if wide == narrow:
+        return True
+    if wide.kind == "double":
+        return narrow.kind in ("integer", "decimal")
+    if wide.kind == "integer":
+        return narrow.kind == "integer" and narrow.bits <= wide.bits
+    if wide.kind == "decimal":
+        if narrow.kind == "integer":
+            return _INTEGER_DIGITS.get(narrow.bits, _MOST_DIGITS + 1) <= wide.precision - wide.scale
+        return narrow.kind == "decimal" and narrow.precision - narrow.scale < wide.precision - wide.scale + (
+            narrow.scale <= wide.scale
+        )
+    return False

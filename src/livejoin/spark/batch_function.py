@@ -1,0 +1,61 @@
+"""What Spark calls with each micro-batch, whatever it does with it: an error that ends a query says where it stands."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from pyspark.sql import DataFrame
+
+from livejoin.checkpoint.recovery import Recovery
+from livejoin.errors import LivejoinError, MemoryLimitError
+
+_AGAIN = "start the query again with a larger memory_limit, and it continues with this batch"
+
+
+class BatchFunction(ABC):
+    """A function of ``foreachBatch``.
+
+    Attributes:
+        failure: The error that ended the query; None if none did.
+    """
+
+    def __init__(self) -> None:
+        self.failure: LivejoinError | None = None
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Commit a micro-batch.
+
+        Raises:
+            LivejoinError: A change cannot be applied, the memory limit would be passed, the checkpoint is not sound,
+                the disk refuses, or what is called here wants to end the process; also kept in ``failure``.
+        """
+        try:
+            self._take(frame, batch_id)
+        except LivejoinError as error:
+            self.failure = error
+            error.add_note(self._where(batch_id))
+            if isinstance(error, MemoryLimitError):
+                error.add_note(_AGAIN)
+            raise
+        except Exception as error:  # of a function of the user's, or of a sink
+            self.failure = LivejoinError(f"{type(error).__name__}: {error}".rstrip(": "))
+            self.failure.add_note(self._where(batch_id))
+            raise
+        except BaseException as error:
+            # Spark's bridge answers for an Exception only, and after any other one its other half waits for ever.
+            self.failure = LivejoinError(f"{type(error).__name__} ended the query: {error}".rstrip(": "))
+            self.failure.add_note(self._where(batch_id))
+            raise self.failure from error
+
+    @property
+    @abstractmethod
+    def recovery(self) -> Recovery | None:
+        """What the start found in the checkpoint; None for nothing, or if each batch finds what it needs."""
+
+    @abstractmethod
+    def _take(self, frame: DataFrame, batch_id: int) -> None:
+        """Commit a micro-batch; skip one that is done."""
+
+    @abstractmethod
+    def _where(self, batch_id: int) -> str:
+        """What became of a batch that an error ended, for people."""

@@ -1,0 +1,1 @@
+"""HyperCube: one round of sending rows to cells, so that each joined combination of rows meets in one cell."""

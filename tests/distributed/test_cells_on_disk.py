@@ -1,0 +1,191 @@
+"""Cells in several processes' memories, attempts that do not count, and what is on disk: the committed deltas add up.
+
+What Spark does between the steps is done here: parts come in any order, a cell's part runs on any host, or on two, and
+drivers die wherever they may.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin.checkpoint.job import job_of
+from livejoin.database.snapshots.tables import Limits
+from livejoin.distributed import Cells, Declared, Manifest, Manifests, Plan, Task, task
+from livejoin.distributed.parts import Outbox, Part, advance, said
+from livejoin.distributed.task import delta_of
+from livejoin.errors import ChangeError, MemoryLimitError, StateError
+from oracle import signed_multiset, without_zeros
+from scenario import Row
+
+TABLES = {"G": ("src BIGINT, dst BIGINT", {"window_rows": 50}), "P": ("id BIGINT PRIMARY KEY, town STRING", {})}
+VIEWS = {
+    "hop2": "SELECT A.src AS a, A.dst AS b, B.dst AS c FROM G A JOIN G B ON A.dst = B.src",
+    "towns": "SELECT town, COUNT(*) AS n, AVG(G.dst) AS mean FROM P JOIN G ON P.id = G.src GROUP BY town",
+    "number": "SELECT COUNT(*) AS n, MIN(src) AS least FROM G",
+    "lonely": "SELECT id FROM P WHERE id NOT IN (SELECT src FROM G)",
+    "first": "SELECT src, dst FROM G ORDER BY dst DESC, src LIMIT 3",
+}
+
+
+class Hosts:
+    """A checkpoint, hosts with what their memories hold, and the database that all is compared with."""
+
+    def __init__(self, path: Path, dice: Random, cells: int = 3) -> None:
+        self.path, self.dice, self.cells = path, dice, cells
+        self.whole = livejoin.Database()
+        for name, (columns, options) in TABLES.items():
+            self.whole.create_table(name, columns, **options)  # type: ignore[arg-type]
+        for name, sql in VIEWS.items():
+            self.whole.create_view(name, sql)
+        self.told: dict[str, Counter[Row]] = {name: Counter() for name in VIEWS}
+        self.open()
+
+    def open(self) -> None:
+        """A driver, and hosts that remember nothing."""
+        self.manifests = Manifests(self.path)
+        tables = {name: base.table for name, base in self.whole._contents.tables.items()}
+        tables = {table.name: table for table in tables.values()}
+        self.declared = Declared(self.path, job_of(tables, VIEWS, frozenset(), keep_all=True), self.cells)
+        if not self.declared.is_chosen:
+            self.declared.choose({})
+        self.plan: Plan = self.declared.plan
+        self.memories = [Cells(self.plan.staged) for _ in range(3)]
+
+    def attempt(self, changes: Mapping[str, pa.Table]) -> Manifest:
+        """What the cells do with a batch."""
+        last = self.manifests.last
+        held = {} if last is None else dict(last.cells)
+        batch_id = 0 if last is None else last.batch_id + 1
+        batch = Task(self.path, self.plan.digest, batch_id, self.manifests.epoch, held)
+        outbox = Outbox(self.plan, "driver")
+        outbox.begin()
+        for name, rows in changes.items():
+            outbox.send(name.lower(), rows)
+        parts = outbox.taken()
+        for stage in range(len(self.plan.staged.stages)):
+            came: dict[int, list[Part]] = defaultdict(list)
+            for part in parts:
+                came[part.cell].append(part)
+            parts = []
+            for cell, mine in came.items():
+                for _ in range(self.dice.choice([1, 1, 2])):  # of two attempts the last one counts
+                    self.dice.shuffle(mine)
+                    found = advance(self.dice.choice(self.memories), self.plan, batch, stage, cell, mine)
+                parts += found
+        done, _ = said(part.data for part in parts)
+        held.update({(one.stage, one.cell): one.held for one in done})
+        deltas: dict[str, tuple[str, ...]] = defaultdict(tuple)
+        for one in done:
+            for view, (file, _) in one.deltas.items():
+                deltas[view] = (*deltas[view], file)
+        return Manifest(batch_id, batch.epoch, self.plan.digest, None, held, deltas)
+
+    def apply(self, changes: Mapping[str, pa.Table]) -> None:
+        """A batch that is committed; before, some that are not."""
+        for _ in range(self.dice.choice([0, 0, 1, 2])):
+            self.attempt(changes)
+            if self.dice.random() < 0.5:
+                self.manifests.close()
+                self.open()
+        manifest = self.attempt(changes)
+        self.manifests.commit(manifest)
+        for view, files in manifest.deltas.items():
+            for file in files:
+                self.told[view].update(signed_multiset(delta_of(self.path, file)))
+        self.manifests.finish(manifest.batch_id, [])
+        self.whole.apply(dict(changes))
+        for name, view in self.whole.views.items():
+            expected: Counter[Row] = Counter(tuple(row.values()) for row in view.to_arrow().to_pylist())
+            assert without_zeros(self.told[name]) == expected, name
+
+    def batch(self) -> dict[str, pa.Table]:
+        """Some changes."""
+        edges = [(self.dice.randrange(7), self.dice.randrange(7)) for _ in range(self.dice.randrange(12))]
+        people = [(self.dice.randrange(7), self.dice.choice("xyz"), "upsert") for _ in range(self.dice.randrange(4))]
+        found = {"G": _table(["src", "dst"], edges), "P": _table(["id", "town", "_change_type"], people)}
+        return {name: rows for name, rows in found.items() if rows.num_rows}
+
+
+def _table(names: list[str], rows: list[tuple[object, ...]]) -> pa.Table:
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {name: [] for name in names}
+    table = pa.table({name: pa.array(list(column)) for name, column in columns.items()})
+    if "_change_type" in names:
+        return table
+    return table.append_column("_change_type", pa.array(["insert"] * len(rows), pa.string()))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_attempts_that_do_not_count(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With snapshots behind every few batches, or with logs that become one file."""
+    monkeypatch.setattr(task, "LEAST_LOG", [4_000, 1 << 20][seed])
+    monkeypatch.setattr(task, "MOST_FILES", 4)
+    hosts = Hosts(tmp_path, Random(seed))
+    for _ in range(14):
+        hosts.apply(hosts.batch())
+    hosts.manifests.close()
+    hosts.open()
+    assert hosts.manifests.last is not None
+    held = hosts.manifests.last.cells.values()
+    assert any(one.snapshot for one in held) is (seed == 0)
+    assert all(len(one.log) <= 5 for one in held)
+    kept = {path.name for path in tmp_path.iterdir() if path.suffix in (".batch", ".tables", ".delta")}
+    assert kept == hosts.manifests.last.files, "what no manifest needs is gone"
+
+
+def test_of_two_drivers_one_commits(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path, Random(5))
+    hosts.apply(hosts.batch())
+    manifest = hosts.attempt(hosts.batch())
+    other = Manifests(tmp_path)
+    with pytest.raises(StateError, match="belongs to another driver"):
+        hosts.manifests.commit(manifest)
+    other.commit(manifest)
+    late = Manifests(tmp_path)
+    late.last = None
+    with pytest.raises(StateError, match=r"it brought 00000001\.manifest"):
+        late.commit(manifest)
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path, Random(6))
+    for _ in range(3):
+        hosts.apply(hosts.batch())
+    hosts.manifests.close()
+    for file in tmp_path.iterdir():
+        if file.suffix not in (".batch", ".manifest", ".done", ".json"):
+            continue
+        data = file.read_bytes()
+        file.write_bytes(data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :])
+        with pytest.raises(StateError, match=file.name):
+            hosts.open()
+            hosts.attempt({})
+        file.write_bytes(data)
+        hosts.open()
+        hosts.attempt({})
+
+
+def test_a_limit_of_memory_is_that_of_a_cell(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path, Random(8))
+    hosts.apply(hosts.batch())
+    hosts.memories = [Cells(hosts.plan.staged, Limits(memory_limit=1 << 20))]
+    edges: list[tuple[object, ...]] = [(place, place + 1) for place in range(100_000)]
+    with pytest.raises(MemoryLimitError):
+        hosts.attempt({"G": _table(["src", "dst"], edges)})
+    hosts.apply(hosts.batch())
+
+
+def test_a_change_that_cannot_be_applied(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path, Random(7))
+    hosts.apply({"G": _table(["src", "dst"], [(1, 2)])})
+    absent = pa.table({"src": [5], "dst": [5], "_change_type": ["delete"]})
+    with pytest.raises(ChangeError, match="table 'G'") as caught:
+        hosts.attempt({"G": absent})
+    assert "in cell 0 of stage 0" in caught.value.__notes__
+    hosts.apply({"G": _table(["src", "dst"], [(2, 3)])})

@@ -1,0 +1,84 @@
+"""Views over tables that are spread over cells, in one process: after every batch the deltas add up to the results.
+
+Random nested queries under random lives (as `test_nested_queries`), and one text for each operator.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+import livejoin
+from livejoin import errors
+from nested_lives import Commit, Create, Life, Replay, State, life, possible
+from oracle import Oracle, assert_same_rows, signed_multiset, without_zeros
+from scenario import Change, Row, arrow_rows
+from spread_cells import spread
+from strategies import EXAMPLES
+
+FIRST = int(os.environ.get("LIVEJOIN_SEED", "0"))
+LIVES = max(2, EXAMPLES // 10)
+MOST_ROWS = 3000
+
+
+class SpreadLife:
+    """The views of a life over spread tables, and the oracle beside them.
+
+    Attributes:
+        cases: Comparisons of a view after a batch.
+    """
+
+    def __init__(self, whole: Life, cells: int) -> None:
+        self.tables = {table.name: table for table in whole.tables}
+        self.oracle = Oracle(whole.tables)
+        self.cases = 0
+        bound = livejoin.Database()
+        for table in whole.tables:
+            windows = {"window_rows": table.window_rows, "window_range": table.window_range}
+            bound.create_table(table.name, table.column_list, **windows)  # type: ignore[arg-type]
+        for step in whole.steps:
+            if isinstance(step, Create) and step.view.name not in self.oracle.views and step.fragile is None:
+                try:
+                    bound.create_view(step.view.name, step.view.sql)
+                except errors.LivejoinError:
+                    continue
+                self.oracle.define(step.view.name, step.view.plain)
+        self.spread = spread(bound, cells)
+        self.told: dict[str, Counter[Row]] = {name: Counter() for name in self.oracle.views}
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        mine = {name: [c for c in changes if c.table == name] for name in self.tables}
+        data = {name: arrow_rows(self.tables[name], some) for name, some in mine.items() if some}
+        self.oracle.apply(changes)
+        for view, deltas in self.spread.apply(data).items():
+            for delta in deltas:
+                self.told[view].update(signed_multiset(delta))
+        self.spread.check()
+        for name, plain in self.oracle.views.items():
+            self.cases += 1
+            assert_same_rows(without_zeros(self.told[name]), self.oracle.result(plain), name)
+
+
+def lived(seed: int, cells: int) -> int:
+    """Live the commits of a life, with all of its views from the start; returns how many comparisons were made."""
+    whole = life(seed)
+    state, one = State.of(whole.tables), SpreadLife(whole, cells)
+    for step in whole.steps:
+        if isinstance(step, Create):
+            continue
+        if isinstance(step, (Commit, Replay)):
+            done = possible(Commit(step.changes), state)
+            assert isinstance(done, Commit)
+            if any(one.oracle.count(plain) > MOST_ROWS for plain in one.oracle.views.values()):
+                break
+            one.apply(done.changes)
+    return one.cases
+
+
+@pytest.mark.parametrize("cells", [1, 2, 5])
+def test_lives(cells: int) -> None:
+    cases = sum(lived(FIRST + 1000 * cells + seed, cells) for seed in range(LIVES))
+    assert cases >= 10 * LIVES

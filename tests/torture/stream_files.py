@@ -1,0 +1,141 @@
+"""Rounds of a campaign over files: CSV to Parquet, where every file of checkpoint and output may be damaged."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from stream_rounds import W_TABLE, W_VIEWS, Rows, check_w, differences, failed, killed, results, to_its_end, write_w
+from stream_worker import Workers
+
+FILES, ROWS, WINDOW, NODES = 36, 20, 150, 10
+STEP = 3  # batches of a run that no fault ends
+VIEWS = {
+    "hop2": "SELECT A.src AS a, A.dst AS b, B.dst AS c FROM G A JOIN G B ON A.dst = B.src",
+    "towns": "SELECT town, COUNT(*) AS n, SUM(age) AS age FROM P GROUP BY town",
+    "total": "SELECT COUNT(*) AS n FROM G",
+    "lonely": "SELECT P.id, P.town FROM P LEFT ANTI JOIN G ON P.id = G.src",
+    "known": "SELECT P.town, N.name FROM P LEFT JOIN N ON P.id = N.k",
+    "oldest": "SELECT id, age FROM P ORDER BY age DESC, id LIMIT 3",
+}
+TYPES = {"G": "src BIGINT, dst BIGINT", "P": 'id INT, age INT, town VARCHAR, "at" INT', "N": "k INT, name VARCHAR"}
+
+
+def make(folder: Path, dice: random.Random) -> dict[str, list[tuple[Any, ...]]]:
+    """Write the pipeline and its input; the rows that are left of each table."""
+    for table in "GPNW":
+        (folder / table).mkdir(parents=True)
+    edges = [(dice.randrange(NODES), dice.randrange(NODES)) for _ in range(FILES * ROWS)]
+    people: dict[int, tuple[int, int, str, int] | None] = {}
+    newest: dict[int, int] = {}
+    for number in range(FILES):
+        part = list(enumerate(edges[number * ROWS : (number + 1) * ROWS], number * ROWS))
+        (folder / "G" / f"{number:02}.csv").write_text("".join(f"{seq},{a},{b}\n" for seq, (a, b) in part))
+        changes = []
+        for _ in range(12):
+            one, at = dice.randrange(NODES), dice.randrange(1000)
+            kind = dice.choice(["upsert", "upsert", "delete"])
+            row = (one, dice.randrange(90), dice.choice(["Bern", "Rom"]), at)
+            changes.append((*row, kind))
+            if at > newest.get(one, -1):
+                newest[one] = at
+                people[one] = row if kind == "upsert" else None
+            elif at == newest[one]:
+                people[one] = row if kind == "upsert" else None
+        text = "".join(",".join(map(str, change)) + "\n" for change in changes)
+        (folder / "P" / f"{number:02}.csv").write_text(text)
+        write_w(folder, number, dice)
+    names = [(dice.randrange(NODES), dice.choice("xyz")) for _ in range(8)]
+    (folder / "N" / "0.csv").write_text("".join(f"{k},{name}\n" for k, name in names))
+    views = "".join(f'[views.{name}]\nsql = "{sql}"\n' for name, sql in (VIEWS | W_VIEWS).items())
+    (folder / "p.toml").write_text(
+        '[tables.G]\nschema = "_seq BIGINT, src BIGINT, dst BIGINT"\nformat = "csv"\npath = "G"\narrival = "by-name"\n'
+        f"options = {{ maxFilesPerTrigger = 1 }}\nwindow_rows = {WINDOW}\n"
+        '[tables.P]\nschema = "id INT, age INT, town STRING, at INT, _change_type STRING, PRIMARY KEY (id)"\n'
+        'format = "csv"\npath = "P"\nfeed = "change-feed"\nsequence_by = "at"\narrival = "by-name"\n'
+        "options = { maxFilesPerTrigger = 1 }\n"
+        f"{W_TABLE}"
+        '[tables.N]\nschema = "k INT, name STRING"\nformat = "csv"\npath = "N"\n'
+        f'{views}[sink]\nkind = "parquet"\npath = "out"\n[run]\ncheckpoint = "checkpoint"\nrecovery_seconds = 0.05\n'
+    )
+    left = [row for row in people.values() if row is not None]
+    return {"G": edges[-WINDOW:], "P": left, "N": names}
+
+
+class Files:
+    """A round; mutable."""
+
+    faults = ("driver", "driver", "JVM", "file", "file", "full disk", "failing sink")
+
+    def __init__(self, folder: Path, dice: random.Random) -> None:
+        self._folder = folder
+        self._dice = dice
+        self._pipeline = folder / "p.toml"
+        self._left = make(folder, dice)
+
+    def fault(self, what: str, workers: Workers) -> str:
+        """Let something happen; what came of it."""
+        match what:
+            case "driver" | "JVM":
+                return killed(workers, self._pipeline, self._dice, what)
+            case "file":
+                return self._damage(workers)
+            case _:
+                says = ("No space left", "Input/output error")
+                return failed(workers, self._pipeline, what, self._dice, says)
+
+    def _damage(self, workers: Workers) -> str:
+        """Damage a file, start, and put the file back."""
+        folder, dice = self._folder, self._dice
+        found = [path for path in (folder / "checkpoint" / "livejoin").rglob("*") if path.is_file()]
+        found = [path for path in found if path.stat().st_size]
+        found += list((folder / "out").rglob("part-*.parquet"))
+        if not found:
+            return "no file yet"
+        file = dice.choice(sorted(found))
+        kept, data = file.read_bytes(), bytearray(file.read_bytes())
+        how = dice.choice(["gone", "cut", "flipped"])
+        if file.suffix == ".parquet":
+            how = dice.choice(["gone", "cut"])  # the rows of the output are not read again
+        if how == "gone":
+            file.unlink()
+        elif how == "cut":
+            file.write_bytes(data[: dice.randrange(len(data))])
+        else:
+            data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+            file.write_bytes(data)
+        backup = folder / "backup"
+        shutil.rmtree(backup, ignore_errors=True)
+        for part in ("checkpoint", "out"):
+            shutil.copytree(folder / part, backup / part)
+        workers.one.begin(self._pipeline, batches=STEP)
+        end = workers.one.end()
+        assert end is not None
+        if end["failed"]:
+            assert file.name in end["said"] or file.parent.name in end["said"], (file, how, end["said"])
+            # Nothing was done since: the state is what it was, and the file comes back.
+            for part in ("checkpoint", "out"):
+                shutil.rmtree(folder / part)
+                shutil.copytree(backup / part, folder / part)
+            file.write_bytes(kept)
+        return f"{how} {file.relative_to(folder)}: {str(end['said'])[:160]}"
+
+    def finish(self, workers: Workers) -> None:
+        """Run it to its end; the sum of each view's output is its result."""
+        to_its_end(workers, self._pipeline)
+        found = {view: self._sum(view) for view in (*VIEWS, *W_VIEWS)}
+        check_w(found["held"], FILES)
+        tables: dict[str, Any] = {name: (TYPES[name], rows) for name, rows in self._left.items()}
+        expected = results(VIEWS, tables) | results(W_VIEWS, {"W": ("id INT, b INT", found["held"].elements())})
+        assert not differences(found, expected), differences(found, expected)
+
+    def _sum(self, view: str) -> Rows:
+        total: Rows = Counter()
+        for file in sorted((self._folder / "out" / view).glob("*.parquet")):
+            for *values, kind, _version, _time in (tuple(row.values()) for row in pq.read_table(file).to_pylist()):
+                total[tuple(values)] += 1 if kind in ("insert", "update_postimage") else -1
+        return Counter({row: count for row, count in total.items() if count})

@@ -1,0 +1,125 @@
+"""The parent's side of the processes of a campaign."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+_PATIENCE = 300.0
+
+
+class Worker:
+    """A process that runs pipelines; mutable."""
+
+    def __init__(self, seed: int) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="livejoin-campaign-"))
+        script = Path(__file__).with_name("stream_child.py")
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        with self._errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, str(script), str(seed), str(self._folder / "spark.log")],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        self._said: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._jvm = 0
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    @property
+    def _errors(self) -> Path:
+        return self._folder / "errors"
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._said.put(json.loads(line))
+        self._said.put(None)
+
+    def warm(self) -> None:
+        """Wait until its Spark is there."""
+        event = self.event()
+        assert event is not None, f"Spark did not start: {self._errors.read_text()[-2000:]}"
+        assert event["event"] == "warm", event
+        self._jvm = event["jvm"]
+
+    def begin(self, pipeline: Path, fault: str = "none", count: int = 0, batches: int = 0) -> None:
+        """Let it run a pipeline, to its end or for some batches."""
+        self._write({"pipeline": str(pipeline), "fault": fault, "count": count, "batches": batches})
+
+    def go_on(self) -> None:
+        """Let it go on behind a pause."""
+        self._write({})
+
+    def _write(self, what: object) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it is dead, as `event` tells
+            self._process.stdin.write(json.dumps(what) + "\n")
+            self._process.stdin.flush()
+
+    def event(self) -> dict[str, Any] | None:
+        """The next thing that it says; None if it is dead, from then on."""
+        said = self._said.get(timeout=_PATIENCE)
+        if said is None:
+            self._said.put(None)
+        return said
+
+    def end(self) -> dict[str, Any] | None:
+        """How the pipeline ended; None if the process did before."""
+        while (event := self.event()) is not None and event["event"] != "end":
+            if event["event"] == "paused":
+                self.go_on()
+        return event
+
+    def kill_jvm(self) -> None:
+        os.kill(self._jvm, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """Kill the process; its JVM sees that and ends, as it does for every driver that dies."""
+        self._process.kill()
+        self._process.wait(_PATIENCE)
+        deadline = time.monotonic() + 20
+        while self._jvm and Path(f"/proc/{self._jvm}").exists():
+            assert time.monotonic() < deadline, "the JVM of a driver that was killed is still there"
+            time.sleep(0.02)
+        shutil.rmtree(self._folder)
+
+
+class Workers:
+    """One that runs pipelines, and one that starts Spark meanwhile, to take its place; mutable."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self._dice = dice
+        self._spare: Worker | None = None
+        self.one = self._next()
+
+    def _next(self) -> Worker:
+        one = self._spare or Worker(self._dice.randrange(1 << 30))
+        self._spare = Worker(self._dice.randrange(1 << 30))
+        one.warm()
+        return one
+
+    def replace(self) -> None:
+        """Another process in the place of the one that runs, which ends if it is there still."""
+        self.one.kill()
+        self.one = self._next()
+
+    def close(self) -> None:
+        self.one.kill()
+        if self._spare is not None:
+            self._spare.warm()
+            self._spare.kill()
