@@ -68,7 +68,7 @@ def ids_in_use(header: Words, slots: Words) -> Words:
 
 
 def values_of(words: Words, stride: int, first: int, rows: Words) -> Words:
-    """The values of rows, of shape (columns, n), C order.
+    """A copy of the values of rows, of shape (columns, n), C order.
 
     Args:
         words: All rows.
@@ -79,7 +79,7 @@ def values_of(words: Words, stride: int, first: int, rows: Words) -> Words:
     matrix = words.reshape(-1, stride)
     number = rows.shape[0]
     if number and rows[-1] - rows[0] == number - 1 and (rows[1:] > rows[:-1]).all():
-        return np.ascontiguousarray(matrix[rows[0] : rows[0] + number, first:].T)
+        return matrix[rows[0] : rows[0] + number, first:].T.copy()  # one row alone would be contiguous, and no copy
     return np.ascontiguousarray(matrix[rows, first:].T)
 
 
