@@ -13,10 +13,10 @@ while [ "$(date +%s)" -lt "$end" ]; do
     checked=$(((round + 1) % 2))
     printf 'livejoin: round %d, seed %s, NUMBA_BOUNDSCHECK=%d, %d minutes left\n' \
         "$round" "$seed" "$checked" $(((end - $(date +%s)) / 60))
-    # Nested queries (LIVEJOIN_SEED) and what Hypothesis draws (FUZZ).
+    # Nested queries (LIVEJOIN_SEED) and what Hypothesis draws.
     # shellcheck disable=SC2046
     LIVEJOIN_FUZZ=$examples LIVEJOIN_SEED=$seed NUMBA_BOUNDSCHECK=$checked "$python" -m pytest \
         --quiet --exitfirst --timeout 0 --hypothesis-seed "$seed" -m "not spark" \
-        $(grep -rlwE --include='test_*.py' 'LIVEJOIN_SEED|FUZZ' tests)
+        $(grep -rlE --include='test_*.py' 'LIVEJOIN_SEED|@given' tests)
 done
 printf 'livejoin: %d rounds of %s examples a property, no failure\n' "$round" "$examples"

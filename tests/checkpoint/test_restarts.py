@@ -23,6 +23,7 @@ from livejoin.checkpoint.policy import Policy
 from livejoin.database.snapshots.tables import Limits
 from livejoin.errors import AbsentRowError, ExpressionError, LivejoinError, MemoryLimitError, SchemaError, StateError
 from livejoin.schema import Table
+from strategies import EXAMPLES, FUZZ
 
 TABLES = {"G": "src BIGINT, dst BIGINT", "N": "k BIGINT PRIMARY KEY, name STRING"}
 VIEWS = {
@@ -46,7 +47,7 @@ CHANGES = st.fixed_dictionaries(
 STOPS = st.sampled_from(["never", "taken", "applied", "done"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(FUZZ, max_examples=max(1, EXAMPLES // 4))
 @given(st.lists(st.tuples(CHANGES, STOPS, st.booleans()), max_size=8))
 def test_stops_at_any_step(tmp_path_factory: pytest.TempPathFactory, batches: list[Any]) -> None:
     """What is lost is nothing: an engine that runs through and one that is stopped tell the same."""

@@ -18,6 +18,7 @@ from livejoin.search.choose import choose_tree
 from livejoin.search.problem import expected_changes, problem_of
 from livejoin.search.statistics import Figure, Statistics, given, observe, observe_rows
 from livejoin.sql import parse_columns
+from livejoin.words import NULL_CODE
 
 CATALOG = Catalog()
 for table in (
@@ -77,6 +78,20 @@ def test_observed_from_rows() -> None:
     assert found.distinct_of([0, 1]) == Figure(len(set(zip(*words.tolist(), strict=True))), "observed")
     empty = observe_rows([(CATALOG["R"], words[:, :0], 0)], query).of("R")
     assert empty.distinct_of([1]) == Figure(0, "observed")
+
+
+def test_keys_of_many_rows_are_counted_about() -> None:
+    """Linear counting: within a hundredth, of few keys and of many; NULL is none."""
+    chance = np.random.default_rng(1)
+    query = bind("SELECT X.a FROM R X JOIN R Y ON X.a = Y.a AND X.b = Y.b JOIN R Z ON Y.b = Z.b", CATALOG)
+    for keys in (1, 30, 9000, 100_000):
+        words = chance.integers(0, keys, (2, 100_000))
+        words[1, ::7] = NULL_CODE
+        found = observe_rows([(CATALOG["R"], words, 99)], query).of("R")
+        pairs = {pair for pair in zip(*words.tolist(), strict=True) if pair[1] != NULL_CODE}
+        one, both = found.distinct_of([1]).value, found.distinct_of([0, 1]).value
+        assert one == pytest.approx(len({b for _, b in pairs}), rel=0.01)
+        assert both == pytest.approx(len(pairs), rel=0.01)
 
 
 def test_given_figures_go_before_observed_ones() -> None:
