@@ -11,7 +11,7 @@ import livejoin
 from livejoin.database.of_stage import tables_of
 from livejoin.distributed import Cell, Piece, Sender
 from livejoin.distributed.cell import changes_of
-from livejoin.plan.dispatch import choose
+from livejoin.plan.dispatch import TableSample, choose
 from livejoin.plan.stages import Staged, stages
 
 
@@ -53,7 +53,7 @@ class Spread:
                 cell.database._check()
 
 
-def spread(database: livejoin.Database, cells: int) -> Spread:
-    """The views of a database, over tables that are spread over cells and empty."""
+def spread(database: livejoin.Database, cells: int, samples: Mapping[str, TableSample] | None = None) -> Spread:
+    """The views of a database, over tables that are spread over cells and empty, with what is known of them."""
     queries = {view.name: view._query for view in database.views.values()}
-    return Spread(stages(queries, lambda query: choose(query, {}, cells)), cells)
+    return Spread(stages(queries, lambda query: choose(query, samples or {}, cells)), cells)
