@@ -13,7 +13,7 @@ import livejoin
 from livejoin.checkpoint.job import job_of
 from livejoin.distributed import Declared, Held, Outcome, Task
 from livejoin.distributed.cell_process import advance_warm, end_processes
-from livejoin.distributed.parts import Outbox, said
+from livejoin.distributed.parts import Outbox
 from livejoin.distributed.task import delta_of
 from oracle import signed_multiset
 from scenario import Row
@@ -31,12 +31,11 @@ def test_a_process_that_is_killed_is_another_one_then(tmp_path: Path) -> None:
 
     def batch(number: int, rows: list[int]) -> Outcome:
         nonlocal held, told
-        outbox = Outbox(plan, "driver")
-        outbox.begin()
+        outbox = Outbox(plan, "00000000")
         kinds = pa.array(["insert"] * len(rows))
         outbox.send("g", pa.table({"src": rows, "dst": rows, "_change_type": kinds}))
         task = Task(tmp_path, plan.digest, number, 1, {(0, 0): held})
-        (outcome,), _ = said(part.data for part in advance_warm(plan, task, 0, 0, outbox.taken()))
+        outcome, _ = advance_warm(plan, task, 0, 0, outbox.left(tmp_path, number))
         held = outcome.held
         told.update(signed_multiset(delta_of(tmp_path, outcome.deltas["v"][0])))
         return outcome

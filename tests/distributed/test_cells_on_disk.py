@@ -17,8 +17,8 @@ import pytest
 import livejoin
 from livejoin.checkpoint.job import job_of
 from livejoin.database.snapshots.tables import Limits
-from livejoin.distributed import Cells, Declared, Manifest, Manifests, Plan, Task, task
-from livejoin.distributed.parts import Outbox, Part, advance, said
+from livejoin.distributed import Cells, Declared, Manifest, Manifests, Outcome, Plan, Task, parts, task
+from livejoin.distributed.parts import Outbox, advance, by_cell
 from livejoin.distributed.task import delta_of
 from livejoin.errors import ChangeError, MemoryLimitError, StateError
 from oracle import signed_multiset, without_zeros
@@ -57,6 +57,7 @@ class Hosts:
             self.declared.choose({})
         self.plan: Plan = self.declared.plan
         self.memories = [Cells(self.plan.staged) for _ in range(3)]
+        self.seen = set[tuple[int, int]]()
 
     def attempt(self, changes: Mapping[str, pa.Table]) -> Manifest:
         """What the cells do with a batch."""
@@ -64,22 +65,23 @@ class Hosts:
         held = {} if last is None else dict(last.cells)
         batch_id = 0 if last is None else last.batch_id + 1
         batch = Task(self.path, self.plan.digest, batch_id, self.manifests.epoch, held)
-        outbox = Outbox(self.plan, "driver")
-        outbox.begin()
+        outbox = Outbox(self.plan, "00000000")
         for name, rows in changes.items():
             outbox.send(name.lower(), rows)
-        parts = outbox.taken()
+        parts, done = outbox.left(self.path, batch_id), list[Outcome]()
         for stage in range(len(self.plan.staged.stages)):
-            came: dict[int, list[Part]] = defaultdict(list)
-            for part in parts:
-                came[part.cell].append(part)
-            parts = []
-            for cell, mine in came.items():
+            came = by_cell(parts, stage)
+            for cell in range(self.cells):
+                if not came.get(cell) and (stage, cell) in self.seen:  # nothing is brought to it
+                    continue
+                self.seen.add((stage, cell))
+                mine = list(came.get(cell, []))
                 for _ in range(self.dice.choice([1, 1, 2])):  # of two attempts the last one counts
                     self.dice.shuffle(mine)
-                    found = advance(self.dice.choice(self.memories), self.plan, batch, stage, cell, mine)
-                parts += found
-        done, _ = said(part.data for part in parts)
+                    memory = self.dice.choice(self.memories)
+                    outcome, sent = advance(memory, self.plan, batch, stage, cell, mine)
+                done.append(outcome)
+                parts += sent
         held.update({(one.stage, one.cell): one.held for one in done})
         deltas: dict[str, tuple[str, ...]] = defaultdict(tuple)
         for one in done:
@@ -123,9 +125,10 @@ def _table(names: list[str], rows: list[tuple[object, ...]]) -> pa.Table:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_attempts_that_do_not_count(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With snapshots behind every few batches, or with logs that become one file."""
+    """With snapshots behind every few batches, or with logs that become one file; parts in files, or some."""
     monkeypatch.setattr(task, "LEAST_LOG", [4_000, 1 << 20][seed])
     monkeypatch.setattr(task, "MOST_FILES", 4)
+    monkeypatch.setattr(parts, "SMALL", [0, 2_000][seed])
     hosts = Hosts(tmp_path, Random(seed))
     for _ in range(14):
         hosts.apply(hosts.batch())
@@ -135,7 +138,7 @@ def test_attempts_that_do_not_count(tmp_path: Path, seed: int, monkeypatch: pyte
     held = hosts.manifests.last.cells.values()
     assert any(one.snapshot for one in held) is (seed == 0)
     assert all(len(one.log) <= 5 for one in held)
-    kept = {path.name for path in tmp_path.iterdir() if path.suffix in (".batch", ".tables", ".delta")}
+    kept = {path.name for path in tmp_path.iterdir() if path.suffix in (".batch", ".tables", ".delta", ".parts")}
     assert kept == hosts.manifests.last.files, "what no manifest needs is gone"
 
 

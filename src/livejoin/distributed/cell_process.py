@@ -19,13 +19,14 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from livejoin.distributed.declared import Plan
 from livejoin.distributed.parts import Part, advance
-from livejoin.distributed.task import Cells, Task
+from livejoin.distributed.task import Cells, Outcome, Task
 
 IDLE = 300.0
 """Seconds after which a process ends that nobody asks."""
@@ -36,9 +37,29 @@ _OTHERS = 0o077  # what others may not do
 _END = b""
 
 
-def advance_warm(plan: Plan, task: Task, stage: int, cell: int, came: Sequence[Part]) -> list[Part]:
+def advance_all(
+    plan: Plan, task: Task, stage: int, came: Mapping[int, Sequence[Part]], at_once: int
+) -> list[tuple[Outcome, list[Part]]]:
+    """The part of some cells in a stage, by the processes that keep them warm on this host.
+
+    Args:
+        plan: The plan.
+        task: The batch.
+        stage: The stage.
+        came: The cells, with what is brought to each.
+        at_once: How many processes work at the same time.
+
+    Raises:
+        LivejoinError: As `advance_warm`, for one of them; all have ended.
+    """
+    with ThreadPoolExecutor(at_once) as threads:
+        return list(threads.map(lambda cell: advance_warm(plan, task, stage, cell, came[cell]), sorted(came)))
+
+
+def advance_warm(plan: Plan, task: Task, stage: int, cell: int, came: Sequence[Part]) -> tuple[Outcome, list[Part]]:
     """As `livejoin.distributed.parts.advance`, by the process that keeps the cell warm on this host."""
     path = _address(plan, task.folder, cell)
+    task = task.of(stage, cell)
     if path is not None:
         for _ in range(2):  # the second time with another process, as the first one may be ending or be killed
             with suppress(OSError, EOFError, pickle.UnpicklingError):
@@ -74,7 +95,7 @@ def _address(plan: Plan, folder: Path, cell: int) -> Path | None:
     return sockets / f"{name}.sock"
 
 
-def _asked(path: Path, plan: Plan, request: tuple[Task, int, int, list[Part]]) -> list[Part]:
+def _asked(path: Path, plan: Plan, request: tuple[Task, int, int, list[Part]]) -> tuple[Outcome, list[Part]]:
     """What a cell's process answers; it is started if there is none.
 
     Raises:
@@ -85,7 +106,7 @@ def _asked(path: Path, plan: Plan, request: tuple[Task, int, int, list[Part]]) -
         answer = pickle.loads(_receive(connection))
     if isinstance(answer, BaseException):
         raise answer
-    found: list[Part] = answer
+    found: tuple[Outcome, list[Part]] = answer
     return found
 
 

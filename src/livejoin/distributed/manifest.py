@@ -26,7 +26,7 @@ from livejoin.state.files import Folder
 _MANIFEST = re.compile(r"(\d{8,})\.manifest")
 _DONE = re.compile(r"(\d{8,})\.done")
 _EPOCH = re.compile(r"(\d{8,})\.epoch")
-_CELL = re.compile(r"\d{8,}-\d+-\d+-[0-9a-f]{32}\.(batch|delta|tables)")
+_CELL = re.compile(r"\d{8,}-\d+(-\d+)?-[0-9a-f]{32}\.(batch|delta|tables|parts)")
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
 
 

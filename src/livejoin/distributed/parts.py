@@ -1,6 +1,7 @@
 """What goes from one step of a batch to the next: changes for a cell, as Arrow's IPC stream with the masks of the rows.
 
-What a cell did travels on with what it sends, so that the last step has all of it.
+A step leaves little by itself, and more in one file a step in the folder that all hosts see, of which each part is a
+slice. Such a file is not for long: no manifest lists it, and it goes with the batch.
 
 Law: a cell sees its parts in the order of their senders and numbers, whatever order they come in, so that an attempt
 that runs again does the same.
@@ -8,11 +9,10 @@ that runs again does the same.
 
 from __future__ import annotations
 
-import pickle
+import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -21,25 +21,14 @@ from livejoin.distributed.cell import Piece
 from livejoin.distributed.declared import Plan
 from livejoin.distributed.exchange import Sender
 from livejoin.distributed.task import Cells, Outcome, Task
-from livejoin.errors import LivejoinError
+from livejoin.errors import LivejoinError, StateError, StorageError
+from livejoin.state.files import Folder
 
-_SAID = -1  # the place of what is no change: that there is a batch, its time, what a cell did
+SMALL = 1 << 16
+"""Bytes of a step that travel with what is said of them; more are a file."""
 _MASKS = "masks"  # the last column, whatever others are called
 _ROWS = 1 << 16  # of a part at most
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
-
-
-@dataclass(frozen=True)
-class Arrived:
-    """What a step that packs changes has seen.
-
-    Args:
-        changes: How many.
-        time: The time of the batch; None where nothing came.
-    """
-
-    changes: int
-    time: datetime | None
 
 
 class Part(NamedTuple):
@@ -51,7 +40,10 @@ class Part(NamedTuple):
         place: The position of the exchange there.
         sender: Who sent it; names sort in an order that is the same in every attempt.
         number: Its number among what that one sent.
-        data: The changes.
+        data: The changes; empty if they are in a file.
+        file: The file.
+        begin: Where they begin in it.
+        size: Their bytes.
     """
 
     cell: int
@@ -60,6 +52,9 @@ class Part(NamedTuple):
     sender: str
     number: int
     data: bytes
+    file: str
+    begin: int
+    size: int
 
 
 class Outbox:
@@ -75,7 +70,7 @@ class Outbox:
         self._sender = sender
         self._parts: list[Part] = []
         self._senders: dict[tuple[int, int], Sender] = {}
-        self._number = 0
+        self._size = 0
 
     def send(self, relation: str, changes: pa.Table) -> None:
         """Send changes of a relation to all cells that they concern."""
@@ -86,36 +81,41 @@ class Outbox:
             for begin in range(0, changes.num_rows, _ROWS):
                 some = changes.slice(begin, _ROWS)
                 for parcel in self._senders[stage, place].parcels(some):
-                    rows = some.take(pa.array(parcel.rows)).append_column(_MASKS, pa.array(parcel.masks))
+                    rows = some if len(parcel.rows) == some.num_rows else some.take(pa.array(parcel.rows))
+                    rows = rows.append_column(_MASKS, pa.array(parcel.masks))
                     self._add(parcel.cell, stage, place, _encoded(rows))
 
-    def begin(self) -> None:
-        """Tell each cell that there is a batch."""
-        for cell in range(self._plan.cells):
-            self._add(cell, 0, _SAID, b"")
+    def left(self, folder: Path, batch_id: int) -> list[Part]:
+        """The parts, small as they are, or as slices of a file that is written here; nothing is sent any more.
 
-    def say(self, cell: int, what: Outcome | Arrived | LivejoinError) -> None:
-        """Let the last step know something."""
-        self._add(cell, 0, _SAID, pickle.dumps(what))
+        Args:
+            folder: The folder that all hosts see.
+            batch_id: The batch.
 
-    def pass_on(self, parts: Iterable[Part]) -> None:
-        """Send parts on as they are."""
-        self._parts += parts
+        Raises:
+            StorageError: The disk refuses.
+        """
+        if self._size <= SMALL:
+            return self._parts
+        name = f"{batch_id:08d}-{self._sender}-{uuid.uuid4().hex}.parts"
+        try:
+            with Folder.at(folder) as opened:
+                opened.write_all(name, [part.data for part in self._parts])
+        except OSError as error:
+            msg = f"{folder / name} could not be written: {error}"
+            raise StorageError(msg) from error
+        return [part._replace(data=b"", file=name) for part in self._parts]
 
-    def taken(self) -> list[Part]:
-        """The parts so far; they are gone then."""
-        found, self._parts = self._parts, []
-        return found
-
-    def _add(self, cell: int, stage: int, place: int, data: bytes) -> None:
-        self._parts.append(Part(cell, stage, place, self._sender, self._number, data))
-        self._number += 1
+    def _add(self, cell: int, stage: int, place: int, data: pa.Buffer) -> None:
+        number, size = len(self._parts), data.size
+        self._parts.append(Part(cell, stage, place, self._sender, number, bytes(data), "", self._size, size))
+        self._size += size
 
 
-def advance(cells: Cells, plan: Plan, task: Task, stage: int, cell: int, came: Iterable[Part]) -> list[Part]:
+def advance(
+    cells: Cells, plan: Plan, task: Task, stage: int, cell: int, came: Iterable[Part]
+) -> tuple[Outcome, list[Part]]:
     """A cell's part of a stage: what it is brought is applied, and what it sends is given.
-
-    A LivejoinError is sent to the last step.
 
     Args:
         cells: The states that this process has.
@@ -123,60 +123,69 @@ def advance(cells: Cells, plan: Plan, task: Task, stage: int, cell: int, came: I
         task: The batch.
         stage: The stage.
         cell: The cell.
-        came: What came, in any order.
-    """
-    outbox = Outbox(plan, f"{stage:04d}-{cell:08d}")
-    brought: dict[int, list[Piece]] = defaultdict(list)
-    for part in sorted(came, key=lambda part: (part.sender, part.number)):
-        if part.place == _SAID:
-            outbox.pass_on([part] if part.data else [])
-        elif part.stage > stage:
-            outbox.pass_on([part])
-        else:
-            rows = _decoded(part.data)
-            last = rows.num_columns - 1
-            brought[part.place].append(Piece(rows.select(range(last)), rows.column(last).to_numpy()))
-    try:
-        outcome, told = cells.run(task, stage, cell, brought)
-    except LivejoinError as error:
-        error.add_note(f"in cell {cell} of stage {stage}")
-        outbox.say(cell, error)
-    else:
-        for relation, delta in told.items():
-            outbox.send(relation, delta)
-        outbox.say(cell, outcome)
-    return outbox.taken()
-
-
-def said(parts: Iterable[bytes]) -> tuple[list[Outcome], Arrived]:
-    """What the cells did, and what had come, from the data of what the last step leaves.
+        came: What came to it in this stage, in any order.
 
     Raises:
-        LivejoinError: A cell could not do its part.
+        LivejoinError: As `Cells.run`, with a note that says where; or a file of parts is not there.
     """
-    found = [pickle.loads(data) for data in parts if data]
-    for one in found:
-        if isinstance(one, LivejoinError):
-            raise one
-    arrived = [one for one in found if isinstance(one, Arrived)]
-    time = next((one.time for one in arrived if one.time is not None), None)
-    whole = Arrived(sum(one.changes for one in arrived), time)
-    return [one for one in found if isinstance(one, Outcome)], whole
+    brought: dict[int, list[Piece]] = defaultdict(list)
+    try:
+        for part in sorted(came, key=lambda part: (part.sender, part.number)):
+            rows = _decoded(task.folder, part)
+            last = rows.num_columns - 1
+            brought[part.place].append(Piece(rows.select(range(last)), rows.column(last).to_numpy()))
+        outcome, told = cells.run(task, stage, cell, brought)
+        outbox = Outbox(plan, f"{stage:04d}-{cell:08d}")
+        for relation, delta in told.items():
+            outbox.send(relation, delta)
+        return outcome, outbox.left(task.folder, task.batch_id)
+    except LivejoinError as error:
+        error.add_note(f"in cell {cell} of stage {stage}")
+        raise
 
 
-def plain(parts: Iterable[Part]) -> Mapping[str, list[object]]:
+def by_cell(parts: Iterable[Part], stage: int) -> Mapping[int, list[Part]]:
+    """The parts that are brought in a stage, by their cell."""
+    found: dict[int, list[Part]] = defaultdict(list)
+    for part in parts:
+        if part.stage == stage:
+            found[part.cell].append(part)
+    return found
+
+
+def columns_of(parts: Iterable[Part]) -> Mapping[str, list[object]]:
     """Parts as columns."""
     columns = list(zip(*parts, strict=True)) or [()] * len(Part._fields)
     return {name: list(column) for name, column in zip(Part._fields, columns, strict=True)}
 
 
-def _encoded(rows: pa.Table) -> bytes:
+def _encoded(rows: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as writer:
         writer.write_table(rows)
-    return bytes(sink.getvalue())
+    return sink.getvalue()
 
 
-def _decoded(data: bytes) -> pa.Table:
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return reader.read_all()
+def _decoded(folder: Path, part: Part) -> pa.Table:
+    """The changes of a part.
+
+    Raises:
+        StateError: Its file is not there, or not what was written.
+        StorageError: The disk refuses.
+    """
+    try:
+        data = part.data
+        if part.file:
+            with Folder.at(folder) as opened:
+                data = opened.read_slice(part.file, part.begin, part.size)
+        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+            return reader.read_all()
+    except (FileNotFoundError, ValueError, pa.ArrowException) as error:
+        msg = (
+            f"{folder / part.file}, which another step of the batch wrote, is missing or damaged: {error}. All hosts "
+            "must see the folder of the checkpoint; start the query again, and the batch runs anew"
+        )
+        raise StateError(msg) from error
+    except OSError as error:
+        msg = f"{folder / part.file} could not be read: {error}"
+        raise StorageError(msg) from error

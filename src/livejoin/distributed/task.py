@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -49,6 +49,10 @@ class Task:
     epoch: int
     held: Mapping[tuple[int, int], Held]
 
+    def of(self, stage: int, cell: int) -> Task:
+        """The same for one cell of a stage."""
+        return replace(self, held={(stage, cell): self.held.get((stage, cell), Held())})
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -63,6 +67,7 @@ class Outcome:
         state_bytes: Bytes in use of its state.
         was_warm: Whether its state was there.
         process: The process that did it.
+        batch_id: The batch.
     """
 
     stage: int
@@ -73,6 +78,7 @@ class Outcome:
     state_bytes: int = 0
     was_warm: bool = False
     process: int = 0
+    batch_id: int = 0
 
 
 @dataclass
@@ -143,9 +149,9 @@ class Cells:
             if relation in database.views
             for view in views
         }
-        return Outcome(
-            stage, cell, held, deltas, rows, int(database.stats()["state_bytes"]), was_warm, os.getpid()
-        ), told
+        state = int(database.stats()["state_bytes"])
+        outcome = Outcome(stage, cell, held, deltas, rows, state, was_warm, os.getpid(), task.batch_id)
+        return outcome, told
 
     def _made(self, task: Task, stage: int, cell: int, held: Held) -> _Warm:
         """A cell as the manifest has it: its snapshot, the log behind it applied to the tables, and then its views."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -69,6 +69,41 @@ class Folder:
             system(os.fsync, file)
         finally:
             system(os.close, file)
+
+    def write_all(self, name: str, pieces: Sequence[bytes]) -> None:
+        """Write a new file of pieces, one behind the other, which need not survive a loss of power."""
+        file = system(os.open, _plain(name), _WRITE, 0o666, dir_fd=self._descriptor)
+        try:
+            for piece in pieces:
+                rest = memoryview(piece).cast("B")
+                while rest.nbytes:
+                    rest = rest[system(os.write, file, rest) :]
+        finally:
+            system(os.close, file)
+
+    def read_slice(self, name: str, begin: int, size: int) -> bytearray:
+        """Some bytes of a file.
+
+        Raises:
+            ValueError: It is no file, or ends before.
+        """
+        file = system(os.open, _plain(name), _READ, dir_fd=self._descriptor)
+        try:
+            found = system(os.fstat, file)
+            if not stat.S_ISREG(found.st_mode) or found.st_size < begin + size:
+                msg = f"{name} is no file of {begin + size} bytes"
+                raise ValueError(msg)
+            data = bytearray(size)
+            rest = memoryview(data)
+            while rest.nbytes:
+                count = system(os.preadv, file, [rest], begin + size - rest.nbytes)
+                if not count:
+                    msg = f"{name} ends {rest.nbytes} bytes before its end"
+                    raise ValueError(msg)
+                rest = rest[count:]
+        finally:
+            system(os.close, file)
+        return data
 
     def read(self, name: str, *, exactly: int | None = None, at_most: int | None = None) -> bytearray:
         """The content of a file.

@@ -1,26 +1,42 @@
-"""The steps of a batch as Spark's executors run them: functions over Arrow batches, whose rows are parts."""
+"""The steps of a batch as Spark's executors run them: one packs what Spark read, the others are the cells' stages."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql import DataFrame
 
-from livejoin.distributed import Plan, Task
+from livejoin.distributed import Outcome, Plan, Task
 from livejoin.distributed.cell_process import advance_warm
-from livejoin.distributed.parts import Arrived, Outbox, Part, plain
+from livejoin.distributed.parts import Outbox, Part, columns_of
+from livejoin.errors import LivejoinError
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Table
 from livejoin.spark.frames import unpack
 
-SCHEMA = "cell INT, stage INT, place INT, sender STRING, number INT, data BINARY"
-_TYPES = {"cell": pa.int32(), "stage": pa.int32(), "place": pa.int32(), "sender": pa.string(), "number": pa.int32()}
-_BYTES = 1 << 24  # of a batch of rows
-_FIELDS = pa.schema([*(pa.field(name, kind) for name, kind in _TYPES.items()), pa.field("data", pa.binary())])
+_AT_ONCE = 1 << 16  # rows that are packed together: Spark's batches of Arrow are smaller
+_FIELDS = pa.schema(
+    [
+        *((name, pa.int32()) for name in ("cell", "stage", "place")),
+        ("sender", pa.string()),
+        ("number", pa.int32()),
+        ("data", pa.binary()),
+        ("file", pa.string()),
+        ("begin", pa.int64()),
+        ("size", pa.int64()),
+    ]
+)
+_SCHEMA = (
+    "cell INT, stage INT, place INT, sender STRING, number INT, data BINARY, file STRING, begin BIGINT, size BIGINT"
+)
+_ARRIVED = -1  # the cell of a row that is no part
 
-Step = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Done = tuple[Outcome, list[Part]] | LivejoinError
+"""What a cell did and what it sends on, or why it could not."""
 
 
 @dataclass(frozen=True)
@@ -36,61 +52,114 @@ class Packing:
     tables: tuple[Table, ...]
 
 
-def packer(packing: Packing) -> Step:
-    """The first step: what Spark read, to the cells."""
+@dataclass(frozen=True)
+class Arrived:
+    """What a step that packs changes has seen.
+
+    Args:
+        changes: How many.
+        time: The time of the batch; None where nothing came.
+    """
+
+    changes: int
+    time: datetime | None
+
+
+def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], Arrived]:
+    """Pack what Spark read for the cells, by a Spark job without a shuffle.
+
+    Args:
+        frame: The packed frame of the batch.
+        packing: How.
+        task: The batch.
+
+    Returns:
+        The parts, and what has come.
+    """
+    parts, seen = list[Part](), list[Arrived]()
+    for batch in frame.mapInArrow(packer(packing, task), _SCHEMA).toArrow().to_batches():
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            part = Part(*row)
+            if part.cell == _ARRIVED:
+                seen.append(pickle.loads(part.data))
+            else:
+                parts.append(part)
+    time = next((one.time for one in seen if one.time is not None), None)
+    return parts, Arrived(sum(one.changes for one in seen), time)
+
+
+def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The first step: what a task of Spark reads, to the cells."""
+    names, folder, batch_id = [table.name for table in packing.tables], task.folder, task.batch_id
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None, "executors have one"
         outbox = Outbox(packing.plan, f"{context.partitionId():08d}")
-        if context.partitionId() == 0:
-            outbox.begin()
-        names = [table.name for table in packing.tables]
         changes, time = 0, None
-        for batch in batches:
-            arrived = unpack(names, pa.Table.from_batches([batch]), in_sequence=False)
+        for rows in _together(batches):
+            arrived = unpack(names, rows, in_sequence=False)
             changes, time = changes + arrived.rows, arrived.time if time is None else time
             for table in packing.tables:
                 if table.name in arrived.changes:
                     outbox.send(table.name.lower(), _whole(table, arrived.changes[table.name]))
-            yield from _rows(outbox.taken())
-        outbox.say(0, Arrived(changes, time))
-        yield from _rows(outbox.taken())
+        said = pickle.dumps(Arrived(changes, time))
+        last = Part(_ARRIVED, 0, 0, "", 0, said, "", 0, 0)
+        yield pa.RecordBatch.from_pydict(dict(columns_of([*outbox.left(folder, batch_id), last])), schema=_FIELDS)
 
     return run
 
 
-def stage_runner(plan: Plan, task: Task, stage: int) -> Step:
-    """The step of a stage: its cells, and what they send on."""
+def stage_by_executors(
+    frame: DataFrame, plan: Plan, task: Task, stage: int, came: dict[int, list[Part]]
+) -> list[tuple[Outcome, list[Part]]]:
+    """The part of some cells in a stage, by a Spark job with a task a cell.
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        came: dict[int, list[Part]] = defaultdict(list)
-        for batch in batches:
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                came[row[0]].append(Part(*row))
-        for cell in sorted(came):
-            yield from _rows(advance_warm(plan, task, stage, cell, came[cell]))
+    Args:
+        frame: The frame of the batch.
+        plan: The plan.
+        task: The batch.
+        stage: The stage.
+        came: The cells, with what is brought to each.
 
-    return run
+    Raises:
+        LivejoinError: A cell cannot do its part.
+    """
+    wanted = [(cell, came[cell], task.of(stage, cell)) for cell in sorted(came)]
+
+    def run(some: Iterator[tuple[int, Sequence[Part], Task]]) -> Iterator[Done]:
+        for cell, parts, batch in some:
+            try:
+                yield advance_warm(plan, batch, stage, cell, parts)
+            except LivejoinError as error:  # no reason for Spark to try again
+                yield error
+
+    spark = frame.sparkSession.sparkContext
+    found = list[tuple[Outcome, list[Part]]]()
+    for done in spark.parallelize(wanted, len(wanted)).mapPartitions(run).collect():
+        if isinstance(done, LivejoinError):
+            raise done
+        found.append(done)
+    return found
 
 
-def _rows(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
-    """Parts as rows, in batches that are not much larger than one part: the offsets of their data have 31 bits."""
-    some: list[Part] = []
-    size = 0
-    for part in parts:
-        some.append(part)
-        size += len(part.data)
-        if size >= _BYTES:
-            yield pa.RecordBatch.from_pydict(dict(plain(some)), schema=_FIELDS)
-            some, size = [], 0
-    yield pa.RecordBatch.from_pydict(dict(plain(some)), schema=_FIELDS)
+def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches as tables of about so many rows as are packed together."""
+    some, rows = list[pa.RecordBatch](), 0
+    for batch in batches:
+        some.append(batch)
+        rows += batch.num_rows
+        if rows >= _AT_ONCE:
+            yield pa.Table.from_batches(some)
+            some, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(some)
 
 
 def _whole(table: Table, changes: pa.Table) -> pa.Table:
     """Changes with the columns of their table first, in its order, and what they are behind them."""
     found = changes.select([column.name for column in table.columns])
-    kinds = pa.array(["insert"] * changes.num_rows, pa.string())
+    kinds = pa.repeat(pa.scalar("insert"), changes.num_rows)
     if CHANGE_TYPE in changes.column_names:
         kinds = changes.column(CHANGE_TYPE)
     found = found.append_column(CHANGE_TYPE, kinds)
