@@ -20,11 +20,11 @@ class Piece:
 
     Args:
         rows: The relation's columns, by position, then `_change_type` and what else a change has, by name.
-        masks: For each row the bits of the tables that it comes to.
+        masks: For each row the bits of the tables that it comes to; None if it comes to all.
     """
 
     rows: pa.Table
-    masks: Words
+    masks: Words | None
 
 
 Brought = Mapping[int, Sequence[Piece]]
@@ -94,7 +94,9 @@ def _changes(columns: Sequence[Column], bits: int, pieces: Iterable[Piece]) -> p
     """The rows of a table among those that came, None if there are none."""
     names, found = [column.name for column in columns], []
     for piece in pieces:
-        mine = piece.rows if bits == -1 else piece.rows.filter(pa.array((piece.masks & bits) != 0))
+        mine = piece.rows
+        if piece.masks is not None and bits != -1:
+            mine = mine.filter(pa.array((piece.masks & bits) != 0))
         if mine.num_rows:
             found.append(mine.rename_columns([*names, *mine.column_names[len(names) :]]))
     return pa.concat_tables(found) if found else None

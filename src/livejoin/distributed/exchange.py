@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.plan.dispatch import Router, cells_of
-from livejoin.plan.stages import ByColumns, Exchange
+from livejoin.plan.stages import ByColumns, Cube, Everywhere, Exchange
 from livejoin.words import Words
 
 
@@ -44,7 +44,7 @@ class Sender:
     @cached_property
     def _router(self) -> Router | None:
         route = self.exchange.route
-        return None if isinstance(route, ByColumns) else Router(route.dispatch, route.table)
+        return Router(route.dispatch, route.table) if isinstance(route, Cube) else None
 
     def parcels(self, changes: pa.Table) -> Iterator[Parcel]:
         """Where changes go; those that go to one cell keep their order.
@@ -57,6 +57,10 @@ class Sender:
         if not changes.num_rows:
             return
         route, columns = self.exchange.route, self.exchange.tables[0][0].columns
+        if isinstance(route, Everywhere):
+            every, masks = np.arange(changes.num_rows), np.full(changes.num_rows, -1)
+            yield from (Parcel(cell, every, masks) for cell in range(self.cells))
+            return
         if isinstance(route, ByColumns):
             given = [changes.column(i) for i in route.columns]
             places = cells_of(given, [columns[i].type for i in route.columns], changes.num_rows, self.cells)

@@ -22,6 +22,7 @@ from livejoin.distributed.declared import Plan
 from livejoin.distributed.exchange import Sender
 from livejoin.distributed.task import Cells, Outcome, Task
 from livejoin.errors import LivejoinError, StateError, StorageError
+from livejoin.plan.stages import Cube, Everywhere
 from livejoin.state.files import Folder
 
 SMALL = 1 << 16
@@ -69,6 +70,7 @@ class Outbox:
         self._plan = plan
         self._sender = sender
         self._parts: list[Part] = []
+        self._pieces: list[bytes] = []
         self._senders: dict[tuple[int, int], Sender] = {}
         self._size = 0
 
@@ -79,11 +81,20 @@ class Outbox:
                 exchange = self._plan.staged.stages[stage].exchanges[place]
                 self._senders[stage, place] = Sender(exchange, self._plan.cells)
             for begin in range(0, changes.num_rows, _ROWS):
-                some = changes.slice(begin, _ROWS)
-                for parcel in self._senders[stage, place].parcels(some):
-                    rows = some if len(parcel.rows) == some.num_rows else some.take(pa.array(parcel.rows))
-                    rows = rows.append_column(_MASKS, pa.array(parcel.masks))
-                    self._add(parcel.cell, stage, place, _encoded(rows))
+                self._send(stage, place, changes.slice(begin, _ROWS))
+
+    def _send(self, stage: int, place: int, changes: pa.Table) -> None:
+        """Send changes by one exchange; what goes to all cells is encoded once."""
+        sender = self._senders[stage, place]
+        if isinstance(sender.exchange.route, Everywhere):
+            self._add(range(self._plan.cells), stage, place, changes)
+            return
+        for parcel in sender.parcels(changes):
+            is_whole = len(parcel.rows) == changes.num_rows
+            rows = changes if is_whole else changes.take(pa.array(parcel.rows))
+            if isinstance(sender.exchange.route, Cube):
+                rows = rows.append_column(_MASKS, pa.array(parcel.masks))
+            self._add([parcel.cell], stage, place, rows)
 
     def left(self, folder: Path, batch_id: int) -> list[Part]:
         """The parts, small as they are, or as slices of a file that is written here; nothing is sent any more.
@@ -100,16 +111,19 @@ class Outbox:
         name = f"{batch_id:08d}-{self._sender}-{uuid.uuid4().hex}.parts"
         try:
             with Folder.at(folder) as opened:
-                opened.write_all(name, [part.data for part in self._parts])
+                opened.write_all(name, self._pieces)
         except OSError as error:
             msg = f"{folder / name} could not be written: {error}"
             raise StorageError(msg) from error
         return [part._replace(data=b"", file=name) for part in self._parts]
 
-    def _add(self, cell: int, stage: int, place: int, data: pa.Buffer) -> None:
-        number, size = len(self._parts), data.size
-        self._parts.append(Part(cell, stage, place, self._sender, number, bytes(data), "", self._size, size))
-        self._size += size
+    def _add(self, cells: Iterable[int], stage: int, place: int, rows: pa.Table) -> None:
+        data = _encoded(rows)
+        for cell in cells:
+            number = len(self._parts)
+            self._parts.append(Part(cell, stage, place, self._sender, number, data, "", self._size, len(data)))
+        self._pieces.append(data)
+        self._size += len(data)
 
 
 def advance(
@@ -132,8 +146,11 @@ def advance(
     try:
         for part in sorted(came, key=lambda part: (part.sender, part.number)):
             rows = _decoded(task.folder, part)
-            last = rows.num_columns - 1
-            brought[part.place].append(Piece(rows.select(range(last)), rows.column(last).to_numpy()))
+            piece = Piece(rows, None)
+            if isinstance(plan.staged.stages[stage].exchanges[part.place].route, Cube):
+                last = rows.num_columns - 1
+                piece = Piece(rows.select(range(last)), rows.column(last).to_numpy())
+            brought[part.place].append(piece)
         outcome, told = cells.run(task, stage, cell, brought)
         outbox = Outbox(plan, f"{stage:04d}-{cell:08d}")
         for relation, delta in told.items():
@@ -159,11 +176,11 @@ def columns_of(parts: Iterable[Part]) -> Mapping[str, list[object]]:
     return {name: list(column) for name, column in zip(Part._fields, columns, strict=True)}
 
 
-def _encoded(rows: pa.Table) -> pa.Buffer:
+def _encoded(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as writer:
         writer.write_table(rows)
-    return sink.getvalue()
+    return bytes(sink.getvalue())
 
 
 def _decoded(folder: Path, part: Part) -> pa.Table:
@@ -174,7 +191,7 @@ def _decoded(folder: Path, part: Part) -> pa.Table:
         StorageError: The disk refuses.
     """
     try:
-        data = part.data
+        data: bytes | bytearray = part.data
         if part.file:
             with Folder.at(folder) as opened:
                 data = opened.read_slice(part.file, part.begin, part.size)

@@ -80,7 +80,28 @@ def choose(
         most = _EACH * _MORE * cells
         fewer = {name: sampled(sample.table, sample.rows, most=most) for name, sample in known.items()}
         tried = [_as_tried(replace(one, salt=salt), problem, fewer) for one in tried for salt in range(SALTS)]
-    return min(tried, key=lambda one: (one.estimate.busiest, one.estimate.sent))
+    best = min(tried, key=lambda one: (one.estimate.busiest, one.estimate.sent))
+    return best if among is not None or weights is not None else replace(best, divided=_divided(query, known, best))
+
+
+def _divided(query: ConjunctiveQuery, known: Mapping[str, TableSample], best: Dispatch) -> int | None:
+    """The atom that may be divided by its key where that takes least, of tables of which all is known.
+
+    With owners the busiest cell takes an even part of the tables with a key, and what the grids send it; else an even
+    part of the divided table, and all of the others.
+    """
+    tables = [atom.table for atom in query.atoms]
+    keyed = {table.name.lower() for table in tables if table.primary_key}
+    is_known = all(table.name.lower() in known and not (table.has_window or table.unique) for table in tables)
+    if not keyed or not is_known:
+        return None
+    rows = [known[table.name.lower()].total for table in tables]
+    found = max((i for i in query.core if tables[i].primary_key), key=lambda i: rows[i], default=None)
+    if found is None:
+        return None
+    owners = sum(known[name].total for name in keyed) / best.cells
+    takes = sum(rows) - rows[found] * (1 - 1 / best.cells)
+    return found if takes <= owners + best.estimate.busiest else None
 
 
 def _frequencies(

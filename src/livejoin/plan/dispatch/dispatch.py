@@ -63,6 +63,9 @@ class Dispatch:
         salt: What sets its places along all dimensions apart from those of another dispatch.
         estimate: What is expected; no part of where rows go.
         named: Heavy values by their hashes, for people; likewise.
+        divided: An atom of the core whose table had better be divided by its key, with all others whole in every cell,
+            than that cells own the rows of each table with a key and send them on by the grids (fragment and
+            replicate). It is an offer to who has changes by key; None if it is none.
     """
 
     cells: int
@@ -72,6 +75,7 @@ class Dispatch:
     salt: int
     estimate: Estimate = field(compare=False)
     named: Mapping[int, str] = field(default_factory=dict, compare=False)
+    divided: int | None = None
 
     @cached_property
     def variables(self) -> frozenset[str]:
@@ -111,7 +115,8 @@ class Dispatch:
             [atom.alias, atom.table, [list(pair) for pair in atom.columns], list(atom.required)] for atom in self.atoms
         ]
         facts = {"hash": HASH, "salt": self.salt, "cells": self.cells, "dimensions": list(self.dimensions)}
-        return {**facts, "atoms": atoms, "grids": grids}
+        divided = {} if self.divided is None else {"divided": self.divided}
+        return {**facts, **divided, "atoms": atoms, "grids": grids}
 
     @staticmethod
     def from_plain(values: Mapping[str, Any]) -> Dispatch:
@@ -141,6 +146,7 @@ class Dispatch:
                 values["salt"],
                 Estimate(**values["estimate"]),
                 {int(value, 16): text for value, text in values["named"].items()},
+                values.get("divided"),
             )
             digest = found.digest
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -158,6 +164,9 @@ class Dispatch:
         """What it does and what is expected, a line each, for people."""
         used = sum(grid.cells for grid in self.grids)
         estimate = self.estimate
+        if self.divided is not None:
+            atom = self.atoms[self.divided]
+            return [f"{self.cells:,} cells: the rows of {atom.alias} are divided by their key, others are in all cells"]
         found = [
             f"{self.cells:,} cells{'' if used == self.cells else f', {used:,} of them used'}: a row is sent "
             f"{estimate.replication:.1f} times, the busiest cell is expected to get {self.skew:.2f} times the mean",

@@ -2,6 +2,7 @@
 
 Law: for every way to put rows into cells, ``second(union of first(cell))`` is the aggregate of all rows, exactly. So a
 sum is taken in two steps only where the first one cannot be too large for its type unless the whole is, or be rounded.
+The sum of a BIGINT may be: between the steps it is a decimal of 38 digits, which fewer than 2^63 of them cannot exceed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from livejoin.query.relational import Aggregate, Call, Relation
+from livejoin.schema import SqlType
 
 _AGAIN = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")
 """The functions of sets, whose value over the values of parts is that of the whole."""
@@ -17,6 +19,12 @@ _AGAIN = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")
 def in_two_steps(aggregate: Aggregate) -> bool:
     """Whether an aggregate is one of the cells' aggregates, which are as many rows as groups in each cell."""
     return all(_again(call, aggregate.input) is not None for call in aggregate.calls)
+
+
+def first(aggregate: Aggregate, rows: Relation) -> Aggregate:
+    """The aggregate over the rows of a cell, for one for which `in_two_steps`."""
+    calls = tuple(replace(call, type=_WIDEST) if _is_wide_sum(call, rows) else call for call in aggregate.calls)
+    return replace(aggregate, input=rows, calls=calls)
 
 
 def second(aggregate: Aggregate, first: Relation) -> Aggregate:
@@ -44,11 +52,25 @@ def _again(call: Call, rows: Relation) -> Call | None:
         return Call("bit_xor", 0, False, call.type)
     if call.function == "count":
         return Call("sum", 0, False, call.type)
+    if _is_wide_sum(call, rows):
+        return Call("sum", 0, False, call.type)
     if call.function == "sum" and call.argument is not None:
         argument = rows.types[call.argument]
         narrow = argument.bits <= 32 if argument.kind == "integer" else argument.kind == "decimal"
         return Call("sum", 0, False, call.type) if narrow and _has_room(call, argument.precision) else None
     return None
+
+
+_WIDEST = SqlType.decimal(38, 0)
+_WORD = 64  # bits
+
+
+def _is_wide_sum(call: Call, rows: Relation) -> bool:
+    """Whether a sum of some rows may be too large for its type, and that of all is not."""
+    if call.function != "sum" or call.argument is None or call.distinct:
+        return False
+    argument = rows.types[call.argument]
+    return argument.kind == "integer" and argument.bits == _WORD and call.type.kind == "integer"
 
 
 _ROOM = 10  # more digits that a sum of decimals has, as Spark types it, where there are as many

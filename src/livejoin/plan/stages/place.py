@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from livejoin.plan.dispatch import Dispatch
-from livejoin.plan.stages.partial import in_two_steps, second
-from livejoin.plan.stages.staged import ByColumns, Cube, Exchange, Shown, Stage, Staged
+from livejoin.plan.stages.partial import first, in_two_steps, second
+from livejoin.plan.stages.staged import ByColumns, Cube, Everywhere, Exchange, Shown, Stage, Staged
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.query.relational import (
     Aggregate,
@@ -162,16 +162,25 @@ class _Placer:
         """The first stage to which a base table's net changes can come, and what they are the changes of."""
         name = table.name.lower()
         keys = [columns for columns in (table.primary_key, *table.unique) if columns]
-        is_window = table.window_rows is not None or table.window_range is not None
-        if not keys and not is_window:
+        if not keys and not table.has_window:
             return 0, name
         if name not in self._owned:
-            route = ByColumns(() if is_window or len(keys) > 1 else keys[0])
-            own = replace(table, foreign_keys=(), static=False)
-            self._stage(0).exchanges[name, "owned"] = Exchange(name, route, ((own, -1),))
+            route = ByColumns(() if table.has_window or len(keys) > 1 else keys[0])
+            own = self._owner(table, route)
             by = tuple(frozenset((column,)) for column in route.columns)
             self._owned[name] = self.show(_Placed(0, _rows_of(own), by))
         return 1, self._owned[name]
+
+    def _owner(self, table: Table, route: ByColumns | Everywhere) -> Table:
+        """A table of the first stage to which the changes of a base table come as they are."""
+        name = table.name.lower()
+        exchanges = self._stage(0).exchanges
+        key = (name, "owned", route)
+        if key not in exchanges:
+            called = table.name if isinstance(route, ByColumns) else table.name + self._name()
+            own = replace(table, name=called, foreign_keys=(), static=False)
+            exchanges[key] = Exchange(name, route, ((own, -1),))
+        return exchanges[key].tables[0][0]
 
     def _brought(self, relation: str, stage: int, route: ByColumns, table: Table) -> Table:
         """A table of a stage's cells that has the rows of a relation, in one cell each."""
@@ -195,6 +204,9 @@ class _Placer:
         query = join.query
         if len(query.atoms) == 1:
             return self._selected(join, wanted)
+        dispatch = self._choose(query)
+        if dispatch.divided is not None:
+            return self._divided(join, dispatch.divided)
         sources = {one.table.name: self.place(one.relation) for one in join.inputs}
         came: dict[str, tuple[int, str]] = {}
         for atom in query.atoms:
@@ -206,7 +218,6 @@ class _Placer:
             else:
                 came[name] = self._base(atom.table)
         stage = max(first for first, _ in came.values())
-        dispatch = self._choose(query)
         atoms = list(query.atoms)
         for name, (_, relation) in came.items():
             like = _plain if name in sources else _keyed  # NULL may be in the key of what is no table
@@ -233,6 +244,25 @@ class _Placer:
         )
         return _Placed(stage, spread, by if all(by) else None)
 
+    def _divided(self, join: Join, divided: int) -> _Placed:
+        """A join of base tables in the first stage, one of whose atoms has a part of its table in each cell."""
+        query = join.query
+        own = query.atoms[divided].table
+        key = ByColumns(own.primary_key)
+        atoms = tuple(
+            replace(atom, table=self._owner(atom.table, key if i == divided else Everywhere()))
+            for i, atom in enumerate(query.atoms)
+        )
+        by = tuple(
+            frozenset(
+                i
+                for i, output in enumerate(query.outputs)
+                if isinstance(output.source, int) and query.head[output.source] == ColumnRef(divided, column)
+            )
+            for column in own.primary_key
+        )
+        return _Placed(0, replace(join, query=replace(query, atoms=atoms)), by if all(by) else None)
+
     def _selected(self, join: Join, wanted: Sequence[int] | None) -> _Placed:
         """The rows of one relation that pass: where a derived one is, or by columns of a table."""
         query = join.query
@@ -244,6 +274,11 @@ class _Placer:
             below = self.place(join.inputs[0].relation, below_wanted)
             inputs = (Input(atom.table, below.relation),)
             return below.above(replace(join, inputs=inputs), copies)
+        if _is_by_one_key(atom.table):
+            own = self._owner(atom.table, ByColumns(atom.table.primary_key))
+            by = tuple(frozenset((column,)) for column in atom.table.primary_key)
+            mine = replace(join, query=replace(query, atoms=(replace(atom, table=own),)))
+            return _Placed(0, join, by).above(mine, copies)
         stage, relation = self._base(atom.table)
         if below_wanted is None:
             below_wanted = [i for i, column in enumerate(atom.table.columns) if not column.type.is_payload]
@@ -275,11 +310,10 @@ class _Placer:
         groups = range(aggregate.groups)
         kept = {column: (column,) for column in groups}
         below = self.place(aggregate.input, groups)
-        first = below.above(replace(aggregate, input=below.relation), kept)
         if below.together(groups):
-            return first
+            return below.above(replace(aggregate, input=below.relation), kept)
         if in_two_steps(aggregate):
-            below = self._exchange(first, groups)
+            below = self._exchange(below.above(first(aggregate, below.relation), kept), groups)
             return below.above(second(aggregate, below.relation), kept)
         below = self._exchange(below, groups)
         return below.above(replace(aggregate, input=below.relation), kept)
@@ -328,6 +362,11 @@ def _rows_of(table: Table, names: Sequence[str] | None = None) -> Join:
     outputs = tuple(Output(named[i], column.type.arrow, i) for i, column in enumerate(table.columns))
     types = tuple(column.type for column in table.columns)
     return Join(ConjunctiveQuery("", (atom,), head, outputs), types)
+
+
+def _is_by_one_key(table: Table) -> bool:
+    """Whether what becomes of a row is told by its primary key alone."""
+    return bool(table.primary_key) and not table.unique and not table.has_window
 
 
 def _plain(table: Table, name: str) -> Table:

@@ -43,7 +43,12 @@ class Cube:
     table: Table
 
 
-Route: TypeAlias = ByColumns | Cube
+@dataclass(frozen=True)
+class Everywhere:
+    """Each row goes to all cells."""
+
+
+Route: TypeAlias = ByColumns | Cube | Everywhere
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,8 @@ class Stage:
 
     @property
     def by_key(self) -> frozenset[str]:
-        """The tables whose changes are told by key: those that own the rows of a base table with a primary key."""
-        owned = (one.tables[0][0] for one in self.exchanges if isinstance(one.route, ByColumns))
+        """The tables whose changes are told by key: to these the changes of a base table with a primary key come."""
+        owned = (one.tables[0][0] for one in self.exchanges if not isinstance(one.route, Cube))
         return frozenset(table.name for table in owned if table.primary_key)
 
 

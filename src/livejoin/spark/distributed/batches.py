@@ -196,7 +196,7 @@ class DistributedBatches(BatchFunction):
         size = sum(part.size for parts in came.values() for part in parts)
         known = [one.state_bytes for one in self._outcomes.values() if one.stage == stage]
         is_small = size <= _SMALL and sum(known) <= _SMALL_STATE and len(known) == self._declared.cells
-        if is_small or _LOCAL.fullmatch(context.master):
+        if is_small or _LOCAL.fullmatch(context.master or ""):
             return advance_all(self._declared.plan, task, stage, came, context.defaultParallelism)
         return stage_by_executors(frame, self._declared.plan, task, stage, came)
 

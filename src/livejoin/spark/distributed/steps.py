@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -127,7 +127,7 @@ def stage_by_executors(
     """
     wanted = [(cell, came[cell], task.of(stage, cell)) for cell in sorted(came)]
 
-    def run(some: Iterator[tuple[int, Sequence[Part], Task]]) -> Iterator[Done]:
+    def run(some: Iterable[tuple[int, list[Part], Task]]) -> Iterable[Done]:
         for cell, parts, batch in some:
             try:
                 yield advance_warm(plan, batch, stage, cell, parts)
