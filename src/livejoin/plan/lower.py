@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from livejoin.families.cells.partition import Partition
 from livejoin.families.derived import DerivedTable, RowProgram
@@ -38,7 +39,9 @@ from livejoin.plan.operators import (
     Threshold,
     ThresholdGroup,
 )
+from livejoin.plan.own_rows import over_own_rows
 from livejoin.plan.powers import BIGINT, POWER, Power, or_zero, power_expression, power_of
+from livejoin.plan.restricted_groups import Restricted, restricted
 from livejoin.plan.thresholds import Compared, compared, grouped, with_groups
 from livejoin.query import ColumnRef, ConjunctiveQuery, Factor, Output, Product
 from livejoin.query.conjunctive import present
@@ -74,6 +77,8 @@ class Compiler:
         rows: The program of a relation that a plan keeps for itself, and how it is split into cells.
         powers: Whether counts of equal atoms are powers.
         thresholds: Whether rows that compare with the aggregate of a group are kept in the order of what is compared.
+        shares: The share of the rows that the predicate of each atom lets through.
+        restricts: Whether groups that a join asks for are those of its own rows, where these are whole groups.
     """
 
     plan: Callable[[ConjunctiveQuery], Candidate]
@@ -81,8 +86,10 @@ class Compiler:
     delta: Callable[[ConjunctiveQuery], UpdateBound | None]
     split: Callable[[Program], Partition | None]
     rows: Callable[[DerivedTable], tuple[RowProgram, Partition | None]]
+    shares: Callable[[ConjunctiveQuery], Sequence[float]]
     powers: bool = True
     thresholds: bool = True
+    restricts: bool = True
 
     def is_fed(self, query: ConjunctiveQuery, other: ConjunctiveQuery | None) -> bool:
         """Whether a store is fed best by a join with multiplicities, of which a change changes few enough.
@@ -96,6 +103,7 @@ class Compiler:
         return other is None or max(delta, self.plan(query).guarantee.bound) < self.plan(other).guarantee.bound
 
 
+_FEW = 0.5  # of the rows of groups: as many are kept as rows and in the join with the groups
 _NARROW_ATOMS = 2  # a count of results that join more atoms than this is kept in 128 bits
 # Sums of squares are exact modulo 2**128, and 2**32 squares of such numbers stay within; a store sums larger ones.
 _SQUARED_BITS = 32
@@ -108,6 +116,18 @@ _KINDS: dict[str, ResultKind] = {
     "var_pop": "var_pop",
     "var_samp": "var_samp",
 }
+
+
+def lower_query(root: Relation, by: Compiler, live: bool) -> Operator:
+    """The operators for a query, as `lower`; groups that a join asks for are restricted to those of its own rows."""
+    if not by.restricts:
+        return lower(root, by, live)
+
+    def is_worth(found: Restricted) -> bool:
+        shares = by.shares(found.join.query)
+        return by.delta(found.join.query) is not None and prod(shares[atom] for atom in found.by) <= _FEW
+
+    return lower(over_own_rows(root, is_worth, lambda project: _threshold(project, by) is not None), by, live)
 
 
 def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
@@ -177,7 +197,20 @@ def _threshold(relation: Project, by: Compiler) -> Compared | None:
     query = found.rows.input.query
     optional = any(branch.kind == "optional" for branch in query.branches)
     is_narrow = (len(query.core) == 1 and not optional) or by.delta(query) is not None
-    return found if is_narrow or _threshold(found.rows, by) else None
+    if is_narrow:
+        return _restricted(found) if by.restricts else found
+    return found if _threshold(found.rows, by) else None
+
+
+def _restricted(found: Compared) -> Compared:
+    """Compared rows with the bounds of their own keys alone, where these follow from the rows of the same join."""
+    join, rows = found.bounds.input, found.rows.input
+    assert isinstance(join, Join) and isinstance(rows, Join), "bounds and rows are those of joins"
+    own = restricted(rows, join.query.atoms[0], join.inputs[0].relation)
+    if own is None:
+        return found
+    bounds = replace(join, inputs=(replace(join.inputs[0], relation=own.groups),))
+    return replace(found, bounds=replace(found.bounds, input=bounds), rows=replace(found.rows, input=own.join))
 
 
 def _shown(found: Compared, by: Compiler) -> Compute:
@@ -302,7 +335,7 @@ def _aggregate(relation: Aggregate, by: Compiler, live: bool) -> Operator:
         if annotated := _annotated(counted, by, live):
             return annotated
         source = _read(counted.join, by, once, counted.factors)
-    return Group(source, relation.groups, relation.calls, relation.is_global, relation.types)
+    return Group(source, relation.groups, relation.calls, relation.is_global, relation.types, relation.within)
 
 
 def _powered(relation: Aggregate, join: Join, power: Power, by: Compiler) -> Operator:

@@ -172,13 +172,17 @@ class Combine:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Aggregates over a store of groups: the first ``groups`` columns of the input are the group."""
+    """Aggregates over a store of groups: the first ``groups`` columns of the input are the group.
+
+    ``within`` is as of a `livejoin.query.relational.Aggregate`.
+    """
 
     input: Operator
     groups: int
     calls: tuple[Call, ...]
     is_global: bool
     types: tuple[SqlType, ...]
+    within: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,14 @@ from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.family import Candidate
 from livejoin.families.program import Program
 from livejoin.families.registry import Ranked, kept_output, ranked
-from livejoin.plan.lower import Compiler, lower
+from livejoin.plan.lower import Compiler, lower_query
 from livejoin.plan.operators import Annotated, Operator, Scan
 from livejoin.query import ConjunctiveQuery
 from livejoin.query.relational import Query
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.delta_size import delta_bound
 from livejoin.search.guarantee import UpdateBound
+from livejoin.search.problem import passing_shares
 from livejoin.search.statistics import Statistics
 
 
@@ -79,9 +80,13 @@ def plan_with_reasons(
     def rows(derived: DerivedTable) -> tuple[RowProgram, Partition | None]:
         return _rows(derived, statistics, threads)
 
+    def shares(join: ConjunctiveQuery) -> tuple[float, ...]:
+        return passing_shares(join, statistics)
+
     of_auto = algorithm == "auto"
-    by = Compiler(chosen, output, delta, split, rows, powers=of_auto, thresholds=of_auto)
-    return QueryPlan(lower(query.root, by, deltas), found)
+    own = of_auto and not query.reads  # the groups of a view are there as they are
+    by = Compiler(chosen, output, delta, split, rows, shares, powers=of_auto, thresholds=of_auto, restricts=own)
+    return QueryPlan(lower_query(query.root, by, deltas), found)
 
 
 def plan_join(

@@ -163,12 +163,15 @@ class Aggregate:
         groups: Number of the group's columns; 0 with ``is_global`` gives one row even over no rows.
         calls: The aggregates.
         is_global: Whether there is no GROUP BY.
+        within: The occurrences of tables that say which groups are kept, where a join around them asks for no others
+            (`livejoin.plan.restricted_groups`); empty where all are.
     """
 
     input: Relation
     groups: int
     calls: tuple[Call, ...]
     is_global: bool
+    within: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def types(self) -> tuple[SqlType, ...]:

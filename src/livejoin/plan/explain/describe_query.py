@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from livejoin.changes import ChangeBatch
 from livejoin.families.registry import Ranked
+from livejoin.plan.explain.changed_results import changed_results
 from livejoin.plan.explain.describe import Planned, explained
 from livejoin.plan.explain.describe_cells import bag_cells, cells_outline
 from livejoin.plan.explain.describe_selected import constant, explained_selection
@@ -43,9 +44,7 @@ from livejoin.search.guarantee import (
     product_guarantee,
     stored_guarantee,
 )
-from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics, observe
-from livejoin.theory.cyclic.edge_cover import fractional_edge_cover
 
 Running: TypeAlias = Callable[[Operator], Mapping[Scan | Annotated, tuple[Statistics, bool]]]
 """For the joins of a plan that run already: what the plans that run were chosen by, and whether these give deltas."""
@@ -81,7 +80,7 @@ def describe_query(
         leaf for one in _upwards(plan.operator) if isinstance(one, Threshold) for leaf, _ in _leaves(one.bounds, "")
     }
     told = []
-    for planned_leaf, kept in _leaves(plan.operator, ""):
+    for planned_leaf, kept in _told_leaves(plan.operator):
         if isinstance(planned_leaf, Selected):
             one = explained_selection(planned_leaf, known, live, None if planned_leaf.inputs else log)
             one = _over_inputs(_with_store(one, planned_leaf.query, kept), planned_leaf)
@@ -106,6 +105,16 @@ def describe_query(
     return replace(
         told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=" ".join(_whole(plan.operator))
     )
+
+
+def _told_leaves(plan: Operator) -> Iterator[tuple[Scan | Annotated | Selected, str]]:
+    """The leaves as `_leaves` gives them, but a join that several stores read once, with what all of them keep."""
+    found: dict[object, tuple[Scan | Annotated | Selected, list[str]]] = {}
+    for leaf, kept in _leaves(plan, ""):
+        shared = isinstance(leaf, Scan) and not leaf.inputs and kept
+        found.setdefault(leaf.query if shared else leaf, (leaf, []))[1].append(kept)
+    for leaf, all_kept in found.values():
+        yield leaf, "; and ".join(dict.fromkeys(all_kept))
 
 
 def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Selected, str]]:
@@ -144,11 +153,19 @@ def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Sele
 
 
 def _over_inputs(told: Explanation, leaf: Scan | Annotated | Selected) -> Explanation:
-    """What is promised of a join, a change of a base table below its inputs counted with all rows that it changes."""
+    """What is promised of a join, a change of a base table below its inputs counted with all rows that it changes.
+
+    They are counted amortised where the join takes O(1) for each, whatever comes and goes, and these are few.
+    """
     promise = told.guarantee
+    always = promise.bound == UpdateBound.ALWAYS
     for name, one in _relations_below(leaf):
         power = _most_changes(one)
-        if power:
+        if power and always and (amortised := _amortised_changes(one)) is not None:
+            update = f"{promise.update}; a change makes amortised {amortised.formula} changes of {name}"
+            source = f"{promise.source}; AJU, Corollary 9"
+            promise = replace(promise, bound=max(promise.bound, amortised), update=update, source=source)
+        elif power:
             bound = max(promise.bound, UpdateBound.LINEAR if power <= 1 else UpdateBound.POLYNOMIAL)
             update = f"{promise.update}; a change below {name} makes up to O(N^{power}) changes of it"
             promise = replace(promise, bound=bound, update=update)
@@ -171,8 +188,23 @@ def _relations_below(plan: Scan | Annotated | Selected | Bag) -> tuple[tuple[str
 
 def _most_changes(plan: Operator) -> Fraction:
     """A change of a base table changes at most as many rows of a relation as this power of the base rows says."""
-    powers = [_changed_results(leaf.query) for leaf, _ in _leaves(plan, "")]
+    powers = [changed_results(leaf.query) for leaf, _ in _leaves(plan, "")]
     return max(powers, default=Fraction(0))
+
+
+def _amortised_changes(plan: Operator) -> UpdateBound | None:
+    """What bounds the rows of a relation that a change of a base table changes, amortised; None if nothing is proven.
+
+    Rows, groups and distinct rows of a foreign-key join change with its results, which are few (AJU, Corollary 9). So a
+    join above that takes O(1) for each of them, in whatever order they come and go, takes no longer for all.
+    """
+    match plan:
+        case Scan() | Annotated():
+            return None if plan.inputs else delta_bound(plan.query)
+        case Stored() | Compute() | Group():
+            return _amortised_changes(plan.input)
+        case _:
+            return None
 
 
 def _upwards(plan: Operator) -> Iterator[Operator]:
@@ -246,43 +278,8 @@ def _with_store(told: Explanation, query: ConjunctiveQuery, kept: str) -> Explan
     """What is promised where every row that the join gains or loses goes into a store."""
     if not kept:
         return told
-    changed, delta = str(_changed_results(query)), delta_bound(query)  # a group changes with a result of the join
+    changed, delta = str(changed_results(query)), delta_bound(query)  # a group changes with a result of the join
     return replace(told, guarantee=stored_guarantee(told.guarantee, changed, kept, delta))
-
-
-def _changed_results(query: ConjunctiveQuery) -> Fraction:
-    """One change adds or removes at most as many results as this power of the base rows says.
-
-    It is the fractional edge cover number of what the changed row leaves open (Atserias, Grohe, Marx, FOCS 2008), for
-    the atoms that can change; equal rows that are different base rows count. Rows that are known give those that their
-    columns refer to by primary keys: they are columns of the row that refers to them, and leave nothing open (the chase
-    of Gottlob, Lee, Valiant, Valiant, JACM 59(3), 2012, for keys). A row of a branch changes only results of rows above
-    it that have its key, and one above it shows only rows of the branch that have it.
-    """
-    by_row = [
-        edge if query.free is not None or query.is_distinct(i) else edge | {f"row of {i}"}
-        for i, edge in enumerate(query.edges)
-    ]
-    wide = [_referred_to(query, row) for row in by_row]
-    free = frozenset[str]().union(*by_row) if query.free is None else query.free
-    powers = [Fraction(0)]
-    for atom, row in zip(query.atoms, by_row, strict=True):
-        if not atom.table.static and (open_ := free - _referred_to(query, row, over_branches=True)):
-            powers.append(fractional_edge_cover([other & open_ for other in wide], open_).number)
-    return max(powers)
-
-
-def _referred_to(query: ConjunctiveQuery, given: frozenset[str], over_branches: bool = False) -> frozenset[str]:
-    """Some variables and all that they determine by keys, and by the keys of branches where these are followed."""
-    keys = problem_of(query, Statistics()).keys
-    pairs = [pair for branch in query.branches for pair in branch.key] if over_branches else []
-    for _ in query.atoms:
-        for outer, inner in pairs:
-            given |= {outer, inner} if outer in given or inner in given else set()
-        for edge, own in zip(query.edges, keys, strict=True):
-            if any(key <= given for key in own):
-                given |= edge
-    return given
 
 
 def operator_lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Ranked]]) -> Iterator[str]:
@@ -334,6 +331,12 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
                 f"{_many(len(operator.calls), 'aggregate')} over a store of groups: one look-up a row of the relation "
                 "below that changes (DYN, section 5.1)"
             )
+            if operator.within:
+                yield (
+                    f"of the keys alone that {' and '.join(operator.within)} let pass, since what reads the groups "
+                    "asks for no others: over the rows of the join around them, which is kept once (WinMagic, SIGMOD "
+                    "2003)"
+                )
             if _keeps_values(operator):
                 yield (
                     "values of groups are kept in order: O(log values) a row that changes; percentiles and numbers of "
