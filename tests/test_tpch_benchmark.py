@@ -14,7 +14,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.figures import WrongAnswerError
 from benchmarks.tpch import measure
-from benchmarks.tpch.data import load, queries, used_tables
+from benchmarks.tpch.data import load, queries, used
 from benchmarks.tpch.streams import KINDS, Stream, stream
 from tpch_rows import Tables
 
@@ -62,7 +62,7 @@ def test_a_row_comes_before_it_goes_and_is_there_once(kind: str, folder: Path) -
 
 def test_a_wrong_answer_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = queries()["q01"]
-    tables = {name: rows for name, rows in load(1, folder).items() if name in used_tables([text])}
+    tables = used(load(1, folder), [text])
     nothing = {name: rows.slice(0, 0) for name, rows in tables.items()}
     monkeypatch.setattr(Stream, "contents", lambda *_: nothing)
     with pytest.raises(WrongAnswerError, match=r"q01 over insert after .* a wrong answer has no speed"):

@@ -59,11 +59,9 @@ class Program:
     @property
     def missing(self) -> str:
         """Why it cannot run; empty if it can."""
-        if self.package is None or Path(self.command[0]).exists():
+        if self.package is None:
             return ""
-        if which("cargo") is None:
-            return NO_CARGO
-        return f"it is not built, which make peers{' DBSP=1' if self.package == DBSP else ''} does"
+        return missing(Path(self.command[0]), f"make peers{' DBSP=1' if self.package == DBSP else ''}")
 
     def plans_of(self, job: Job) -> tuple[str, ...]:
         """The plans that it has for a job."""
@@ -85,6 +83,13 @@ class Program:
             msg = f"{self.name}, {plan}, {job.case}: {(said or ['no message'])[-1]}"
             raise ProgramError(msg)
         return read_line(run.stdout)
+
+
+def missing(program: Path, command: str) -> str:
+    """Why a program cannot run, with the command that builds it; empty if it can."""
+    if program.exists():
+        return ""
+    return NO_CARGO if which("cargo") is None else f"it is not built, which {command} does"
 
 
 def programs() -> list[Program]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,17 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.figures import WrongAnswerError, as_json, short
-from benchmarks.tpch.data import MissingDataError, load, queries, used_tables
+from benchmarks.peers.programs import DBSP, ProgramError, build
+from benchmarks.tpch import native
+from benchmarks.tpch.data import MissingDataError, load, queries, used
 from benchmarks.tpch.measure import Measured, measure, median
-from benchmarks.tpch.streams import KINDS, stream
+from benchmarks.tpch.streams import KINDS, Stream, stream
 
 COMMITS = (1_000, 10_000)
 FIGURES = ("q03", "q05", "q13", "q15")
 """The queries of AJU's figures 12 and 15, and Q3."""
 TOGETHER = "all"
+PEERS = " DBSP: its time as a multiple of livejoin's, and the least and the most of single rounds."
 
 
 def add_parser(commands: Any) -> None:
@@ -37,9 +40,14 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--threads", type=int, default=1, help="of the database (1)")
     parser.add_argument("--runs", type=int, default=2, help="of each measurement, of which the fastest counts (2)")
     parser.add_argument(
+        "--columns", choices=("all", "used"), default="all", help="of the tables that a query reads (all)"
+    )
+    parser.add_argument("--dbsp", action="store_true", help=f"also by programs in DBSP: {', '.join(native.PLANS)}")
+    parser.add_argument("--build", action="store_true", help="build these first by cargo: 350 crates, some 20 minutes")
+    parser.add_argument(
         "--figures",
         metavar="SCALES",
-        help="instead Q3, Q5, Q13 and Q15 against these scales, and against --lambdas at the last one",
+        help="instead Q3, Q5, Q13 and Q15, or --queries, against these scales, and against --lambdas at the last one",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to FILE")
 
@@ -48,10 +56,15 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
     """Measure, print and write; the exit code is 1 if an answer was wrong, 2 if the options make no sense."""
     found: list[Measured] = []
     try:
+        if given.build and (skipped := build([DBSP])):
+            notes.print(f"nothing is built: {skipped}", highlight=False)
+        if given.dbsp and (skipped := native.why_not()):
+            notes.print(f"skipped: DBSP: {skipped}", highlight=False)
+            given.dbsp = False
         for one in _figures(given) if given.figures else _suite(given):
             found.append(one)
             notes.print(f"[dim]{one.query}, {one.stream}, scale {one.scale:g}, {_commit(one)}: {short(one.rate)}[/]")
-    except (MissingDataError, _OptionError) as error:
+    except (MissingDataError, ProgramError, _OptionError) as error:
         notes.print(f"[red]{error}[/]", highlight=False)
         return 2
     except WrongAnswerError as error:
@@ -71,28 +84,40 @@ class _OptionError(Exception):
 def _suite(given: argparse.Namespace) -> Iterator[Measured]:
     """Each query alone, and all together."""
     texts = _chosen(given.queries)
-    tables = load(given.scale, given.data)
+    everything = [text for views in texts.values() for text in views.values()]
+    tables = load(given.scale, given.data, everything if given.columns == "used" else None)
     for kind, times in _streams(given):
         for commit in [0] if kind == "refresh" else _numbers(given.commits):
             for name, views in texts.items():
-                some = _used(tables, views)
+                some = _used(given, tables, views)
                 if kind == "refresh" and not {"orders", "lineitem"} & some.keys():
                     continue
-                changes = stream(kind, some, times)
-                yield measure(name, views, changes, given.scale, commit, given.threads, given.runs)
+                yield _measure(given, name, views, stream(kind, some, times), given.scale, commit)
 
 
 def _figures(given: argparse.Namespace) -> Iterator[Measured]:
     """The time of a change against the scale, and against lambda."""
     scales = [float(scale) for scale in given.figures.split(",")]
     everything, commit = queries(), _numbers(given.commits)[-1]
-    loaded = cache(load)
-    for name in FIGURES:
-        for scale in scales:
-            some = _used(loaded(scale, given.data), {name: everything[name]})
-            for times in [1, *(_numbers(given.lambdas) if scale == scales[-1] else [])]:
-                changes = stream("lambda", some, times)
-                yield measure(name, {name: everything[name]}, changes, scale, commit, given.threads, given.runs)
+    names = [name for name in _chosen(given.queries) if name != TOGETHER] if given.queries else FIGURES
+    texts = [everything[name] for name in names]
+    for scale in scales:
+        tables = load(scale, given.data, texts if given.columns == "used" else None)
+        for name in names:
+            views = {name: everything[name]}
+            some = _used(given, tables, views)
+            for times in dict.fromkeys([1, *(_numbers(given.lambdas) if scale == scales[-1] else [])]):
+                yield _measure(given, name, views, stream("lambda", some, times), scale, commit)
+
+
+def _measure(
+    given: argparse.Namespace, name: str, views: Mapping[str, str], changes: Stream, scale: float, commit: int
+) -> Measured:
+    with tempfile.TemporaryDirectory(prefix="tpch-") as folder:
+        peers = {}
+        if given.dbsp and name != TOGETHER:
+            peers = native.peers(name, views[name], changes, commit, given.threads, Path(folder))
+        return measure(name, views, changes, scale, commit, given.threads, given.runs, peers)
 
 
 def _streams(given: argparse.Namespace) -> Iterator[tuple[str, int]]:
@@ -127,8 +152,8 @@ def _numbers(text: str) -> Sequence[int]:
     return numbers
 
 
-def _used(tables: Mapping[str, pa.Table], views: Mapping[str, str]) -> dict[str, pa.Table]:
-    return {name: tables[name] for name in used_tables(views.values())}
+def _used(given: argparse.Namespace, tables: Mapping[str, pa.Table], views: Mapping[str, str]) -> dict[str, pa.Table]:
+    return used(tables, views.values(), columns=given.columns == "used")
 
 
 def _show(found: Sequence[Measured], threads: int, screen: Console) -> None:
@@ -136,13 +161,17 @@ def _show(found: Sequence[Measured], threads: int, screen: Console) -> None:
     title = f"TPC-H, {'one thread' if threads == 1 else f'{threads} threads'}; all answers are DuckDB's"
     table = Table(title=title, title_justify="left")
     headings = ("stream", "scale", "commits", "query", "changes", "changes/s", "us a change", "delta rows/s")
-    for heading in (*headings, "state MB", "tables MB", "answers"):
+    peers = list(dict.fromkeys(name for one in found for name in one.peers))
+    for heading in (*headings, "state MB", "tables MB", "answers", "DuckDB", *peers):
         table.add_column(heading, justify="left" if heading in ("stream", "query") else "right")
     for one in found:
         about = (one.stream, f"{one.scale:g}", _commit(one), one.query, f"{one.changes:,}")
         rates = (short(one.rate), short(one.seconds / one.changes * 1e6), short(one.delta_rows / one.seconds))
-        table.add_row(*about, *rates, f"{one.state / 1e6:.1f}", f"{one.tables / 1e6:.1f}", str(one.checks))
+        sizes = (f"{one.state / 1e6:.1f}", f"{one.tables / 1e6:.1f}", str(one.checks))
+        theirs = [_by_peer(one, name) if name in one.peers else "" for name in peers]
+        table.add_row(*about, *rates, *sizes, short(one.by_recomputing), *theirs)
     screen.print(table)
+    screen.print("DuckDB: a recomputation, as a multiple of a commit." + (PEERS if peers else ""), highlight=False)
     for key in dict.fromkeys((one.stream, one.scale, one.commit) for one in found):
         alone = [one for one in found if (one.stream, one.scale, one.commit) == key and one.query != TOGETHER]
         if len(alone) > 1:
@@ -151,9 +180,14 @@ def _show(found: Sequence[Measured], threads: int, screen: Console) -> None:
             screen.print(f"{which}: median {short(median(alone))} changes/s; slowest {slow}", highlight=False)
 
 
+def _by_peer(one: Measured, name: str) -> str:
+    ratio, least, most = one.by_peer(name)
+    return f"{ratio:.2g} ({least:.2g}-{most:.2g})"
+
+
 def _commit(one: Measured) -> str:
     return f"{one.commit:,} a commit" if one.commit else "refreshes"
 
 
 def _plain(one: Measured) -> dict[str, Any]:
-    return {**asdict(one), "changes_a_second": one.rate}
+    return {**asdict(one), "changes_a_second": one.rate, "by_recomputing": one.by_recomputing}

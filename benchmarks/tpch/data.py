@@ -6,13 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from livejoin.catalog import Catalog
+from livejoin.schema import Table
 from livejoin.sql import parse_schema
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "tpch"
@@ -34,33 +35,46 @@ def catalog() -> Catalog:
     return parse_schema((FOLDER / "schema.sql").read_text())
 
 
-def statements(used: Iterable[str]) -> list[str]:
-    """The statements that make some tables, without references to others."""
-    names, found = set(used), []
-    others = "|".join(table.name for table in catalog() if table.name not in names)
-    text = re.sub("--.*", "", (FOLDER / "schema.sql").read_text())
-    if others:
-        text = re.sub(rf",\s*FOREIGN KEY \([^)]*\) REFERENCES ({others}) \([^)]*\)", "", text)
-        text = re.sub(rf" REFERENCES ({others}) \([^)]*\)", "", text)
-    for statement in text.split(";"):
-        made = re.search(r"CREATE TABLE (\w+)", statement)
-        if made and made[1] in names:
-            found.append(statement.strip())
+def statements(tables: Mapping[str, pa.Table]) -> list[str]:
+    """The statements that make some tables with the columns that they have, without references to what is not there."""
+    found = []
+    for table in catalog():
+        if table.name in tables:
+            there = tables[table.name].column_names
+            parts = [str(column) for column in table.columns if column.name in there]
+            parts.append(f"PRIMARY KEY ({', '.join(table.columns[place].name for place in table.primary_key)})")
+            parts += _references(table, tables)
+            found.append(f"CREATE TABLE {table.name} ({', '.join(parts)})")
     return found
 
 
-def used_tables(texts: Iterable[str]) -> list[str]:
-    """The tables that some queries name."""
+def _references(table: Table, tables: Mapping[str, pa.Table]) -> Iterator[str]:
+    """The foreign keys of a table whose columns are there, on both sides."""
+    for key in table.foreign_keys:
+        columns = [table.columns[place].name for place in key.columns]
+        if key.table in tables and set(columns) <= set(tables[table.name].column_names):
+            yield f"FOREIGN KEY ({', '.join(columns)}) REFERENCES {key.table} ({', '.join(key.references)})"
+
+
+def used(tables: Mapping[str, pa.Table], texts: Iterable[str], columns: bool = False) -> dict[str, pa.Table]:
+    """The tables that some queries name, with all columns or with the keys and the columns that the queries name."""
     words = {word for text in texts for word in re.findall(r"\w+", text)}
-    return [table.name for table in catalog() if table.name in words]
+    found = {name: rows for name, rows in tables.items() if name in words}
+    if not columns:
+        return found
+    keys = {table.columns[place].name for table in catalog() for place in table.primary_key}
+    return {
+        name: rows.select([one for one in rows.column_names if one in words | keys]) for name, rows in found.items()
+    }
 
 
-def load(scale: float, folder: Path | None) -> Mapping[str, pa.Table]:
+def load(scale: float, folder: Path | None, texts: Iterable[str] | None = None) -> Mapping[str, pa.Table]:
     """All tables; the data is made where it is not there.
 
     Args:
         scale: The scale factor: 1 is a gigabyte.
         folder: Where the Parquet files are, or are made; by default ``out/tpch-SCALE``.
+        texts: Queries, if the columns that none of them names are not to be read.
 
     Raises:
         MissingDataError: The data is not there, and tpchgen-cli is not installed.
@@ -74,7 +88,10 @@ def load(scale: float, folder: Path | None) -> Mapping[str, pa.Table]:
             raise MissingDataError(msg)
         made = [program, "parquet", "-s", f"{scale:g}", "-o", str(folder)]
         subprocess.run(made, check=True, capture_output=True)
-    return {
-        table.name: pq.read_table(folder / f"{table.name}.parquet").cast(table.arrow).combine_chunks()
-        for table in catalog()
-    }
+    empty = {table.name: table.arrow.empty_table() for table in catalog()}
+    wanted = empty if texts is None else used(empty, texts, columns=True)
+    return {name: _read(folder / f"{name}.parquet", rows.schema) for name, rows in wanted.items()}
+
+
+def _read(file: Path, schema: pa.Schema) -> pa.Table:
+    return pq.read_table(file, columns=schema.names).cast(schema).combine_chunks()

@@ -73,6 +73,23 @@ class Stream:
                 found[name] = rows.append_column("_change_type", kinds).append_column("_seq", pa.array(places))
         return found
 
+    def commit_ends(self, commit: int) -> tuple[int, ...]:
+        """The number of changes after which each commit ends, behind that of the changes before the measurement.
+
+        Args:
+            commit: Changes a commit, where the stream does not say it.
+        """
+        if self.ends:
+            return self.ends
+        last = int(self.table.shape[0])
+        return (self.first, *range(self.first + commit, last, commit), last)
+
+    def points(self, commit: int, parts: int) -> tuple[int, ...]:
+        """The ends of the commits at which so many equal parts of the changes are done."""
+        ends = np.array(self.commit_ends(commit))
+        places = [self.first + self.changes * part // parts for part in range(1, parts + 1)]
+        return tuple(np.unique(ends[np.searchsorted(ends, places)]).tolist())
+
     def cut(self) -> list[dict[str, pa.Table]]:
         """The changes to measure as logs, one for each commit where the stream says these, else one in all."""
         places = [self.first, *(self.ends[1:] or (self.table.shape[0],))]
