@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from changing_tables import EDGE, PERSON, VIEWS, WINDOW, Source, expected
 from deltas import sum_of
 from pyspark.sql import SparkSession
 
+from livejoin.distributed import parts
 from livejoin.errors import LivejoinError, PipelineError, StateError
 from livejoin.spark import maintain
+from livejoin.spark.distributed import stage_runs
 from livejoin.spark.sinks import ParquetSink
 
 pytestmark = pytest.mark.spark
@@ -77,8 +80,13 @@ def test_views_of_all_kinds_over_restarts(spark: SparkSession, tmp_path: Path, m
         with pytest.raises(Exception, match="division by zero"):
             cluster.start().awaitTermination(120)
     (cluster.files / f"00000099-0-0-{'0' * 32}.batch").write_bytes(b"nothing")
-    cluster.run()
+    with monkeypatch.context() as patched:  # stages as tasks of executors, and all parts in files
+        patched.setattr(stage_runs, "_LOCAL", re.compile("none"))
+        patched.setattr(stage_runs, "SMALL", -1)
+        patched.setattr(parts, "SMALL", -1)
+        cluster.run()
     assert not list(cluster.files.glob("00000099*"))
+    assert not list(cluster.files.glob("*.parts")), "they go with their batch"
     # A cell's file is lost.
     some = max(cluster.files.glob("*.batch"))
     some.rename(tmp_path / "kept")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -67,7 +68,6 @@ class Outcome:
         state_bytes: Bytes in use of its state.
         was_warm: Whether its state was there.
         process: The process that did it.
-        batch_id: The batch.
     """
 
     stage: int
@@ -78,7 +78,6 @@ class Outcome:
     state_bytes: int = 0
     was_warm: bool = False
     process: int = 0
-    batch_id: int = 0
 
 
 @dataclass
@@ -127,12 +126,13 @@ class Cells:
         if warm is None or not was_warm:
             warm = self._made(task, stage, cell, held)
         changes = changes_of(self.staged.stages[stage], brought)
-        told = warm.cell.apply(changes)
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}"
-        if changes or held == Held():
-            batch = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes=changes)
-            size = _write(task.folder, f"{name}.batch", encoded(batch))
-            held = self._kept(task, name, warm.cell, Held(held.snapshot, (*held.log, (f"{name}.batch", size))))
+        with ThreadPoolExecutor(1) as disk:  # which is waited for while the changes are applied
+            writing = disk.submit(_logged, task, name, changes) if changes or held == Held() else None
+            told = warm.cell.apply(changes)
+        if writing is not None:
+            log = (*held.log, (f"{name}.batch", writing.result()))
+            held = self._kept(task, name, warm.cell, Held(held.snapshot, log))
         results = {view: told[relation] for relation in told for view in self._views.get(relation, ())}
         deltas = {}
         for view, delta in results.items():
@@ -150,7 +150,7 @@ class Cells:
             for view in views
         }
         state = int(database.stats()["state_bytes"])
-        outcome = Outcome(stage, cell, held, deltas, rows, state, was_warm, os.getpid(), task.batch_id)
+        outcome = Outcome(stage, cell, held, deltas, rows, state, was_warm, os.getpid())
         return outcome, told
 
     def _made(self, task: Task, stage: int, cell: int, held: Held) -> _Warm:
@@ -210,6 +210,12 @@ def delta_of(folder: Path, file: str) -> pa.Table:
     (batch,) = _batches(folder, file)
     (found,) = batch.changes.values()
     return found
+
+
+def _logged(task: Task, name: str, changes: Mapping[str, pa.Table]) -> int:
+    """Write the changes of a cell's tables; the bytes of the file."""
+    batch = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes=changes)
+    return _write(task.folder, f"{name}.batch", encoded(batch))
 
 
 def _write(folder: Path, name: str, data: bytes) -> int:

@@ -27,15 +27,15 @@ from livejoin.checkpoint.batch_delta import timed
 from livejoin.checkpoint.recovery import Recovery
 from livejoin.database.difference import difference, types_of
 from livejoin.distributed import Declared, Manifest, Manifests, Outcome, Task
-from livejoin.distributed.cell_process import advance_all, end_processes
-from livejoin.distributed.parts import Part, by_cell
+from livejoin.distributed.cell_process import end_processes
 from livejoin.distributed.task import delta_of
 from livejoin.errors import PipelineError, StateError
 from livejoin.plan.dispatch import sampled
 from livejoin.plan.dispatch.sample import SAMPLE
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.spark.batch_function import BatchFunction
-from livejoin.spark.distributed.steps import Arrived, Packing, packed, stage_by_executors
+from livejoin.spark.distributed.stage_runs import StageRuns
+from livejoin.spark.distributed.steps import Arrived, Packing, packed
 from livejoin.spark.frames import unpack
 from livejoin.spark.micro_batch import BatchReport
 from livejoin.spark.sinks import Sink
@@ -45,10 +45,6 @@ logger = logging.getLogger("livejoin")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DELETES = ("delete", "update_preimage")
-_LOCAL = re.compile(r"local(\[.*\])?")
-"""The master of a session whose executor is this process."""
-_SMALL = 1 << 20  # bytes that a stage is brought, which this host's processes take
-_SMALL_STATE = 1 << 26  # bytes of its cells together
 
 
 class DistributedBatches(BatchFunction):
@@ -76,7 +72,7 @@ class DistributedBatches(BatchFunction):
         self._sink = sink
         self._on_batch = on_batch
         self._tables = tables
-        self._outcomes: dict[tuple[int, int], Outcome] = {}
+        self._runs: StageRuns | None = None
 
     @property
     def recovery(self) -> Recovery | None:
@@ -120,8 +116,7 @@ class DistributedBatches(BatchFunction):
         plan = self._declared.plan
         held = {} if last is None else dict(last.cells)
         task = Task(self._manifests.path, plan.digest, batch_id, self._manifests.epoch, held)
-        arrived = self._ran(frame, task)
-        done = [one for one in self._outcomes.values() if one.batch_id == batch_id]
+        done, arrived = self._ran(frame, task)
         engine_seconds = time.perf_counter() - started
         held.update({(one.stage, one.cell): one.held for one in done})
         deltas: dict[str, list[str]] = defaultdict(list)
@@ -134,13 +129,15 @@ class DistributedBatches(BatchFunction):
         self._manifests.commit(manifest)
         delta_rows = self._deliver(manifest)
         if self._on_batch is not None:
+            assert self._runs is not None, "they have run"
+            known = self._runs.outcomes.values()
             report = BatchReport(
                 batch_id=batch_id,
                 version=batch_id,
                 changes=arrived.changes,
                 delta_rows=delta_rows,
-                rows={view: sum(one.rows.get(view, 0) for one in self._outcomes.values()) for view in delta_rows},
-                state_bytes=sum(one.state_bytes for one in self._outcomes.values()),
+                rows={view: sum(one.rows.get(view, 0) for one in known) for view in delta_rows},
+                state_bytes=sum(one.state_bytes for one in known),
                 engine_seconds=engine_seconds,
                 seconds=time.perf_counter() - started,
             )
@@ -158,12 +155,10 @@ class DistributedBatches(BatchFunction):
         for line in self._declared.lines():
             logger.info("%s", line)
 
-    def _ran(self, frame: DataFrame, task: Task) -> Arrived:
-        """A batch in the cells; what they hold behind it is in ``self._outcomes``. What had come.
-
-        A cell takes part in a stage if something is brought to it, or nothing is known yet of what it holds.
-        """
+    def _ran(self, frame: DataFrame, task: Task) -> tuple[list[Outcome], Arrived]:
+        """A batch in the cells: what those did that took part, and what had come."""
         plan = self._declared.plan
+        self._runs = self._runs or StageRuns(plan)
         packing = Packing(plan, tuple(self._declared.job.tables[name] for name in self._tables))
         try:
             parts, arrived = packed(frame, packing, task)
@@ -175,30 +170,7 @@ class DistributedBatches(BatchFunction):
                 )
                 raise PipelineError(msg) from error
             raise
-        for stage in range(len(plan.staged.stages)):
-            came = {cell: list[Part]() for cell in range(plan.cells) if (stage, cell) not in self._outcomes}
-            came |= by_cell(parts, stage)
-            if not came:
-                continue
-            for outcome, sent in self._stage(frame, task, stage, came):
-                self._outcomes[stage, outcome.cell] = outcome
-                parts += sent
-        return arrived
-
-    def _stage(
-        self, frame: DataFrame, task: Task, stage: int, came: dict[int, list[Part]]
-    ) -> list[tuple[Outcome, list[Part]]]:
-        """A stage where it takes least: by the processes of this host, or by those of the executors.
-
-        Spark starts a task and the driver waits for it in some hundredths of a second, which is much for a few groups.
-        """
-        context = frame.sparkSession.sparkContext
-        size = sum(part.size for parts in came.values() for part in parts)
-        known = [one.state_bytes for one in self._outcomes.values() if one.stage == stage]
-        is_small = size <= _SMALL and sum(known) <= _SMALL_STATE and len(known) == self._declared.cells
-        if is_small or _LOCAL.fullmatch(context.master or ""):
-            return advance_all(self._declared.plan, task, stage, came, context.defaultParallelism)
-        return stage_by_executors(frame, self._declared.plan, task, stage, came)
+        return self._runs.run(frame.sparkSession, task, parts), arrived
 
     def _deliver(self, manifest: Manifest) -> dict[str, int]:
         """The deltas of a committed batch to the sink; then it is done. How many rows each view's delta has."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
-from pyspark import TaskContext
+from pyspark import SparkContext, TaskContext
 from pyspark.sql import DataFrame
 
 from livejoin.distributed import Outcome, Plan, Task
@@ -111,12 +111,12 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
 
 
 def stage_by_executors(
-    frame: DataFrame, plan: Plan, task: Task, stage: int, came: dict[int, list[Part]]
+    context: SparkContext, plan: Plan, task: Task, stage: int, came: dict[int, list[Part]]
 ) -> list[tuple[Outcome, list[Part]]]:
     """The part of some cells in a stage, by a Spark job with a task a cell.
 
     Args:
-        frame: The frame of the batch.
+        context: Spark's.
         plan: The plan.
         task: The batch.
         stage: The stage.
@@ -134,9 +134,8 @@ def stage_by_executors(
             except LivejoinError as error:  # no reason for Spark to try again
                 yield error
 
-    spark = frame.sparkSession.sparkContext
     found = list[tuple[Outcome, list[Part]]]()
-    for done in spark.parallelize(wanted, len(wanted)).mapPartitions(run).collect():
+    for done in context.parallelize(wanted, len(wanted)).mapPartitions(run).collect():
         if isinstance(done, LivejoinError):
             raise done
         found.append(done)

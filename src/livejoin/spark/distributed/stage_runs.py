@@ -1,0 +1,80 @@
+"""The stages of a batch, each where it takes least: by the processes of the driver's host, or by those of executors.
+
+The driver has what each step says of the parts that it leaves, and asks the cells of the next stage when all of one are
+done. A Spark job that does nothing takes some hundredths of a second and as much of processor time, which is much for a
+few groups: so what is small stays on the driver's host, and so does all where the executors are in its process.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import SparkSession
+
+from livejoin.distributed import Outcome, Plan, Task
+from livejoin.distributed.cell_process import advance_all
+from livejoin.distributed.parts import Part, by_cell
+from livejoin.spark.distributed.steps import stage_by_executors
+
+SMALL = 1 << 20
+"""Bytes that a stage is brought at most to be run by the processes of the driver's host."""
+SMALL_STATE = 1 << 26
+"""Bytes of its cells together at most, for the same: they are in the memory of one host then."""
+_LOCAL = re.compile(r"local(\[.*\])?")  # the master of a session whose executor is the driver
+
+
+class StageRuns:
+    """Runs the stages of batches; mutable.
+
+    Args:
+        plan: The plan.
+
+    Attributes:
+        outcomes: What each cell of each stage did when it was last asked.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.outcomes: dict[tuple[int, int], Outcome] = {}
+
+    def run(self, session: SparkSession, task: Task, parts: list[Part]) -> list[Outcome]:
+        """A batch in the cells.
+
+        A cell takes part in a stage if something is brought to it, or it was not asked since this driver began.
+
+        Args:
+            session: Spark's session.
+            task: The batch.
+            parts: What is brought to the cells of all stages from outside of them.
+
+        Returns:
+            What the cells did that took part.
+
+        Raises:
+            LivejoinError: A cell cannot do its part.
+        """
+        done, parts = list[Outcome](), list(parts)
+        for stage in range(len(self._plan.staged.stages)):
+            came = {cell: list[Part]() for cell in range(self._plan.cells) if (stage, cell) not in self.outcomes}
+            came |= by_cell(parts, stage)
+            if not came:
+                continue
+            for outcome, sent in self._stage(session, task, stage, came):
+                self.outcomes[stage, outcome.cell] = outcome
+                done.append(outcome)
+                parts += sent
+        return done
+
+    def _stage(
+        self, session: SparkSession, task: Task, stage: int, came: dict[int, list[Part]]
+    ) -> list[tuple[Outcome, list[Part]]]:
+        context = session.sparkContext
+        if _LOCAL.fullmatch(context.master or "") or self._is_small(stage, came):
+            return advance_all(self._plan, task, stage, came, context.defaultParallelism)
+        return stage_by_executors(context, self._plan, task, stage, came)
+
+    def _is_small(self, stage: int, came: dict[int, list[Part]]) -> bool:
+        """Whether little is brought to a stage, and all of its cells are known to hold little."""
+        states = [one.state_bytes for one in self.outcomes.values() if one.stage == stage]
+        brought = sum(part.size for parts in came.values() for part in parts)
+        return len(states) == self._plan.cells and sum(states) <= SMALL_STATE and brought <= SMALL
