@@ -6,7 +6,7 @@ PYTHON ?=
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test ci bench peers fuzz torture campaign conformance lint format types imports doctest nojit lock clean
+.PHONY: help setup demo test ci bench peers fuzz torture campaign matrix conformance lint format types imports doctest nojit lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -40,8 +40,12 @@ fuzz: $(STAMP) ## run the property tests with new random cases; MINUTES=60 EXAMP
 torture: $(STAMP) ## cut calls off, damage files, feed odd data; MINUTES=60 CASES=300
 	@sh tools/torture.sh $(BIN)/python $(or $(MINUTES),10) $(or $(CASES),300)
 
-campaign: $(STAMP) ## kill pipelines on Spark, their servers, damage their files, at random moments; FAULTS=200 SEED=1
-	@PYTHONPATH=src:tests $(BIN)/python tests/torture/stream_campaign.py $(or $(FAULTS),50) $(or $(SEED),1)
+campaign: $(STAMP) ## kill pipelines on Spark, their servers, damage their files, at random moments; FAULTS=200 SEED=1 KIND=cells
+	@PYTHONPATH=src:tests $(BIN)/python tests/torture/stream_campaign.py $(or $(FAULTS),50) $(or $(SEED),1) $(KIND)
+
+matrix: $(STAMP) ## run the same pipelines in one process, and in 1, 2, 4 and 7 cells, on local Spark and on a local cluster
+	@PYTHONPATH=$(CURDIR)/src:$(CURDIR)/tests $(BIN)/python tests/cluster_matrix.py --master 'local[2]'
+	@PYTHONPATH=$(CURDIR)/src:$(CURDIR)/tests $(BIN)/python tests/cluster_matrix.py
 
 conformance: $(STAMP) ## ask a real Spark what every expression of the corpus means, and compare (some minutes)
 	@PYTHONPATH=src:tests $(BIN)/python tests/conformance/make.py

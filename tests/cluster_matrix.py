@@ -1,19 +1,23 @@
 """The same pipelines in one process, in local Spark and on a cluster, in any number of cells: the same deltas, batch
 by batch, which add up to DuckDB's results.
 
-    python tests/cluster_matrix.py MASTER CELLS[,CELLS...] [BATCHES] [PIPELINE[,PIPELINE...]] [SEED]
+    python tests/cluster_matrix.py [--master local[2]] [--cells 0 1 2 4 7] [--kill]
 
-MASTER is as Spark has it, ``local[2]`` or ``local-cluster[2,1,1024]``. 0 cells are one process, with which the deltas
-of others are compared.
+0 cells are one process. The deltas of each number of cells are compared with those of the first one.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
+import random
+import signal
 import tempfile
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +27,11 @@ from pyspark.sql import SparkSession
 
 import local_cluster
 from livejoin.spark import maintain
+from local_cluster import SPECULATION, cells_below, executors_of, python_of
 from oracle import assert_same_rows, signed_multiset, without_zeros
 from scenario import Row
 from spread_pipelines import PIPELINES, Pipeline
 
-SEED = 3
 Deltas = list[dict[str, Counter[Row]]]
 """Of each batch and view its net delta."""
 
@@ -89,33 +93,69 @@ def check(pipeline: Pipeline, deltas: Deltas, context: str) -> None:
             assert_same_rows(without_zeros(told[view]), rows, f"{view} behind batch {number}, {context}")
 
 
-def main(master: str, cells: list[int], batches: int, names: list[str], seed: int) -> None:
+@contextmanager
+def killing(jvm: int, folder: Path, dice: random.Random) -> Iterator[list[str]]:
+    """Kill processes of a cluster, one of each kind, while a pipeline runs; their kinds as they are killed."""
+    kinds: dict[str, Callable[[], list[int]]] = {
+        "cell": lambda: cells_below(folder),
+        "Python worker": lambda: python_of(jvm),
+        "executor": lambda: executors_of(jvm),
+    }
+    killed, over = list[str](), threading.Event()
+
+    def kill() -> None:
+        for kind in dice.sample(list(kinds), len(kinds)):
+            while not (found := kinds[kind]()):
+                if over.wait(0.05):
+                    return
+            with suppress(ProcessLookupError):
+                os.kill(dice.choice(found), signal.SIGKILL)
+                killed.append(kind)
+            if over.wait(dice.random()):
+                return
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
+
+
+def main(given: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="livejoin-matrix-") as temporary:
         folder = Path(temporary)
-        spark = local_cluster.session(master, folder / "session")
+        os.environ["TMPDIR"] = tempfile.tempdir = temporary  # where processes of cells find each other
+        spark = local_cluster.session(given.master, folder / "session", SPECULATION if given.kill else {})
+        jvm = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
         try:
-            for name in names:
-                pipeline = PIPELINES[name](seed, batches)
-                feed(pipeline, folder / name / "in")
-                embedded: Deltas = []
-                if 0 in cells:
-                    embedded = run(spark, pipeline, folder / name / "in", folder / name / "embedded")
-                    check(pipeline, embedded, f"{name} in one process")
-                for count in filter(None, cells):
-                    began = time.monotonic()
-                    context = f"{name} in {count} cells of {master}, seed {seed}"
-                    out = folder / name / str(count)
-                    found = run(spark, pipeline, folder / name / "in", out, mode="distributed", cells=count)
+            for name in given.pipelines:
+                pipeline, source = PIPELINES[name](given.seed, given.batches), folder / name / "in"
+                feed(pipeline, source)
+                alone: Deltas = []
+                for cells in given.cells:
+                    began, context = time.monotonic(), f"{name} in {cells} cells of {given.master}, seed {given.seed}"
+                    more = {"mode": "distributed", "cells": cells} if cells else {}
+                    with killing(jvm, folder, random.Random(given.seed)) if given.kill else nullcontext([]) as killed:
+                        found = run(spark, pipeline, source, folder / name / str(cells), **more)
                     check(pipeline, found, context)
-                    for number, (delta, same) in enumerate(zip(found, embedded, strict=False)):
+                    alone = alone or found
+                    for number, (delta, same) in enumerate(zip(found, alone, strict=True)):
                         for view, rows in same.items():
                             assert_same_rows(delta[view], rows, f"delta of {view} in batch {number}, {context}")
-                    print(f"{context}: the same, {time.monotonic() - began:.1f} s", flush=True)
+                    told = f", killed: {', '.join(killed)}" if given.kill else ""
+                    print(f"{context}: right, {time.monotonic() - began:.1f} s{told}", flush=True)
         finally:
             spark.stop()
 
 
 if __name__ == "__main__":
-    master, cells, *others = sys.argv[1:]
-    batches, names, seed = [*others, *["3", ",".join(PIPELINES), str(SEED)][len(others) :]]
-    main(master, [int(one) for one in cells.split(",")], int(batches), names.split(","), int(seed))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--master", default=local_cluster.CLUSTER)
+    parser.add_argument("--cells", type=int, nargs="+", default=[0, 1, 2, 4, 7])
+    parser.add_argument("--batches", type=int, default=3)
+    parser.add_argument("--pipelines", nargs="+", default=list(PIPELINES))
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--kill", action="store_true", help="kill a process of each kind while a pipeline runs")
+    main(parser.parse_args())

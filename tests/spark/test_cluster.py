@@ -1,4 +1,4 @@
-"""A pipeline in cells on a cluster of two executors, in a process of its own: a small share of `cluster_matrix`."""
+"""Keyed tables and windows in cells on a cluster of two executors, in a process of its own, by `cluster_matrix`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from local_cluster import CLUSTER
-
 pytestmark = pytest.mark.spark
 
 TESTS = Path(__file__).parents[1]
 
 
-def test_keyed_tables_and_windows_in_two_cells() -> None:
+def test_an_executor_a_worker_and_a_cell_are_killed() -> None:
     paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path)
-    command = [sys.executable, str(TESTS / "cluster_matrix.py"), CLUSTER, "2", "2", "keyed"]
+    asked = ["--cells", "2", "--batches", "2", "--pipelines", "keyed", "--kill"]
+    command = [sys.executable, str(TESTS / "cluster_matrix.py"), *asked]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr[-3000:]
-    assert "keyed in 2 cells of local-cluster" in done.stdout
+    assert "killed: " in done.stdout

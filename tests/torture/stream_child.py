@@ -1,4 +1,4 @@
-"""The process of a campaign that runs pipelines, with the fault that its parent wants: ``stream_child.py SEED LOG``.
+"""The process of a campaign that runs pipelines, with the fault that its parent wants: ``stream_child.py SEED FOLDER``.
 
 It starts Spark, says so, and runs one pipeline after the other, each told by a line of JSON on its standard input; what
 happens goes as lines of JSON to its standard output. The rows of the table W come in another order whenever they are
@@ -15,15 +15,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import local_cluster
 from livejoin.checkpoint.batch import Arrival
 from livejoin.checkpoint.engine import Engine
+from livejoin.distributed import Manifests
 from livejoin.pipeline import load, run
-from livejoin.spark import BatchReport, local_session, micro_batch
+from livejoin.spark import BatchReport, micro_batch
+from livejoin.spark.distributed.batches import DistributedBatches
 from livejoin.spark.micro_batch import MicroBatches
 from livejoin.state import files
 
+LOCAL = "local[2]"
 POINTS = {
     "not in the log": ("take", True),
     "in the log": ("apply", True),
@@ -32,6 +37,14 @@ POINTS = {
     "done": ("finish", False),
 }
 """Where a batch can stop: what the engine is called for there, and whether that is before the call."""
+
+POINTS_OF_CELLS = {
+    "cells are not committed": ("commit", True),
+    "cells are committed": ("commit", False),
+    "cells are delivered": ("finish", True),
+    "cells are done": ("finish", False),
+}
+"""The same for the manifests, where tables are spread over cells."""
 
 
 class Enough(Exception):
@@ -80,8 +93,9 @@ def failing_sink(is_time: Callable[[], bool], is_late: bool) -> Callable[[Any], 
     """A sink that fails before it has delivered a batch, or behind that."""
 
     def made(init: Any) -> Any:
-        def with_sink(self: MicroBatches, engine: Engine, sink: Any, *others: Any) -> None:
-            init(self, engine, sink, *others)
+        def with_sink(self: MicroBatches | DistributedBatches, *arguments: Any) -> None:
+            init(self, *arguments)
+            sink = self._sink
 
             class Failing:
                 def deliver(self, *delivered: Any) -> Any:
@@ -154,10 +168,14 @@ def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
                 stack.enter_context(instead(files, "system", full_disk(counted(count))))
             case "failing sink":
                 late = failing_sink(counted(count), dice.random() < 0.5)
-                stack.enter_context(instead(MicroBatches, "__init__", late))
+                for owner in (MicroBatches, DistributedBatches):
+                    stack.enter_context(instead(owner, "__init__", late))
             case _ if fault in POINTS:
                 called, is_before = POINTS[fault]
                 stack.enter_context(instead(Engine, called, pausing(counted(count), is_before)))
+            case _ if fault in POINTS_OF_CELLS:
+                called, is_before = POINTS_OF_CELLS[fault]
+                stack.enter_context(instead(Manifests, called, pausing(counted(count), is_before)))
         try:
             run(load(job["pipeline"]), stop, lambda: say(event="up"))
         except Exception as error:
@@ -167,11 +185,10 @@ def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
     return {"event": "end", "failed": False, "said": "to its end"}
 
 
-def main(seed: int, log: str) -> None:
+def main(seed: int, folder: str, master: str) -> None:
     dice = random.Random(seed)
-    # The first tier of the compiler alone: a JVM that lives for seconds takes half the processor time so.
-    settings = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    spark = local_session(cores=2, log_file=log, settings=settings)
+    settings = local_cluster.SPECULATION if master != LOCAL else {}
+    spark = local_cluster.session(master, Path(folder), settings)
     spark.range(9).selectExpr("id + 1 AS n").toArrow()
     say(event="warm", jvm=int(spark._jvm.java.lang.ProcessHandle.current().pid()))  # type: ignore[union-attr]
     for line in sys.stdin:
@@ -179,4 +196,4 @@ def main(seed: int, log: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else LOCAL)

@@ -25,8 +25,8 @@ VIEWS = {
 TYPES = {"G": "src BIGINT, dst BIGINT", "P": 'id INT, age INT, town VARCHAR, "at" INT', "N": "k INT, name VARCHAR"}
 
 
-def make(folder: Path, dice: random.Random) -> dict[str, list[tuple[Any, ...]]]:
-    """Write the pipeline and its input; the rows that are left of each table."""
+def make(folder: Path, dice: random.Random, run: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Write the pipeline and its input; the rows that are left of each table. ``run`` says more of how it runs."""
     for table in "GPNW":
         (folder / table).mkdir(parents=True)
     edges = [(dice.randrange(NODES), dice.randrange(NODES)) for _ in range(FILES * ROWS)]
@@ -60,7 +60,7 @@ def make(folder: Path, dice: random.Random) -> dict[str, list[tuple[Any, ...]]]:
         "options = { maxFilesPerTrigger = 1 }\n"
         f"{W_TABLE}"
         '[tables.N]\nschema = "k INT, name STRING"\nformat = "csv"\npath = "N"\n'
-        f'{views}[sink]\nkind = "parquet"\npath = "out"\n[run]\ncheckpoint = "checkpoint"\nrecovery_seconds = 0.05\n'
+        f'{views}[sink]\nkind = "parquet"\npath = "out"\n[run]\ncheckpoint = "checkpoint"\n{run}\n'
     )
     left = [row for row in people.values() if row is not None]
     return {"G": edges[-WINDOW:], "P": left, "N": names}
@@ -71,11 +71,11 @@ class Files:
 
     faults = ("driver", "driver", "JVM", "file", "file", "full disk", "failing sink")
 
-    def __init__(self, folder: Path, dice: random.Random) -> None:
+    def __init__(self, folder: Path, dice: random.Random, run: str = "recovery_seconds = 0.05") -> None:
         self._folder = folder
         self._dice = dice
         self._pipeline = folder / "p.toml"
-        self._left = make(folder, dice)
+        self._left = make(folder, dice, run)
 
     def fault(self, what: str, workers: Workers) -> str:
         """Let something happen; what came of it."""
@@ -122,6 +122,8 @@ class Files:
                 shutil.rmtree(folder / part)
                 shutil.copytree(backup / part, folder / part)
             file.write_bytes(kept)
+        elif how != "gone" and file.exists() and file.read_bytes() == data:
+            file.write_bytes(kept)  # it was not looked at
         return f"{how} {file.relative_to(folder)}: {str(end['said'])[:160]}"
 
     def finish(self, workers: Workers) -> None:

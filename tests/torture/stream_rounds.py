@@ -60,10 +60,12 @@ def differences(found: dict[str, Rows], expected: dict[str, Rows]) -> dict[str, 
     return {view: (more, less) for view, (more, less) in each.items() if more or less}
 
 
-def killed(workers: Workers, pipeline: Path, dice: random.Random, what: str) -> str:
+def killed(
+    workers: Workers, pipeline: Path, dice: random.Random, what: str, points: Iterable[str] = tuple(POINTS)
+) -> str:
     """Kill the driver or its JVM, at some time or at a point of a batch; where."""
     worker = workers.one
-    point = dice.choice(["", *POINTS])
+    point = dice.choice(["", *points])
     worker.begin(pipeline, point or "none", dice.randrange(1, 4))
     event = worker.event()
     if event is not None and event["event"] == "up":

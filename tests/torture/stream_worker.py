@@ -17,19 +17,30 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from stream_child import LOCAL
+
+from local_cluster import cells_below, executors_of, python_of
+
 _PATIENCE = 300.0
 
 
 class Worker:
-    """A process that runs pipelines; mutable."""
+    """A process that runs pipelines; mutable.
 
-    def __init__(self, seed: int) -> None:
+    Args:
+        seed: Of its dice.
+        master: That of its Spark.
+        shared: A folder for temporary files, in which processes of cells find each other.
+    """
+
+    def __init__(self, seed: int, master: str, shared: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="livejoin-campaign-"))
         script = Path(__file__).with_name("stream_child.py")
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path)
+        environment = {**os.environ, "PYTHONPATH": paths, "TMPDIR": str(shared)}
         with self._errors.open("w") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, str(script), str(seed), str(self._folder / "spark.log")],
+                [sys.executable, str(script), str(seed), str(self._folder), master],
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -88,6 +99,16 @@ class Worker:
     def kill_jvm(self) -> None:
         os.kill(self._jvm, signal.SIGKILL)
 
+    @property
+    def executors(self) -> list[int]:
+        """The executors of its Spark."""
+        return executors_of(self._jvm)
+
+    @property
+    def python(self) -> list[int]:
+        """The processes of Python in them."""
+        return python_of(self._jvm)
+
     def kill(self) -> None:
         """Kill the process; its JVM sees that and ends, as it does for every driver that dies."""
         self._process.kill()
@@ -100,18 +121,38 @@ class Worker:
 
 
 class Workers:
-    """One that runs pipelines, and one that starts Spark meanwhile, to take its place; mutable."""
+    """One that runs pipelines, and one that starts Spark meanwhile, to take its place; mutable.
 
-    def __init__(self, dice: random.Random) -> None:
+    Args:
+        dice: For what is random.
+        master: That of their Spark.
+    """
+
+    def __init__(self, dice: random.Random, master: str = LOCAL) -> None:
         self._dice = dice
+        self._master = master
+        self._shared = Path(tempfile.mkdtemp(prefix="livejoin-cells-"))
         self._spare: Worker | None = None
         self.one = self._next()
 
     def _next(self) -> Worker:
-        one = self._spare or Worker(self._dice.randrange(1 << 30))
-        self._spare = Worker(self._dice.randrange(1 << 30))
+        one = self._spare or self._made()
+        self._spare = self._made()
         one.warm()
         return one
+
+    def _made(self) -> Worker:
+        return Worker(self._dice.randrange(1 << 30), self._master, self._shared)
+
+    def cells(self) -> list[int]:
+        """The processes that keep cells warm, also those that former workers have started."""
+        return cells_below(self._shared)
+
+    def end_cells(self) -> None:
+        """Kill them."""
+        for pid in self.cells():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def replace(self) -> None:
         """Another process in the place of the one that runs, which ends if it is there still."""
@@ -123,3 +164,5 @@ class Workers:
         if self._spare is not None:
             self._spare.warm()
             self._spare.kill()
+        self.end_cells()
+        shutil.rmtree(self._shared, ignore_errors=True)
