@@ -80,7 +80,7 @@ def describe_query(
         leaf for one in _upwards(plan.operator) if isinstance(one, Threshold) for leaf, _ in _leaves(one.bounds, "")
     }
     told = []
-    for planned_leaf, kept in _told_leaves(plan.operator):
+    for planned_leaf, kept in _leaves(plan.operator, ""):
         if isinstance(planned_leaf, Selected):
             one = explained_selection(planned_leaf, known, live, None if planned_leaf.inputs else log)
             one = _over_inputs(_with_store(one, planned_leaf.query, kept), planned_leaf)
@@ -105,16 +105,6 @@ def describe_query(
     return replace(
         told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=" ".join(_whole(plan.operator))
     )
-
-
-def _told_leaves(plan: Operator) -> Iterator[tuple[Scan | Annotated | Selected, str]]:
-    """The leaves as `_leaves` gives them, but a join that several stores read once, with what all of them keep."""
-    found: dict[object, tuple[Scan | Annotated | Selected, list[str]]] = {}
-    for leaf, kept in _leaves(plan, ""):
-        shared = isinstance(leaf, Scan) and not leaf.inputs and kept
-        found.setdefault(leaf.query if shared else leaf, (leaf, []))[1].append(kept)
-    for leaf, all_kept in found.values():
-        yield leaf, "; and ".join(dict.fromkeys(all_kept))
 
 
 def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Selected, str]]:
