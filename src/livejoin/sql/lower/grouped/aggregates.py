@@ -151,8 +151,12 @@ class AggregateCall:
 
 
 def find_aggregate(node: exp.Expr) -> exp.Expr | None:
-    """The first aggregate call in an expression, itself included, maintained or not; but no window function."""
-    return next((part for part in node.walk() if _is_aggregate(part) and not is_windowed(part)), None)
+    """The first aggregate call in an expression, itself included, maintained or not; but no window function.
+
+    What stands in a sub-query of the expression is not the expression's.
+    """
+    parts = node.walk(prune=lambda part: isinstance(part, exp.Query))
+    return next((part for part in parts if _is_aggregate(part) and not is_windowed(part)), None)
 
 
 def is_windowed(node: exp.Expr) -> bool:
