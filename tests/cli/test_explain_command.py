@@ -36,6 +36,28 @@ def explained(query: str, *arguments: str) -> int:
     return main(["explain", query, "--schema", "schema.sql", *arguments])
 
 
+def test_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where rows go in a cluster, chosen from a log with a value that a third of the rows have, and without a log."""
+    rows = [(0 if n % 3 else n, n * 7 % 900) for n in range(3000)]
+    (folder / "log.csv").write_text("src,dst,_seq\n" + "".join(f"{a},{b},{n}\n" for n, (a, b) in enumerate(rows)))
+    (folder / "busy.sql").write_text("SELECT B.dst, COUNT(*) AS n FROM G A JOIN G B ON A.src = B.src GROUP BY B.dst\n")
+    assert explained("busy.sql", "--cells", "4", "--log", "log.csv") == OK
+    text = " ".join(capsys.readouterr().out.split())
+    assert "cells 4 cells, 2 stages" in text
+    assert "stage 1: G as A, B by HyperCube; shows #" in text
+    assert "shows the query" in text and "load expected of the busiest cell: " in text
+    assert "no dispatch gets below" in text and "rows with src = 0 join one with another" in text
+    assert explained("star.sql", "--cells", "4", "--format", "json") == OK
+    spread = json.loads(capsys.readouterr().out)["spread"]
+    assert (spread["cells"], len(spread["stages"])) == (4, 1)
+    (stage,) = spread["stages"]
+    assert stage["brought"] == [{"relation": "G", "atoms": ["A", "B"], "columns": None}]
+    assert stage["dispatches"][0]["replication"] == 1.0 and stage["shown"] == ["the query"]
+    assert [grid["values"] for grid in stage["dispatches"][0]["grids"]] == ["all values"]
+    assert explained("star.sql", "--cells", "0") == WRONG_INPUT
+    assert "0 cells; allowed are 1 to" in capsys.readouterr().err
+
+
 def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert explained("hop3.sql") == OK
     said = capsys.readouterr()

@@ -14,6 +14,7 @@ from rich.text import Text
 from livejoin.changes import ChangeBatch, read_changes, read_file
 from livejoin.errors import ChangeFormatError, LivejoinError, SqlError
 from livejoin.plan import Explanation, Statistics, UpdateBound, describe_query, require
+from livejoin.plan.explain.describe_spread import with_cells
 from livejoin.plan.explain.not_null import with_not_null
 from livejoin.query.relational import Query
 from livejoin.sql import SchemaText, bind_query, parse_schema_text
@@ -34,6 +35,7 @@ class Request:
         out: Where to, None for standard output.
         strict: The weakest bound that is accepted, as `UpdateBound` writes it, None for any.
         allow_product: Whether conditions may be over tables that no equality connects.
+        cells: Cells of processes for which it is said where rows go, None for none.
     """
 
     query: Path
@@ -43,6 +45,7 @@ class Request:
     out: Path | None = None
     strict: str | None = None
     allow_product: bool = False
+    cells: int | None = None
 
 
 def explain_files(request: Request, console: Console) -> None:
@@ -70,13 +73,15 @@ def _explanation(request: Request) -> Explanation:
     except SqlError as error:
         error.add_note(f"in the query {_shown(request.query)}")
         raise
-    return with_not_null(
-        describe_query(query, Statistics(), log=_logs(request.logs, query) or None),
+    logs = _logs(request.logs, query)
+    found = with_not_null(
+        describe_query(query, Statistics(), log=logs or None),
         query,
         schema.catalog,
         lambda catalog: bind_query(query.sql, catalog, schema.views, request.allow_product),
         lambda other: describe_query(other, Statistics()),
     )
+    return found if request.cells is None else with_cells(found, query, logs, request.cells)
 
 
 def _schema(request: Request) -> SchemaText:

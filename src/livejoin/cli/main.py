@@ -64,7 +64,7 @@ def _explain(given: argparse.Namespace, errors: Console) -> int:
     from livejoin.cli.explain import Request, explain_files  # noqa: PLC0415
 
     try:
-        options = (given.format, given.out, given.strict, given.allow_product)
+        options = (given.format, given.out, given.strict, given.allow_product, given.cells)
         request = Request(given.query, given.schema, tuple(given.log), *options)
         explain_files(request, Console(highlight=False))
     except WeakGuaranteeError as error:
@@ -164,6 +164,12 @@ def _add_explain(explain: argparse.ArgumentParser) -> None:
         "--allow-product",
         action="store_true",
         help="take a condition over tables that no equality connects, which is checked on each pair of their rows",
+    )
+    explain.add_argument(
+        "--cells",
+        type=int,
+        metavar="N",
+        help="also say where rows go among N cells of a cluster, and what load is expected; --log is the first batch",
     )
 
 

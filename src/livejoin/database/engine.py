@@ -38,6 +38,7 @@ from livejoin.families.cells.workers import Workers
 from livejoin.families.registry import check_algorithm
 from livejoin.kernels.warm import ready
 from livejoin.plan import Explanation, describe_query
+from livejoin.plan.explain.describe_spread import with_cells
 from livejoin.plan.explain.graph import GraphExplanation
 from livejoin.plan.explain.not_null import with_not_null
 from livejoin.schema import Retain, Table
@@ -288,6 +289,7 @@ class Database:
         log: Mapping[str, object] | None = None,
         algorithm: Algorithm = "auto",
         allow_product: bool = False,
+        cells: int | None = None,
     ) -> Explanation: ...
     @alone
     def explain(
@@ -299,6 +301,7 @@ class Database:
         log: Mapping[str, object] | None = None,
         algorithm: Algorithm = "auto",
         allow_product: bool = False,
+        cells: int | None = None,
     ) -> Explanation | GraphExplanation:
         """What maintaining a query would cost, before anything is loaded; also of a query that is not maintained yet.
 
@@ -311,6 +314,9 @@ class Database:
             log: Changes of each table as for `replay`, of which the enclosureness is computed; they are not applied.
             algorithm: As for `create_view`.
             allow_product: As for `create_view`.
+            cells: So many cells of processes, as of ``livejoin.spark.maintain(mode="distributed")``, for which it is
+                also said in which stages the query runs there, where rows go, and what load is expected: chosen from
+                the log as from a first batch, and as if all values were as frequent where there is none.
 
         Returns:
             What ``print`` and a notebook show; ``json``, ``svg`` and ``html`` give other forms.
@@ -318,6 +324,7 @@ class Database:
         Raises:
             SqlError: The query is wrong, with the position.
             ChangeError: The log cannot be read.
+            CapacityError: So many cells cannot be.
 
         >>> db = Database()
         >>> db.execute("CREATE TABLE G (src BIGINT, dst BIGINT)")
@@ -339,13 +346,14 @@ class Database:
             else None
         )
         contents = self._contents
-        return with_not_null(
+        found = with_not_null(
             describe_query(query, known, deltas, changes, algorithm, self.threads),
             query,
             contents.catalog,
             lambda catalog: bind_query(sql, catalog, contents.queries, allow_product),
             lambda other: describe_query(other, known, deltas, None, algorithm, self.threads),
         )
+        return found if cells is None else with_cells(found, query, changes or (), cells)
 
     @alone
     def drop_view(self, name: str, *, cascade: bool = False) -> None:

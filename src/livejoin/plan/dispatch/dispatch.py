@@ -182,8 +182,12 @@ class Dispatch:
     def _line(self, grid: Grid) -> str:
         """One grid."""
         shares = " x ".join(f"{variable}: {share}" for variable, share in grid.shares.items()) or "one cell"
+        return f"{shares} for {self.box(grid)}"
+
+    def box(self, grid: Grid) -> str:
+        """The values that a grid is for, for people."""
         said = [f"{variable} {self._said(condition)}" for variable, condition in grid.box.items()]
-        return f"{shares} for {' and '.join(said) or 'all values'}"
+        return " and ".join(said) or "all values"
 
     def _said(self, condition: Condition) -> str:
         known = [self.named[value] for value in condition.values if value in self.named]

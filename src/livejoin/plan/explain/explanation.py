@@ -14,6 +14,7 @@ from livejoin.families.family import SearchOutline
 from livejoin.families.outline import AtomOutline, PlanOutline
 from livejoin.plan.explain import json_record as record
 from livejoin.plan.explain import picture, text
+from livejoin.plan.stages import SpreadOutline
 from livejoin.search.guarantee import Guarantee
 from livejoin.search.statistics import Known
 
@@ -206,6 +207,7 @@ class Explanation:
         others: Explanations of the query's other joins.
         cells: How the join is split, None with one thread.
         whole: What a change costs that goes through several blocks; empty for a single one.
+        spread: How the query runs in cells of processes, None if that was not asked.
     """
 
     sql: str
@@ -228,6 +230,7 @@ class Explanation:
     others: tuple[Explanation, ...] = ()
     cells: CellsOutline | None = None
     whole: str = ""
+    spread: SpreadOutline | None = None
 
     def __str__(self) -> str:
         return self.text()

@@ -14,7 +14,9 @@ from livejoin.plan.explain.glossary import verdict, words
 
 if TYPE_CHECKING:
     from livejoin.families.outline import PlanOutline
+    from livejoin.plan.dispatch import Dispatch
     from livejoin.plan.explain.explanation import CellsOutline, Explanation, LogOutline, TableOutline
+    from livejoin.plan.stages import SpreadOutline
     from livejoin.search.guarantee import Guarantee
 
 VERSION = 1
@@ -97,6 +99,7 @@ def record(explanation: Explanation) -> Record:
         "others": [record(other) for other in explanation.others],
         "cells": None if explanation.cells is None else _cells(explanation.cells),
         "whole": explanation.whole,
+        "spread": None if explanation.spread is None else _spread(explanation.spread),
         "digest": explanation.digest or None,
     }
 
@@ -167,6 +170,44 @@ def _cells(cells: CellsOutline) -> Record:
         "replicated": list(cells.replicated),
         "replicated_bytes": _number(cells.replicated_bytes),
         "note": cells.note,
+    }
+
+
+def _spread(spread: SpreadOutline) -> Record:
+    return {
+        "cells": spread.cells,
+        "stages": [
+            {
+                "brought": [
+                    {
+                        "relation": one.relation,
+                        "atoms": list(one.atoms),
+                        "columns": None if one.columns is None else list(one.columns),
+                    }
+                    for one in stage.brought
+                ],
+                "dispatches": [_dispatch(one) for one in stage.dispatches],
+                "shown": list(stage.shown),
+            }
+            for stage in spread.stages
+        ],
+    }
+
+
+def _dispatch(dispatch: Dispatch) -> Record:
+    estimate = dispatch.estimate
+    return {
+        "grids": [
+            {"shares": dict(grid.shares), "values": dispatch.box(grid), "first_cell": grid.first}
+            for grid in dispatch.grids
+        ],
+        "rows": _number(estimate.rows),
+        "sent": _number(estimate.sent),
+        "busiest": _number(estimate.busiest),
+        "bound": _number(estimate.bound),
+        "hot": estimate.hot or None,
+        "replication": _number(estimate.replication),
+        "skew": _number(dispatch.skew),
     }
 
 

@@ -156,6 +156,8 @@ def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     sizes = [f"{t.name}: {t.row_bytes + t.index_bytes:.0f} bytes a base row" for t in explanation.tables]
     if sizes:
         yield "state, predicted", _list(sizes)
+    if explanation.spread is not None:
+        yield "cells", _list([*explanation.spread.lines()])
     if log := explanation.log:
         figures = [f"{name} = {average:,.2f} on average, {most:,} at most" for name, average, most in log_figures(log)]
         yield "change log", _list([f"{log.changes:,} changes, {log.pattern}", *figures])

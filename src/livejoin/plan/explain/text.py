@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Suggestion,
         TableOutline,
     )
+    from livejoin.plan.stages import SpreadOutline
 
 WIDTH = 100
 _INDENT = 12
@@ -43,6 +44,7 @@ def text(explanation: Explanation, width: int = WIDTH) -> str:
         [*_summary(explanation, width)],
         [*_tree(explanation.plan, width)],
         [*_state(explanation.tables, width)],
+        [*_spread(explanation.spread, width)] if explanation.spread else [],
         [*_log(explanation.log, width)] if explanation.log else [],
         [*_suggestions(explanation.suggestions, width)],
         [*_alternatives(explanation.alternatives, width)],
@@ -74,6 +76,11 @@ def _summary(explanation: Explanation, width: int) -> Iterator[str]:
     yield from _field("proof", promise.source, width)
     yield from _field("why", explanation.reason, width)
     yield from _field("search", explanation.search.note, width)
+
+
+def _spread(spread: SpreadOutline, width: int) -> Iterator[str]:
+    for position, line in enumerate(spread.lines()):
+        yield from _field("" if position else "cells", line, width)
 
 
 def _verdict(explanation: Explanation, width: int) -> Iterator[str]:

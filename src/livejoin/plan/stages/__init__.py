@@ -1,6 +1,19 @@
 """Queries over tables that are spread over cells: what runs in each cell, and what goes from one to another."""
 
+from livejoin.plan.stages.outline import SpreadOutline, outline
 from livejoin.plan.stages.place import stages
 from livejoin.plan.stages.staged import ByColumns, Cube, Everywhere, Exchange, Route, Shown, Stage, Staged
 
-__all__ = ["ByColumns", "Cube", "Everywhere", "Exchange", "Route", "Shown", "Stage", "Staged", "stages"]
+__all__ = [
+    "ByColumns",
+    "Cube",
+    "Everywhere",
+    "Exchange",
+    "Route",
+    "Shown",
+    "SpreadOutline",
+    "Stage",
+    "Staged",
+    "outline",
+    "stages",
+]

@@ -1,0 +1,103 @@
+"""Stages as an explanation shows them: what comes to the cells and how, and what is expected of where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from livejoin.plan.dispatch import Dispatch
+from livejoin.plan.stages.staged import ByColumns, Exchange, Stage, Staged
+
+
+@dataclass(frozen=True)
+class BroughtOutline:
+    """What comes to the cells of a stage.
+
+    Args:
+        relation: A table, or what an earlier stage shows, as ``#1``.
+        atoms: The atoms of a join that it comes to; empty if it comes to no join.
+        columns: The columns whose values name the cell of a row; None if a dispatch does. Without columns all rows
+            come to the first cell.
+    """
+
+    relation: str
+    atoms: tuple[str, ...]
+    columns: tuple[str, ...] | None
+
+    def __str__(self) -> str:
+        if self.columns is None:
+            return f"{self.relation} as {', '.join(self.atoms)} by HyperCube"
+        return f"{self.relation} by {', '.join(self.columns)}" if self.columns else f"{self.relation} to the first cell"
+
+
+@dataclass(frozen=True)
+class StageOutline:
+    """A stage.
+
+    Args:
+        brought: What comes to its cells.
+        dispatches: Where the rows of its joins go, with what is expected.
+        shown: What its cells show: views, and relations of later stages.
+    """
+
+    brought: tuple[BroughtOutline, ...]
+    dispatches: tuple[Dispatch, ...]
+    shown: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SpreadOutline:
+    """How a query runs where its tables are spread over cells.
+
+    Args:
+        cells: How many there are.
+        stages: The stages, in order.
+    """
+
+    cells: int
+    stages: tuple[StageOutline, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The same for people."""
+        shuffles = "1 stage" if len(self.stages) == 1 else f"{len(self.stages)} stages"
+        yield f"{self.cells:,} cells, {shuffles}, and so many exchanges of rows a batch"
+        for number, stage in enumerate(self.stages, 1):
+            yield f"stage {number}: {'; '.join(map(str, stage.brought)) or 'nothing'}; shows {', '.join(stage.shown)}"
+            for one in stage.dispatches:
+                yield from one.lines()
+                if one.estimate.rows:
+                    load, least = one.estimate.busiest / one.estimate.rows, one.estimate.bound / one.estimate.rows
+                    yield f"load expected of the busiest cell: {load:.1%} of all rows; at best {least:.1%}"
+
+
+def outline(staged: Staged, cells: int) -> SpreadOutline:
+    """What is shown of stages.
+
+    Args:
+        staged: The stages.
+        cells: How many cells there are.
+    """
+    views: dict[str, list[str]] = {}
+    for view, relation in staged.views.items():
+        views.setdefault(relation, []).append(view or "the query")
+    return SpreadOutline(cells, tuple(_stage(stage, views) for stage in staged.stages))
+
+
+def _stage(stage: Stage, views: Mapping[str, list[str]]) -> StageOutline:
+    dispatches: dict[str, Dispatch] = {}
+    for one in stage.exchanges:
+        if not isinstance(one.route, ByColumns):
+            dispatches.setdefault(one.route.dispatch.digest, one.route.dispatch)
+    shown = [name for one in stage.shown for name in views.get(one.relation, [one.relation])]
+    return StageOutline(tuple(map(_brought, stage.exchanges)), tuple(dispatches.values()), tuple(shown))
+
+
+def _brought(exchange: Exchange) -> BroughtOutline:
+    route, table = exchange.route, exchange.tables[0][0]
+    given = table.name.partition("#")[0]
+    relation = given if given.lower() == exchange.relation else exchange.relation  # as the table was declared
+    if isinstance(route, ByColumns):
+        return BroughtOutline(relation, (), tuple(table.columns[i].name for i in route.columns))
+    bits = [bit for _, bit in exchange.tables]
+    aliases = [atom.alias for i, atom in enumerate(route.dispatch.atoms) if 1 << i in bits]
+    return BroughtOutline(relation, tuple(aliases), None)
