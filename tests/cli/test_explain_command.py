@@ -51,7 +51,7 @@ def test_cells(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spread = json.loads(capsys.readouterr().out)["spread"]
     assert (spread["cells"], len(spread["stages"])) == (4, 1)
     (stage,) = spread["stages"]
-    assert stage["brought"] == [{"relation": "G", "atoms": ["A", "B"], "columns": None}]
+    assert stage["brought"] == [{"relation": "G", "way": "as A, B by HyperCube"}]
     assert stage["dispatches"][0]["replication"] == 1.0 and stage["shown"] == ["the query"]
     assert [grid["values"] for grid in stage["dispatches"][0]["grids"]] == ["all values"]
     assert explained("star.sql", "--cells", "0") == WRONG_INPUT

@@ -178,14 +178,7 @@ def _spread(spread: SpreadOutline) -> Record:
         "cells": spread.cells,
         "stages": [
             {
-                "brought": [
-                    {
-                        "relation": one.relation,
-                        "atoms": list(one.atoms),
-                        "columns": None if one.columns is None else list(one.columns),
-                    }
-                    for one in stage.brought
-                ],
+                "brought": [{"relation": one.relation, "way": one.way} for one in stage.brought],
                 "dispatches": [_dispatch(one) for one in stage.dispatches],
                 "shown": list(stage.shown),
             }

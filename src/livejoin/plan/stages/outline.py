@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from livejoin.plan.dispatch import Dispatch
-from livejoin.plan.stages.staged import ByColumns, Exchange, Stage, Staged
+from livejoin.plan.stages.staged import ByColumns, Cube, Everywhere, Exchange, Route, Stage, Staged
+from livejoin.schema import Table
 
 
 @dataclass(frozen=True)
@@ -15,19 +16,14 @@ class BroughtOutline:
 
     Args:
         relation: A table, or what an earlier stage shows, as ``#1``.
-        atoms: The atoms of a join that it comes to; empty if it comes to no join.
-        columns: The columns whose values name the cell of a row; None if a dispatch does. Without columns all rows
-            come to the first cell.
+        way: How it goes to them.
     """
 
     relation: str
-    atoms: tuple[str, ...]
-    columns: tuple[str, ...] | None
+    way: str
 
     def __str__(self) -> str:
-        if self.columns is None:
-            return f"{self.relation} as {', '.join(self.atoms)} by HyperCube"
-        return f"{self.relation} by {', '.join(self.columns)}" if self.columns else f"{self.relation} to the first cell"
+        return f"{self.relation} {self.way}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def outline(staged: Staged, cells: int) -> SpreadOutline:
 def _stage(stage: Stage, views: Mapping[str, list[str]]) -> StageOutline:
     dispatches: dict[str, Dispatch] = {}
     for one in stage.exchanges:
-        if not isinstance(one.route, ByColumns):
+        if isinstance(one.route, Cube):
             dispatches.setdefault(one.route.dispatch.digest, one.route.dispatch)
     shown = [name for one in stage.shown for name in views.get(one.relation, [one.relation])]
     return StageOutline(tuple(map(_brought, stage.exchanges)), tuple(dispatches.values()), tuple(shown))
@@ -96,8 +92,17 @@ def _brought(exchange: Exchange) -> BroughtOutline:
     route, table = exchange.route, exchange.tables[0][0]
     given = table.name.partition("#")[0]
     relation = given if given.lower() == exchange.relation else exchange.relation  # as the table was declared
-    if isinstance(route, ByColumns):
-        return BroughtOutline(relation, (), tuple(table.columns[i].name for i in route.columns))
-    bits = [bit for _, bit in exchange.tables]
-    aliases = [atom.alias for i, atom in enumerate(route.dispatch.atoms) if 1 << i in bits]
-    return BroughtOutline(relation, tuple(aliases), None)
+    return BroughtOutline(relation, _way(route, table, [bit for _, bit in exchange.tables]))
+
+
+def _way(route: Route, table: Table, bits: Sequence[int]) -> str:
+    match route:
+        case Everywhere():
+            return "to every cell"
+        case ByColumns(()):
+            return "to the first cell"
+        case ByColumns(columns):
+            return f"by {', '.join(table.columns[i].name for i in columns)}"
+        case Cube():
+            aliases = [atom.alias for i, atom in enumerate(route.dispatch.atoms) if 1 << i in bits]
+            return f"as {', '.join(aliases)} by HyperCube"
