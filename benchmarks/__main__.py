@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|hypercube``: measure and write JSON."""
+"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|tpcds|hypercube``: measure."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.paired import command as paired
 from benchmarks.peers import command as peers
 from benchmarks.stream import EdgeStream, load_edges
+from benchmarks.tpcds import command as tpcds
 from benchmarks.tpch import command as tpch
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hop3" / "data"
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     paired.add_parser(commands)
     spark.add_parser(commands)
     tpch.add_parser(commands)
+    tpcds.add_parser(commands)
     hypercube.add_parser(commands)
     options = parser.parse_args(arguments)
     if options.benchmark == "batches":
@@ -52,9 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return spark.run(options)
     if options.benchmark == "hypercube":
         return hypercube.run(options)
-    if options.benchmark in ("crown", "paired", "tpch"):
+    if options.benchmark in ("crown", "paired", "tpch", "tpcds"):
         screen = Console()
-        measured = {"crown": crown.run, "paired": paired.run, "tpch": tpch.run}[options.benchmark]
+        runs = {"crown": crown.run, "paired": paired.run, "tpch": tpch.run, "tpcds": tpcds.run}
+        measured = runs[options.benchmark]
         return measured(options, screen if screen.is_terminal else Console(width=200), Console(stderr=True))
     if options.benchmark == "peers":
         options.limit = options.limit or peers.EDGES

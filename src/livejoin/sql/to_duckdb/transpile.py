@@ -1,10 +1,11 @@
 """A whole query in DuckDB's dialect, so that DuckDB can compute by itself what a view should hold.
 
 Law: over the same tables DuckDB's result of the text is the view's result, column by column in their order; the names
-of expressions may differ, and the last digits of VARIANCE and of sums of DOUBLE. A view is read by its name: DuckDB
-needs a view of the same name with its text, written in the same way. Expressions are written as in predicates (see
-`scalar_text`). A SELECT from tables without aggregates is rewritten as it stands, any other query from its resolved
-clauses (see `query_text`).
+of expressions may differ, and the last digits of VARIANCE and of sums of DOUBLE; a quotient of decimals that is
+compared with something is a DOUBLE there, and not rounded as Spark's. A view is read by its name: DuckDB needs a view
+of the same name with its text, written in the same way. Expressions are written as in predicates (see `scalar_text`). A
+SELECT from tables without aggregates is rewritten as it stands, any other query from its resolved clauses (see
+`query_text`).
 """
 
 from __future__ import annotations
