@@ -285,6 +285,7 @@ class LoopCandidate:
     guarantee: Guarantee
     cost: float = 1.0
     propagation: float = 1.0
+    touches: float = 1e9
     tree: None = None
     obstacle: str = ""
 
@@ -309,15 +310,16 @@ class LoopCandidate:
 
 
 class NestedLoop:
-    """The family; ``bound`` is what it promises."""
+    """The family; ``bound`` is what it promises, and ``touches`` what it says that a change touches."""
 
     obstacle = ""
     edges = INNER_ONLY
     aggregates = "of each group computed anew"
 
-    def __init__(self, algorithms: tuple[str, ...], bound: UpdateBound) -> None:
+    def __init__(self, algorithms: tuple[str, ...], bound: UpdateBound, touches: float = 1e9) -> None:
         self.algorithms = algorithms
         self.bound = bound
+        self.touches = touches
 
     def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
         return asked if len(query.atoms) <= 2 else None
@@ -326,7 +328,9 @@ class NestedLoop:
         if len(query.atoms) > 2:
             return NO_CANDIDATES
         promise = Guarantee(self.bound, "O(N^2) a change", "constant delay", "linear", "O(N^2)", "a loop in a loop")
-        return Candidates((LoopCandidate(query, promise),), "", SearchOutline(0, 0, True, "nothing to search"))
+        return Candidates(
+            (LoopCandidate(query, promise, touches=self.touches),), "", SearchOutline(0, 0, True, "nothing to search")
+        )
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> Any:
         return None

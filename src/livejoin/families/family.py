@@ -47,6 +47,10 @@ class Candidate(Protocol):
         """Predicted rows that a change visits, on average over the expected changes."""
 
     @property
+    def touches(self) -> float:
+        """Predicted records and keys that a change touches: what families with equal bounds are compared by."""
+
+    @property
     def tree(self) -> JoinTree | None:
         """Its join tree over the query's atoms, with respect to which a log has an enclosureness; None without one."""
 

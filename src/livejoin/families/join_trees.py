@@ -13,6 +13,7 @@ from livejoin.search.choose import Choice, Measured, choose
 from livejoin.search.cost import propagation
 from livejoin.search.problem import Problem, problem_of
 from livejoin.search.statistics import Statistics
+from livejoin.search.touches import Churn, churn, tree_touches
 from livejoin.theory.classes.free_connex import check_free_connex
 from livejoin.theory.classes.gyo import is_acyclic
 from livejoin.theory.trees.join_tree import JoinTree
@@ -25,10 +26,12 @@ class JoinTrees:
     Args:
         problem: The problem.
         choice: The trees.
+        changes: What is expected to change.
     """
 
     problem: Problem
     choice: Choice
+    changes: Churn
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,16 @@ class TreePlan:
     Args:
         query: The query.
         measured: The tree.
+        changes: What is expected to change.
     """
 
     query: ConjunctiveQuery
     measured: Measured
+    changes: Churn
+
+    @property
+    def touches(self) -> float:
+        return tree_touches(self.tree, self.changes)
 
     @property
     def line(self) -> str:
@@ -79,7 +88,7 @@ def join_trees(query: ConjunctiveQuery, known: Statistics) -> JoinTrees | None:
         return None
     problem = problem_of(query, known, query.free)
     choice = choose_with_branches(query, problem) if query.branches else choose(problem)
-    return None if choice is None else JoinTrees(problem, choice)
+    return None if choice is None else JoinTrees(problem, choice, churn(query, problem, known))
 
 
 def free_connex_output(query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:

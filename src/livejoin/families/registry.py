@@ -80,6 +80,8 @@ def kept_output(query: ConjunctiveQuery, asked: frozenset[str], algorithm: str) 
 def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
     """The families that could run a query, the one with the best bound on the cost of a change first.
 
+    Of equal bounds that comes first of which a change is predicted to touch least (`livejoin.search.touches`).
+
     Cost: that of the families' candidates.
 
     Args:
@@ -96,7 +98,11 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[
     if not runs:
         refusals = [one.first.obstacle if one.candidates.plans else one.candidates.reason for one in asked]
         raise _not_taken(query, algorithm, [refusal for refusal in refusals if refusal])
-    best = runs[0] if len(runs) == 1 else min(runs, key=lambda one: one.first.guarantee.bound)
+    best = runs[0]
+    if len(runs) > 1:
+        least = min(one.first.guarantee.bound for one in runs)
+        equal = [one for one in runs if one.first.guarantee.bound == least]
+        best = equal[0] if len(equal) == 1 else min(equal, key=lambda one: round(one.first.touches, 9))
     return (best, *(one for one in found if one is not best))
 
 

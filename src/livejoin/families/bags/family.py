@@ -83,6 +83,10 @@ class BagCandidate:
         return float(max(1.0, mean) ** float(update_exponent(self.decomposition, self.problem)))
 
     @property
+    def touches(self) -> float:
+        return self.propagation
+
+    @property
     def tree(self) -> None:
         return None
 

@@ -68,6 +68,10 @@ class ChainCandidate:
         made = [self.problem.weights[atom] * self._made(position) for position, atom in enumerate(self.order)]
         return sum(made) / (sum(self.problem.weights) or 1.0)
 
+    @property
+    def touches(self) -> float:
+        return self.propagation
+
     def _made(self, position: int) -> float:
         """Rows of the joins that hold one row of the atom at a position, its own included."""
         edges, bound = self.problem.edges, self.problem.edges[self.order[position]]

@@ -20,6 +20,7 @@ from livejoin.search.choose import best_bound
 from livejoin.search.guarantee import Guarantee, UpdateBound
 from livejoin.search.problem import Problem, problem_of
 from livejoin.search.statistics import Statistics
+from livejoin.search.touches import churn
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,11 @@ class Crown:
             return None
         problem = problem_of(query, known, output)
         measured = best_bound(problem, UpdateBound(min(than - 1, UpdateBound.LAMBDA)))
-        return None if measured is None else TreeCandidate(replace(query, free=output), measured, problem)
+        changes = churn(query, problem, known)
+        return None if measured is None else TreeCandidate(replace(query, free=output), measured, changes, problem)
 
 
 def _plans(query: ConjunctiveQuery, trees: JoinTrees) -> tuple[TreeCandidate, ...]:
     """A candidate for each tree, the chosen one first."""
     choice = trees.choice
-    return tuple(TreeCandidate(query, one, trees.problem) for one in (choice.best, *choice.others))
+    return tuple(TreeCandidate(query, one, trees.changes, trees.problem) for one in (choice.best, *choice.others))

@@ -66,7 +66,7 @@ class Dyn:
         if (trees := join_trees(query, known)) is None:
             return NO_CANDIDATES
         choice = trees.choice
-        plans = tuple(DynCandidate(query, one) for one in (choice.best, *choice.others))
+        plans = tuple(DynCandidate(query, one, trees.changes) for one in (choice.best, *choice.others))
         return Candidates(plans, f"Over the join tree that CROWN would take. {choice.reason}", tree_search(choice))
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> None:

@@ -7,12 +7,13 @@ hang on by the whole key of a table. Joins of attributes that no key carries are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from livejoin.families.derived import DerivedTable
 from livejoin.families.family import NO_CANDIDATES, Candidates
 from livejoin.families.first_in_first_out import fifo_update
-from livejoin.families.foreign_keys.graph import LinkGraph, link_graph
+from livejoin.families.foreign_keys.graph import Link, LinkGraph, link_graph, propagation
 from livejoin.families.foreign_keys.outline import graph_outline
 from livejoin.families.foreign_keys.plan import ForeignKeyPlan, compile_foreign_keys
 from livejoin.families.outline import PlanOutline, atom_outlines
@@ -20,6 +21,7 @@ from livejoin.query import ConjunctiveQuery, EdgeKind
 from livejoin.search.guarantee import CONSTANT_DELAY, LINEAR_SPACE, LINEAR_TIME, Guarantee, UpdateBound
 from livejoin.search.problem import Problem, problem_of
 from livejoin.search.statistics import Statistics
+from livejoin.search.touches import LEAST, Churn, churn
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,12 @@ class ForeignKeyCandidate:
     Args:
         problem: The planning problem of the query.
         graph: Its graph.
+        changes: What is expected to change.
     """
 
     problem: Problem
     graph: LinkGraph
+    changes: Churn
 
     @property
     def guarantee(self) -> Guarantee:
@@ -63,12 +67,29 @@ class ForeignKeyCandidate:
     @property
     def propagation(self) -> float:
         """Rows that a change visits: its own and the parents of each row that comes alive or dies with it."""
-        visited = [1.0] * len(self.problem.edges)
-        for relation in self.graph.order:
-            for link in self.graph.above[relation]:
-                visited[relation] += self.problem.fanout(link.parent, frozenset(link.over)) * visited[link.parent]
-        weights = self.problem.weights
-        return sum(w * v for w, v in zip(weights, visited, strict=True)) / (sum(weights) or 1.0)
+        return propagation(self.graph, self.problem)
+
+    @property
+    def touches(self) -> float:
+        """A row's record, the entry of its key and those of its children's; and what it visits when it comes alive."""
+        graph, met = self.graph, self.changes.met
+        alive = [1.0] * len(graph.order)  # the share of the rows of a relation that have all rows that they want
+        for relation in reversed(graph.order):
+            for link in graph.below[relation]:
+                alive[relation] *= self._found(link, alive)
+        up, touched = [0.0] * len(graph.order), [0.0] * len(graph.order)
+        for relation in graph.order:
+            for link in graph.above[relation]:
+                others = alive[link.parent] / self._found(link, alive)
+                up[relation] += met(link.parent, frozenset(link.over)) * (1.0 + others * up[link.parent])
+            keys = len(graph.below[relation]) + (relation != graph.root)
+            touched[relation] = 1.0 + keys + alive[relation] * up[relation]
+        return self.changes.mean(tuple(touched))
+
+    def _found(self, link: Link, alive: Sequence[float]) -> float:
+        """The share of the rows of a parent for which an edge has the row that they want."""
+        wanted = link.kind in ("inner", "exists")
+        return max(self.changes.met(link.child, frozenset(link.key)) * alive[link.child], LEAST) if wanted else 1.0
 
     @property
     def tree(self) -> None:
@@ -106,7 +127,8 @@ class ForeignKeys:
         graph = link_graph(query)
         if isinstance(graph, str):
             return Candidates((), graph, NO_CANDIDATES.search)
-        plan = ForeignKeyCandidate(problem_of(query, known, query.free), graph)
+        problem = problem_of(query, known, query.free)
+        plan = ForeignKeyCandidate(problem, graph, churn(query, problem, known))
         return Candidates((plan,), "", NO_CANDIDATES.search)
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> ForeignKeyCandidate | None:

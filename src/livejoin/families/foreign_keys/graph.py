@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Literal
 
 from livejoin.query import Branch, ConjunctiveQuery, EdgeKind
+from livejoin.search.problem import Problem
 from livejoin.theory.keys.assertion_key import assertion_keys
 from livejoin.theory.keys.foreign_key import (
     ForeignKeyAcyclic,
@@ -241,3 +242,17 @@ def _refusal(found: ForeignKeyAcyclic, names: Sequence[str]) -> str:
     return (
         f"{' and '.join(names[a] for a in found.roots)} are referenced by none of the others, so that results are pairs"
     )
+
+
+def propagation(graph: LinkGraph, problem: Problem) -> float:
+    """Predicted rows that a change visits, on average over the expected changes. Cost: O(edges).
+
+    Args:
+        graph: The graph.
+        problem: The planning problem of its query.
+    """
+    visited = [1.0] * len(problem.edges)
+    for relation in graph.order:
+        for link in graph.above[relation]:
+            visited[relation] += problem.fanout(link.parent, frozenset(link.over)) * visited[link.parent]
+    return sum(w * v for w, v in zip(problem.weights, visited, strict=True)) / (sum(problem.weights) or 1.0)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from livejoin.families.foreign_keys.graph import Link, LinkGraph, Path, Step
+from livejoin.families.foreign_keys.graph import Link, LinkGraph, Path, Step, propagation
 from livejoin.families.foreign_keys.join import ForeignKeyJoin
 from livejoin.families.layout.annotation import annotation_starts, result_mode
 from livejoin.families.layout.plan_words import PlanWords
@@ -24,6 +24,7 @@ from livejoin.kernels.foreign_keys import layout as f
 from livejoin.kernels.join import layout as q
 from livejoin.kernels.memory import layout as k
 from livejoin.query import ConjunctiveQuery
+from livejoin.search.problem import problem_of
 from livejoin.search.statistics import Statistics
 from livejoin.state.budget import Budget
 from livejoin.words import NULL_CODE
@@ -100,8 +101,9 @@ class ForeignKeyPlan:
         return self.graph.line
 
     def predicted_work(self, known: Statistics) -> float:
-        """There is one plan for the query; as `livejoin.families.program.Program`."""
-        return 0.0
+        """Visits that all expected changes make; as `livejoin.families.program.Program`."""
+        problem = problem_of(self.query, known, self.query.free)
+        return propagation(self.graph, problem) * sum(problem.weights)
 
     def footprint(self, known: Statistics) -> tuple[TableBytes, ...]:
         """Predicted bytes of a row of each table: its record, and the entries of its keys."""

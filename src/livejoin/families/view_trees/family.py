@@ -59,6 +59,10 @@ class ViewTreeCandidate(TheoryOnly):
         return float(self.drawn.height)
 
     @property
+    def touches(self) -> float:
+        return self.propagation
+
+    @property
     def obstacle(self) -> str:
         return OBSTACLE
 

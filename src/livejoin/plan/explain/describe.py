@@ -151,17 +151,25 @@ def _reason(planned: Planned, others: Sequence[Ranked]) -> str:
     first, *behind = planned.ranked
     chosen = first.first
     better = [one.first for one in others if one.first.guarantee.bound < chosen.guarantee.bound]
+    bound = chosen.guarantee.bound
+    equal = [one.first for one in behind if one.first.guarantee.bound == bound and not one.first.obstacle]
     parts = []
     if planned.algorithm != "auto":
         parts.append(f"Asked for by algorithm={planned.algorithm!r}.")
     if first.candidates.reason:
         parts.append(first.candidates.reason)
-    elif behind:
+    elif behind and not equal:
         parts.append("It has the best bound of the plans that are run.")
     elif planned.algorithm != "auto":
         parts.append("It is its only plan for the query.")
-    else:
+    elif not behind:
         parts.append(f"It is the only plan that {'is run' if better else 'is known'} for the query.")
+    if equal:
+        rival = min(equal, key=lambda plan: plan.touches)
+        parts.append(
+            f"A change is expected to touch {chosen.touches:.3g} records and keys, and {rival.touches:.3g} by "
+            f"{rival.outline(planned.live).kind}, which has the same bound."
+        )
     if better:
         best = min(better, key=lambda plan: plan.guarantee.bound)
         kind = best.outline(planned.live).kind
