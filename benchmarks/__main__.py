@@ -1,4 +1,4 @@
-"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|tpcds|hypercube``: measure."""
+"""``python -m benchmarks graph|queries|batches|crown|paired|peers|spark|tpch|tpcds|hypercube|cells``: measure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import batches, hypercube, spark
+from benchmarks import batches, cells, hypercube, spark
 from benchmarks.crown import command as crown
 from benchmarks.figures import Figure, WrongAnswerError, as_json, show
 from benchmarks.paired import command as paired
@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tpch.add_parser(commands)
     tpcds.add_parser(commands)
     hypercube.add_parser(commands)
+    cells.add_parser(commands)
     options = parser.parse_args(arguments)
     if options.benchmark == "batches":
         return batches.run(options)
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return spark.run(options)
     if options.benchmark == "hypercube":
         return hypercube.run(options)
+    if options.benchmark == "cells":
+        return cells.run(options)
     if options.benchmark in ("crown", "paired", "tpch", "tpcds"):
         screen = Console()
         runs = {"crown": crown.run, "paired": paired.run, "tpch": tpch.run, "tpcds": tpcds.run}

@@ -185,10 +185,10 @@ def measure(spark: SparkSession, workload: Workload, folder: Path, place: Path, 
     query.awaitTermination()
     log = [file.stat().st_size for file in sorted((place / "checkpoint" / "livejoin" / "log").glob("*.batch"))[1:]]
     written = statistics.mean(log) if log else 0.0
-    return Run(_median(query.recentProgress), written, _checked(workload, place / "out" / "v"))
+    return Run(_median(query.recentProgress), written, checked(workload, place / "out" / "v"))
 
 
-def _checked(workload: Workload, output: Path) -> str:
+def checked(workload: Workload, output: Path) -> str:
     """The sum of the deltas beside DuckDB's result over the rows that are left."""
     with duckdb.connect() as connection:
         for name, rows in workload.left.items():

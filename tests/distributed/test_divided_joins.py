@@ -133,7 +133,7 @@ def _table(name: str, rows: list[Any]) -> pa.Table:
 def test_changes_by_key_in_any_order(cells: int) -> None:
     orders = Orders(Random(cells), cells)
     assert sum(one.divided is not None for one in orders.chosen) >= len(VIEWS) - 5, "but one table, and NOT IN"
-    for _ in range(12):
+    for _ in range(8):
         orders.step()
 
 
