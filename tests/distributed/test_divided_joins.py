@@ -14,7 +14,7 @@ import pytest
 import livejoin
 from livejoin.errors import CapacityError
 from livejoin.plan.dispatch import Dispatch, choose, sampled
-from livejoin.plan.stages import Everywhere, stages
+from livejoin.plan.stages import Everywhere, outline, stages
 from livejoin.query import ConjunctiveQuery
 from oracle import signed_multiset, without_zeros
 from scenario import Row
@@ -143,6 +143,9 @@ def test_who_is_whole_in_every_cell() -> None:
     everywhere = {one.relation for one in first.exchanges if isinstance(one.route, Everywhere)}
     assert everywhere == {"c", "t", "o"}, "the other side of the self-join too"
     assert "in all cells" in orders.chosen[0].lines()[0]
+    told = list(outline(orders.spread.staged, 4).lines())[1]
+    assert "O by no, part" in told
+    assert "C to every cell" in told
 
 
 @pytest.mark.parametrize(("rows", "divided"), [((10_000, 100), True), ((10_000, 9_000), False)])
