@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.paired import workload
+from benchmarks.paired import small_commits, workload
 from benchmarks.paired.command import PairedError, Ratios, checked_out
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -101,3 +101,19 @@ def test_deltas_that_do_not_add_up_are_found(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(workload, "_fingerprint", wrong)
     with pytest.raises(AssertionError, match="do not add up"):
         workload._run(workload.CASES[1], edges)
+
+
+def test_small_commits_come_and_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_commits, "COMMITS", 2)
+    file = tmp_path / "edges.npy"
+    np.save(file, np.random.default_rng(7).integers(0, 12, (60, 2)))
+    small_commits.main(str(file))
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(found) == len(small_commits.CASES) * len(small_commits.DELTAS) * len(small_commits.SIZES)
+    for case in small_commits.CASES:
+        answers = [one["answer"] for one in found if one["case"].startswith(f"{case.name}, 10 ")]
+        assert {tuple(answer[:2]) for answer in answers} == {tuple(answers[0][:2])}
+        assert int(answers[0][0]) > int(answers[0][1]) > 0
+        assert [int(answer[2]) > 0 for answer in answers] == [False, False, True]

@@ -24,6 +24,7 @@ from benchmarks.stream import load_edges
 
 _ROOT = Path(__file__).resolve().parents[2]
 _WORKLOAD = Path(__file__).with_name("workload.py")
+_SMALL = Path(__file__).with_name("small_commits.py")
 Round = dict[str, dict[str, Any]]
 
 
@@ -37,7 +38,7 @@ class Ratios:
 
     Args:
         name: The case.
-        before: Seconds of each round of the old version.
+        before: Seconds of each round of the old version; of one commit where commits are small.
         after: Seconds of the new one in the same rounds.
     """
 
@@ -65,6 +66,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--data", required=True, type=Path, help="edges, one a line: soc-Epinions1.txt.gz")
     parser.add_argument("--limit", type=int, default=60_000, help="take the first LIMIT edges (60,000)")
     parser.add_argument("--rounds", type=_positive, default=5, metavar="N", help="rounds of both versions (5)")
+    parser.add_argument("--small", action="store_true", help="commits of 1 to 1,000 rows of Python objects instead")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all times to FILE")
 
 
@@ -75,7 +77,7 @@ def run(given: argparse.Namespace, screen: Console, notes: Console) -> int:
         np.save(edges, load_edges(given.data, given.limit))
         try:
             with checked_out(given.before, Path(name) / "before") as old:
-                found = compare(old, _ROOT, edges, given.rounds, notes)
+                found = compare(old, _ROOT, edges, given.rounds, notes, _SMALL if given.small else _WORKLOAD)
         except PairedError as error:
             notes.print(f"[red]{error}[/]", highlight=False)
             return 2
@@ -109,7 +111,7 @@ def checked_out(revision: str, folder: Path) -> Iterator[Path]:
         _git("worktree", "remove", "--force", str(folder))
 
 
-def compare(old: Path, new: Path, edges: Path, rounds: int, notes: Console) -> list[Ratios]:
+def compare(old: Path, new: Path, edges: Path, rounds: int, notes: Console, workload: Path = _WORKLOAD) -> list[Ratios]:
     """Both versions in turns, each after a first run that compiles its kernels.
 
     Raises:
@@ -119,7 +121,7 @@ def compare(old: Path, new: Path, edges: Path, rounds: int, notes: Console) -> l
     found: list[tuple[Round, Round]] = []
     for number in range(rounds + 1):
         notes.print(f"[dim]{f'round {number} of {rounds}' if number else 'compiling kernels'} ...[/]", highlight=False)
-        both = _measured(old, edges), _measured(new, edges)
+        both = _measured(old, edges, workload), _measured(new, edges, workload)
         for name, one in both[0].items():
             if one["answer"] != both[1][name]["answer"]:
                 msg = f"{name}: {old.name} has {one['answer']}, {new.name} {both[1][name]['answer']}"
@@ -143,11 +145,11 @@ def show(found: Sequence[Ratios], before: str, console: Console) -> None:
     console.print(table)
 
 
-def _measured(version: Path, edges: Path) -> Round:
-    """The workload with the version that a folder has."""
+def _measured(version: Path, edges: Path, workload: Path) -> Round:
+    """A workload with the version that a folder has."""
     path = os.pathsep.join(filter(None, [str(version / "src"), os.environ.get("PYTHONPATH", "")]))
     run = subprocess.run(
-        [sys.executable, "-P", str(_WORKLOAD), str(edges)],
+        [sys.executable, "-P", str(workload), str(edges)],
         env={**os.environ, "PYTHONPATH": path},
         check=False,
         capture_output=True,
