@@ -481,16 +481,26 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     @cached_property
-    def described(self) -> Mapping[str, tuple[Column, bool]]:
-        """The columns, and whether each refuses NULL, by name in lower case."""
-        return {name: (self.columns[place], self.requires(place)) for name, place in self._positions.items()}
+    def required(self) -> tuple[bool, ...]:
+        """Whether each column refuses NULL."""
+        return tuple(map(self.requires, range(len(self.columns))))
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether all columns are BIGINT, and rows keep all of them."""
+        return self.retain == "all" and all(column.type == SqlType.integer(64) for column in self.columns)
+
+    @cached_property
+    def remembered(self) -> dict[object, object]:
+        """What `livejoin.changes.match` has found out about sets of names; a memo, and no part of the declaration."""
+        return {}
 
     @property
     def places(self) -> Mapping[str, int]:
         """The position of each column by its name in lower case."""
         return self._positions
 
-    @property
+    @cached_property
     def has_window(self) -> bool:
         """Whether rows leave the table by themselves."""
         return self.window_rows is not None or self.window_range is not None

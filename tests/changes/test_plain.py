@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import math
 from decimal import Decimal
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from livejoin.changes import read_changes
 from livejoin.changes.convert import convert
 from livejoin.changes.plain import PlainColumn, plain_column
-from livejoin.errors import ChangeValueError
+from livejoin.errors import ChangeValueError, LivejoinError
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE
@@ -86,3 +87,38 @@ def test_the_rows_of_a_batch_are_what_was_given() -> None:
     assert batch.rows.to_pylist() == [{"a": 1, "s": None}, {"a": 2, "s": "x"}]
     assert batch.rows.schema == pa.schema([("a", pa.int32()), ("s", pa.string())])
     assert batch.length == 2
+
+
+PAIRS = Table("P", (Column("a", SqlType.integer(64)), Column("b", SqlType.integer(64))))
+WHOLE = st.sampled_from([0, 1, -1, 2**53 + 1, 2**63 - 1, -(2**63)])
+ODD = st.sampled_from([True, None, 1.0, "1", Half(7), np.int64(7), 2**63, NULL_CODE])
+
+
+def outcome(table: Table, data: object) -> object:
+    """What reading gives, or how it fails."""
+    try:
+        batch = read_changes(table, data)
+    except LivejoinError as error:
+        return type(error), str(error)
+    return batch.rows.to_pylist(), batch.weights.tolist(), batch.replaces is None, batch.sequence
+
+
+@FUZZ
+@given(st.lists(st.tuples(WHOLE, WHOLE), min_size=1, max_size=4), st.data())
+def test_rows_of_whole_numbers_are_read_at_once_as_one_by_one(rows: list[Any], data: st.DataObject) -> None:
+    """What is no list is read column by column; a stranger, or a row of another length, now and then."""
+    given_rows: list[Any] = [list(row) if data.draw(st.booleans()) else row for row in rows]
+    stranger = data.draw(st.sampled_from(["none", "none", "value", "short", "long"]))
+    if stranger != "none":
+        rest = {"value": (data.draw(ODD),), "short": (), "long": (1, 2)}[stranger]
+        given_rows[data.draw(st.integers(0, len(rows) - 1))] = (5, *rest)
+    assert outcome(PAIRS, given_rows) == outcome(PAIRS, iter(given_rows))
+    keyed = dataclasses.replace(PAIRS, primary_key=(0,))
+    assert outcome(keyed, given_rows) == outcome(keyed, iter(given_rows))
+
+
+def test_rows_of_whole_numbers_have_words_at_once() -> None:
+    batch = read_changes(PAIRS, [(1, 2), [3, -(2**63)], (5, 6)])
+    assert batch.words is not None and batch.words.tolist() == [[1, 3, 5], [2, -(2**63), 6]]
+    assert read_changes(PAIRS, [(1, None)]).words is None
+    assert read_changes(dataclasses.replace(PAIRS, retain="used"), [(1, 2)]).words is None

@@ -33,7 +33,7 @@ def deltas(draw: st.DrawFn) -> list[DeltaChunk]:
         version = int(versions[-1]) + draw(st.integers(0, 1))
         signs = [draw(st.sampled_from([-1, 1])) for _ in lengths]
         starts = np.cumsum(lengths) - lengths
-        chunks.append(DeltaChunk(np.array(words, np.int64), starts, versions, np.array(signs)))
+        chunks.append(DeltaChunk(np.array(words, np.int64), (starts, versions, np.array(signs))))
     return chunks
 
 

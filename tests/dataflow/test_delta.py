@@ -84,7 +84,7 @@ def chunk(rows: list[tuple[int, ...]], segments: list[tuple[int, int, int]], col
     """A chunk of words from its rows and its segments (first row, version, sign)."""
     words = np.array(rows, np.int64).reshape(len(rows), columns).T.copy()
     starts, versions, signs = (np.array([s[i] for s in segments], np.int64) for i in range(3))
-    return DeltaChunk(words, starts, versions, signs)
+    return DeltaChunk(words, (starts, versions, signs))
 
 
 def triples(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:

@@ -7,6 +7,7 @@ import pytest
 
 from livejoin.families.events import TableEvents, table_events, view_events
 from livejoin.kernels.join import layout as q
+from livejoin.kernels.join.events import ALL_COME, IN_ORDER, gather
 
 pytestmark = pytest.mark.nojit
 
@@ -51,3 +52,22 @@ def test_the_kernel_gets_one_block_of_words() -> None:
     matrix = view_events([(0, events("G", (1, 1, 1, 1), (2, -1, 1, 1)))])
     assert matrix.dtype == np.int64
     assert matrix.flags.c_contiguous
+
+
+def test_gathered_events_say_what_is_true_of_them() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(200):
+        number, changes = int(random.integers(0, 5)), int(random.integers(1, 5))
+        rows, named = random.integers(0, 9, number), random.integers(-1, changes, number)
+        weights = random.choice([-1, 1, 2], number)
+        masks, versions = random.integers(0, 7, changes), np.sort(random.integers(1, 3, changes))
+        matrix = np.empty((q.EVENT_FIELDS, number), np.int64)
+        known = gather(rows, weights, named, masks, versions, 4, matrix)
+        expected = [
+            (4, row, weight, masks[change] if change >= 0 else 0, versions[max(change, 0)])
+            for row, weight, change in zip(rows, weights, named, strict=True)
+        ]
+        assert columns(matrix) == expected
+        order = [(version, weight > 0) for _, _, weight, _, version in expected]
+        assert bool(known & IN_ORDER) == (order == sorted(order))
+        assert bool(known & ALL_COME) == bool((weights > 0).all())

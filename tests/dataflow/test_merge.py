@@ -19,7 +19,7 @@ def chunk(segments: Sequence[Segment]) -> DeltaChunk:
     rows = [row for _, _, part in segments for row in part]
     starts = np.cumsum([0, *(len(part) for _, _, part in segments)])[:-1]
     numbers = [np.array([segment[i] for segment in segments], np.int64) for i in (0, 1)]
-    return DeltaChunk(np.array([rows, rows], np.int64), starts, *numbers)
+    return DeltaChunk(np.array([rows, rows], np.int64), (starts, *numbers))
 
 
 def told(chunks: Sequence[DeltaChunk]) -> list[tuple[int, int, int]]:

@@ -140,7 +140,7 @@ class LoopJoin:
             for begin in range(0, len(rows), limit):
                 part = rows[begin : begin + limit]
                 words = np.array(part, np.int64).reshape(len(part), self.plan.columns).T
-                yield DeltaChunk(np.ascontiguousarray(words), *np.array([[0], [version], [sign]]))
+                yield DeltaChunk(np.ascontiguousarray(words), np.array([[0], [version], [sign]]))
 
     def _computed(self) -> dict[Row, Row]:
         """The result: multiplicities, 1 for distinct results, or the words of annotations."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert, refuse_null
-from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column
-from livejoin.changes.source import Source, read_source
+from livejoin.changes.match import listed, match_names
+from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column, plain_words
+from livejoin.changes.source import TUPLES, Source, read_source
 from livejoin.errors import ChangeFormatError, ChangeValueError
-from livejoin.schema import CHANGE_COLUMNS, CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
+from livejoin.schema import CHANGE_TYPE, SEQUENCE, Column, SqlType, Table
 from livejoin.words import Words
 
 ByKey = Literal["never", "given", "always"]
@@ -26,7 +27,6 @@ UPSERT = "upsert"
 _KINDS = ("insert", "delete", "update_preimage", "update_postimage", UPSERT)
 _WEIGHTS = (1, -1, -1, 1, 1)
 _PLACE = {kind: place for place, kind in enumerate(_KINDS)}
-_OWN = frozenset(CHANGE_COLUMNS)
 _FEW = 16
 _WEIGHT_OF_KIND = np.array(_WEIGHTS, np.int64)
 _IMAGE, _UPSERT = _PLACE["update_postimage"], _PLACE[UPSERT]
@@ -43,10 +43,12 @@ class ChangeBatch:
     Args:
         table: The table.
         columns: Exactly the table's columns, in order and of their types. A deletion by key may have NULL in columns
-            that are NOT NULL and not in the key.
+            that are NOT NULL and not in the key. None of them where ``words`` has them.
         weights: int64, one a row: +1 for an insertion, -1 for a deletion.
         sequence: int64, one a row, or None where the data has no ``_seq``.
         replaces: By key, for each change whether it takes the place of the row with its key; None for whole rows.
+        words: The words of all columns, int64 of shape (columns, rows), where these are BIGINTs that came as Python
+            objects, none of them NULL; else None.
     """
 
     table: Table
@@ -54,6 +56,7 @@ class ChangeBatch:
     weights: npt.NDArray[np.int64]
     sequence: npt.NDArray[np.int64] | None
     replaces: npt.NDArray[np.bool_] | None = None
+    words: Words | None = None
 
     @property
     def by_key(self) -> bool:
@@ -68,6 +71,8 @@ class ChangeBatch:
     @cached_property
     def rows(self) -> pa.Table:
         """The columns as Arrow."""
+        if self.words is not None:
+            return pa.Table.from_arrays(list(map(pa.array, self.words)), schema=self.table.arrow)
         arrays = [
             pa.array(column.values, declared.type.arrow) if isinstance(column, PlainColumn) else column
             for column, declared in zip(self.columns, self.table.columns, strict=True)
@@ -112,26 +117,27 @@ def read_changes(table: Table, data: object, needs_sequence: bool = False, by_ke
     ([{'src': 1, 'dst': 2}], [-1])
     """
     keyed = bool(table.primary_key) and by_key != "never"
+    if type(data) is list and table.is_plain and not needs_sequence and set(map(type, data)) in TUPLES:
+        words = plain_words(data, len(table.columns))
+        if words is not None:
+            weights = _insertions(len(data))
+            return ChangeBatch(
+                table, (), weights, None, _replacing_rows(table, weights, by_key) if keyed else None, words
+            )
     source = read_source(table, data, keyed)
-    columns = _match_names(table, source.names, needs_sequence, keyed)
-    kinds = None
-    if CHANGE_TYPE in columns:
-        place = columns[CHANGE_TYPE]
-        given = source.values[place]
-        if isinstance(given, tuple) and set(map(type, given)) == {str}:
-            kinds = _known(given, keyed)
-        if kinds is None:
-            kinds = _read_kinds(_convert_own(source, place, _CHANGE_TYPE_COLUMN, table), table, keyed)
+    found = match_names(table, source.names, needs_sequence, keyed)
+    kinds = None if found.kinds is None else _kinds(source, found.kinds, table, keyed)
     weights = _insertions(source.rows) if kinds is None else _WEIGHT_OF_KIND[kinds]
-    replaces = _replacing(table, source, columns, kinds, weights, by_key) if keyed else None
+    replaces = _replacing(table, source, found.lacking, kinds, weights, by_key) if keyed else None
     if replaces is None:
-        read = tuple([_read(source, columns[name], *table.described[name], table) for name in table.places])
+        places = zip(found.columns, table.columns, table.required, strict=True)
+        read = [_read(source, place, column, required, table) for place, column, required in places]
     else:
-        read = tuple(_column_by_key(table, place, source, columns, weights) for place in range(len(table.columns)))
+        read = [_column_by_key(table, position, source, place, weights) for position, place in enumerate(found.columns)]
     sequence = None
-    if SEQUENCE in columns:
-        sequence = _convert_own(source, columns[SEQUENCE], _SEQUENCE_COLUMN, table).to_numpy()
-    return ChangeBatch(table, read, weights, sequence, replaces)
+    if found.sequence is not None:
+        sequence = _convert_own(source, found.sequence, _SEQUENCE_COLUMN, table).to_numpy()
+    return ChangeBatch(table, tuple(read), weights, sequence, replaces)
 
 
 def _insertions(rows: int) -> Words:
@@ -140,51 +146,66 @@ def _insertions(rows: int) -> Words:
     return weights
 
 
-def _read(source: Source, place: int, column: Column, required: bool, table: Table) -> ReadColumn:
-    """A column of the data, of the type of its column."""
+def _kinds(source: Source, place: int, table: Table, keyed: bool) -> Words:
+    """The place of each change type among `_KINDS`."""
+    given = source.values[place]
+    if isinstance(given, tuple) and set(map(type, given)) == {str}:
+        kinds = _known(given, keyed)
+        if kinds is not None:
+            return kinds
+    return _read_kinds(_convert_own(source, place, _CHANGE_TYPE_COLUMN, table), table, keyed)
+
+
+def _read(source: Source, place: int | None, column: Column, required: bool, table: Table) -> ReadColumn:
+    """A column of the data, of the type of its column; of NULLs if the data has none."""
+    if place is None:
+        return pa.nulls(source.rows, column.type.arrow)
     values = source.values[place]
     if isinstance(values, tuple) and values and not (column.is_uuid or column.is_char):
         plain = plain_column(values, column.type)
-        if plain is not None and not (required and plain.has_null) and not _is_long(values, column):
+        if plain is not None and not (required and plain.has_null) and not (column.length and _is_long(values, column)):
             return plain
     return convert(values, column, table, required, source.sound)
 
 
 def _is_long(values: tuple[Any, ...], column: Column) -> bool:
     """Whether a string has more characters than its column takes."""
-    return column.length > 0 and any(value is not None and len(value) > column.length for value in values)
+    return any(value is not None and len(value) > column.length for value in values)
 
 
 def _replacing(
     table: Table,
     source: Source,
-    columns: Mapping[str, int],
+    lacking: Sequence[str],
     kinds: Words | None,
     weights: Words,
     by_key: ByKey,
 ) -> npt.NDArray[np.bool_] | None:
     """Which changes take the place of the row with their key; None where the changes do not go by key."""
-    lacking = [column.name for column in table.columns if column.name.lower() not in columns]
     if lacking or source.short:
         _refuse_short_rows(table, source, weights, lacking)
-    if by_key == "always":
-        return weights > 0
-    upserts = None if kinds is None else kinds == _UPSERT
-    if lacking or source.short or table.sequence_by is not None or (upserts is not None and bool(upserts.any())):
-        return np.zeros(weights.shape, np.bool_) if upserts is None else upserts | (kinds == _IMAGE)
+    if kinds is None or by_key == "always":
+        return _replacing_rows(table, weights, by_key)
+    upserts = kinds == _UPSERT
+    if lacking or source.short or table.sequence_by is not None or bool(upserts.any()):
+        replaces: npt.NDArray[np.bool_] = upserts | (kinds == _IMAGE)
+        return replaces
     return None
 
 
-def _column_by_key(
-    table: Table, position: int, source: Source, columns: Mapping[str, int], weights: Words
-) -> ReadColumn:
+def _replacing_rows(table: Table, weights: Words, by_key: ByKey) -> npt.NDArray[np.bool_] | None:
+    """As `_replacing`, where no change says what kind it is, or all insertions replace."""
+    if by_key == "always":
+        return weights > 0
+    return None if table.sequence_by is None else np.zeros(weights.shape, np.bool_)
+
+
+def _column_by_key(table: Table, position: int, source: Source, place: int | None, weights: Words) -> ReadColumn:
     """A column of changes by key, in which deletions need a value only where it says which row they take."""
     column = table.columns[position]
-    if column.name.lower() not in columns:
-        return pa.nulls(source.rows, column.type.arrow)
     identifies = table.identifies(position)
-    read = _read(source, columns[column.name.lower()], column, identifies, table)
-    if not identifies and table.requires(position):
+    read = _read(source, place, column, identifies, table)
+    if place is not None and not identifies and table.requires(position):
         array = pa.array(read.values, column.type.arrow) if isinstance(read, PlainColumn) else read
         refuse_null(array, column, table, weights > 0)
     return read
@@ -195,7 +216,7 @@ def _refuse_short_rows(table: Table, source: Source, weights: Words, lacking: Se
     brought = weights > 0
     if lacking and brought.any():
         msg = (
-            f"missing {_listed(lacking)}: the change brings a row; found are {_listed(source.names)}; only a "
+            f"missing {listed(lacking)}: the change brings a row; found are {listed(source.names)}; only a "
             "deletion by key may leave columns out, NULL is given where there is no value"
         )
         raise ChangeFormatError(msg, table.name, int(np.argmax(brought)))
@@ -206,43 +227,6 @@ def _refuse_short_rows(table: Table, source: Source, weights: Words, lacking: Se
                 "columns out, give None for NULL"
             )
             raise ChangeFormatError(msg, table.name, row)
-
-
-def _match_names(table: Table, names: Sequence[str], needs_sequence: bool, keyed: bool) -> Mapping[str, int]:
-    """The position of each column in the data, by its name in lower case."""
-    if names is table.names and not needs_sequence:
-        return table.places
-    positions = {name.lower(): position for position, name in enumerate(names)}
-    if len(positions) < len(names):
-        lowered = [name.lower() for name in names]
-        name = next(name for position, name in enumerate(names) if name.lower() in lowered[:position])
-        msg = f"column {name!r} is there twice (names are compared without regard to case); keep one"
-        raise ChangeFormatError(msg, table.name)
-    if needs_sequence and SEQUENCE not in positions:
-        msg = f"missing column {SEQUENCE!r}: a replay needs it, distinct int64 values that order all changes"
-        raise ChangeFormatError(msg, table.name)
-    may_lack = keyed and CHANGE_TYPE in positions
-    lacking = table.places.keys() - positions.keys()
-    missing = [
-        column.name
-        for position, column in enumerate(table.columns if lacking else ())
-        if column.name.lower() in lacking and not (may_lack and not table.identifies(position))
-    ]
-    if missing:
-        msg = f"missing {_listed(missing)}; found are {_listed(names)}; give every column, NULL where it has no value"
-        raise ChangeFormatError(msg, table.name)
-    if positions.keys() - table.places.keys() - _OWN:
-        unknown = [name for name in names if not table.has_column(name) and name.lower() not in _OWN]
-        own = ", ".join(column.name for column in table.columns)
-        msg = f"unknown {_listed(unknown)}; the table has {own}; also allowed are {', '.join(CHANGE_COLUMNS)}"
-        raise ChangeFormatError(msg, table.name)
-    return positions
-
-
-def _listed(names: Sequence[str]) -> str:
-    if not names:
-        return "no columns"
-    return ("column " if len(names) == 1 else "columns ") + ", ".join(repr(name) for name in names)
 
 
 def _convert_own(source: Source, place: int, column: Column, table: Table) -> pa.Array:

@@ -7,9 +7,9 @@ read here, because it needs a conversion or is refused, goes that way, which fin
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import isnan, nan
 from typing import Any, TypeAlias
 
@@ -21,16 +21,9 @@ from livejoin.words import NULL_CODE, Words
 
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _INTEGERS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
-_CLASSES = {
-    "boolean": bool,
-    "integer": int,
-    "double": float,
-    "date": dt.date,
-    "timestamp": dt.datetime,
-    "string": str,
-    "binary": bytes,
-}
-_NONE = type(None)
+_WHOLE = {int}
+_NONE = frozenset({type(None)})
+_FEW = 64  # values of which one is found sooner one by one than by NumPy
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +63,25 @@ ReadColumn: TypeAlias = pa.Array | pa.ChunkedArray | PlainColumn
 """A column that was read, of a column's type."""
 
 
+def plain_words(rows: Sequence[Sequence[Any]], columns: int) -> Words | None:
+    """The words of rows of so many BIGINTs, int64 of shape (columns, rows); None if they are to be read another way.
+
+    Args:
+        rows: Tuples or lists; at least one.
+        columns: How many values each has.
+
+    Cost: O(values), less than two microseconds for one row.
+    """
+    try:
+        values = tuple(chain.from_iterable(zip(*rows, strict=True)))
+        if len(values) != columns * len(rows) or set(map(type, values)) != _WHOLE:
+            return None
+        words = np.array(values, np.int64)
+    except (ValueError, OverflowError):  # rows of other lengths; a number that does not fit
+        return None
+    return None if _has_reserved(values, words) else words.reshape(columns, -1)
+
+
 def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:
     """The words of Python objects; None if they are to be read the other way.
 
@@ -79,18 +91,19 @@ def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:
 
     Cost: O(values), less than a microsecond for one.
     """
-    kind = type_.kind
-    if kind not in _CLASSES:
+    reader = _READERS.get(type_.kind)
+    if reader is None:
         return None
-    wanted, found = _CLASSES[kind], set(map(type, values))
-    if len(found) == 1 and wanted in found:
-        words = _words(values, type_)
+    wanted, read = reader
+    found = set(map(type, values))
+    if found == wanted:
+        words = read(values, type_.bits)
         return None if words is None else PlainColumn(values, words, False)
-    if found != {wanted, _NONE}:
+    if found != wanted | _NONE:
         return None
     filler = next(value for value in values if value is not None)
     filled = tuple(filler if value is None else value for value in values)
-    words = _words(filled, type_)
+    words = read(filled, type_.bits)
     if words is None:
         return None
     is_null = np.array([value is None for value in values])
@@ -100,27 +113,6 @@ def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:
     return PlainColumn(values, words, True)
 
 
-def _words(values: tuple[Any, ...], type_: SqlType) -> Words | Texts | None:
-    """The words of values of one class; None if one of them does not fit."""
-    match type_.kind:
-        case "integer":
-            return _integers(values, type_.bits)
-        case "double" if type_.bits:
-            return _floats(values)
-        case "double":
-            return np.array([nan if isnan(value) else value + 0.0 for value in values]).view(np.int64)
-        case "string":
-            return _texts(values)
-        case "binary":
-            return _laid_out(values)
-        case "boolean":
-            return np.array(values, np.int64)
-        case "date":
-            return np.array([value.toordinal() - _EPOCH for value in values], np.int64)
-        case _:
-            return _microseconds(values)
-
-
 def _integers(values: tuple[int, ...], bits: int) -> Words | None:
     """The words of integers; None if one of them does not fit, or stands for NULL."""
     try:
@@ -128,12 +120,19 @@ def _integers(values: tuple[int, ...], bits: int) -> Words | None:
     except OverflowError:
         return None
     if bits == 64:
-        return None if NULL_CODE in values else words
+        return None if _has_reserved(values, words) else words
     return words.astype(np.int64)
 
 
-def _floats(values: tuple[float, ...]) -> Words | None:
-    """The words of the nearest FLOATs; None if one of them is larger than all."""
+def _has_reserved(values: tuple[int, ...], words: Words) -> bool:
+    """Whether one of the integers stands for NULL."""
+    return NULL_CODE in values if len(values) <= _FEW else bool((words == NULL_CODE).any())
+
+
+def _doubles(values: tuple[float, ...], bits: int) -> Words | None:
+    """The words of doubles; of the nearest FLOATs if these have 32 bits, None if one of them is larger than all."""
+    if not bits:
+        return np.array([nan if isnan(value) else value + 0.0 for value in values]).view(np.int64)
     doubles = np.array(values)
     with np.errstate(over="ignore"):
         found = doubles.astype(np.float32)
@@ -142,7 +141,7 @@ def _floats(values: tuple[float, ...]) -> Words | None:
     return np.array([nan if isnan(value) else value + 0.0 for value in found.tolist()]).view(np.int64)
 
 
-def _texts(values: tuple[str, ...]) -> Texts | None:
+def _texts(values: tuple[str, ...], bits: int) -> Texts | None:
     try:
         encoded = [value.encode() for value in values]
     except UnicodeEncodeError:  # half of a pair of surrogates
@@ -150,11 +149,31 @@ def _texts(values: tuple[str, ...]) -> Texts | None:
     return _laid_out(encoded)
 
 
-def _laid_out(values: Sequence[bytes]) -> Texts:
+def _laid_out(values: Sequence[bytes], bits: int = 0) -> Texts:
     return Texts(b"".join(values), np.array([*accumulate(map(len, values), initial=0)], np.int64), None)
 
 
-def _microseconds(values: tuple[dt.datetime, ...]) -> Words | None:
+def _booleans(values: tuple[bool, ...], bits: int) -> Words:
+    return np.array(values, np.int64)
+
+
+def _days(values: tuple[dt.date, ...], bits: int) -> Words:
+    return np.array([value.toordinal() - _EPOCH for value in values], np.int64)
+
+
+def _microseconds(values: tuple[dt.datetime, ...], bits: int) -> Words | None:
     if any(value.tzinfo is not None for value in values):
         return None
     return np.array(values, "datetime64[us]").view(np.int64)
+
+
+_READERS: dict[str, tuple[frozenset[type], Callable[..., Words | Texts | None]]] = {
+    "boolean": (frozenset({bool}), _booleans),
+    "integer": (frozenset({int}), _integers),
+    "double": (frozenset({float}), _doubles),
+    "date": (frozenset({dt.date}), _days),
+    "timestamp": (frozenset({dt.datetime}), _microseconds),
+    "string": (frozenset({str}), _texts),
+    "binary": (frozenset({bytes}), _laid_out),
+}
+"""By kind the class of its objects, and what gives their words, None if one of them does not fit."""

@@ -23,7 +23,9 @@ _ALLOWED = (
     "allowed are Arrow data (pyarrow, pandas, Polars, DuckDB: anything with __arrow_c_stream__) "
     "and lists of tuples or of dicts"
 )
-_TUPLES = {tuple, list}
+TUPLES = ({tuple}, {list}, {tuple, list})
+"""The classes of rows that have their columns by position."""
+
 _STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 # What Arrow raises when data does not make a table; some of pyarrow's errors are plain Python ones.
 ARROW_ERRORS = (pa.ArrowException, ValueError, TypeError, OverflowError)
@@ -74,7 +76,7 @@ def read_source(table: Table, data: object, may_lack: bool = False) -> Source:
 def _read(table: Table, data: Any, may_lack: bool) -> Source:
     if type(data) is list and data:  # what is asked most often, asked first
         found = set(map(type, data))
-        if found <= _TUPLES:
+        if found in TUPLES:
             return _from_tuples(table, data)
         if found == {dict}:
             return _from_dicts(table, data.copy(), may_lack)
@@ -84,12 +86,20 @@ def _read(table: Table, data: Any, may_lack: bool) -> Source:
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         msg = f"the changes are of type {type_name(data)}; {_ALLOWED}"
         raise ChangeFormatError(msg, table.name)
-    rows = list(data)
+    return _from_objects(table, list(data), may_lack)
+
+
+def _from_objects(table: Table, rows: list[Any], may_lack: bool) -> Source:
+    """The columns of rows of any class."""
     if not rows:
         names = (*(column.name for column in table.columns), *CHANGE_COLUMNS)
         return Source(names, ((),) * len(names), 0)
     if type(rows[0]) is dict or isinstance(rows[0], Mapping):
+        if not all(isinstance(row, Mapping) for row in rows):
+            raise _mixed(table, rows, Mapping)
         return _from_dicts(table, rows, may_lack)
+    if not all(isinstance(row, tuple | list) for row in rows):
+        raise _mixed(table, rows, tuple | list)
     return _from_tuples(table, rows)
 
 
@@ -127,8 +137,6 @@ def _without_guesses(frame: pa.Table) -> pa.Table:
 
 def _from_tuples(table: Table, rows: list[Any]) -> Source:
     names = table.names
-    if not set(map(type, rows)) <= _TUPLES and not all(isinstance(row, tuple | list) for row in rows):
-        raise _mixed(table, rows, tuple | list)
     if set(map(len, rows)) != {len(names)}:
         position, row = next((i, row) for i, row in enumerate(rows) if len(row) != len(names))
         msg = f"the tuple has {len(row)} values; the table has {len(names)} columns: {', '.join(names)}"
@@ -137,8 +145,6 @@ def _from_tuples(table: Table, rows: list[Any]) -> Source:
 
 
 def _from_dicts(table: Table, rows: list[Any], may_lack: bool) -> Source:
-    if set(map(type, rows)) != {dict} and not all(isinstance(row, Mapping) for row in rows):
-        raise _mixed(table, rows, Mapping)
     first = max(rows, key=len) if may_lack else rows[0]
     names = tuple(first)
     short: dict[int, tuple[str, ...]] = {}

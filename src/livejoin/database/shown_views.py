@@ -30,20 +30,20 @@ class ShownViews:
         self.unchanged: ByName[ViewDelta] = ByName((v.name, v._no_delta) for v in views.values() if v.deltas)
         self.quiet = ByName((v.name, v.name) for v in views.values() if not v.deltas)
         self._graph = graph
-        self._reached: dict[tuple[str, ...], tuple[View, ...]] = {}
+        self._reached: dict[tuple[str, ...], tuple[tuple[str, View], ...]] = {}
 
-    def reached(self, tables: tuple[str, ...]) -> tuple[View, ...]:
-        """The views that changes of some base tables may reach.
+    def reached(self, tables: tuple[str, ...]) -> tuple[tuple[str, View], ...]:
+        """The views that have deltas and that changes of some base tables may reach, with their names in lower case.
 
         Args:
-            tables: Their names in lower case.
+            tables: The tables' names in lower case.
 
         Cost: O(tables), but for the first time.
         """
         found = self._reached.get(tables)
         if found is None:
             nodes = set(self._graph.reached(tables))
-            found = tuple(view for view in self.views.values() if view._node in nodes)
+            found = tuple((name, view) for name, view in self.views.items() if view.deltas and view._node in nodes)
             if len(self._reached) >= _KNOWN:
                 self._reached = {}
             self._reached[tables] = found

@@ -79,6 +79,7 @@ class View:
         self, name: str, query: Query, options: ViewOptions, node: Node, graph: Graph, guard: Guard, tally: Tally
     ) -> None:
         self.name = name
+        self._naming = of_view(name)
         self._query = query
         self._options = options
         self._node = node

@@ -86,13 +86,16 @@ class ChunkRows:
 
     def values(self) -> ChunkRows:
         """As `Rows.values`."""
-        made = self._results.has_codes or self._results.computes
-        return ChunkRows(self.chunk, self._results.detached, self.rows.values() if made else None)
+        results = self._results
+        if results.holds_values:
+            return ChunkRows(self.chunk, results.detached, self.rows.values())
+        return self if results.is_detached else ChunkRows(self.chunk, results.detached)
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """The rows as Arrow, with the schema of a delta."""
-        columns = [self.rows.arrow(i) for i in range(len(self.rows.types))]
-        return pa.table([*columns, _kinds(self.chunk), _versions(self.chunk)], schema=schema)
+        rows = self.rows
+        columns = [rows.arrow(i) for i in range(len(rows.types))]
+        return pa.Table.from_arrays([*columns, _kinds(self.chunk), _versions(self.chunk)], schema=schema)
 
 
 @dataclass(frozen=True, eq=False)

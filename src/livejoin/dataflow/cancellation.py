@@ -148,7 +148,7 @@ def _filtered(chunk: DeltaChunk, stays: npt.NDArray[np.bool_]) -> DeltaChunk:
     segments = chunk.signs.shape[0]
     lengths = np.bincount(np.repeat(np.arange(segments), chunk.lengths())[stays], minlength=segments)
     starts = np.cumsum(lengths) - lengths
-    return DeltaChunk(chunk.words.compress(stays, axis=1), starts, chunk.versions, chunk.signs)
+    return DeltaChunk(chunk.words.compress(stays, axis=1), (starts, chunk.versions, chunk.signs))
 
 
 def _hashes(columns: Sequence[Words]) -> npt.NDArray[np.uint64]:

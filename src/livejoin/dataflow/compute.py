@@ -49,10 +49,18 @@ class Computation:
             ExpressionError: An expression has no value for some row.
             CapacityError: It is one that the planner made, and the value does not fit.
         """
-        kept = np.arange(rows.length)
+        made, kept = self.made(rows)
+        return made, np.arange(made.length) if kept is None else kept
+
+    def made(self, rows: Rows) -> tuple[Rows, Words | None]:
+        """As `rows`, with None for the positions if all rows stay."""
+        kept = None
         if self._predicate is not None:
             kept = np.flatnonzero(self.kept(rows))
-            rows = rows.take(kept)
+            if kept.shape[0] == rows.length:
+                kept = None
+            else:
+                rows = rows.take(kept)
         computed = iter(self._computed(rows))
         columns: list[Words | pa.Array | pa.ChunkedArray] = []
         for output in self._plan.outputs:
@@ -61,7 +69,7 @@ class Computation:
             else:
                 values = next(computed)
                 columns.append(values if isinstance(values, np.ndarray) else values.cast(output.type))
-        return Rows(rows.codec, self._plan.types, columns, kept.shape[0]), kept
+        return Rows(rows.codec, self._plan.types, columns, rows.length), kept
 
     def _computed(self, rows: Rows) -> list[Words | pa.ChunkedArray]:
         """The values of the outputs that are computed."""

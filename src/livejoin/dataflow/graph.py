@@ -109,12 +109,13 @@ class _Applying:
         if node.inputs:
             inputs = {place: changes[one] for place, one in enumerate(node.inputs) if one in changes}
         if inputs or not tables.keys().isdisjoint(node.reads):
-            node.told = bool(self._told) and any(view.lower() in self._told for view in node.shown_by)
+            if self._told or node.told:
+                node.told = any(view.lower() in self._told for view in node.shown_by)
             change = node.apply(tables, inputs)
             disturbed[node] = change is not None
             if change is not None and not change.is_empty():
                 changes[node] = change
-        elif any(one in disturbed for one in node.inputs):
+        elif node.inputs and any(one in disturbed for one in node.inputs):
             disturbed[node] = all(disturbed.get(one, True) for one in node.inputs)
             node.disturb(told=disturbed[node])
 
@@ -172,7 +173,7 @@ class Graph:
             spreading = Spreading(plan.partition, plan.physical.query)
             plan = replace(plan, partition=None)
         node = Node(digest, plan, inputs, self._block, replan, choices.algorithm, choices.statistics)
-        node.spreading = spreading
+        node.spreading, node.is_timed = spreading, self.threads > 1
         for one in inputs:
             one.readers.append(node)
         if choices.adaptive and isinstance(plan, (Scan, Annotated)):
@@ -285,12 +286,13 @@ class Graph:
                 node.adaptive.reconsider(node.plan)
             reform(node)
 
-    def select(self, table: str, words: Words) -> dict[Selector, Selection]:
+    def select(self, table: str, words: Words, is_whole: bool = False) -> dict[Selector, Selection]:
         """What each join that reads a table has to know of changed rows.
 
         Args:
             table: The table, in lower case.
             words: The words of the rows.
+            is_whole: Whether it is known that there is no NULL among them.
 
         Raises:
             ExpressionError: A predicate or a factor has no value for some row.
@@ -300,7 +302,7 @@ class Graph:
             if table in node.reads:
                 with node.naming:
                     for selector in node.selectors[table]:
-                        found[selector] = selector.select(words)
+                        found[selector] = selector.select(words, is_whole)
         return found
 
     def apply(self, tables: Mapping[str, TableChange], told: Collection[str] = ()) -> dict[Node, Change]:

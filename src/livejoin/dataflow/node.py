@@ -70,6 +70,7 @@ class Node:
         spreading: What lets its join go over to cells and back, if there are other threads.
         reads: The base tables that it reads itself, by name in lower case.
         depth: One more than the most of those that it reads: nodes of one depth do not read each other.
+        is_timed: Whether there are other threads, so that it counts for something what its changes take.
         pace: Seconds that it took for each change of a base table lately, if there are other threads.
         spent: Processor time of its last changes, if there are.
     """
@@ -98,6 +99,7 @@ class Node:
         self.adaptive: Adaptive | None = None
         self.spreading: Spreading | None = None
         self.depth: int = 1 + max((one.depth for one in self.inputs), default=0)
+        self.is_timed = False
         self.pace = 0.0
         self.spent = 0.0
         self.naming = OfView(self.views)
@@ -238,18 +240,19 @@ class Node:
     def apply(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change]) -> Change | None:
         """Apply what a commit does to the relations below; what changed, None if nobody asks."""
         begin = time.perf_counter()
-        block = self.block
+        block = self._block or self.load()
         before, self._size = self._size, None
         self._access = None
         self.version += 1
         self._applied = Applied.PART
-        spent = clock()
+        spent = clock() if self.is_timed else 0.0
         with self.naming:
             change = block.changes(tables, inputs, self)
         self._applied = Applied.WHOLE
-        self.spent = clock() - spent
-        if self.spreading is not None:
-            self._note(self.spreading, self.spent)
+        if self.is_timed:
+            self.spent = clock() - spent
+            if self.spreading is not None:
+                self._note(self.spreading, self.spent)
         if before is not None and change is not None:
             self._size = before + change.growth()
         self.seconds += time.perf_counter() - begin
@@ -276,7 +279,7 @@ class Node:
     def finish(self) -> None:
         """End a commit for good; may be called again."""
         if self._applied is not Applied.NOTHING:
-            self.block.finish()
+            (self._block or self.load()).finish()
             self._applied = Applied.NOTHING
 
     def undo(self) -> None:

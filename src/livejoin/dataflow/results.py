@@ -29,6 +29,9 @@ class Results:
 
     Attributes:
         has_codes: Whether words of the outputs may be codes of dictionaries.
+        computes: Whether some output is computed.
+        holds_values: One or the other, so that the words of a chunk are not all that its rows are.
+        is_detached: Whether these are the results of `detached`.
     """
 
     def __init__(self, query: ConjunctiveQuery, types: Sequence[SqlType], codec: Codec) -> None:
@@ -46,21 +49,22 @@ class Results:
             names = [f"{query.atoms[r.atom].alias}.{c.name}" for r, c in zip(query.head, columns, strict=True)]
             shown = [name for name, _ in computed]
             self._evaluator = Evaluator([one for _, one in computed], inside, codec, shown, names)
-
-    @property
-    def computes(self) -> bool:
-        """Whether some output is computed."""
-        return self._evaluator is not None
+        self.computes = self._evaluator is not None
+        self.holds_values = self.has_codes or self.computes
+        self.is_detached = False
 
     @cached_property
     def of_shown(self) -> Results:
         """What makes rows of the words of a chunk that `shown` gave: each output is there as it is."""
-        return self._with(_sources=list(range(len(self._types))), _evaluator=None)
+        return self._with(
+            _sources=list(range(len(self._types))), _evaluator=None, computes=False, holds_values=self.has_codes
+        )
 
     @cached_property
     def detached(self) -> Results:
         """These results for who has rows with values, or no codes: they hold nothing of the database."""
-        return self._with(_codec=Codec(), _evaluator=None)
+        plain = {"computes": False, "holds_values": self.has_codes, "is_detached": True}
+        return self._with(_codec=Codec(), _evaluator=None, **plain)
 
     def _with(self, **changes: object) -> Results:
         """These results but for some attributes."""
@@ -98,8 +102,8 @@ class Results:
             rows: Its `rows`.
         """
         if self._sources == list(range(len(self._head))):
-            return DeltaChunk(chunk.words[: len(self._head)], chunk.starts, chunk.versions, chunk.signs)
+            return DeltaChunk(chunk.words[: len(self._head)], chunk.runs)
         words = rows.words()
         assert words is not None, "a join shows no lists"
         matrix = np.array(words, np.int64).reshape(len(words), chunk.rows)
-        return DeltaChunk(matrix, chunk.starts, chunk.versions, chunk.signs)
+        return DeltaChunk(matrix, chunk.runs)

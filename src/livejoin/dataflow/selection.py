@@ -20,14 +20,17 @@ from livejoin.schema import Table
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
 
+_FEW = 64  # rows, of which those without NULL share one mask
+_NO_FACTORS = np.empty((0, 0), np.int64)
+
 
 @dataclass(eq=False)
 class Selection:
     """What a join has to know of rows of a table.
 
     Args:
-        masks: One word a row with the bit of every atom that the row takes part in.
-        factors: int64 of shape (factors, rows).
+        masks: One word a row with the bit of every atom that the row takes part in; not to be written to.
+        factors: int64 of shape (factors, rows); of shape (0, 0) where there are none.
     """
 
     masks: Words
@@ -54,6 +57,7 @@ class Selector:
             columns = tuple(sorted(column for column in found if table.columns[column].nullable))
             joined[columns] = joined.get(columns, 0) | (1 << i)
         self._all = reduce(int.__or__, joined.values(), 0)
+        self._of_few = np.full(_FEW, self._all, np.int64)  # for rows without NULL; nobody writes to it
         groups = [(columns, ~bits) for columns, bits in joined.items() if columns]
         lines = ([0, *accumulate(len(c) for c, _ in groups)], [i for c, _ in groups for i in c], [b for _, b in groups])
         self._groups = tuple(np.array(line, np.int64) for line in lines)
@@ -70,20 +74,24 @@ class Selector:
         if expressions or use.factors:
             self._evaluator = Evaluator([*expressions, *use.factors], table.columns, codec)
 
-    def select(self, words: Words) -> Selection:
+    def select(self, words: Words, is_whole: bool = False) -> Selection:
         """What the join has to know.
 
         Args:
             words: The words of the rows, int64 of shape (columns, rows).
+            is_whole: Whether it is known that there is no NULL among them.
 
         Raises:
             ExpressionError: A predicate or a factor has no value for some row.
         """
-        masks = np.empty(words.shape[1], np.int64)
+        rows = words.shape[1]
+        if is_whole and self._evaluator is None and rows <= _FEW:
+            return Selection(self._of_few[:rows], _NO_FACTORS)
+        masks = np.empty(rows, np.int64)
         begins, columns, others = self._groups
         mask_nulls(words, begins, columns, others, self._all, masks)
         if self._evaluator is None:
-            return Selection(masks, np.empty((0, words.shape[1]), np.int64))
+            return Selection(masks, _NO_FACTORS)
         values = self._evaluator.words(words)
         for line, unfit in zip(values, self._filtered, strict=False):
             masks &= np.where(line == 1, -1, unfit)

@@ -92,8 +92,7 @@ class ArenaState(Generic[P]):
             sources: Where each row stands in ``words``, if not under its id.
         """
         at, behind = rows if sources is None else sources, words[first:]
-        for begin in range(0, rows.shape[0], _AT_ONCE):
-            piece, source = rows[begin : begin + _AT_ONCE], at[begin : begin + _AT_ONCE]
+        for piece, source in ((rows, at),) if rows.shape[0] <= _AT_ONCE else _pieces(rows, at):
             while records.load(self.arena.words, self.plan.words, table, piece, source, behind, stride) == k.NEED_SPACE:
                 self.arena.grow()
         if factors is not None and factors.shape[0]:
@@ -124,6 +123,12 @@ class ArenaState(Generic[P]):
     def free_bytes(self) -> int:
         """Bytes handed out that are free again; O(blocks that are). Free entries of directories count as taken."""
         return self.arena.free_bytes()
+
+
+def _pieces(rows: Words, sources: Words) -> Iterator[tuple[Words, Words]]:
+    """Rows and where they stand, in pieces that one call of a kernel brings in."""
+    for begin in range(0, rows.shape[0], _AT_ONCE):
+        yield rows[begin : begin + _AT_ONCE], sources[begin : begin + _AT_ONCE]
 
 
 class CountKernel(Protocol):

@@ -72,6 +72,6 @@ class BatchJoin(KernelJoin[B]):
                 rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
                 if rows:
                     self.arena.budget.hold(output[:, :rows].nbytes, "deltas")
-                    yield DeltaChunk(output[:, :rows].copy(), *runs[:, :used].copy())
+                    yield DeltaChunk(output[:, :rows].copy(), runs[:, :used].copy())
         if self._delta.shape[0] > _MOST_DELTA:
             self._delta = np.zeros(_MOST_DELTA, np.int64)

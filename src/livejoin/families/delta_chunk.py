@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from livejoin.kernels.join.layout import R_SIGN, R_START, R_VERSION
 from livejoin.words import Words
 
 OUTPUT_BYTES = 4 << 20
@@ -20,26 +21,45 @@ class DeltaChunk:
     Args:
         words: int64 of shape (head columns and words of an annotation, rows): the base columns in the query's head, a
             row as often as its multiplicity.
-        starts: First row of each segment; a segment's rows have one version and one sign.
-        versions: Version of each segment.
-        signs: +1 or -1 of each segment.
+        runs: The segments, whose rows have one version and one sign: RUN_FIELDS lines, or a matrix of them, with the
+            first row, the version and the sign (+1 or -1) of each.
     """
 
     words: Words
-    starts: Words
-    versions: Words
-    signs: Words
+    runs: Words | tuple[Words, Words, Words]
+
+    @property
+    def starts(self) -> Words:
+        """First row of each segment."""
+        return self.runs[R_START]
+
+    @property
+    def versions(self) -> Words:
+        """Version of each segment."""
+        return self.runs[R_VERSION]
+
+    @property
+    def signs(self) -> Words:
+        """+1 or -1 of each segment."""
+        return self.runs[R_SIGN]
 
     @property
     def rows(self) -> int:
         """Rows of the chunk."""
-        return int(self.words.shape[1])
+        rows: int = self.words.shape[1]
+        return rows
+
+    def growth(self) -> int:
+        """Rows that come less those that go."""
+        signs = self.signs
+        return int(signs[0]) * self.rows if signs.shape[0] == 1 else int(signs @ self.lengths())
 
     def lengths(self) -> Words:
         """Rows of each segment."""
-        lengths = np.empty_like(self.starts)
-        np.subtract(self.starts[1:], self.starts[:-1], out=lengths[:-1])
-        lengths[-1:] = self.rows - self.starts[-1:]
+        starts = self.starts
+        lengths = np.empty_like(starts)
+        np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+        lengths[-1:] = self.rows - starts[-1:]
         return lengths
 
 

@@ -33,6 +33,8 @@ class EventJoin(KernelJoin[E]):
 
     def __init__(self, plan: E, kernels: Kernels, budget: Budget | None = None) -> None:
         super().__init__(plan, kernels, budget)
+        self._columns = plan.columns
+        self._limits = {emit: chunk_limits(plan.columns, emit, None) for emit in (False, True)}
         self._output = np.empty((plan.columns, 0), np.int64)
         self._runs = np.empty((q.RUN_FIELDS, 0), np.int64)
         self._written = 0  # rows of the output buffer that have been written to; the others take no memory
@@ -50,29 +52,30 @@ class EventJoin(KernelJoin[E]):
         Raises:
             CapacityError: An annotation or a multiplicity does not fit; the state is of no use any more.
         """
-        rows_at_most, segments = chunk_limits(self.plan.columns, emit, capacity)
-        if self._written:
-            self.arena.budget.hold(8 * self.plan.columns * self._written, "deltas")
+        limits = self._limits[emit] if capacity is None else chunk_limits(self._columns, emit, capacity)
+        arena, plan, budget = self.arena, self.plan.words, self.arena.budget
+        if self._written and budget.refuses:
+            budget.hold(8 * self._columns * self._written, "deltas")
         for part in slices(events):
             status = k.NEED_SPACE
             while status != k.DONE:
-                output, runs = self._buffers(rows_at_most, segments)
-                arguments = (self.arena.words, self.plan.words, part, self._cursor, emit, output, runs)
-                status = self._kernels.maintain(*arguments)
+                output, runs = self._buffers(*limits)
+                status = self._kernels.maintain(arena.words, plan, part, self._cursor, emit, output, runs)
                 self.refuse_overflow()
                 if status == k.NEED_SPACE:
-                    self.arena.grow()
-                rows, used = int(self.arena.words[q.H_OUT]), int(self.arena.words[q.H_SEGMENTS])
+                    arena.grow()
+                rows = int(arena.words[q.H_OUT])
                 if rows:
-                    self.arena.budget.hold(output[:, :rows].nbytes, "deltas")
+                    if budget.refuses:
+                        budget.hold(output[:, :rows].nbytes, "deltas")
                     self._written = max(self._written, rows)
-                    words = output[:, :rows].copy() if 2 * rows < rows_at_most else self._hand_over(rows)
-                    yield DeltaChunk(words, *runs[:, :used].copy())
+                    words = output[:, :rows].copy() if 2 * rows < limits[0] else self._hand_over(rows)
+                    yield DeltaChunk(words, runs[:, : arena.words[q.H_SEGMENTS]].copy())
 
     def _buffers(self, rows: int, segments: int) -> tuple[Words, Words]:
         """The output buffers of the last run if they have this size, else new ones."""
         if self._output.shape[1] != rows:
-            self._output, self._written = np.empty((self.plan.columns, rows), np.int64), 0
+            self._output, self._written = np.empty((self._columns, rows), np.int64), 0
         if self._runs.shape[1] != segments:
             self._runs = np.empty((q.RUN_FIELDS, segments), np.int64)
         return self._output, self._runs
@@ -80,5 +83,5 @@ class EventJoin(KernelJoin[E]):
     def _hand_over(self, rows: int) -> Words:
         """The output buffer, which now belongs to the caller."""
         words = self._output[:, :rows]
-        self._output, self._written = np.empty((self.plan.columns, 0), np.int64), 0
+        self._output, self._written = np.empty((self._columns, 0), np.int64), 0
         return words

@@ -20,13 +20,17 @@ class TableEvents:
 
     Args:
         table: The table's name.
-        matrix: int64 of shape (EVENT_FIELDS, n), where the position of the table says nothing yet.
+        matrix: int64 of shape (EVENT_FIELDS, n).
         factors: int64 of shape (factors, events): what annotates the rows; None without annotation.
+        position: The position of the table that the matrix names.
+        known: What is known to be true of the events, of `livejoin.kernels.join.events.IN_ORDER` and ``ALL_COME``.
     """
 
     table: str
     matrix: Words
     factors: Words | None = None
+    position: int = 0
+    known: int = 0
 
     @property
     def rows(self) -> Words:
@@ -80,9 +84,11 @@ def view_events(parts: Sequence[tuple[int, TableEvents]]) -> Words:
         int64 of shape (EVENT_FIELDS, n).
     """
     for position, part in parts:
-        part.matrix[q.V_TABLE] = position
+        if part.position != position:
+            part.matrix[q.V_TABLE] = part.position = position
     if len(parts) == 1:
-        return in_order(parts[0][1].matrix)
+        only = parts[0][1]
+        return only.matrix if only.known & kernel.IN_ORDER else in_order(only.matrix)
     nothing = np.empty((q.EVENT_FIELDS, 0), np.int64)
     return in_order(np.concatenate([nothing, *(part.matrix for _, part in parts)], axis=1))
 

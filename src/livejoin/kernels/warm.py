@@ -47,7 +47,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (stage_commit.stage_commit, _STORE),
     (stage_few.stage_few, (*_STORE, _LINE, _MATRIX)),
     (masks.mask_nulls, (_MATRIX, _LINE, _LINE, _LINE, _INT, _LINE)),
-    (events.gather, (_LINE, _LINE, _LINE, _LINE, _LINE, _MATRIX)),
+    (events.gather, (_LINE, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX)),
     (events.ascend, (_MATRIX,)),
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE, _INT)),
     (records.load_factors, (_LINE, _LINE, _INT, _LINE, _MATRIX)),

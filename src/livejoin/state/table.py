@@ -219,13 +219,30 @@ class BaseTable:
 
     def _stage_few(self, few: _Few, values: Words, weights: Words, ignore: bool) -> Staged | None:
         """As `stage_commit`, in one call of a kernel; None if room has to be made first, and nothing was done."""
-        self._refuse_staged()
+        if self._phase[settling.PHASE] != settling.IDLE:
+            self._refuse_staged()
         self._counted = -1
         self._touched = few.touched
-        events = np.empty((3, weights.shape[0]), np.int64)
-        buffers = (few.touched, few.progress, self._phase, events)
-        arguments = (*self._state(self._uniques), values, weights, ignore, *buffers)
-        status, count, made, change = stage_few.stage_few(*arguments)
+        events = np.empty((kernel.EVENT, weights.shape[0]), np.int64)
+        status, count, made, change = stage_few.stage_few(
+            self._header,
+            self.words,
+            self.stride,
+            self._first,
+            self._slots,
+            self._key,
+            self._unique_slots,
+            self._uniques,
+            self._queue,
+            self._window,
+            values,
+            weights,
+            ignore,
+            few.touched,
+            few.progress,
+            self._phase,
+            events,
+        )
         if status == kernel.NO_ROOM:
             return None
         self._counted = count
@@ -307,9 +324,9 @@ class BaseTable:
         self.late, self._watermark_before = self._late_after, self.watermark
         if self._phase[settling.PHASE] == settling.IDLE:
             return
-        arguments = (self._header, self.words, self.stride, self._first, self._slots, self._key)
-        staged = (self._touched, self._staged, self._phase)
-        while settling.finish_commit(*arguments, *staged) == kernel.MORE:
+        count = self._counted if self._counted >= 0 else self._staged
+        rows = (self._header, self.words, self.stride, self._first, self._slots, self._key)
+        while settling.finish_commit(*rows, self._touched, count, self._phase) == kernel.MORE:
             pass
         self._touched = _NOTHING_TOUCHED
 

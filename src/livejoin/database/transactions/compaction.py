@@ -109,7 +109,9 @@ def passed(contents: Contents, staged: Mapping[str, TableChange]) -> Passed:
         rows = weights.shape[0]
         moved += values * rows
         last = contents.seen.many.get(name, values)
-        if rows <= _FEW:
+        if rows == 1:
+            left += last if weights[0] < 0 else 0
+        elif rows <= _FEW:
             left += last * sum([weight < 0 for weight in weights.tolist()])
         else:
             left += last * int(np.count_nonzero(weights < 0))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ from livejoin.words import Words
 
 Granularity = Literal["commit", "change"]
 OnConflict = Literal["error", "ignore", "update"]
+Apply: TypeAlias = Callable[[Words, Words, bool], Staged]
+"""Stages words of changes of some kinds; skips conflicts if it is said to."""
 
 _SHOWN_COLUMNS = 8
 
@@ -73,23 +75,28 @@ def stage(given: TableInput, granularity: Granularity, on_conflict: OnConflict) 
     """Stage a table's changes in the order of ``_seq`` where they have one."""
     batch, base = given.batch, given.base
     ignore = on_conflict == "ignore"
-    if batch.by_key:
-        method = base.stage_in_order if granularity == "commit" else base.stage_changes
+    apply: Apply
+    if granularity == "change":
+        apply = base.stage_changes
     else:
-        method = base.stage_commit if granularity == "commit" else base.stage_changes
+        apply = base.stage_commit if batch.replaces is None else base.stage_in_order
     kinds = _kinds(batch, on_conflict)
-    apply = partial(method, ignore=ignore)
     if batch.table.sequence_by is not None:
-        apply = partial(stage_in_sequence, base, apply=apply)
+        apply = partial(_stage_in_sequence, base, apply)
     order = _order(given, granularity)
     try:
         if order is None:
-            return apply(given.words, kinds)
-        staged = apply(given.words.take(order, axis=1), kinds[order])
+            return apply(given.words, kinds, ignore)
+        staged = apply(given.words.take(order, axis=1), kinds[order], ignore)
     except Conflict as conflict:
         row = conflict.change if order is None else int(order[conflict.change])
         raise _refusal(batch, conflict, row) from None
     return replace(staged, changes=np.where(staged.changes >= 0, order[staged.changes], -1))
+
+
+def _stage_in_sequence(base: BaseTable, apply: Apply, words: Words, kinds: Words, ignore: bool) -> Staged:
+    """As `apply`, of the changes that are not late."""
+    return stage_in_sequence(base, words, kinds, lambda values, of_values: apply(values, of_values, ignore))
 
 
 def _kinds(batch: ChangeBatch, on_conflict: OnConflict) -> Words:
@@ -123,6 +130,8 @@ def _spread(selection: Selection, brought: npt.NDArray[np.bool_]) -> Selection:
     """What is known of some changes, at the places that these have among all."""
     masks = np.zeros(brought.shape, np.int64)
     masks[brought] = selection.masks
+    if not selection.factors.shape[0]:
+        return Selection(masks, selection.factors)
     factors = np.zeros((selection.factors.shape[0], *brought.shape), np.int64)
     factors[:, brought] = selection.factors
     return Selection(masks, factors)
@@ -134,8 +143,10 @@ def _order(given: TableInput, granularity: Granularity) -> Words | None:
     That is the order of ``_seq``. In a commit of a table with ``sequence_by`` it is that of this column, and only of
     equal values that of ``_seq``, so that no change of it makes another one late.
     """
-    order = _ascending(given.batch.sequence)
-    column = given.table.sequence_by
+    sequence, column = given.batch.sequence, given.base.table.sequence_by
+    if sequence is None and column is None:
+        return None
+    order = _ascending(sequence)
     if column is None or granularity == "change":
         return order
     line = given.words[column]

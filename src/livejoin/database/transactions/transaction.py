@@ -23,7 +23,6 @@ from livejoin.database.transactions.staging import (
 )
 from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.deltas.view_delta import ViewDelta
-from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ChangeFormatError, MemoryLimitError
 from livejoin.words import Words
 
@@ -43,7 +42,8 @@ def read(
             msg = "the table is given twice in one commit; give all of its changes together"
             raise ChangeFormatError(msg, table.name)
         batch = read_changes(table, data, needs_sequence, by_key)
-        refuse_changes_of_static(contents, batch)
+        if table.static:
+            refuse_changes_of_static(contents, batch)
         batches.append(batch)
     if by_key == "always" and batches and not any(batch.by_key for batch in batches):
         names = ", ".join(repr(batch.table.name) for batch in batches)
@@ -128,14 +128,15 @@ def run(
             applied.
         Tried: Nothing is in its way, and it was not to stand.
     """
-    refuse_in_subscriber(contents)
+    if contents.is_telling:
+        refuse_in_subscriber(contents)
     compact_in_turn(contents)
     graph, shown = contents.graph, contents.shown
     names = tuple([batch.table.name.lower() for batch, _ in changes])
     graph.prepare(graph.reached(names))
     contents.budget.begin()
-    inputs = [_encode(contents, batch, versions) for batch, versions in changes]
-    journal = Journal([given.base for given in inputs], contents.version + count, count, then=then)
+    inputs = [_encode(contents, name, *one) for name, one in zip(names, changes, strict=True)]
+    journal = Journal([given.base for given in inputs], contents.version + count, count, {}, {}, then)
     contents.journal = journal
     try:
         staged: dict[str, TableChange] = {}
@@ -143,7 +144,7 @@ def run(
         ignored = late = applied = 0
         for name, given in zip(names, inputs, strict=True):
             done = stage(given, granularity, on_conflict)
-            selections = select_brought(graph, given, done) if given.batch.by_key else given.selections
+            selections = given.selections if given.batch.replaces is None else select_brought(graph, given, done)
             staged[name] = change = TableChange(done, given.versions, selections)
             journal.events[name] = events = done.rows.shape[0]
             if events:
@@ -153,10 +154,9 @@ def run(
         told = contents.tally.listened
         blocks = graph.apply(changed, told)
         deltas: dict[str, ViewDelta] = {}
-        for view in shown.reached(names):
-            if view.deltas:
-                with of_view(view.name):
-                    deltas[view.name] = view._delta(blocks, None if view.name.lower() in told else contents.scratch)
+        for name, view in shown.reached(names):
+            with view._naming:
+                deltas[view.name] = view._delta(blocks, None if name in told else contents.scratch)
         journal.deltas = deltas
         journal.passed = passed(contents, staged)
         by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
@@ -166,7 +166,8 @@ def run(
         contents.version = journal.version  # the point of no return
     finally:
         settle(contents)
-    deliver(contents)
+    if contents.letters:
+        deliver(contents)
     return commit
 
 
@@ -179,17 +180,18 @@ def _last_sequence(changes: Sequence[tuple[ChangeBatch, Words]]) -> int | None:
     return last
 
 
-def _encode(contents: Contents, batch: ChangeBatch, versions: Words) -> TableInput:
-    """Words and masks of a batch; nothing but the dictionaries changes."""
-    name = batch.table.name.lower()
-    length = batch.length
+def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) -> TableInput:
+    """Words and masks of a batch of a table with a name; nothing but the dictionaries changes."""
+    length = batch.weights.shape[0]
     if contents.budget.refuses:
-        contents.budget.hold((8 * len(batch.columns) + _STAGING_BYTES) * length, "staged changes")
-    try:
-        kept = kept_columns(contents, batch.table)
-        words = contents.codec.encode_columns(batch.columns, length, batch.table, kept)
-    except MemoryLimitError:
-        contents.seen.is_due = True  # so that the next commit forgets what only this one brought
-        raise
-    selections = {} if batch.by_key else contents.graph.select(name, words)
+        contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
+    words = batch.words
+    if words is None:
+        try:
+            kept = None if batch.table.retain == "all" else kept_columns(contents, batch.table)
+            words = contents.codec.encode_columns(batch.columns, length, batch.table, kept)
+        except MemoryLimitError:
+            contents.seen.is_due = True  # so that the next commit forgets what only this one brought
+            raise
+    selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)
     return TableInput(contents.tables[name], batch, words, versions, selections)

@@ -37,9 +37,11 @@ class ComputeBlock(Stateless):
         if not (wanted.rows or wanted.tables):
             return None
         delta = inputs[0].delta()
-        rows, kept = self._computation.rows(delta.rows)
-        pairs = None if delta.pairs is None else delta.pairs[kept]
+        rows, kept = self._computation.made(delta.rows)
         hidden = delta.hidden or self._hides
+        if kept is None:
+            return RowChange(Delta(rows, delta.weights, delta.versions, delta.pairs, hidden))
+        pairs = None if delta.pairs is None else delta.pairs[kept]
         return RowChange(Delta(rows, delta.weights[kept], delta.versions[kept], pairs, hidden))
 
     def scan(self, capacity: int) -> Batches:

@@ -151,12 +151,14 @@ class JoinBlock:
         """
         results, weighed, budget, tables = leaf.results, self.join.weighed, self._codec.budget, wanted.tables
         counted = bool(self.plan.physical.query.sums)
+        keeps = self._injective or budget.refuses  # else what cancels is not turned into values
+        shown = results if results.holds_values else results.detached
 
         def finish(chunk: DeltaChunk) -> Piece:
             if counted or not tables:
                 return chunk
-            piece = ChunkRows(chunk, results)
-            if self._injective or budget.refuses:  # else what cancels is not turned into values
+            piece = ChunkRows(chunk, shown)
+            if keeps:
                 piece.keep_values()
             if budget.refuses:
                 budget.hold(copied_bytes(piece, self._copied), "deltas")
@@ -174,11 +176,11 @@ class JoinBlock:
         else:
             pieces = [take(chunk) for chunk in self.join.maintain(events, emit=True)]
         consolidate = not settled and (counted or not self._injective or self.join.weighed > weighed)
-        made = sum(chunk_of(piece).rows for piece in pieces if not isinstance(piece, list))
+        found = [piece for piece in pieces if not isinstance(piece, list)]
+        made = sum([chunk_of(piece).rows for piece in found])
         self.done = (events.shape[1], made, (settled or consolidate) and tables and not wanted.rows)
         if gathering is not None and (extents := gathering.extents(pieces)) is not None:
             return FileChange(extents, consolidate, budget)
-        found = [piece for piece in pieces if not isinstance(piece, list)]
         if not counted:
             return ResultChange(leaf, self._codec, found, consolidate)
         parts = [leaf.delta_of(chunk_of(piece)) for piece in found]
@@ -218,10 +220,10 @@ class ResultChange:
         return [chunk_of(piece) for piece in self._pieces]
 
     def growth(self) -> int:
-        return sum(int(chunk.signs @ chunk.lengths()) for chunk in self._chunks)
+        return sum([chunk.growth() for chunk in self._chunks])
 
     def is_empty(self) -> bool:
-        return not any(chunk_of(piece).words.shape[1] for piece in self._pieces)
+        return not any(chunk_of(piece).rows for piece in self._pieces)
 
     def delta(self) -> Delta:
         parts = [self._leaf.delta_of(chunk) for chunk in self._chunks]

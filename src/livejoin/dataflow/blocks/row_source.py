@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from livejoin.dataflow.blocks.block import Change, Relation
 from livejoin.dataflow.blocks.passing import Passing
@@ -14,6 +15,7 @@ from livejoin.dataflow.blocks.table_change import TableChange
 from livejoin.dataflow.selection import Selection, Selector
 from livejoin.families.events import TableEvents, inverse, table_events, view_events
 from livejoin.families.layout.table_use import TableUse
+from livejoin.kernels.join.events import ALL_COME
 from livejoin.kernels.join.layout import EVENT_FIELDS, V_MASK
 from livejoin.plan.operators import JoinInput
 from livejoin.query import ConjunctiveQuery
@@ -104,21 +106,23 @@ class RowSource:
         self.seen = []
         for position, use in enumerate(self._uses):
             if use.place is None:
-                given = tables.get(use.selector.table.lower())
-                if given is None or given.staged.rows.size == 0:
+                given = tables.get(use.name)
+                if given is None or given.staged.rows.shape[0] == 0:
                     continue
-                events = given.events(use.selector)
+                events = given.events(use.selector, position)
                 self.seen.append(events)
             elif use.place in inputs:
                 events = self._derived(use, inputs[use.place].events())
             else:
                 continue
-            self._load(position, use, events.rows, events.weights, events.factors, join)
+            come = None if events.known & ALL_COME else events.weights > 0
+            self._load(position, use, events.rows, come, events.factors, join)
             self.passing.note(position, events)
             parts.append((position, events))
         self._last = parts
         matrix = view_events(parts)
-        self._codec.budget.hold(matrix.nbytes, "staged changes")
+        if self._codec.budget.refuses:
+            self._codec.budget.hold(matrix.nbytes, "staged changes")
         return matrix
 
     def back(self, join: Loads) -> Words:
@@ -132,7 +136,7 @@ class RowSource:
         """
         parts = [(position, self._known(self._uses[position], events)) for position, events in self._last]
         for position, events in parts:
-            self._load(position, self._uses[position], events.rows, -events.weights, events.factors, join)
+            self._load(position, self._uses[position], events.rows, events.weights < 0, events.factors, join)
         return inverse(view_events(parts))
 
     def finish(self) -> None:
@@ -153,7 +157,7 @@ class RowSource:
                     rows, weights = ids[begin : begin + _PIECE], times[begin : begin + _PIECE]
                     selection = use.selector.select(table.values_of(rows))
                     events = _events(use.selector.table, rows, weights, np.zeros_like(rows), selection)
-                    self._load(position, use, events.rows, events.weights, events.factors, join)
+                    self._load(position, use, events.rows, None, events.factors, join)
                     self.passing.note(position, events)
                     yield view_events([(position, events)])
 
@@ -163,15 +167,31 @@ class RowSource:
 
     def _rows(self, use: _Use) -> Rows:
         if use.place is None:
-            return self._tables[use.selector.table.lower()]
+            return self._tables[use.name]
         return self._inputs[use.place].stored()
 
-    def _load(self, position: int, use: _Use, rows: Words, weights: Words, factors: Words | None, join: Loads) -> None:
-        """Put the values of rows that come into the records; the others have theirs, and may be gone from the table."""
-        added = weights > 0
-        if not added.all():
-            rows = rows[added]
-            factors = None if factors is None else factors.compress(added, axis=1)
+    def _load(
+        self,
+        position: int,
+        use: _Use,
+        rows: Words,
+        come: npt.NDArray[np.bool_] | None,
+        factors: Words | None,
+        join: Loads,
+    ) -> None:
+        """Put the values of rows that come into the records; the others have theirs, and may be gone from the table.
+
+        Args:
+            position: The table's position in the program.
+            use: How it is used.
+            rows: Row ids.
+            come: Which of them come; None if all do.
+            factors: As for `Loads.load`.
+            join: The join.
+        """
+        if come is not None:
+            rows = rows[come]
+            factors = None if factors is None else factors.compress(come, axis=1)
         table = self._rows(use)
         join.load(position, rows, table.words, table.stride, table.value_offset(0), factors)
 
@@ -204,6 +224,7 @@ class _Use:
 
     def __init__(self, selector: Selector, place: int | None) -> None:
         self.selector = selector
+        self.name = selector.table.lower()
         self.place = place
 
 

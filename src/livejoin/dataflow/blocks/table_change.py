@@ -38,17 +38,18 @@ class TableChange:
         versions[changes < 0] = self.versions[0]
         return versions
 
-    def events(self, selector: Selector) -> TableEvents:
+    def events(self, selector: Selector, position: int) -> TableEvents:
         """The events as a join sees them; rows that only a window took out need no mask.
 
         Args:
             selector: That of the join for this table.
+            position: Of the table in the join's program.
         """
         staged, name = self.staged, selector.table
         if self.versions.shape[0] == 0:
             return table_events(name, staged.rows, staged.weights, staged.rows, staged.rows)
         chosen = self.selections[selector]
         matrix = np.empty((EVENT_FIELDS, staged.rows.shape[0]), np.int64)
-        gather(staged.rows, staged.weights, staged.changes, chosen.masks, self.versions, matrix)
+        known = gather(staged.rows, staged.weights, staged.changes, chosen.masks, self.versions, position, matrix)
         factors = chosen.factors.take(staged.changes, axis=1) if chosen.factors.shape[0] else None
-        return TableEvents(name, matrix, factors)
+        return TableEvents(name, matrix, factors, position, known)

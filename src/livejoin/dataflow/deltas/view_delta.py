@@ -80,7 +80,11 @@ class MemoryDelta:
         parts, table = self._parts, self._table  # in this order: the parts go when the table is there
         if table is None:
             tables = [part.table(self._schema) for part in parts]
-            self._table = table = pa.concat_tables(tables) if tables else self._schema.empty_table()
+            if len(tables) == 1:
+                table = tables[0]
+            else:
+                table = pa.concat_tables(tables) if tables else self._schema.empty_table()
+            self._table = table
             self._parts = ()
         return table
 

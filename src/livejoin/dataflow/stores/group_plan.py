@@ -139,7 +139,7 @@ class GroupPlan:
                 whole = 1 << 31 if call.type.kind == "months" else 1 << 62
                 limits.append(10**digits if call.type.kind == "decimal" else whole)
             at += int(result[g.C_WIDTH])
-        return np.array(lines, np.int64), np.array(limits, np.int64)[:, np.newaxis]
+        return np.array(lines, np.int64), np.array(limits, np.int64)
 
     @property
     def line_words(self) -> int:

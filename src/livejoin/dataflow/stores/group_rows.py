@@ -9,6 +9,7 @@ from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.stores.group_plan import GroupPlan
 from livejoin.errors import CapacityError
 from livejoin.kernels.groups.layout import OVERFLOW
+from livejoin.kernels.groups.narrow import narrow_pairs
 from livejoin.query.relational import Call
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import bigint_column, decimals, interval_column
@@ -29,7 +30,7 @@ def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Ro
 
     Cost: O(rows) a column, O(values) a column of lists.
     """
-    numbers = iter(_small_numbers(plan, words) or ())
+    numbers = iter(small_numbers(plan, words) or ())
     columns: list[Words | pa.Array] = list(words[: plan.groups])
     at = plan.groups
     for call in plan.calls:
@@ -47,15 +48,13 @@ def result_rows(plan: GroupPlan, codec: Codec, words: Words, lists: Words) -> Ro
     return Rows(codec, plan.types, columns, words.shape[1])
 
 
-def _small_numbers(plan: GroupPlan, words: Words) -> list[Words] | None:
+def small_numbers(plan: GroupPlan, words: Words) -> list[Words] | None:
     """The words of all integers, intervals and decimals of two words, where each has one; else None."""
     lines, limits = plan.pairs
     if not lines.size:
         return None
-    low, high = words[lines], words[lines + 1]
-    valid = high != NULL_CODE
-    small = (high == low >> 63) & (low > -limits) & (low < limits)
-    return list(np.where(valid, low, NULL_CODE)) if (small | ~valid).all() else None
+    narrow = np.empty((lines.shape[0], words.shape[1]), np.int64)
+    return list(narrow) if narrow_pairs(np.ascontiguousarray(words), lines, limits, narrow) else None
 
 
 def _numbers(call: Call, low: Words, high: Words) -> Words | pa.Array:

@@ -17,7 +17,7 @@ import numpy as np
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.group_checks import check
 from livejoin.dataflow.stores.group_plan import GroupPlan
-from livejoin.dataflow.stores.group_rows import result_rows
+from livejoin.dataflow.stores.group_rows import result_rows, small_numbers
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.groups import layout as g
 from livejoin.kernels.groups import look_up as group_access
@@ -51,6 +51,7 @@ class AggregateStore:
         nothing = np.zeros((plan.line_words, int(plan.is_global)), np.int64)
         weights = np.zeros(nothing.shape[1], np.int64)
         self._run(nothing, weights, weights, emit=False)
+        small_numbers(plan, np.empty((plan.width, 0), np.int64))
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply the changes of the one input; which rows of results go and come, net within each version.

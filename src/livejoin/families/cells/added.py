@@ -153,4 +153,4 @@ def _chunk(query: ConjunctiveQuery, total: Total, steps: Sequence[tuple[Words, W
     shown = np.flatnonzero(present[at])
     signs = np.where(np.arange(2 * count) & 1, 1, -1)
     words = words_of(query, states)[:, at[shown]]
-    return DeltaChunk(words, np.arange(shown.shape[0]), np.repeat(versions[first], 2)[shown], signs[shown])
+    return DeltaChunk(words, (np.arange(shown.shape[0]), np.repeat(versions[first], 2)[shown], signs[shown]))

@@ -48,9 +48,9 @@ def halve(chunk: DeltaChunk) -> tuple[DeltaChunk, DeltaChunk]:
         chunk = _sorted([chunk], False)
     border = int(np.searchsorted(chunk.signs, 1))
     row = int(chunk.starts[border]) if border < chunk.starts.shape[0] else chunk.rows
-    going = DeltaChunk(chunk.words[:, :row], chunk.starts[:border], chunk.versions[:border], chunk.signs[:border])
-    coming = (chunk.words[:, row:], chunk.starts[border:] - row, chunk.versions[border:], chunk.signs[border:])
-    return going, DeltaChunk(*coming)
+    going = (chunk.starts[:border], chunk.versions[:border], chunk.signs[:border])
+    coming = (chunk.starts[border:] - row, chunk.versions[border:], chunk.signs[border:])
+    return DeltaChunk(chunk.words[:, :row], going), DeltaChunk(chunk.words[:, row:], coming)
 
 
 def _sorted(chunks: Sequence[DeltaChunk], alternating: bool) -> DeltaChunk:
@@ -92,4 +92,4 @@ def _gathered(words: Words, starts: Words, lengths: Words, versions: Words, sign
     """Segments of rows as a chunk."""
     first = np.cumsum(lengths) - lengths
     source = np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
-    return DeltaChunk(np.take(words, source, axis=1), first, versions, signs)
+    return DeltaChunk(np.take(words, source, axis=1), (first, versions, signs))
