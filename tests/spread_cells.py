@@ -11,8 +11,10 @@ import livejoin
 from livejoin.database.of_stage import tables_of
 from livejoin.distributed import Cell, Piece, Sender
 from livejoin.distributed.cell import changes_of
+from livejoin.distributed.move import rows_at_home
 from livejoin.plan.dispatch import TableSample, choose
-from livejoin.plan.stages import Staged, stages
+from livejoin.plan.stages import Staged, stages, with_homes
+from livejoin.schema import Table
 
 
 class Spread:
@@ -46,6 +48,16 @@ class Spread:
                     told[relation].append(delta)
         return {view: told.get(relation, []) for view, relation in self.staged.views.items()}
 
+    def rows(self, table: Table) -> pa.Table:
+        """The rows of a base table, each from the cell that is its home."""
+        found = [
+            rows
+            for number, cells in enumerate(self.cells)
+            for cell in cells
+            for _, rows, _ in rows_at_home(self.staged, {table.name.lower(): table}, number, cell.number, cell.database)
+        ]
+        return pa.concat_tables(found).drop_columns(["_change_type"])
+
     def check(self) -> None:
         """All invariants of the cells' databases."""
         for cells in self.cells:
@@ -56,4 +68,6 @@ class Spread:
 def spread(database: livejoin.Database, cells: int, samples: Mapping[str, TableSample] | None = None) -> Spread:
     """The views of a database, over tables that are spread over cells and empty, with what is known of them."""
     queries = {view.name: view._query for view in database.views.values()}
-    return Spread(stages(queries, lambda query: choose(query, samples or {}, cells)), cells)
+    tables = [base.table for base in database._contents.tables.values()]
+    staged = stages(queries, lambda query: choose(query, samples or {}, cells))
+    return Spread(with_homes(staged, tables), cells)

@@ -52,9 +52,11 @@ class Hosts:
         self.manifests = Manifests(self.path)
         tables = {name: base.table for name, base in self.whole._contents.tables.items()}
         tables = {table.name: table for table in tables.values()}
-        self.declared = Declared(self.path, job_of(tables, VIEWS, frozenset(), keep_all=True), self.cells)
+        job = job_of(tables, VIEWS, frozenset(), keep_all=True)
+        self.declared = Declared(self.path, job, self.cells, last=self.manifests.last)
         if not self.declared.is_chosen:
             self.declared.choose({})
+        self.declared.write()
         self.plan: Plan = self.declared.plan
         self.memories = [Cells(self.plan.staged) for _ in range(3)]
         self.seen = set[tuple[int, int]]()
@@ -162,7 +164,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
         hosts.apply(hosts.batch())
     hosts.manifests.close()
     for file in tmp_path.iterdir():
-        if file.suffix not in (".batch", ".manifest", ".done", ".json"):
+        if file.suffix not in (".batch", ".manifest", ".done", ".plan"):
             continue
         data = file.read_bytes()
         file.write_bytes(data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :])

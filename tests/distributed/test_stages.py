@@ -47,19 +47,37 @@ class SpreadLife:
                     continue
                 self.oracle.define(step.view.name, step.view.plain)
         self.spread = spread(bound, cells)
+        self.declared = {base.table.name: base.table for base in bound._contents.tables.values()}
         self.told: dict[str, Counter[Row]] = {name: Counter() for name in self.oracle.views}
 
     def apply(self, changes: Sequence[Change]) -> None:
         mine = {name: [c for c in changes if c.table == name] for name in self.tables}
+        for name, table in self.tables.items():
+            if table.primary_key:
+                mine[name] = net(mine[name])
         data = {name: arrow_rows(self.tables[name], some) for name, some in mine.items() if some}
         self.oracle.apply(changes)
         for view, deltas in self.spread.apply(data).items():
             for delta in deltas:
                 self.told[view].update(signed_multiset(delta))
         self.spread.check()
+        for name, table in self.declared.items():
+            assert_same_rows(self.spread.rows(table), self.oracle.result(f"SELECT * FROM {name}"), name)
         for name, plain in self.oracle.views.items():
             self.cases += 1
             assert_same_rows(without_zeros(self.told[name]), self.oracle.result(plain), name)
+
+
+def net(changes: Sequence[Change]) -> list[Change]:
+    """Changes of a table with a key as cells are to be given them, one behind the other: what goes, then what comes."""
+    left = Counter[Row]()
+    for change in changes:
+        left[change.row] += change.sign
+    found = []
+    for wanted in (-1, 1):
+        some = {change.row: change for change in changes if change.sign == wanted}
+        found += [change for row, change in some.items() if left[row] * wanted > 0]
+    return found
 
 
 def lived(seed: int, cells: int) -> int:

@@ -60,7 +60,7 @@ def initial_deltas(
     for name in changed:
         result = database.views[name].to_arrow()
         if initial == "difference":
-            _refuse_other_columns(name, told[name].schema, result.schema)
+            refuse_other_columns(name, told[name].schema, result.schema)
             result = difference(told[name], result, types_of(database, name))
             found[name] = _marked(database, name, result.drop_columns([CHANGE_TYPE]), result[CHANGE_TYPE])
         else:
@@ -80,7 +80,7 @@ def _marked(database: Database, view: str, rows: pa.Table, kinds: pa.Array | pa.
     return pa.Table.from_arrays(columns, names=schema.names).cast(schema)
 
 
-def _refuse_other_columns(view: str, before: pa.Schema, now: pa.Schema) -> None:
+def refuse_other_columns(view: str, before: pa.Schema, now: pa.Schema) -> None:
     if before.names != now.names or before.types != now.types:
         msg = (
             f"view {view!r} has other columns than before: was ({_shown(before)}), is now ({_shown(now)}); give it "

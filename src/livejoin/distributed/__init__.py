@@ -1,7 +1,8 @@
 """Views over tables that are spread over cells, each a database of its own, in any process."""
 
 from livejoin.distributed.cell import Brought, Cell, Piece
-from livejoin.distributed.declared import Declared, Plan
+from livejoin.distributed.declaration import Plan
+from livejoin.distributed.declared import Declared
 from livejoin.distributed.exchange import Parcel, Sender
 from livejoin.distributed.manifest import Held, Manifest, Manifests
 from livejoin.distributed.task import Cells, Outcome, Task

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from livejoin.database import Database
 from livejoin.database.of_stage import show
+from livejoin.database.transactions.staging import OnConflict
 from livejoin.plan.stages import Stage
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column
 from livejoin.words import Words
@@ -62,17 +63,23 @@ class Cell:
         Raises:
             LivejoinError: As `Database.apply`; nothing was applied.
         """
-        by_key = not self.stage.by_key.isdisjoint(changes)
-        commit = self.database.apply(dict(changes), on_conflict="update" if by_key else "error") if changes else None
+        commit = self.database.apply(dict(changes), on_conflict=self.manner(changes)) if changes else None
         told = {}
         if self._is_new:  # an aggregate without groups has a row over no rows
             self._is_new = False
-            for name, view in self.database.views.items():
-                rows = view.to_arrow()
-                told[name] = rows.append_column(CHANGE_TYPE, pa.array(["insert"] * rows.num_rows, pa.string()))
+            told = {name: self.whole(name) for name in self.database.views}
         elif commit is not None:
             told = {name: commit[name].drop_columns([COMMIT_VERSION]) for name in commit.views}
         return {name: delta for name, delta in told.items() if delta.num_rows}
+
+    def manner(self, changes: Mapping[str, pa.Table]) -> OnConflict:
+        """How conflicts of changes are taken: rows of tables with a key take the place of those that are there."""
+        return "error" if self.stage.by_key.isdisjoint(changes) else "update"
+
+    def whole(self, relation: str) -> pa.Table:
+        """All that the cell has of a relation, as insertions."""
+        rows = self.database.views[relation].to_arrow()
+        return rows.append_column(CHANGE_TYPE, pa.repeat(pa.scalar("insert"), rows.num_rows))
 
 
 def changes_of(stage: Stage, brought: Brought) -> dict[str, pa.Table]:

@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from livejoin.distributed.declared import Plan
+from livejoin.distributed.declaration import Plan
 from livejoin.distributed.parts import Part, advance
 from livejoin.distributed.task import Cells, Outcome, Task
 

@@ -1,93 +1,121 @@
-"""What a checkpoint of spread tables says of itself: its job, how many cells there are, and where rows go.
+"""The job of a checkpoint of spread tables: as it is asked for now, and as the newest manifest has it.
 
-Where the rows of each join go is chosen once, from the first changes, and kept: cells hold what came to them.
+Where the rows of each join go is chosen from the rows that are there when a plan begins, and kept as long as the plan:
+cells hold what came to them. Another plan begins where tables, views or the number of cells are others than before, or
+where somebody asks for other places; formatting of SQL is no change. What may change is what an embedded checkpoint may
+(`livejoin.checkpoint.change`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+from livejoin.checkpoint.change import ViewChanges, merged, view_changes
 from livejoin.checkpoint.job import Job
 from livejoin.database import Database
-from livejoin.database.snapshots.declaration import number, value
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits
-from livejoin.errors import StateError, StorageError
+from livejoin.distributed.declaration import Declaration, Plan, bound_of, queries_of, read_declaration
+from livejoin.distributed.manifest import Manifest
 from livejoin.plan.dispatch import Dispatch, TableSample, choose
-from livejoin.plan.stages import Staged, stages
+from livejoin.plan.stages import stages
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import Query
-from livejoin.state.files import Folder
-
-_FILE = "declared.json"
-FORMAT = 1
+from livejoin.schema import Table
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What every process knows of a job.
+@dataclass(frozen=True, eq=False)
+class Before:
+    """The plan that the newest manifest has, where another one begins.
 
     Args:
-        staged: The stages of its views.
-        cells: How many cells there are.
-        digest: The same for two plans only if they are the same.
-        limits: Of the database of each cell of each stage.
+        job: Its job.
+        bound: The tables of the job, empty, and its views.
+        plan: The plan.
+        changes: What becomes of its views.
     """
 
-    staged: Staged
-    cells: int
-    digest: str
-    limits: Limits = NO_LIMITS
+    job: Job
+    bound: Database
+    plan: Plan
+    changes: ViewChanges
 
 
 class Declared:
-    """The declarations of a checkpoint; mutable: where rows go is chosen once.
+    """The declarations of a checkpoint; mutable: where rows go is chosen when a plan begins.
 
     Args:
         path: The folder of the checkpoint, which is there.
-        job: The job.
-        cells: How many cells there are.
+        job: The job that is asked for.
+        cells: How many cells are asked for.
         limits: Of the database of each cell of each stage.
+        last: The newest manifest; None before the first.
+        anew: Whether it is to be chosen anew where rows go, also if nothing else changes.
 
     Attributes:
+        job: The job that goes on: tables keep the columns that they have.
         bound: A database with the job's tables, empty, and its views.
+        before: The plan before, if another one begins with the next batch; None if there was none.
+        unfilled: Static tables whose rows are to be read, as they are there for the first time.
 
     Raises:
-        StateError: The checkpoint is of another job, or of another number of cells.
+        StateError: The checkpoint cannot go on as this job; the message has all reasons. Or it is damaged.
         StorageError: The disk refuses.
+        LivejoinError: A view does not stand.
     """
 
-    def __init__(self, path: Path, job: Job, cells: int, limits: Limits = NO_LIMITS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        job: Job,
+        cells: int,
+        limits: Limits = NO_LIMITS,
+        last: Manifest | None = None,
+        anew: bool = False,
+    ) -> None:
         self.job = job
         self.cells = cells
+        self.before: Before | None = None
         self._limits = limits
         self._path = path
-        self._dispatches: list[Dispatch] | None = None
-        self._read()
-        self.bound = Database()
-        for table in job.tables.values():
-            self.bound._contents.add_table(table)
-        for name, sql in job.views.items():
-            self.bound.create_view(name, sql, allow_product=job.allow_product)
+        self._declaration: Declaration | None = None
+        self._written = "" if last is None else last.plan
+        if last is not None:
+            self._go_on(read_declaration(path, last.plan), last, anew)
+        self.bound = bound_of(self.job)
+        begins = not self.is_chosen
+        static = {name: table for name, table in self.job.tables.items() if table.static and begins}
+        self.unfilled = tuple(table for name, table in static.items() if name.lower() not in self.kept)
+
+    def begun(self) -> None:
+        """A batch of the plan is committed: what was before it is gone."""
+        self.before = None
+        self.unfilled = ()
+
+    def _go_on(self, old: Declaration, last: Manifest, anew: bool) -> None:
+        """Go on with the plan of the newest manifest if it is that of the job, or let another one begin."""
+        rows = {name: int(name.lower() in last.filled) for name in old.job.tables}
+        self.job = merged(old.job, self.job, rows, self._path.parent)
+        changes = view_changes(old.job, self.job)
+        are_same = changes == ViewChanges() and dict(old.job.tables) == dict(self.job.tables)
+        if are_same and old.cells == self.cells and not anew:
+            self.job = replace(self.job, views=old.job.views)
+            self._declaration = Declaration(self.job, self.cells, old.dispatches)
+            return
+        bound = bound_of(old.job)
+        self.before = Before(old.job, bound, old.plan(bound, self._limits), changes)
 
     @property
     def is_chosen(self) -> bool:
         """Whether it is known where rows go."""
-        return self._dispatches is not None
+        return self._declaration is not None
 
     def choose(self, samples: Mapping[str, TableSample]) -> None:
-        """Choose where rows go, and write it down.
+        """Choose where rows go.
 
         Args:
             samples: What is known of base tables, by name.
-
-        Raises:
-            StorageError: The disk refuses.
         """
         found: list[Dispatch] = []
         known = {name.lower(): sample for name, sample in samples.items()}
@@ -96,74 +124,39 @@ class Declared:
             found.append(choose(query, known, self.cells))
             return found[-1]
 
-        stages(self._queries, chosen)
-        entry = {
-            "format": FORMAT,
-            "cells": self.cells,
-            "job": self.job.plain(),
-            "dispatches": [one.plain() for one in found],
-        }
-        try:
-            with Folder.at(self._path) as folder:
-                folder.publish(_FILE, json.dumps(entry).encode())
-        except FileExistsError as error:
-            msg = f"{self._path / _FILE} was written by another driver in between; this one stops"
-            raise StateError(msg) from error
-        except OSError as error:
-            msg = f"{self._path / _FILE} could not be written: {error}"
-            raise StorageError(msg) from error
-        self._dispatches = found
+        stages(queries_of(self.bound), chosen)
+        self._declaration = Declaration(self.job, self.cells, tuple(found))
+
+    def write(self) -> None:
+        """Write down what is chosen, if it is not; before a manifest names the plan.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        assert self._declaration is not None, "it is chosen where rows go"
+        if self._written != self._declaration.digest:
+            self._declaration.write(self._path)
+            self._written = self._declaration.digest
 
     @cached_property
     def plan(self) -> Plan:
         """The plan; where rows go is chosen."""
-        assert self._dispatches is not None, "it is chosen where rows go"
-        left = iter(self._dispatches)
-        staged = stages(self._queries, lambda _: next(left))
-        text = json.dumps([self.job.digest, self.cells, [one.digest for one in self._dispatches]])
-        return Plan(staged, self.cells, hashlib.sha256(text.encode()).hexdigest()[:16], self._limits)
+        assert self._declaration is not None, "it is chosen where rows go"
+        return self._declaration.plan(self.bound, self._limits)
+
+    def of(self, digest: str) -> tuple[Database, Plan]:
+        """The views and the plan by which a batch was committed: the one before, or that of now."""
+        if self.before is not None and self.before.plan.digest == digest:
+            return self.before.bound, self.before.plan
+        return self.bound, self.plan
+
+    @property
+    def kept(self) -> dict[str, Table]:
+        """The base tables whose rows another plan takes over, as they are now, by their names in lower case."""
+        old = {} if self.before is None else self.before.job.tables
+        return {name.lower(): table for name, table in self.job.tables.items() if name in old}
 
     def lines(self) -> list[str]:
         """Where rows go and what is expected of it, for people."""
-        return [line for one in self._dispatches or () for line in one.lines()]
-
-    @property
-    def _queries(self) -> dict[str, Query]:
-        return {view.name: view._query for view in self.bound.views.values()}
-
-    def _read(self) -> None:
-        file = self._path / _FILE
-        try:
-            with Folder.at(self._path) as folder:
-                entry = json.loads(bytes(folder.read(_FILE)))
-            if number(entry, "format") != FORMAT:
-                msg = f"it has the format {entry['format']}, and this version of livejoin reads {FORMAT}"
-                raise ValueError(msg)
-            cells, plain = number(entry, "cells", 1), value(entry, "job", dict)
-            dispatches = [Dispatch.from_plain(one) for one in value(entry, "dispatches", list)]
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            msg = f"{file} could not be read: {error}"
-            raise StorageError(msg) from error
-        except (ValueError, KeyError, TypeError) as error:
-            msg = f"{file} is damaged: {error}; restore it from a backup, or start over with an empty checkpoint"
-            raise StateError(msg) from error
-        if _comparable(plain) != _comparable(self.job.plain()):
-            msg = (
-                f"the checkpoint {self._path.parent} holds the cells of another job, with other tables, views or "
-                "columns: jobs that are spread over cells cannot change yet. Go on with the job as it was, or start "
-                "over with an empty checkpoint and an empty output"
-            )
-            raise StateError(msg)
-        if cells != self.cells:
-            msg = (
-                f"the checkpoint {self._path.parent} holds {cells} cells, and the job asks for {self.cells}: go on "
-                f"with cells={cells}, or start over with an empty checkpoint and an empty output"
-            )
-            raise StateError(msg)
-        self._dispatches = dispatches
-
-
-def _comparable(plain: Mapping[str, Any]) -> str:
-    return json.dumps(plain, sort_keys=True)
+        dispatches = () if self._declaration is None else self._declaration.dispatches
+        return [line for one in dispatches for line in one.lines()]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.plan.dispatch import Router, cells_of
-from livejoin.plan.stages import ByColumns, Cube, Everywhere, Exchange
+from livejoin.plan.stages import ByColumns, Cube, Everywhere, Exchange, Home
 from livejoin.words import Words
 
 
@@ -62,9 +62,11 @@ class Sender:
             yield from (Parcel(cell, every, masks) for cell in range(self.cells))
             return
         if isinstance(route, ByColumns):
-            given = [changes.column(i) for i in route.columns]
-            places = cells_of(given, [columns[i].type for i in route.columns], changes.num_rows, self.cells)
-            rows, masks = np.arange(changes.num_rows), np.full(changes.num_rows, -1)
+            rows = _with_nulls(changes, route.nulls)
+            some = changes if len(rows) == changes.num_rows else changes.take(pa.array(rows))
+            given = [some.column(i) for i in route.columns]
+            places = cells_of(given, [columns[i].type for i in route.columns], len(rows), self.cells)
+            masks = np.full(len(rows), -1)
         else:
             assert self._router is not None
             sent = self._router.send(changes.columns[: len(columns)])
@@ -75,3 +77,34 @@ class Sender:
             if ends[cell] < ends[cell + 1]:
                 mine = order[ends[cell] : ends[cell + 1]]
                 yield Parcel(cell, rows[mine], masks[mine])
+
+
+def first_of(changes: pa.Table, home: Home, cell: int) -> pa.Table:
+    """Of rows that a join brings to several cells those of which a cell is the first.
+
+    Args:
+        changes: The base table's columns first, by position.
+        home: The table of the cells that has them.
+        cell: The cell.
+    """
+    if home.route is None or not changes.num_rows:
+        return changes
+    if isinstance(home.route, Everywhere):
+        return changes if cell == 0 else changes.slice(0, 0)
+    router = Router(home.route.dispatch, home.route.table)
+    sent = router.send(changes.columns[: len(home.route.table.columns)])
+    is_mine = (sent.masks & home.bits) != 0
+    first = np.full(changes.num_rows, home.route.dispatch.cells)
+    np.minimum.at(first, sent.rows[is_mine], sent.cells[is_mine])
+    return changes.filter(pa.array(first == cell))
+
+
+def _with_nulls(changes: pa.Table, columns: tuple[int, ...]) -> Words:
+    """The rows that have NULL in one of some columns; without columns all of them."""
+    if not columns:
+        return np.arange(changes.num_rows)
+    found = np.zeros(changes.num_rows, np.bool_)
+    for column in columns:
+        if changes.column(column).null_count:
+            found |= changes.column(column).is_null().to_numpy()
+    return np.flatnonzero(found)

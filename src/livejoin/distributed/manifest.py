@@ -27,6 +27,7 @@ _MANIFEST = re.compile(r"(\d{8,})\.manifest")
 _DONE = re.compile(r"(\d{8,})\.done")
 _EPOCH = re.compile(r"(\d{8,})\.epoch")
 _CELL = re.compile(r"\d{8,}-\d+(-\d+)?-[0-9a-f]{32}\.(batch|delta|tables|parts)")
+_PLAN = re.compile(r"([0-9a-f]{16})\.plan")
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
 
 
@@ -37,10 +38,14 @@ class Held:
     Args:
         snapshot: The folder of its tables; empty for none.
         log: The files of the batches behind it, in order, each with its bytes.
+        rows: For each base table that has its home there, by its name in lower case, the rows of it.
+        loads: For each join, by the digest of its dispatch, the rows of its tables.
     """
 
     snapshot: str = ""
     log: tuple[tuple[str, int], ...] = ()
+    rows: Mapping[str, int] = field(default_factory=dict)
+    loads: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def state(self) -> str:
@@ -64,6 +69,7 @@ class Manifest:
         time: Microseconds of the batch's time; None if it has none.
         cells: What each cell of each stage holds behind it.
         deltas: For each view the files with its delta.
+        letters: For each base table the files with the changes that were left out, if anybody is told of them.
     """
 
     batch_id: int
@@ -72,17 +78,24 @@ class Manifest:
     time: int | None
     cells: Mapping[tuple[int, int], Held] = field(default_factory=dict)
     deltas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def filled(self) -> frozenset[str]:
+        """The base tables that have rows, by their names in lower case."""
+        return frozenset(name for one in self.cells.values() for name, rows in one.rows.items() if rows)
 
     @property
     def files(self) -> set[str]:
         """The files that it needs."""
         held = {file for one in self.cells.values() for file in one.files}
-        return held.union(*self.deltas.values())
+        return held.union(*self.deltas.values(), *self.letters.values())
 
     def plain(self) -> dict[str, Any]:
         """The same as JSON values."""
         cells = [
-            [stage, cell, one.snapshot, [list(file) for file in one.log]] for (stage, cell), one in self.cells.items()
+            [stage, cell, one.snapshot, [list(file) for file in one.log], dict(one.rows), dict(one.loads)]
+            for (stage, cell), one in self.cells.items()
         ]
         return {
             "batch": self.batch_id,
@@ -91,6 +104,7 @@ class Manifest:
             "time": self.time,
             "cells": cells,
             "deltas": {view: list(files) for view, files in self.deltas.items()},
+            "letters": {table: list(files) for table, files in self.letters.items()},
         }
 
     @staticmethod
@@ -103,10 +117,11 @@ class Manifest:
             value(entry, "plan", str),
             None if time is None else value(entry, "time", int),
             {
-                (stage, cell): Held(snapshot, tuple((name, size) for name, size in log))
-                for stage, cell, snapshot, log in value(entry, "cells", list)
+                (stage, cell): Held(snapshot, tuple((name, size) for name, size in log), rows, loads)
+                for stage, cell, snapshot, log, rows, loads in value(entry, "cells", list)
             },
             {view: tuple(files) for view, files in value(entry, "deltas", dict).items()},
+            {table: tuple(files) for table, files in value(entry, "letters", dict).items()},
         )
 
 
@@ -189,14 +204,14 @@ class Manifests:
 
     def _remove_garbage(self, names: list[str]) -> None:
         """Remove what the newest manifest does not need: the state before it, attempts that did not count."""
-        needed = set[str]() if self.last is None else self.last.files
+        needed = set[str]() if self.last is None else {*self.last.files, f"{self.last.plan}.plan"}
         newest = {
             _MANIFEST: -1 if self.last is None else self.last.batch_id,
             _DONE: -1 if self.done is None else self.done,
         }
         for name in names:
             old = any(int(found[1]) < batch for kind, batch in newest.items() if (found := kind.fullmatch(name)))
-            lost = _CELL.fullmatch(name) is not None and name not in needed
+            lost = name not in needed and any(kind.fullmatch(name) for kind in (_CELL, _PLAN))
             if old or lost or _DRAFT.fullmatch(name):
                 self._remove(name)
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from livejoin.distributed.cell import Piece
-from livejoin.distributed.declared import Plan
+from livejoin.distributed.declaration import Plan
 from livejoin.distributed.exchange import Sender
 from livejoin.distributed.task import Cells, Outcome, Task
 from livejoin.errors import LivejoinError, StateError, StorageError

@@ -17,19 +17,38 @@ from pathlib import Path
 import pyarrow as pa
 
 from livejoin.checkpoint.batch import LoggedBatch, decoded, encoded, length_of
+from livejoin.checkpoint.policy import FAIL, Policy
+from livejoin.database import Database
 from livejoin.database.of_stage import tables_of
 from livejoin.database.snapshots import snapshot
+from livejoin.database.snapshots.carried import Marks, bring, mark, occurrences, rows_with_dead
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, image_of_tables, load_tables, size_of_tables
 from livejoin.distributed.cell import Brought, Cell, changes_of
+from livejoin.distributed.exchange import first_of
+from livejoin.distributed.load import joins
 from livejoin.distributed.manifest import Held
+from livejoin.distributed.refused import apply, bases_of
 from livejoin.errors import StateError, StorageError
-from livejoin.plan.stages import Staged
+from livejoin.plan.stages import Stage, Staged
 from livejoin.state.files import Folder
 
 LEAST_LOG = 1 << 20
 """Bytes behind a snapshot that are too few for another one."""
 MOST_FILES = 64
 """Files behind a snapshot; of more, the last ones become one."""
+
+
+@dataclass(frozen=True)
+class Fill:
+    """How cells that hold nothing are filled with all rows of the base tables.
+
+    Args:
+        marks: What base tables know beside their rows, by their names in lower case.
+        views: The views whose whole results are told.
+    """
+
+    marks: Mapping[str, Marks] = field(default_factory=dict)
+    views: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -42,6 +61,8 @@ class Task:
         batch_id: The batch.
         epoch: That of the driver.
         held: What each cell of each stage holds before it.
+        fill: How the cells are filled, if it is no batch but what they hold before the first one of theirs.
+        policy: What becomes of changes that cannot be applied.
     """
 
     folder: Path
@@ -49,6 +70,8 @@ class Task:
     batch_id: int
     epoch: int
     held: Mapping[tuple[int, int], Held]
+    fill: Fill | None = None
+    policy: Policy = FAIL
 
     def of(self, stage: int, cell: int) -> Task:
         """The same for one cell of a stage."""
@@ -68,6 +91,8 @@ class Outcome:
         state_bytes: Bytes in use of its state.
         was_warm: Whether its state was there.
         process: The process that did it.
+        refused: For each base table how many of its changes were left out whose home the cell is.
+        letters: For each of these tables the file with them, if anybody is told of them.
     """
 
     stage: int
@@ -78,6 +103,8 @@ class Outcome:
     state_bytes: int = 0
     was_warm: bool = False
     process: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+    letters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -102,6 +129,8 @@ class Cells:
         self._views: dict[str, list[str]] = {}
         for view, relation in staged.views.items():
             self._views.setdefault(relation, []).append(view)
+        self._bases = [bases_of(staged, stage) for stage in range(len(staged.stages))]
+        self._joins = [{digest: names for digest, (_, names) in joins(stage).items()} for stage in staged.stages]
         self._warm: dict[tuple[Path, int, int], _Warm] = {}
 
     def run(self, task: Task, stage: int, cell: int, brought: Brought) -> tuple[Outcome, dict[str, pa.Table]]:
@@ -120,6 +149,8 @@ class Cells:
             LivejoinError: The changes cannot be applied, a file is damaged or missing, the disk refuses; nothing of
                 the batch is left but files that nobody lists.
         """
+        if task.fill is not None:
+            return self._filled(task, task.fill, stage, cell, changes_of(self.staged.stages[stage], brought))
         key, held = (task.folder, stage, cell), task.held.get((stage, cell), Held())
         warm = self._warm.pop(key, None)  # what fails is not warm any more
         was_warm = warm is not None and warm.state == held.state
@@ -127,47 +158,95 @@ class Cells:
             warm = self._made(task, stage, cell, held)
         changes = changes_of(self.staged.stages[stage], brought)
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}"
-        with ThreadPoolExecutor(1) as disk:  # which is waited for while the changes are applied
-            writing = disk.submit(_logged, task, name, changes) if changes or held == Held() else None
-            told = warm.cell.apply(changes)
-        if writing is not None:
-            log = (*held.log, (f"{name}.batch", writing.result()))
+        is_logged = bool(changes) or held == Held()
+        with ThreadPoolExecutor(1) as disk:  # which is waited for while the changes are applied, if they all are
+            early = disk.submit(_logged, task, name, changes) if is_logged and task.policy.fails else None
+            applied = apply(warm.cell, changes, self._bases[stage], task.policy)
+        told = dict(applied.told)
+        if is_logged:
+            size = _logged(task, name, applied.changes) if early is None else early.result()
+            log = (*held.log, (f"{name}.batch", size))
             held = self._kept(task, name, warm.cell, Held(held.snapshot, log))
         results = {view: told[relation] for relation in told for view in self._views.get(relation, ())}
-        deltas = {}
-        for view, delta in results.items():
-            file = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.delta"
-            written = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes={view: delta})
-            _write(task.folder, file, encoded(written))
-            deltas[view] = (file, delta.num_rows)
         warm.state = held.state
         self._warm[key] = warm
-        database = warm.cell.database
+        outcome = self._outcome(task, stage, warm, held, results, was_warm)
+        return (self._with_refused(task, outcome, applied.refused) if applied.refused else outcome), told
+
+    def _with_refused(self, task: Task, outcome: Outcome, refused: Mapping[str, pa.Table]) -> Outcome:
+        """An outcome that tells of changes that were left out, of those whose home the cell is."""
+        numbers, letters = dict[str, int](), dict[str, str]()
+        for name, homes in self.staged.homes.items():
+            mine = [
+                first_of(refused[home.table], home, outcome.cell)
+                for home in homes
+                if home.stage == outcome.stage and home.table in refused
+            ]
+            rows = pa.concat_tables(mine) if mine else None
+            if rows is not None and rows.num_rows:
+                numbers[name] = rows.num_rows
+                if task.policy.on_conflict == "dead_letter":
+                    letters[name] = write_delta(task, outcome.stage, outcome.cell, name, rows)
+        return replace(outcome, refused=numbers, letters=letters)
+
+    def _filled(
+        self, task: Task, fill: Fill, stage: int, cell: int, changes: Mapping[str, pa.Table]
+    ) -> tuple[Outcome, dict[str, pa.Table]]:
+        """A cell's part of filling: its tables, as they come, then its views; it holds a snapshot, and is warm."""
+        plan = self.staged.stages[stage]
+        database = tables_of(plan, self._limits)
+        for exchange in plan.exchanges:
+            for table, _ in exchange.tables:
+                if table.name in changes:
+                    bring(database, table.name, changes[table.name])
+                if exchange.relation in fill.marks:
+                    mark(database, table.name, fill.marks[exchange.relation])
+        name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.tables"
+        snapshot.write(task.folder / name, image_of_tables(database, {}))
+        warm = _Warm(name, Cell(plan, cell, database, is_new=False))
+        asked = {self.staged.views[view] for view in fill.views}
+        told = {
+            relation: rows
+            for relation in database.views
+            if (relation in asked or self.staged.readers(relation)) and (rows := warm.cell.whole(relation)).num_rows
+        }
+        results = {view: told[relation] for view in fill.views if (relation := self.staged.views[view]) in told}
+        self._warm[task.folder, stage, cell] = warm
+        return self._outcome(task, stage, warm, Held(name), results, was_warm=False), told
+
+    def _outcome(
+        self, task: Task, stage: int, warm: _Warm, held: Held, results: Mapping[str, pa.Table], was_warm: bool
+    ) -> Outcome:
+        """What a cell says of what it did; the deltas of views are written."""
+        cell, database = warm.cell.number, warm.cell.database
+        deltas = {
+            view: (write_delta(task, stage, cell, view, delta), delta.num_rows) for view, delta in results.items()
+        }
         rows = {
             view: int(database.views[relation].stats()["rows"])
             for relation, views in self._views.items()
             if relation in database.views
             for view in views
         }
-        state = int(database.stats()["state_bytes"])
-        outcome = Outcome(stage, cell, held, deltas, rows, state, was_warm, os.getpid())
-        return outcome, told
+        homes = {
+            name: rows_with_dead(database, home.table)
+            for name, homes in self.staged.homes.items()
+            for home in homes
+            if home.stage == stage
+        }
+        loads = {
+            digest: sum(occurrences(database, name) for name in names) for digest, names in self._joins[stage].items()
+        }
+        state_bytes = int(database.stats()["state_bytes"])
+        return Outcome(
+            stage, cell, replace(held, rows=homes, loads=loads), deltas, rows, state_bytes, was_warm, os.getpid()
+        )
 
     def _made(self, task: Task, stage: int, cell: int, held: Held) -> _Warm:
         """A cell as the manifest has it: its snapshot, the log behind it applied to the tables, and then its views."""
         plan = self.staged.stages[stage]
-        if held == Held():
-            return _Warm("", Cell(plan, cell, tables_of(plan, self._limits), is_new=True))
-        if held.snapshot:
-            database = load_tables(task.folder / held.snapshot, self._limits)
-        else:
-            database = tables_of(plan, self._limits)
-        for file, _ in held.log:
-            for batch in _batches(task.folder, file):
-                if batch.changes:
-                    by_key = not plan.by_key.isdisjoint(batch.changes)
-                    database.apply(dict(batch.changes), on_conflict="update" if by_key else "error")
-        return _Warm(held.state, Cell(plan, cell, database, is_new=False))
+        database = held_tables(task.folder, plan, held, self._limits)
+        return _Warm(held.state, Cell(plan, cell, database, is_new=held == Held()))
 
     @staticmethod
     def _kept(task: Task, name: str, cell: Cell, held: Held) -> Held:
@@ -198,6 +277,35 @@ def _merged_from(sizes: Sequence[int]) -> int:
         first -= 1
         total += sizes[first]
     return first
+
+
+def held_tables(folder: Path, stage: Stage, held: Held, limits: Limits) -> Database:
+    """The tables of a cell as the manifest has them: a snapshot, and the log behind it applied; without views.
+
+    Raises:
+        StateError: A file is missing or damaged.
+        StorageError: The disk refuses.
+        MemoryLimitError: They take more than the limit.
+    """
+    database = load_tables(folder / held.snapshot, limits) if held.snapshot else tables_of(stage, limits)
+    for file, _ in held.log:
+        for batch in _batches(folder, file):
+            if batch.changes:
+                by_key = not stage.by_key.isdisjoint(batch.changes)
+                database.apply(dict(batch.changes), on_conflict="update" if by_key else "error")
+    return database
+
+
+def write_delta(task: Task, stage: int, cell: int, view: str, delta: pa.Table) -> str:
+    """Write a part of a view's delta, or of its result; the file that has it.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    file = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.delta"
+    written = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes={view: delta})
+    _write(task.folder, file, encoded(written))
+    return file
 
 
 def delta_of(folder: Path, file: str) -> pa.Table:

@@ -195,6 +195,7 @@ def _run_options(run: RunSettings, folder: Path) -> RunOptions:
         dead_letters=None if run.dead_letters is None else folder / run.dead_letters,
         mode=run.mode,
         cells=run.cells,
+        reshard=run.reshard,
     )
 
 

@@ -296,6 +296,7 @@ class RunSettings(_Strict):
         dead_letters: The folder for those that are ``dead_letter``, relative to the file.
         mode: ``embedded``, in this process, or ``distributed``, in cells in those of Spark's executors.
         cells: How many cells.
+        reshard: Whether it is chosen anew at this start which rows go to which cells.
         check: At the end, compare with a recomputation in DuckDB.
         spark: Settings of the Spark session.
     """
@@ -315,6 +316,7 @@ class RunSettings(_Strict):
     dead_letters: str | None = None
     mode: Mode = "embedded"
     cells: PositiveInt | None = None
+    reshard: bool = False
     check: bool = False
     spark: dict[str, str] = {}
 

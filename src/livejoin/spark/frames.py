@@ -159,6 +159,11 @@ def table_of(name: str, frame: DataFrame, declared: Declared | None = None) -> T
 
 
 def rows_of(name: str, frame: DataFrame, columns: Sequence[str]) -> pa.Table:
+    """The rows of a static table, as `row_frame` has them."""
+    return without_zones(row_frame(name, frame, columns).toArrow())
+
+
+def row_frame(name: str, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     """The rows of a static table: some columns of a frame that is no stream.
 
     Raises:
@@ -169,7 +174,7 @@ def rows_of(name: str, frame: DataFrame, columns: Sequence[str]) -> pa.Table:
         found = "a stream" if frame.isStreaming else f"a frame of changes, with {', '.join(carried)}"
         msg = f"table {name!r} is static, and comes as {found}; give a frame of its rows, as spark.read has it"
         raise SchemaError(msg)
-    return _without_zones(frame.select(*(_row_column(frame, column) for column in columns)).toArrow())
+    return frame.select(*(_row_column(frame, column) for column in columns))
 
 
 def pack(frames: Mapping[str, DataFrame | StreamPart], columns: Mapping[str, Sequence[str]]) -> DataFrame:
@@ -247,7 +252,7 @@ def unpack(names: Sequence[str], rows: pa.Table, *, in_sequence: bool = True) ->
         if of_table.num_rows:
             plain = pa.Table.from_struct_array(of_table[f"t{tag}"])
             plain = _with_variants(plain)
-            changes[name] = _without_zones(_in_sequence(name, plain) if in_sequence else plain)
+            changes[name] = without_zones(_in_sequence(name, plain) if in_sequence else plain)
     time = rows[TIMESTAMP][0].as_py() if rows.num_rows else None
     return Arrival(changes, time)
 
@@ -381,7 +386,8 @@ def _with_variants(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _without_zones(rows: pa.Table) -> pa.Table:
+def without_zones(rows: pa.Table) -> pa.Table:
+    """Rows with times as microseconds of UTC."""
     for place, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type) and field.type != pa.timestamp("us"):
             rows = rows.set_column(place, field.name, rows.column(place).cast(pa.timestamp("us")))

@@ -34,6 +34,7 @@ class RunOptions:
     dead_letters: str | Path | Letter | None = None
     mode: Mode = "embedded"
     cells: int | None = None
+    reshard: bool = False
 
     @property
     def limits(self) -> Limits:

@@ -67,6 +67,7 @@ def maintain(
     dead_letters: str | Path | Letter | None = None,
     mode: Mode = "embedded",
     cells: int | None = None,
+    reshard: bool = False,
     on_batch: Callable[[BatchReport], object] | None = None,
     on_recovery: Callable[[Recovery], object] | None = None,
 ) -> StreamingQuery:
@@ -149,7 +150,11 @@ def maintain(
         mode: Where the engine runs. ``embedded``: in this process. ``distributed``: in the processes of Spark's
             executors, each cell with the rows that HyperCube sends there. Views and their deltas are the same. The
             folder of the checkpoint must be one that all hosts see, and livejoin be installed on them.
-        cells: With ``distributed``, how many cells there are; about as many as the cores of the executors.
+        cells: With ``distributed``, how many cells there are; about as many as the cores of the executors. Another
+            number than before moves the rows with the first batch.
+        reshard: With ``distributed``, whether it is chosen anew which rows go to which cells, by the rows that are
+            there, and they move with the first batch of this query. The log of this process warns where the busiest
+            cell of a join has more than twice the rows that were expected.
         on_batch: Called with a ``BatchReport`` after each batch, when the log says that it is done.
         on_recovery: Called with a ``Recovery`` where the checkpoint had a state: how many rows came back, how many
             batches were applied again, and how long that took.
@@ -197,6 +202,7 @@ def maintain(
         dead_letters,
         mode,
         cells,
+        reshard,
     )
     frames = options.frames(tables)
     query, batches = start(spark, views, frames, declared, sink, path, checkpoint, trigger, run, on_batch)
@@ -246,8 +252,8 @@ def start(
             trigger = {"availableNow": True}
         batches: BatchFunction
         if spread is not None:
-            frames = given
-            batches = open_cells(job, spread, limits, state, target, on_batch, frames)
+            static = {name: frame for name, frame in plain.items() if found[name].static}
+            batches, job, frames = open_cells(job, spread, options, state, target, on_batch, given, static)
             lock.guard(batches)
         else:
             engine = open_engine(

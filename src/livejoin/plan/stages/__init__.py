@@ -1,14 +1,16 @@
 """Queries over tables that are spread over cells: what runs in each cell, and what goes from one to another."""
 
+from livejoin.plan.stages.homes import with_homes
 from livejoin.plan.stages.outline import SpreadOutline, outline
 from livejoin.plan.stages.place import stages
-from livejoin.plan.stages.staged import ByColumns, Cube, Everywhere, Exchange, Route, Shown, Stage, Staged
+from livejoin.plan.stages.staged import ByColumns, Cube, Everywhere, Exchange, Home, Route, Shown, Stage, Staged
 
 __all__ = [
     "ByColumns",
     "Cube",
     "Everywhere",
     "Exchange",
+    "Home",
     "Route",
     "Shown",
     "SpreadOutline",
@@ -16,4 +18,5 @@ __all__ = [
     "Staged",
     "outline",
     "stages",
+    "with_homes",
 ]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from livejoin.plan.dispatch import Dispatch
+from livejoin.plan.stages.homes import owner
 from livejoin.plan.stages.partial import first, in_two_steps, second
 from livejoin.plan.stages.staged import ByColumns, Cube, Everywhere, Exchange, Shown, Stage, Staged
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
@@ -160,12 +161,10 @@ class _Placer:
 
     def _base(self, table: Table) -> tuple[int, str]:
         """The first stage to which a base table's net changes can come, and what they are the changes of."""
-        name = table.name.lower()
-        keys = [columns for columns in (table.primary_key, *table.unique) if columns]
-        if not keys and not table.has_window:
+        name, route = table.name.lower(), owner(table)
+        if route is None:
             return 0, name
         if name not in self._owned:
-            route = ByColumns(() if table.has_window or len(keys) > 1 else keys[0])
             own = self._owner(table, route)
             by = tuple(frozenset((column,)) for column in route.columns)
             self._owned[name] = self.show(_Placed(0, _rows_of(own), by))

@@ -11,7 +11,7 @@ first cell only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from livejoin.plan.dispatch import Dispatch
@@ -25,9 +25,11 @@ class ByColumns:
 
     Args:
         columns: Their positions. NULLs are equal.
+        nulls: Only rows that have NULL in one of these go there; empty for all rows.
     """
 
     columns: tuple[int, ...]
+    nulls: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,26 @@ class Exchange:
     relation: str
     route: Route
     tables: tuple[tuple[Table, int], ...]
+
+
+@dataclass(frozen=True)
+class Home:
+    """A table of the cells that has rows of a base table.
+
+    Args:
+        stage: The stage.
+        place: The position of the exchange there.
+        table: The table's name.
+        route: Where a join brings its rows, if a row may be in several cells: the first of them counts. None where
+            it is in one.
+        bits: Those of the table in the masks of the route.
+    """
+
+    stage: int
+    place: int
+    table: str
+    route: Cube | Everywhere | None = None
+    bits: int = -1
 
 
 @dataclass(frozen=True)
@@ -110,10 +132,12 @@ class Staged:
     Args:
         stages: In order; what a stage is brought are changes of base tables, and of what earlier ones show.
         views: For each view the relation that is its result, which some stage shows.
+        homes: For each base table, by its name in lower case, where its rows are.
     """
 
     stages: tuple[Stage, ...]
     views: Mapping[str, str]
+    homes: Mapping[str, tuple[Home, ...]] = field(default_factory=dict)
 
     @property
     def scattered(self) -> frozenset[str]:

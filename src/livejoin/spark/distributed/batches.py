@@ -1,8 +1,8 @@
 """One micro-batch of Spark as one commit of all cells, exactly once.
 
-In this order: a Spark job packs the changes with their cells; stage by stage the cells apply what they are brought and
-write it down; the driver commits the manifest, which alone says that all that has happened; the deltas go to the sink,
-and the batch is done. Wherever a process dies, Spark runs the batch again, and
+In this order: the first step packs the changes with their cells, each stage's cells apply what they are brought and
+write it down, in a Spark job; the driver commits the manifest, which alone says that all that has happened; the deltas
+go to the sink, and the batch is done. Wherever a process dies, Spark runs the batch again, and
 
 - before the manifest is there, nothing of it has happened: files that no manifest lists do not count;
 - when it is there and not done, the same deltas are delivered again;
@@ -12,39 +12,27 @@ and the batch is done. Wherever a process dies, Spark runs the batch again, and
 from __future__ import annotations
 
 import logging
-import re
 import time
-from collections import defaultdict
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Mapping
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.errors.exceptions.base import PythonException
 from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.batch_delta import timed
+from livejoin.checkpoint.initial import Initial
+from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.checkpoint.recovery import Recovery
-from livejoin.database.difference import difference, types_of
-from livejoin.distributed import Declared, Manifest, Manifests, Outcome, Task
+from livejoin.distributed import Declared, Manifest, Manifests
 from livejoin.distributed.cell_process import end_processes
-from livejoin.distributed.task import delta_of
-from livejoin.errors import PipelineError, StateError
-from livejoin.plan.dispatch import sampled
-from livejoin.plan.dispatch.sample import SAMPLE
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
+from livejoin.distributed.driver import EPOCH, MICROSECOND, commit, is_next, read_delta, read_letters
+from livejoin.distributed.load import off_load
 from livejoin.spark.batch_function import BatchFunction
+from livejoin.spark.dead_letters import DeadLetters
+from livejoin.spark.distributed.spark_steps import SparkSteps
 from livejoin.spark.distributed.stage_runs import StageRuns
-from livejoin.spark.distributed.steps import Arrived, Packing, packed
-from livejoin.spark.frames import unpack
 from livejoin.spark.micro_batch import BatchReport
 from livejoin.spark.sinks import Sink
 
 logger = logging.getLogger("livejoin")
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_DELETES = ("delete", "update_preimage")
 
 
 class DistributedBatches(BatchFunction):
@@ -56,6 +44,10 @@ class DistributedBatches(BatchFunction):
         sink: Where the deltas go.
         on_batch: Called with a report after each batch that is not skipped.
         tables: The tables in the order in which the frames were packed.
+        initial: What the first batch of a plan tells of views that are new or changed.
+        static: The frames of static tables, by name.
+        policy: What becomes of changes that cannot be applied.
+        letters: Where they go; None if nowhere.
     """
 
     def __init__(
@@ -65,14 +57,22 @@ class DistributedBatches(BatchFunction):
         sink: Sink,
         on_batch: Callable[[BatchReport], object] | None,
         tables: tuple[str, ...],
+        initial: Initial = "difference",
+        static: Mapping[str, DataFrame] | None = None,
+        policy: Policy = FAIL,
+        letters: DeadLetters | None = None,
     ) -> None:
         super().__init__()
+        self._policy, self._letters = policy, letters
+        self._initial: Initial = initial
+        self._static = dict(static or {})
         self._declared = declared
         self._manifests = manifests
         self._sink = sink
         self._on_batch = on_batch
         self._tables = tables
-        self._runs: StageRuns | None = None
+        self._warned = set[str]()
+        self._runs: dict[str, StageRuns] = {}
 
     @property
     def recovery(self) -> Recovery | None:
@@ -94,47 +94,38 @@ class DistributedBatches(BatchFunction):
         return f"in micro-batch {batch_id} of Spark; {done}"
 
     def _take(self, frame: DataFrame, batch_id: int) -> None:
+        is_new = is_next(self._manifests, batch_id)
         last = self._manifests.last
-        following = 0 if last is None else last.batch_id + 1
-        if last is not None and batch_id == last.batch_id:
-            if self._manifests.done != batch_id:
-                self._deliver(last)
-            return
-        if batch_id != following:
-            holds = "hold nothing yet" if last is None else f"hold the batches up to {last.batch_id}"
-            msg = (
-                f"Spark runs batch {batch_id}, and the cells in {self._manifests.path} {holds}: the two halves of the "
-                "checkpoint do not belong together. Restore both from the same backup, or start over with an empty "
-                "checkpoint and an empty output"
-            )
-            raise StateError(msg)
         if last is not None and self._manifests.done != last.batch_id:
             self._deliver(last)
+        if not is_new:
+            return
         started = time.perf_counter()
-        if not self._declared.is_chosen:
-            self._choose(frame)
-        plan = self._declared.plan
-        held = {} if last is None else dict(last.cells)
-        task = Task(self._manifests.path, plan.digest, batch_id, self._manifests.epoch, held)
-        done, arrived = self._ran(frame, task)
+        before = self._declared.before
+        unfilled = [(table, self._static[table.name]) for table in self._declared.unfilled]
+        steps = SparkSteps(frame, self._declared, self._tables, unfilled, self._runs)
+        was_chosen = self._declared.is_chosen
+        committed = commit(self._declared, self._manifests, self._initial, batch_id, steps, self._policy)
         engine_seconds = time.perf_counter() - started
-        held.update({(one.stage, one.cell): one.held for one in done})
-        deltas: dict[str, list[str]] = defaultdict(list)
-        for one in sorted(done, key=lambda one: (one.stage, one.cell)):
-            for view, (file, _) in one.deltas.items():
-                deltas[view].append(file)
-        files = {view: tuple(files) for view, files in deltas.items()}
-        when = None if arrived.time is None else (arrived.time - _EPOCH) // _MICROSECOND
-        manifest = Manifest(batch_id, task.epoch, plan.digest, when, held, files)
-        self._manifests.commit(manifest)
-        delta_rows = self._deliver(manifest)
+        if not was_chosen:
+            for line in self._declared.lines():
+                logger.info("%s", line)
+        if before is not None:
+            end_processes(before.plan, self._manifests.path)
+        for digest, line in off_load(self._declared.plan, committed.manifest):
+            if digest not in self._warned:
+                self._warned.add(digest)
+                logger.warning("%s", line)
+        delta_rows = self._deliver(committed.manifest)
         if self._on_batch is not None:
-            assert self._runs is not None, "they have run"
-            known = self._runs.outcomes.values()
+            letters = committed.manifest.letters
+            known = self._runs[self._declared.plan.digest].outcomes.values()
             report = BatchReport(
                 batch_id=batch_id,
                 version=batch_id,
-                changes=arrived.changes,
+                changes=committed.arrived.changes - sum(committed.refused.values()),
+                skipped=0 if letters else sum(committed.refused.values()),
+                dead_letters=committed.refused if letters else {},
                 delta_rows=delta_rows,
                 rows={view: sum(one.rows.get(view, 0) for one in known) for view in delta_rows},
                 state_bytes=sum(one.state_bytes for one in known),
@@ -143,54 +134,13 @@ class DistributedBatches(BatchFunction):
             )
             self._on_batch(report)
 
-    def _choose(self, frame: DataFrame) -> None:
-        """Choose where rows go, by the changes of the first batch."""
-        arrived = unpack(self._tables, frame.limit(SAMPLE).toArrow())
-        tables = self._declared.job.tables
-        samples = {}
-        for name, rows in arrived.changes.items():
-            own = [column.name for column in tables[name].columns]
-            samples[name] = sampled(tables[name], rows.select(own))
-        self._declared.choose(samples)
-        for line in self._declared.lines():
-            logger.info("%s", line)
-
-    def _ran(self, frame: DataFrame, task: Task) -> tuple[list[Outcome], Arrived]:
-        """A batch in the cells: what those did that took part, and what had come."""
-        plan = self._declared.plan
-        self._runs = self._runs or StageRuns(plan)
-        packing = Packing(plan, tuple(self._declared.job.tables[name] for name in self._tables))
-        try:
-            parts, arrived = packed(frame, packing, task)
-        except PythonException as error:
-            if missing := re.search(r"ModuleNotFoundError: No module named '(\w+)", str(error)):
-                msg = (
-                    f"the Python of Spark's executors has no {missing[1]}: install livejoin there, and let "
-                    "PYSPARK_PYTHON name that Python before the session starts; livejoin.spark.local_session does so"
-                )
-                raise PipelineError(msg) from error
-            raise
-        return self._runs.run(frame.sparkSession, task, parts), arrived
-
     def _deliver(self, manifest: Manifest) -> dict[str, int]:
         """The deltas of a committed batch to the sink; then it is done. How many rows each view's delta has."""
-        at = None if manifest.time is None else _EPOCH + manifest.time * _MICROSECOND
-        deltas = {name: timed(self._delta(name, manifest), at) for name in self._declared.bound.views}
+        at = None if manifest.time is None else EPOCH + manifest.time * MICROSECOND
+        views = self._declared.bound.views
+        deltas = {name: timed(read_delta(self._declared, self._manifests, manifest, name), at) for name in views}
+        if self._letters is not None:
+            self._letters.deliver(read_letters(self._declared, self._manifests, manifest), manifest.batch_id)
         parts = self._sink.deliver(deltas, manifest.batch_id)
         self._manifests.finish(manifest.batch_id, parts)
         return {name: delta.num_rows for name, delta in deltas.items()}
-
-    def _delta(self, view: str, manifest: Manifest) -> pa.Table:
-        """A view's delta, of all cells."""
-        schema = self._declared.bound.views[view].delta_schema
-        pieces = [delta_of(self._manifests.path, file) for file in manifest.deltas.get(view, ())]
-        if not pieces:
-            return schema.empty_table()
-        whole = pa.concat_tables(pieces)
-        if len(pieces) > 1 and view in self._declared.plan.staged.scattered:
-            gone = pc.is_in(whole.column(CHANGE_TYPE), pa.array(_DELETES))
-            rows, types = whole.drop_columns([CHANGE_TYPE]), types_of(self._declared.bound, view)
-            whole = difference(rows.filter(gone), rows.filter(pc.invert(gone)), types)
-        versions = pa.repeat(pa.scalar(manifest.batch_id, pa.int64()), whole.num_rows)
-        whole = whole.append_column(COMMIT_VERSION, versions)
-        return pa.Table.from_arrays(whole.columns, names=schema.names).cast(schema)

@@ -7,18 +7,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
+from pyspark.sql import DataFrame
+
 from livejoin.checkpoint.job import Job
-from livejoin.database.snapshots.tables import Limits
 from livejoin.distributed import Declared, Manifests
-from livejoin.errors import PipelineError, SchemaError
+from livejoin.distributed.begin import check_columns
+from livejoin.errors import PipelineError
 from livejoin.spark.distributed.batches import DistributedBatches
 from livejoin.spark.micro_batch import BatchReport
+from livejoin.spark.offsets import arranged, clear_unbegun
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Mode, RunOptions
 from livejoin.spark.sinks import Sink, SinkView, refuse_months
+from livejoin.spark.stream_part import StreamPart
 
 _MOST_CELLS = 10_000
-_EMBEDDED_ONLY = ("spill", "spill_over", "initial", "recovery_seconds", "on_conflict", "on_bad_rows")
+_EMBEDDED_ONLY = ("spill", "spill_over", "recovery_seconds", "on_bad_rows")
 
 
 def cells_of(job: Job, options: RunOptions) -> int | None:
@@ -26,17 +30,17 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
 
     Raises:
         PipelineError: There is no such mode, no number of cells, or an option that cells do not have.
-        SchemaError: A table is static.
     """
     if options.mode not in get_args(Mode):
         msg = f"mode={options.mode!r} is unknown; allowed are 'embedded' and 'distributed'"
         raise PipelineError(msg, key="mode")
     cells = options.cells
     if options.mode == "embedded":
-        if cells is None:
-            return None
-        msg = f"cells={cells!r} is for mode='distributed'; leave it out, or say so"
-        raise PipelineError(msg, key="cells")
+        for name in ("cells", "reshard"):
+            if getattr(options, name):
+                msg = f"{name}={getattr(options, name)!r} is for mode='distributed'; leave it out, or say so"
+                raise PipelineError(msg, key=name)
+        return None
     if not isinstance(cells, int) or isinstance(cells, bool) or not 1 <= cells <= _MOST_CELLS:
         msg = f"cells is {cells!r}; mode='distributed' needs a number of cells, 1 to {_MOST_CELLS:,}"
         raise PipelineError(msg, key="cells")
@@ -45,43 +49,59 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
         if getattr(options, name) != plain[name]:
             msg = f"{name}={getattr(options, name)!r} is for mode='embedded'; leave it out, or run the job there"
             raise PipelineError(msg, key=name)
-    for table in job.tables.values():
-        if table.static:
-            msg = (
-                f"table {table.name!r} is static, which spread tables cannot be yet; leave it out of static=: a frame "
-                "that is no stream is read once and then stays as it is"
-            )
-            raise SchemaError(msg)
     return cells
 
 
 def open_cells(
     job: Job,
     cells: int,
-    limits: Limits,
+    options: RunOptions,
     state: Path,
     sink: Sink,
     on_batch: Callable[[BatchReport], object] | None,
-    tables: Mapping[str, object],
-) -> DistributedBatches:
+    frames: Mapping[str, DataFrame | StreamPart],
+    static: Mapping[str, DataFrame],
+) -> tuple[DistributedBatches, Job, dict[str, DataFrame | StreamPart]]:
     """What Spark calls with each batch.
 
     Args:
         job: The job.
         cells: How many cells.
-        limits: Of the database of each cell of each stage.
+        options: How it runs.
         state: The folder of the checkpoint.
         sink: Where deltas go; it is opened.
         on_batch: Called after each batch.
-        tables: The frames, in the order in which they are packed.
+        frames: The frames of changes, by table.
+        static: The frames of static tables.
+
+    Returns:
+        That, the job that goes on, and the frames in the order in which they are to be packed.
 
     Raises:
-        StateError: The checkpoint is of another job or damaged, or belongs to another driver.
+        StateError: The checkpoint cannot go on as this job, or is damaged, or belongs to another driver.
         StorageError: The disk refuses.
     """
     manifests = Manifests(state / "livejoin")
-    declared = Declared(state / "livejoin", job, cells, limits)
+    last = manifests.last
+    declared = Declared(state / "livejoin", job, cells, options.limits, last, options.reshard)
+    check_columns(declared, options.initial)
     shapes = {name: SinkView(view.schema, view.keys) for name, view in declared.bound.views.items()}
     refuse_months(shapes)
     sink.open(shapes, manifests.done, manifests.parts, run_name(state))
-    return DistributedBatches(declared, manifests, sink, on_batch, tuple(tables))
+    if last is None:
+        clear_unbegun(state / "spark")
+    tables = job.tables if declared.before is None else {**declared.before.job.tables, **job.tables}
+    filled = [name for name in tables if last is not None and name.lower() in last.filled]
+    arranged_frames = arranged(state / "spark", frames, filled)
+    batches = DistributedBatches(
+        declared,
+        manifests,
+        sink,
+        on_batch,
+        tuple(arranged_frames),
+        options.initial,
+        static,
+        options.policy,
+        options.letters,
+    )
+    return batches, declared.job, arranged_frames

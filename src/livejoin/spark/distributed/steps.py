@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 import pyarrow as pa
 from pyspark import SparkContext, TaskContext
+from pyspark.errors.exceptions.base import PythonException
 from pyspark.sql import DataFrame
 
 from livejoin.distributed import Outcome, Plan, Task
 from livejoin.distributed.cell_process import advance_warm
+from livejoin.distributed.driver import Arrived
 from livejoin.distributed.parts import Outbox, Part, columns_of
-from livejoin.errors import LivejoinError
+from livejoin.errors import LivejoinError, PipelineError
 from livejoin.schema import CHANGE_TYPE, SEQUENCE, Table
 from livejoin.spark.frames import unpack
 
@@ -30,13 +32,16 @@ _FIELDS = pa.schema(
         ("size", pa.int64()),
     ]
 )
-_SCHEMA = (
+SCHEMA = (
     "cell INT, stage INT, place INT, sender STRING, number INT, data BINARY, file STRING, begin BIGINT, size BIGINT"
 )
 _ARRIVED = -1  # the cell of a row that is no part
+_FAILED = -2
 
 Done = tuple[Outcome, list[Part]] | LivejoinError
 """What a cell did and what it sends on, or why it could not."""
+
+Step = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
@@ -52,19 +57,6 @@ class Packing:
     tables: tuple[Table, ...]
 
 
-@dataclass(frozen=True)
-class Arrived:
-    """What a step that packs changes has seen.
-
-    Args:
-        changes: How many.
-        time: The time of the batch; None where nothing came.
-    """
-
-    changes: int
-    time: datetime | None
-
-
 def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], Arrived]:
     """Pack what Spark read for the cells, by a Spark job without a shuffle.
 
@@ -77,15 +69,58 @@ def packed(frame: DataFrame, packing: Packing, task: Task) -> tuple[list[Part], 
         The parts, and what has come.
     """
     parts, seen = list[Part](), list[Arrived]()
-    for batch in frame.mapInArrow(packer(packing, task), _SCHEMA).toArrow().to_batches():
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            part = Part(*row)
-            if part.cell == _ARRIVED:
-                seen.append(pickle.loads(part.data))
-            else:
-                parts.append(part)
+    for part in collected_parts(frame.mapInArrow(packer(packing, task), SCHEMA)):
+        if part.cell == _ARRIVED:
+            seen.append(pickle.loads(part.data))
+        else:
+            parts.append(part)
     time = next((one.time for one in seen if one.time is not None), None)
     return parts, Arrived(sum(one.changes for one in seen), time)
+
+
+def collected_parts(frame: DataFrame) -> list[Part]:
+    """The parts that executors leave.
+
+    Raises:
+        LivejoinError: One of them could not.
+        PipelineError: livejoin is not installed there.
+    """
+    found = list[Part]()
+    for batch in collected(frame).to_batches():
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            part = Part(*row)
+            if part.cell == _FAILED:
+                raise pickle.loads(part.data)
+            found.append(part)
+    return found
+
+
+def collected(frame: DataFrame) -> pa.Table:
+    """The rows of a frame that executors make.
+
+    Raises:
+        PipelineError: They cannot, as livejoin is not installed there.
+    """
+    try:
+        return frame.toArrow()
+    except PythonException as error:
+        if missing := re.search(r"ModuleNotFoundError: No module named '(\w+)", str(error)):
+            msg = (
+                f"the Python of Spark's executors has no {missing[1]}: install livejoin there, and let "
+                "PYSPARK_PYTHON name that Python before the session starts; livejoin.spark.local_session does so"
+            )
+            raise PipelineError(msg) from error
+        raise
+
+
+def rows_of_parts(parts: Iterable[Part]) -> pa.RecordBatch:
+    """Parts as rows."""
+    return pa.RecordBatch.from_pydict(dict(columns_of(parts)), schema=_FIELDS)
+
+
+def failed(error: LivejoinError) -> Part:
+    """A part that says why there are no others."""
+    return Part(_FAILED, 0, 0, "", 0, pickle.dumps(error), "", 0, 0)
 
 
 def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -102,10 +137,10 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
             changes, time = changes + arrived.rows, arrived.time if time is None else time
             for table in packing.tables:
                 if table.name in arrived.changes:
-                    outbox.send(table.name.lower(), _whole(table, arrived.changes[table.name]))
+                    outbox.send(table.name.lower(), whole_changes(table, arrived.changes[table.name]))
         said = pickle.dumps(Arrived(changes, time))
         last = Part(_ARRIVED, 0, 0, "", 0, said, "", 0, 0)
-        yield pa.RecordBatch.from_pydict(dict(columns_of([*outbox.left(folder, batch_id), last])), schema=_FIELDS)
+        yield rows_of_parts([*outbox.left(folder, batch_id), last])
 
     return run
 
@@ -155,7 +190,7 @@ def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(some)
 
 
-def _whole(table: Table, changes: pa.Table) -> pa.Table:
+def whole_changes(table: Table, changes: pa.Table) -> pa.Table:
     """Changes with the columns of their table first, in its order, and what they are behind them."""
     found = changes.select([column.name for column in table.columns])
     kinds = pa.repeat(pa.scalar("insert"), changes.num_rows)

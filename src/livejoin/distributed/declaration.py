@@ -1,0 +1,151 @@
+"""What is written down of a plan: its job, how many cells there are, and where the rows of each join go.
+
+There is a file for each plan, named by the plan's digest; the newest manifest says which one counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from livejoin.checkpoint.checked_json import checked, with_checksum
+from livejoin.checkpoint.job import Job
+from livejoin.database import Database
+from livejoin.database.snapshots.declaration import number, value
+from livejoin.database.snapshots.tables import NO_LIMITS, Limits
+from livejoin.errors import StateError, StorageError
+from livejoin.plan.dispatch import Dispatch
+from livejoin.plan.stages import Staged, stages, with_homes
+from livejoin.query.relational import Query
+from livejoin.state.files import Folder
+
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every process knows of a job.
+
+    Args:
+        staged: The stages of its views.
+        cells: How many cells there are.
+        digest: The same for two plans only if they are the same.
+        limits: Of the database of each cell of each stage.
+    """
+
+    staged: Staged
+    cells: int
+    digest: str
+    limits: Limits = NO_LIMITS
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What says everything of a plan.
+
+    Args:
+        job: The job.
+        cells: How many cells there are.
+        dispatches: Where the rows of its joins go, in the order in which the stages come to them.
+    """
+
+    job: Job
+    cells: int
+    dispatches: tuple[Dispatch, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """The plan's."""
+        text = json.dumps([FORMAT, self.job.digest, self.cells, [one.digest for one in self.dispatches]])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def plan(self, bound: Database, limits: Limits) -> Plan:
+        """The plan.
+
+        Args:
+            bound: A database with the tables and the views of the job, as `bound_of` makes it.
+            limits: Of the database of each cell of each stage.
+        """
+        left = iter(self.dispatches)
+        staged = stages(queries_of(bound), lambda _: next(left))
+        return Plan(with_homes(staged, self.job.tables.values()), self.cells, self.digest, limits)
+
+    def plain(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        dispatches = [one.plain() for one in self.dispatches]
+        return {"format": FORMAT, "cells": self.cells, "job": self.job.plain(), "dispatches": dispatches}
+
+    def write(self, path: Path) -> None:
+        """Write it into a folder, unless it is there.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        try:
+            with Folder.at(path) as folder, suppress(FileExistsError):
+                folder.publish(_name(self.digest), with_checksum(self.plain()))
+        except OSError as error:
+            msg = f"{path / _name(self.digest)} could not be written: {error}"
+            raise StorageError(msg) from error
+
+
+def read_declaration(path: Path, digest: str) -> Declaration:
+    """The declaration of a plan.
+
+    Raises:
+        StateError: It is missing or damaged.
+        StorageError: The disk refuses.
+    """
+    file = path / _name(digest)
+    try:
+        with Folder.at(path) as folder:
+            entry = checked(folder.read(file.name))
+        if number(entry, "format") != FORMAT:
+            msg = f"it has the format {number(entry, 'format')}, and this version of livejoin reads {FORMAT}"
+            raise ValueError(msg)
+        dispatches = tuple(Dispatch.from_plain(one) for one in value(entry, "dispatches", list))
+        found = Declaration(Job.from_plain(value(entry, "job", dict)), number(entry, "cells", 1), dispatches)
+        if found.digest != digest:
+            msg = "it does not say what it said"
+            raise ValueError(msg)
+    except FileNotFoundError as error:
+        msg = (
+            f"{file} is missing, the plan of the newest manifest: restore it from a backup, or start over with an "
+            "empty checkpoint and an empty output"
+        )
+        raise StateError(msg) from error
+    except OSError as error:
+        msg = f"{file} could not be read: {error}"
+        raise StorageError(msg) from error
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"{file} is damaged: {error}; restore it from a backup, or start over with an empty checkpoint"
+        raise StateError(msg) from error
+    return found
+
+
+def bound_of(job: Job) -> Database:
+    """A database with the tables of a job, empty, and its views.
+
+    Raises:
+        LivejoinError: A view does not stand.
+    """
+    found = Database()
+    for table in job.tables.values():
+        found._contents.add_table(table)
+    for name, sql in job.views.items():
+        found.create_view(name, sql, allow_product=job.allow_product)
+    return found
+
+
+def queries_of(bound: Database) -> dict[str, Query]:
+    """The queries of its views, by name."""
+    return {view.name: view._query for view in bound.views.values()}
+
+
+def _name(digest: str) -> str:
+    return f"{digest}.plan"

@@ -1,0 +1,116 @@
+"""Changes that conflict with what is in a table, left out where they come: `on_conflict` in cells.
+
+Law: a row that a deletion does not find is absent in all cells that it comes to, since each table of a cell has all
+rows that the route brings there; a second row with a UNIQUE value comes to one cell, which owns the table. So each cell
+leaves changes out by itself, and all leave out the same; the home of the row tells of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from livejoin.checkpoint.batch import REASON
+from livejoin.checkpoint.policy import Policy
+from livejoin.database.refusals import Refusal, refused_changes, without
+from livejoin.distributed.cell import Cell
+from livejoin.errors import ChangeError, LivejoinError
+from livejoin.plan.stages import Staged
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of changes in a cell.
+
+    Args:
+        told: The deltas of what the stage shows.
+        changes: Those that were applied, by table.
+        refused: The others, by the table of the cell, each with the reason in the column ``_reason``.
+    """
+
+    told: Mapping[str, pa.Table]
+    changes: Mapping[str, pa.Table]
+    refused: Mapping[str, pa.Table] = field(default_factory=dict)
+
+
+def bases_of(staged: Staged, stage: int) -> dict[str, str]:
+    """The tables of the cells of a stage to which changes of base tables come, each with the name of that.
+
+    Their own names begin with it, as it was given.
+    """
+    return {
+        table.name: table.name[: len(exchange.relation)]
+        for exchange in staged.stages[stage].exchanges
+        if exchange.relation in staged.homes
+        for table, _ in exchange.tables
+    }
+
+
+def apply(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str], policy: Policy) -> Applied:
+    """Apply changes in a cell, without those that conflict, where these may be left out.
+
+    Args:
+        cell: The cell.
+        changes: By table.
+        bases: As `bases_of`.
+        policy: Whether they may.
+
+    Raises:
+        LivejoinError: As `Cell.apply`; an error of a base table has the name that it was given.
+    """
+    try:
+        return Applied(cell.apply(changes), changes)
+    except ChangeError as error:
+        if error.table not in bases:
+            raise
+        if policy.on_conflict == "fail":
+            raise _of_base(error, bases) from error
+    found = Counter[str]()
+
+    def takes_out(refusal: Refusal) -> bool:
+        found[refusal.table] += 1
+        return refusal.is_conflict and refusal.table in bases and found[refusal.table] <= policy.most
+
+    try:
+        refused = refused_changes(cell.database, changes, cell.manner(changes), takes_out)
+    except ChangeError as error:
+        if error.table not in bases:
+            raise
+        named = _of_base(error, bases)
+        if found[error.table] > policy.most:
+            named.add_note(f"it is one of more than {policy.most:,} changes of this batch that are refused")
+        raise named from error
+    left = without(changes, refused)
+    return Applied(cell.apply(left), left, _with_reasons(changes, refused))
+
+
+def refuse_too_many(refused: Mapping[str, int], policy: Policy) -> None:
+    """Raise LivejoinError where more changes of a batch were left out than may be."""
+    if sum(refused.values()) > policy.most:
+        listed = ", ".join(f"{number:,} of table {table!r}" for table, number in refused.items())
+        msg = (
+            f"{sum(refused.values()):,} changes of this batch conflict with what is there ({listed}), and max_bad_rows "
+            f"is {policy.most:,}: a feed of which more are bad is broken"
+        )
+        raise LivejoinError(msg)
+
+
+def _with_reasons(changes: Mapping[str, pa.Table], refused: list[Refusal]) -> dict[str, pa.Table]:
+    """The changes that were refused, by table."""
+    found = {}
+    for name in dict.fromkeys(one.table for one in refused):
+        rows = sorted((one.row, one.reason) for one in refused if one.table == name)
+        reasons = pa.array([reason for _, reason in rows], pa.string())
+        found[name] = changes[name].take([row for row, _ in rows]).append_column(REASON, reasons)
+    return found
+
+
+def _of_base(error: ChangeError, bases: Mapping[str, str]) -> ChangeError:
+    """An error with the name of the base table; positions in what came to a cell say nothing to people."""
+    found = type(error)(error.message, bases[error.table])
+    for note in getattr(error, "__notes__", ()):
+        found.add_note(note)
+    return found

@@ -1,0 +1,149 @@
+"""What the driver has Spark run for a batch: its changes through the stages, and what is there when a plan begins."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from livejoin.distributed import Declared, Outcome, Plan, Task
+from livejoin.distributed.driver import Arrived
+from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
+from livejoin.distributed.parts import Outbox, Part
+from livejoin.errors import LivejoinError
+from livejoin.plan.dispatch import TableSample, sampled
+from livejoin.plan.dispatch.sample import SAMPLE
+from livejoin.schema import Table
+from livejoin.spark.distributed.stage_runs import StageRuns
+from livejoin.spark.distributed.steps import (
+    SCHEMA,
+    Packing,
+    Step,
+    collected,
+    collected_parts,
+    failed,
+    packed,
+    rows_of_parts,
+    whole_changes,
+)
+from livejoin.spark.frames import row_frame, unpack, without_zones
+
+
+class SparkSteps:
+    """What runs in Spark's processes for a batch; see `livejoin.distributed.driver.BatchSteps`.
+
+    Args:
+        frame: The packed frame of the batch.
+        declared: The job.
+        tables: The tables in the order in which the frame was packed.
+        static: The static tables that are read with it, each with the frame of its rows.
+        runs: What runs the stages of a plan, by its digest; changed.
+    """
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        declared: Declared,
+        tables: tuple[str, ...],
+        static: Sequence[tuple[Table, DataFrame]],
+        runs: dict[str, StageRuns],
+    ) -> None:
+        self._runs = runs
+        self._frame = frame
+        self._session = frame.sparkSession
+        self._tables = tuple(declared.job.tables[name] for name in tables)
+        self._static = [
+            (table, row_frame(table.name, rows, [column.name for column in table.columns])) for table, rows in static
+        ]
+
+    def samples(self) -> dict[str, TableSample]:
+        names = [table.name for table in self._tables]
+        arrived = unpack(names, self._frame.limit(SAMPLE).toArrow(), in_sequence=False)
+        found = {
+            table.name: sampled(table, arrived.changes[table.name])
+            for table in self._tables
+            if table.name in arrived.changes
+        }
+        for table, frame in self._static:
+            rows = without_zones(frame.limit(SAMPLE).toArrow())
+            found[table.name] = sampled(table, rows, total=frame.count() if rows.num_rows == SAMPLE else None)
+        return found
+
+    def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
+        parts, arrived = packed(self._frame, Packing(plan, self._tables), task)
+        return self._of(plan).run(self._session, task, parts), arrived
+
+    def survey(self, source: Source, task: Task, views: Sequence[str]) -> list[Surveyed]:
+        cells = self._session.range(0, source.plan.cells, 1, source.plan.cells)
+        found = collected(cells.mapInArrow(_surveyor(source, task, tuple(views)), "data BINARY"))
+        answers = [pickle.loads(data) for data in found.column("data").to_pylist()]
+        for answer in answers:
+            if isinstance(answer, LivejoinError):
+                raise answer
+        return answers
+
+    def fill(self, source: Source | None, plan: Plan, task: Task) -> list[Outcome]:
+        parts = list[Part]()
+        if source is not None:
+            cells = self._session.range(0, source.plan.cells, 1, source.plan.cells)
+            parts += collected_parts(cells.mapInArrow(_mover(source, plan, task), SCHEMA))
+        for place, (table, frame) in enumerate(self._static):
+            parts += collected_parts(frame.mapInArrow(_static_packer(plan, table, place, task), SCHEMA))
+        return self._of(plan).run(self._session, task, parts)
+
+    def _of(self, plan: Plan) -> StageRuns:
+        """What runs the stages of a plan; it is kept from batch to batch."""
+        if plan.digest not in self._runs:
+            self._runs.clear()
+            self._runs[plan.digest] = StageRuns(plan)
+        return self._runs[plan.digest]
+
+
+def _surveyor(source: Source, task: Task, views: Sequence[str]) -> Step:
+    """A step over numbers of cells."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for cell in batch.column(0).to_pylist():
+                try:
+                    answer: Surveyed | LivejoinError = survey(source, task, views, cell)
+                except LivejoinError as error:
+                    error.add_note(f"in cell {cell} of the plan before")
+                    answer = error
+                yield pa.RecordBatch.from_pydict({"data": pa.array([pickle.dumps(answer)], pa.binary())})
+
+    return run
+
+
+def _mover(source: Source, plan: Plan, task: Task) -> Step:
+    """A step over numbers of cells: what these hold, to the cells of the plan that begins."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for cell in batch.column(0).to_pylist():
+                try:
+                    yield rows_of_parts(rows_of_cell(source, plan, task, cell))
+                except LivejoinError as error:
+                    error.add_note(f"in cell {cell} of the plan before")
+                    yield rows_of_parts([failed(error)])
+
+    return run
+
+
+def _static_packer(plan: Plan, table: Table, place: int, task: Task) -> Step:
+    """A step over the rows of a static table."""
+    folder, batch_id = task.folder, task.batch_id
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None, "executors have one"
+        outbox = Outbox(plan, f"9{place:04d}{context.partitionId():08d}")
+        for batch in batches:
+            rows = without_zones(pa.Table.from_batches([batch]))
+            outbox.send(table.name.lower(), whole_changes(table, rows))
+        yield rows_of_parts(outbox.left(folder, batch_id))
+
+    return run

@@ -1,0 +1,81 @@
+"""What a driver of cells needs, without Spark: parts come in any order, a cell's part runs on any host, or on two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+import pyarrow as pa
+
+from livejoin.distributed import Cells, Outcome, Plan, Task
+from livejoin.distributed.driver import Arrived
+from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
+from livejoin.distributed.parts import Outbox, Part, advance, by_cell
+from livejoin.plan.dispatch import TableSample
+
+Memories = dict[str, list[Cells]]
+"""For each plan what the hosts remember."""
+
+
+class LocalSteps:
+    """What runs for a batch; see `livejoin.distributed.driver.BatchSteps`.
+
+    Args:
+        dice: What chance has a part in.
+        memories: What hosts remember; changed.
+        changes: The changes of the batch: the table's columns, then `_change_type`.
+        static: The rows of static tables that are there for the first time, likewise.
+        samples: What is known of the rows.
+    """
+
+    def __init__(
+        self,
+        dice: Random,
+        memories: Memories,
+        changes: Mapping[str, pa.Table],
+        static: Mapping[str, pa.Table] | None = None,
+        samples: Mapping[str, TableSample] | None = None,
+    ) -> None:
+        self._dice, self._memories, self._changes = dice, memories, changes
+        self._static = dict(static or {})
+        self._samples = dict(samples or {})
+        self.moves = 0
+
+    def samples(self) -> Mapping[str, TableSample]:
+        return self._samples
+
+    def survey(self, source: Source, task: Task, views: Sequence[str]) -> list[Surveyed]:
+        return [survey(source, task, views, cell) for cell in range(source.plan.cells)]
+
+    def fill(self, source: Source | None, plan: Plan, task: Task) -> list[Outcome]:
+        self.moves += 1
+        parts = self._packed(plan, task, self._static)
+        for cell in range(0 if source is None else source.plan.cells):
+            parts += rows_of_cell(source, plan, task, cell)
+        return self._through(parts, plan, task)
+
+    def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
+        changes = sum(rows.num_rows for rows in self._changes.values())
+        return self._through(self._packed(plan, task, self._changes), plan, task), Arrived(changes, None)
+
+    def _packed(self, plan: Plan, task: Task, changes: Mapping[str, pa.Table]) -> list[Part]:
+        outbox = Outbox(plan, "99999999")
+        for name, rows in changes.items():
+            outbox.send(name.lower(), rows)
+        return outbox.left(task.folder, task.batch_id)
+
+    def _through(self, parts: Iterable[Part], plan: Plan, task: Task) -> list[Outcome]:
+        """Parts through all stages; of two attempts of a cell the last one counts."""
+        memories = self._memories.setdefault(plan.digest, [Cells(plan.staged, plan.limits) for _ in range(3)])
+        parts, done = list(parts), list[Outcome]()
+        for stage in range(len(plan.staged.stages)):
+            came = {cell: list[Part]() for cell in range(plan.cells)} | dict(by_cell(parts, stage))
+            for cell, mine in came.items():
+                if not mine and task.held.get((stage, cell)) and self._dice.random() < 0.8:
+                    continue
+                for _ in range(self._dice.choice([1, 1, 2])):
+                    self._dice.shuffle(mine)
+                    outcome, sent = advance(self._dice.choice(memories), plan, task, stage, cell, mine)
+                done.append(outcome)
+                parts += sent
+        return done
