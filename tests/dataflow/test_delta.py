@@ -406,3 +406,25 @@ def test_changes_of_rows_are_net(changes: list[tuple[float | None, str | None, i
         left[row, "insert" if weight > 0 else "delete", version] += abs(weight)
     assert Counter((repr((a, b)), kind, version) for a, b, kind, version in found) == +left
     assert [row[2:] for row in found] == sorted((row[2:] for row in found), key=lambda row: (row[1], row[0]))
+
+
+@pytest.mark.parametrize("as_words", [True, False])
+def test_groups_that_go_stand_before_groups_that_come(as_words: bool) -> None:
+    """In each version: whichever groups are told first, as cells of a join bring them in an order of their own."""
+    changes = [(7, 1, 1, 0), (8, -1, 1, 1), (9, 1, 1, 1), (5, -1, 1, 2), (6, 1, 2, 3), (4, -1, 2, 4)]
+    values, weights, versions, pairs = (np.array(line, np.int64) for line in zip(*changes, strict=True))
+    bigint = SqlType.integer(64)
+    rows = Rows(Codec(), (bigint,), [pa.array(values)], len(changes))
+    if as_words:
+        rows = Rows(rows.codec, rows.types, list(rows.matrix([0])), len(changes))
+    shown = shown_rows(Delta(rows, weights, versions, pairs))
+    assert shown is not None
+    found = shown.table(delta_schema(pa.schema([("a", pa.int64())]))).to_pylist()
+    assert [(row["a"], row["_change_type"]) for row in found] == [
+        (5, "delete"),
+        (8, "update_preimage"),
+        (9, "update_postimage"),
+        (7, "insert"),
+        (4, "delete"),
+        (6, "insert"),
+    ]

@@ -22,7 +22,7 @@ from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunk
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.results import Results
 from livejoin.families.delta_chunk import DeltaChunk
-from livejoin.kernels.relation.replaced import mark_replaced
+from livejoin.kernels.relation.replaced import goes_first, mark_replaced
 from livejoin.kernels.values.change_types import SIGN_BYTES, write_kinds, write_signs, write_versions
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
@@ -35,6 +35,8 @@ KIND_NAMES = ("delete", "insert", "update_preimage", "update_postimage")
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
 """Positions in `KIND_NAMES`."""
+
+_RANKS = np.array([0, 2, 1, 1], np.int8)  # of kinds, by which rows of one version are ordered
 
 _TEXTS = np.frombuffer("".join(KIND_NAMES).encode(), np.uint8).copy()
 _SIGNS = _TEXTS[: 2 * SIGN_BYTES].view(np.int16)
@@ -306,11 +308,19 @@ def _replacements(delta: Delta, pairs: Words) -> tuple[Rows, Kinds, Words]:
 
 
 def _stay(delta: Delta, kinds: Kinds, stays: npt.NDArray[np.bool_], number: int) -> tuple[Rows, Kinds, Words]:
-    """Those of the rows of a delta that stay, so many, with their kinds and versions."""
-    if number == stays.shape[0]:
-        return delta.rows, kinds, delta.versions
-    kept = np.flatnonzero(stays)
-    return delta.rows.take(kept), kinds[kept], delta.versions[kept]
+    """Those of the rows of a delta that stay, so many, with their kinds and versions.
+
+    In each version rows that go come first, then those that take a place, then those that come; groups that cells of a
+    join bring, or flushed annotations, are in the order of the groups.
+    """
+    rows, versions = delta.rows, delta.versions
+    if number != stays.shape[0]:
+        kept = np.flatnonzero(stays)
+        rows, kinds, versions = rows.take(kept), kinds[kept], versions[kept]
+    if goes_first(kinds, versions):
+        return rows, kinds, versions
+    order = np.lexsort((_RANKS[kinds], versions))
+    return rows.take(order), kinds[order], versions[order]
 
 
 def _table(rows: Rows, kinds: Kinds, versions: Words, schema: pa.Schema) -> pa.Table:

@@ -40,3 +40,15 @@ def mark_replaced(words: Matrix, pairs: Line, versions: Line, weights: Line, kin
         left += 1 if stays[row] else 0
         row += 1
     return left
+
+
+@kernel
+def goes_first(kinds: Line, versions: Line) -> bool:
+    """Whether in each version the rows that go (0) stand before those that come (1)."""
+    came = False
+    for row in range(kinds.shape[0]):
+        came = came and versions[row] == versions[row - 1]
+        if came and kinds[row] == 0:
+            return False
+        came = came or kinds[row] == 1
+    return True
