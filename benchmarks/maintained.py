@@ -261,7 +261,7 @@ class Maintained:
                     continue
                 assert isinstance(block, (JoinBlock, BagBlock))
                 chosen = block.source.selectors["g"][0].select(values)
-                factors = np.ascontiguousarray(chosen.factors[:, signs > 0])
+                factors = chosen.factors.compress(signs > 0, axis=1) if chosen.factors.shape[0] else None
                 uses = block.plan.physical.tables if isinstance(block, JoinBlock) else block.plan.program.tables
                 position = next(i for i, use in enumerate(uses) if use.name == "G")
                 block.join.load(position, ids[added], base.ravel(), 2, 0, factors)
