@@ -9,6 +9,7 @@ from test_meter import Clock, report
 
 from livejoin.cli.display import Dashboard, Lines, display_for
 from livejoin.cli.meter import Meter
+from livejoin.distributed import CellReport
 from livejoin.spark import Recovery
 
 
@@ -81,3 +82,16 @@ def test_what_came_back_and_what_was_left_out() -> None:
 def test_a_terminal_gets_the_panel() -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
     assert isinstance(display_for(console, "p.toml", ["a"], Meter()), Dashboard)
+
+
+def test_what_cells_did() -> None:
+    cells = (CellReport(0, 300, 10, 1000, 1, 1.5), CellReport(1, 100, 10, 1000, 1, 1.0))
+    for is_terminal in (True, False):
+        meter = Meter(60, Clock())
+        console = Console(file=io.StringIO(), width=80, force_terminal=is_terminal, color_system=None)
+        display = display_for(console, "p.toml", ["a"], meter)
+        meter.add(replace(report(0), cells=cells))
+        console.print(display.panel() if isinstance(display, Dashboard) else Text(display.line()), soft_wrap=True)
+        assert isinstance(console.file, io.StringIO)
+        assert "2 cells, busiest 1.5 x mean, 2 made from files" in console.file.getvalue()
+    assert str(cells[0]) == "cell 0: 300 changes, 10 delta rows, 1,000 bytes, lambda 1.5, made from its files"

@@ -47,6 +47,9 @@ def test_a_process_that_is_killed_is_another_one_then(tmp_path: Path) -> None:
         os.kill(first.process, signal.SIGKILL)
         third = batch(2, [3])
         assert not third.was_warm
+        assert [one.was_rebuilt for one in (first, second, third)] == [False, False, True]
+        assert [one.changes for one in (first, second, third)] == [3, 1, 1]
+        assert [one.delta_rows for one in (first, second, third)] == [2, 2, 1]
         assert third.process not in (first.process, os.getpid())
         assert +told == Counter({(1, 2): 1, (2, 2): 1, (3, 1): 1})
     finally:

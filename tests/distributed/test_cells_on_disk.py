@@ -18,10 +18,12 @@ import livejoin
 from livejoin.checkpoint.job import job_of
 from livejoin.database.snapshots.tables import Limits
 from livejoin.distributed import Cells, Declared, Manifest, Manifests, Outcome, Plan, Task, parts, task
+from livejoin.distributed.deltas import read_view
+from livejoin.distributed.manifest import batches_in, read_manifest
 from livejoin.distributed.parts import Outbox, advance, by_cell
 from livejoin.distributed.task import delta_of
-from livejoin.errors import ChangeError, MemoryLimitError, StateError
-from oracle import signed_multiset, without_zeros
+from livejoin.errors import ChangeError, MemoryLimitError, SchemaError, StateError
+from oracle import assert_same_rows, difference, signed_multiset, without_zeros
 from scenario import Row
 
 TABLES = {"G": ("src BIGINT, dst BIGINT", {"window_rows": 50}), "P": ("id BIGINT PRIMARY KEY, town STRING", {})}
@@ -38,7 +40,7 @@ class Hosts:
     """A checkpoint, hosts with what their memories hold, and the database that all is compared with."""
 
     def __init__(self, path: Path, dice: Random, cells: int = 3) -> None:
-        self.path, self.dice, self.cells = path, dice, cells
+        self.path, self.dice, self.cells, self.kept = path, dice, cells, 0
         self.whole = livejoin.Database()
         for name, (columns, options) in TABLES.items():
             self.whole.create_table(name, columns, **options)  # type: ignore[arg-type]
@@ -49,7 +51,7 @@ class Hosts:
 
     def open(self) -> None:
         """A driver, and hosts that remember nothing."""
-        self.manifests = Manifests(self.path)
+        self.manifests = Manifests(self.path, self.kept)
         tables = {name: base.table for name, base in self.whole._contents.tables.items()}
         tables = {table.name: table for table in tables.values()}
         job = job_of(tables, VIEWS, frozenset(), keep_all=True)
@@ -174,6 +176,48 @@ def test_damage_is_told(tmp_path: Path) -> None:
         file.write_bytes(data)
         hosts.open()
         hosts.attempt({})
+
+
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    hosts = Hosts(tmp_path, Random(9))
+    for _ in range(3):
+        hosts.apply(hosts.batch())
+    hosts.manifests.close()
+    for name in ("00000002.manifest", "00000002.done"):
+        (tmp_path / name).rename(tmp_path / "kept")
+        with pytest.raises(StateError, match=r"0000000\d\.(manifest|done), .* is missing; restore it"):
+            Manifests(tmp_path)
+        (tmp_path / "kept").rename(tmp_path / name)
+    name = f"{hosts.plan.digest}.plan"
+    (tmp_path / name).rename(tmp_path / f"{'0' * 16}.plan")
+    manifests = Manifests(tmp_path)
+    with pytest.raises(StateError, match=rf"{name} is missing, the plan of the newest manifest: restore it"):
+        Declared(tmp_path, hosts.declared.job, hosts.cells, last=manifests.last)
+
+
+def test_deltas_are_kept_for_readers(tmp_path: Path) -> None:
+    """Of as many batches as is asked, over openings that ask for more or fewer; what nobody needs goes."""
+    hosts, results = Hosts(tmp_path, Random(10)), [Counter[Row]()]
+    for kept, first in ((0, 2), (2, 3), (2, 6), (1, 10), (0, 14)):
+        hosts.kept = kept
+        hosts.manifests.close()
+        hosts.open()
+        for _ in range(3):
+            hosts.apply(hosts.batch())
+            results.append(Counter(hosts.told["hop2"]))
+        assert batches_in(tmp_path) == list(range(first, len(results) - 1))
+        for batch in batches_in(tmp_path):
+            manifest = read_manifest(tmp_path, batch)
+            view = read_view(tmp_path, manifest.plan, "HOP2")
+            delta = view.delta(tmp_path, manifest.deltas.get("hop2", ()), batch)
+            assert_same_rows(signed_multiset(delta), difference(results[batch + 1], results[batch]))
+        needed = [read_manifest(tmp_path, batch).deltas.values() for batch in batches_in(tmp_path)]
+        wanted = {file for of in needed for files in of for file in files}
+        assert {path.name for path in tmp_path.glob("*.delta")} == wanted
+    with pytest.raises(SchemaError, match="there is no view 'other'"):
+        read_view(tmp_path, hosts.plan.digest, "other")
+    with pytest.raises(StateError, match=r"00000013\.manifest is missing"):
+        read_manifest(tmp_path, 13)
 
 
 def test_a_limit_of_memory_is_that_of_a_cell(tmp_path: Path) -> None:

@@ -12,13 +12,15 @@ from oracle import assert_same_rows, multiset, signed_multiset, without_zeros
 from scenario import Row
 from spread_cells import spread
 from spread_pipelines import PIPELINES
+from strategies import EXAMPLES
 
 SEED = int(os.environ.get("LIVEJOIN_SEED", "3"))
+BATCHES = max(3, EXAMPLES // 33)
 
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_cells_and_one_process_and_duckdb(name: str) -> None:
-    pipeline = PIPELINES[name](SEED)
+    pipeline = PIPELINES[name](SEED, BATCHES)
     whole = pipeline.database()
     tables = {table.name: table for table in whole._contents.catalog}
     samples = {table.lower(): sampled(tables[table], rows) for table, rows in pipeline.batches[0].items()}

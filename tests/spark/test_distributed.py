@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from changing_tables import EDGE, PERSON, VIEWS, WINDOW, Source, expected
-from deltas import sum_of
+from deltalake import DeltaTable
+from deltas import add, sum_of
 from pyspark.sql import SparkSession
 
 from livejoin.distributed import parts
-from livejoin.errors import LivejoinError, PipelineError, StateError
-from livejoin.spark import maintain
+from livejoin.errors import LivejoinError, PipelineError, SchemaError, StateError
+from livejoin.spark import BatchReport, maintain, read_deltas
+from livejoin.spark.delta import DeltaSink
 from livejoin.spark.distributed import stage_runs
+from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of, types_of_view
 from livejoin.spark.sinks import ParquetSink
 
 pytestmark = pytest.mark.spark
@@ -61,6 +65,16 @@ class Cluster:
     def files(self) -> Path:
         return self.root / "checkpoint" / "livejoin"
 
+    def kept_deltas(self, view: str, columns_of: str | None = None) -> Counter[Any]:
+        """What the deltas of a view add up to that its files of all batches have."""
+        checkpoint = self.root / "checkpoint"
+        reader = ManifestReader(checkpoint, view, 0, types_of_view(checkpoint, columns_of or view))
+        total = Counter[Any]()
+        for part in reader.partitions(reader.initialOffset(), {"batch": newest_of(self.files)}):
+            for batch in reader.read(part):
+                add(total, [tuple(row.values()) for row in batch.to_pylist()])
+        return Counter({row: count for row, count in total.items() if count})
+
 
 def test_views_of_all_kinds_over_restarts(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(spark, tmp_path)
@@ -95,9 +109,9 @@ def test_another_job_in_more_cells(spark: SparkSession, tmp_path: Path) -> None:
     """Views come, go and change, and a static table comes."""
     cluster = Cluster(spark, tmp_path)
     cluster.source.step()
-    options: dict[str, Any] = {"cells": 3, "static": ["N"]}
+    options: dict[str, Any] = {"cells": 3, "static": ["N"], "keep_deltas": 9}
     assert cluster.start(
-        {"gone": VIEWS["lonely"], "total": "SELECT COUNT(*) AS n, SUM(dst) AS s FROM G"}
+        {"gone": VIEWS["lonely"], "total": "SELECT COUNT(*) AS n, SUM(dst) AS s FROM G"}, keep_deltas=9
     ).awaitTermination(120)
     cluster.source.step()
     names = spark.createDataFrame(cluster.source.names, "k INT, name STRING")
@@ -107,7 +121,44 @@ def test_another_job_in_more_cells(spark: SparkSession, tmp_path: Path) -> None:
     assert cluster.start(views, {"N": names}, **options).awaitTermination(120)
     for view, rows in expected(cluster.source, views).items():
         assert sum_of(tmp_path / "out" / view) == rows, view
+        assert cluster.kept_deltas(view) == rows, view
     assert len(list(cluster.files.glob("*.plan"))) == 1
+    assert len(list(cluster.files.glob("*.views"))) == 2
+    with pytest.raises(SchemaError, match="there is no view 'gone'"):
+        cluster.kept_deltas("gone", "total")
+    with pytest.raises(StateError, match=r"in batch 0 of .* view 'total' has the columns struct<n:.*, and the stream"):
+        cluster.kept_deltas("total", "named")
+
+
+def test_the_deltas_are_read_from_the_manifests(spark: SparkSession, tmp_path: Path) -> None:
+    """While they go to Delta tables, too; over two starts, and as long as they are kept."""
+    cluster, reports, seen = Cluster(spark, tmp_path), list[BatchReport](), Counter[Any]()
+    checkpoint = tmp_path / "checkpoint"
+    # What one cell takes back of the first another one may bring.
+    views = {"starts": "SELECT A.src FROM G A JOIN G B ON A.dst = B.src", "towns": VIEWS["towns"]}
+    for _ in range(2):
+        cluster.source.step()
+        sink = DeltaSink(tmp_path / "tables", history=["starts"])
+        query = cluster.start(views, sink=sink, on_batch=reports.append, keep_deltas=2)
+        assert query.awaitTermination(120)
+        deltas = read_deltas(spark, checkpoint, "Starts").writeStream
+        deltas = deltas.foreachBatch(lambda frame, _: add(seen, [tuple(row) for row in frame.collect()]))
+        query = deltas.option("checkpointLocation", str(tmp_path / "reader")).trigger(availableNow=True).start()
+        assert query.awaitTermination(120)
+    rows, told = expected(cluster.source, views), Counter[Any]()
+    tables = {view: DeltaTable(str(tmp_path / "tables" / view)).to_pyarrow_table().to_pylist() for view in views}
+    add(told, [tuple(row.values()) for row in tables["starts"]])
+    for found in (told, seen):
+        assert Counter({row: count for row, count in found.items() if count}) == rows["starts"]
+    assert Counter(tuple(row.values()) for row in tables["towns"]) == rows["towns"]
+    with pytest.raises(SchemaError, match="known views: 'starts', 'towns'"):
+        read_deltas(spark, checkpoint, "other")
+    with pytest.raises(StateError, match=r"batch 0 .* are not kept any more; .* \(since=1\)"):
+        ManifestReader(checkpoint, "towns", 0, types_of_view(checkpoint, "towns")).partitions(
+            {"batch": -1}, {"batch": 3}
+        )
+    assert all(len(one.cells) == 2 and 1 <= one.skew <= 2 and one.cells[0].state_bytes for one in reports)
+    assert sum(cell.changes for one in reports for cell in one.cells) > sum(one.changes for one in reports)
 
 
 def test_what_cells_cannot_do_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -117,5 +168,9 @@ def test_what_cells_cannot_do_is_refused(spark: SparkSession, tmp_path: Path) ->
         cluster.start(cells=0)
     with pytest.raises(PipelineError, match="spill"):
         cluster.start(spill=tmp_path)
+    with pytest.raises(PipelineError, match="keep_deltas is -1"):
+        cluster.start(keep_deltas=-1)
+    with pytest.raises(PipelineError, match="keep_deltas=2 is for mode='distributed'"):
+        cluster.start(mode="embedded", cells=None, keep_deltas=2)
     with pytest.raises(LivejoinError, match="mode"):
         cluster.start(mode="cluster")

@@ -16,7 +16,7 @@ from stream_worker import Workers
 
 BATCHES = 6  # of a run in which something is killed that Spark, or the next batch, starts again
 _PAUSE = 1.5  # seconds for which a process that stops stands still
-_PATIENCE = 20.0  # seconds in which there has to be one
+_PATIENCE = 60.0  # seconds in which there has to be one
 
 
 class Cells(Files):

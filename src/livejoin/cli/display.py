@@ -108,6 +108,8 @@ class Dashboard:
         share = f"engine busy {meter.engine_share:.0%}" if reports else ""
         grid.add_row("state", Text(state, "bold"), "", Text(share, "dim"))
         below = [] if not meter.left_out else [Text(f"left out    {meter.left_out}", "yellow")]
+        if meter.cells:
+            below.append(Text(f"cells       {meter.cells}", "dim"))
         if self._recovery is not None:
             found = self._recovery
             told = f"{found.rows:,} rows, {found.changes:,} changes applied again, in {found.seconds:.1f} s"
@@ -177,6 +179,8 @@ class Lines:
         if meter.last:
             parts += [f"{view} {rows:,} rows" for view, rows in meter.last.rows.items()]
             parts.append(f"state {size(meter.last.state_bytes)}")
+        if meter.cells:
+            parts.append(meter.cells)
         if meter.left_out:
             parts.append(f"left out: {meter.left_out}")
         left = meter.seconds_left

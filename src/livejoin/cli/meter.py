@@ -31,6 +31,7 @@ class Meter:
     skipped: int = 0
     letters: int = 0
     late: int = 0
+    rebuilds: int = 0
     last: BatchReport | None = None
     history: deque[tuple[float, BatchReport]] = field(default_factory=lambda: deque(maxlen=_HISTORY))
     started: float = field(init=False)
@@ -51,6 +52,7 @@ class Meter:
         self.skipped += report.skipped
         self.letters += sum(report.dead_letters.values())
         self.late += report.late
+        self.rebuilds += report.rebuilds
         self.last = report
         self.history.append((self.clock(), report))
 
@@ -59,6 +61,14 @@ class Meter:
         """The changes that were not applied, by why; empty if all were."""
         counts = (("skipped", self.skipped), ("dead letters", self.letters), ("late", self.late))
         return ", ".join(f"{count:,} {what}" for what, count in counts if count)
+
+    @property
+    def cells(self) -> str:
+        """What the cells of the last batch did; empty where the engine is in one process."""
+        if self.last is None or not self.last.cells:
+            return ""
+        made = f", {self.rebuilds} made from files" if self.rebuilds else ""
+        return f"{len(self.last.cells)} cells, busiest {self.last.skew:.1f} x mean{made}"
 
     @property
     def elapsed(self) -> float:

@@ -5,11 +5,13 @@ from livejoin.distributed.declaration import Plan
 from livejoin.distributed.declared import Declared
 from livejoin.distributed.exchange import Parcel, Sender
 from livejoin.distributed.manifest import Held, Manifest, Manifests
+from livejoin.distributed.report import CellReport, cell_reports, skew
 from livejoin.distributed.task import Cells, Outcome, Task
 
 __all__ = [
     "Brought",
     "Cell",
+    "CellReport",
     "Cells",
     "Declared",
     "Held",
@@ -21,4 +23,6 @@ __all__ = [
     "Plan",
     "Sender",
     "Task",
+    "cell_reports",
+    "skew",
 ]

@@ -20,14 +20,12 @@ from livejoin.database.difference import difference, types_of
 from livejoin.database.snapshots.carried import Marks
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.declared import Declared
+from livejoin.distributed.deltas import GONE
 from livejoin.distributed.manifest import Held, Manifest
 from livejoin.distributed.move import Source, Surveyed, samples_of
 from livejoin.distributed.task import Fill, Outcome, Task, delta_of, write_delta
 from livejoin.plan.dispatch import TableSample, sampled
 from livejoin.schema import CHANGE_TYPE
-
-GONE = pa.array(["delete", "update_preimage"])
-"""Kinds of changes that take a row away."""
 
 
 class Steps(Protocol):

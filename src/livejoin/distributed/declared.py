@@ -18,9 +18,10 @@ from livejoin.checkpoint.job import Job
 from livejoin.database import Database
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits
 from livejoin.distributed.declaration import Declaration, Plan, bound_of, queries_of, read_declaration
+from livejoin.distributed.deltas import ViewFiles, views_of, write_views
 from livejoin.distributed.manifest import Manifest
 from livejoin.plan.dispatch import Dispatch, TableSample, choose
-from livejoin.plan.stages import stages
+from livejoin.plan.stages import outline, stages
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
 
@@ -80,7 +81,8 @@ class Declared:
         self._limits = limits
         self._path = path
         self._declaration: Declaration | None = None
-        self._written = "" if last is None else last.plan
+        self._written = ""
+        self._views: dict[str, dict[str, ViewFiles]] = {}
         if last is not None:
             self._go_on(read_declaration(path, last.plan), last, anew)
         self.bound = bound_of(self.job)
@@ -128,7 +130,7 @@ class Declared:
         self._declaration = Declaration(self.job, self.cells, tuple(found))
 
     def write(self) -> None:
-        """Write down what is chosen, if it is not; before a manifest names the plan.
+        """Write down what is chosen, and how deltas are read, if it is not; before a manifest names the plan.
 
         Raises:
             StorageError: The disk refuses.
@@ -136,6 +138,7 @@ class Declared:
         assert self._declaration is not None, "it is chosen where rows go"
         if self._written != self._declaration.digest:
             self._declaration.write(self._path)
+            write_views(self._path, self._declaration.digest, self.views(self._declaration.digest))
             self._written = self._declaration.digest
 
     @cached_property
@@ -144,11 +147,18 @@ class Declared:
         assert self._declaration is not None, "it is chosen where rows go"
         return self._declaration.plan(self.bound, self._limits)
 
-    def of(self, digest: str) -> tuple[Database, Plan]:
-        """The views and the plan by which a batch was committed: the one before, or that of now."""
-        if self.before is not None and self.before.plan.digest == digest:
-            return self.before.bound, self.before.plan
-        return self.bound, self.plan
+    def views(self, digest: str) -> dict[str, ViewFiles]:
+        """How the deltas of views are read in batches of a plan: the one before, or that of now.
+
+        Args:
+            digest: That of the plan.
+        """
+        if digest not in self._views:
+            of: Before | Declared = self
+            if self.before is not None and self.before.plan.digest == digest:
+                of = self.before
+            self._views[digest] = views_of(of.bound, of.plan.staged)
+        return self._views[digest]
 
     @property
     def kept(self) -> dict[str, Table]:
@@ -158,5 +168,4 @@ class Declared:
 
     def lines(self) -> list[str]:
         """Where rows go and what is expected of it, for people."""
-        dispatches = () if self._declaration is None else self._declaration.dispatches
-        return [line for one in dispatches for line in one.lines()]
+        return [*outline(self.plan.staged, self.cells).lines()] if self.is_chosen else []

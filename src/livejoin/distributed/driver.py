@@ -9,27 +9,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import FAIL, Policy
-from livejoin.database.difference import difference, types_of
-from livejoin.distributed.begin import GONE, Steps, begin, first_deltas, has_to_fill
+from livejoin.distributed.begin import Steps, begin, first_deltas, has_to_fill
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.declared import Declared
+from livejoin.distributed.deltas import microseconds
 from livejoin.distributed.manifest import Manifest, Manifests
 from livejoin.distributed.refused import refuse_too_many
 from livejoin.distributed.task import Outcome, Task, delta_of
 from livejoin.errors import StateError
 from livejoin.plan.dispatch import TableSample
-from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -133,8 +128,8 @@ def commit(
     files = _files(done)
     if begun is not None:
         files = first_deltas(begun, declared, task, files)
-    when = None if arrived.time is None else (arrived.time - EPOCH) // MICROSECOND
     declared.write()
+    when = microseconds(arrived.time)
     manifest = Manifest(batch_id, task.epoch, task.plan, when, held, files, _letters(done))
     manifests.commit(manifest)
     declared.begun()
@@ -157,20 +152,11 @@ def read_delta(declared: Declared, manifests: Manifests, manifest: Manifest, vie
         StateError: A file is missing or damaged.
         StorageError: The disk refuses.
     """
-    bound, plan = declared.of(manifest.plan)
     schema = declared.bound.views[view].delta_schema
-    pieces = [delta_of(manifests.path, file) for file in manifest.deltas.get(view, ())]
-    if not pieces or view not in bound.views or bound.views[view].delta_schema != schema:
+    found = declared.views(manifest.plan).get(view)
+    if found is None or found.schema != schema:
         return schema.empty_table()
-    names = pieces[0].column_names  # pieces of a delta and of a whole result differ in what Arrow says of NULL
-    whole = pa.concat_tables([pa.Table.from_arrays(one.columns, names=names) for one in pieces])
-    if len(pieces) > 1 and view in plan.staged.scattered:
-        gone = pc.is_in(whole.column(CHANGE_TYPE), GONE)
-        rows, types = whole.drop_columns([CHANGE_TYPE]), types_of(bound, view)
-        whole = difference(rows.filter(gone), rows.filter(pc.invert(gone)), types)
-    versions = pa.repeat(pa.scalar(manifest.batch_id, pa.int64()), whole.num_rows)
-    whole = whole.append_column(COMMIT_VERSION, versions)
-    return pa.Table.from_arrays(whole.columns, names=schema.names).cast(schema)
+    return found.delta(manifests.path, manifest.deltas.get(view, ()), manifest.batch_id)
 
 
 def read_letters(declared: Declared, manifests: Manifests, manifest: Manifest) -> dict[str, pa.Table]:

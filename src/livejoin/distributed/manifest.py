@@ -27,7 +27,7 @@ _MANIFEST = re.compile(r"(\d{8,})\.manifest")
 _DONE = re.compile(r"(\d{8,})\.done")
 _EPOCH = re.compile(r"(\d{8,})\.epoch")
 _CELL = re.compile(r"\d{8,}-\d+(-\d+)?-[0-9a-f]{32}\.(batch|delta|tables|parts)")
-_PLAN = re.compile(r"([0-9a-f]{16})\.plan")
+_PLAN = re.compile(r"([0-9a-f]{16})\.(plan|views)")
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
 
 
@@ -130,6 +130,7 @@ class Manifests:
 
     Args:
         path: The folder, made if it is missing. All hosts see it.
+        kept: Of how many batches before the newest one the deltas stay for readers.
 
     Attributes:
         epoch: The number of this opening; every one has a larger one.
@@ -142,8 +143,9 @@ class Manifests:
         StorageError: The disk refuses.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kept: int = 0) -> None:
         self.path = path
+        self._kept = kept
         try:
             self._folder = Folder.made(path)
             names = self._folder.names()
@@ -156,11 +158,13 @@ class Manifests:
             raise self._refused(error) from error
         batches = _numbers(names, _MANIFEST)
         self.last = self._read(max(batches)) if batches else None
+        self._before = {batch: self._read(batch) for batch in batches if max(batches) - kept <= batch < max(batches)}
         self.done = max(_numbers(names, _DONE), default=None)
         self.parts = WrittenParts()
         if self.done is not None:
-            with self._whole(name := f"{self.done:08d}.done"):
+            with _whole(self.path / (name := f"{self.done:08d}.done")):
                 self.parts = WrittenParts.from_plain(checked(self._folder.read(name)))
+        self._check_done()
         self._remove_garbage(names)
 
     def close(self) -> None:
@@ -182,6 +186,8 @@ class Manifests:
             self._publish(f"{manifest.batch_id:08d}.manifest", with_checksum(manifest.plain()))
         except OSError as error:
             raise self._refused(error) from error
+        if self.last is not None:
+            self._before[self.last.batch_id] = self.last
         self.last = manifest
 
     def finish(self, batch_id: int, parts: Iterable[str]) -> None:
@@ -202,14 +208,34 @@ class Manifests:
         except OSError as error:
             raise self._refused(error) from error
 
+    def _check_done(self) -> None:
+        """Raise StateError if one of the two files is missing that say what was committed and what was delivered."""
+        last = -1 if self.last is None else self.last.batch_id
+        done = -1 if self.done is None else self.done
+        missing = ""
+        if done > last:
+            missing = f"{done:08d}.manifest, which says what the cells hold, is missing"
+        elif last > done + 1:
+            missing = f"{last - 1:08d}.done, or the one behind it, which says what was delivered, is missing"
+        if missing:
+            msg = f"{self.path}: {missing}; restore it from a backup, or start over with an empty checkpoint and output"
+            raise StateError(msg)
+
     def _remove_garbage(self, names: list[str]) -> None:
         """Remove what the newest manifest does not need: the state before it, attempts that did not count."""
-        needed = set[str]() if self.last is None else {*self.last.files, f"{self.last.plan}.plan"}
+        needed = set[str]()
+        if self.last is not None:
+            needed.update(self.last.files, [f"{self.last.plan}.plan", f"{self.last.plan}.views"])
+        oldest = -1 if self.last is None else self.last.batch_id - self._kept
+        self._before = {batch: one for batch, one in self._before.items() if batch >= oldest}
+        for one in self._before.values():
+            needed.update(*one.deltas.values(), [f"{one.plan}.views"])
         newest = {
-            _MANIFEST: -1 if self.last is None else self.last.batch_id,
+            _MANIFEST: oldest,
             _DONE: -1 if self.done is None else self.done,
         }
-        for name in names:
+        # Manifests first: a reader finds no batch whose deltas are gone, also behind a driver that died here.
+        for name in sorted(names, key=lambda name: _MANIFEST.fullmatch(name) is None):
             old = any(int(found[1]) < batch for kind, batch in newest.items() if (found := kind.fullmatch(name)))
             lost = name not in needed and any(kind.fullmatch(name) for kind in (_CELL, _PLAN))
             if old or lost or _DRAFT.fullmatch(name):
@@ -222,23 +248,7 @@ class Manifests:
             self._folder.remove(name)
 
     def _read(self, batch_id: int) -> Manifest:
-        name = f"{batch_id:08d}.manifest"
-        with self._whole(name):
-            return Manifest.from_plain(checked(self._folder.read(name)))
-
-    @contextmanager
-    def _whole(self, name: str) -> Iterator[None]:
-        """Say of a file that is read what is wrong with it."""
-        try:
-            yield
-        except OSError as error:
-            raise self._refused(error) from error
-        except (ValueError, KeyError, TypeError) as error:
-            msg = (
-                f"{self.path / name} is damaged: {error}. It is what says which files of the cells count; restore it "
-                "from a backup, or start over with an empty checkpoint and an empty output"
-            )
-            raise StateError(msg) from error
+        return read_manifest(self.path, batch_id)
 
     def _publish(self, name: str, data: bytes) -> None:
         try:
@@ -250,7 +260,54 @@ class Manifests:
         return StateError(f"the checkpoint {self.path} belongs to another driver by now: {what}; this one stops")
 
     def _refused(self, error: OSError) -> StorageError:
-        return StorageError(f"the disk refuses {self.path}: {error}")
+        return _refused(self.path, error)
+
+
+def batches_in(path: Path) -> list[int]:
+    """The batches whose manifests are in a folder, ascending; it may be that of a driver that runs.
+
+    Raises:
+        StorageError: There is no such folder, or the disk refuses.
+    """
+    try:
+        with Folder.at(path) as folder:
+            return sorted(_numbers(folder.names(), _MANIFEST))
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def read_manifest(path: Path, batch_id: int) -> Manifest:
+    """The manifest of a batch.
+
+    Raises:
+        StateError: It is missing or damaged.
+        StorageError: The disk refuses.
+    """
+    name = f"{batch_id:08d}.manifest"
+    with _whole(path / name), Folder.at(path) as folder:
+        return Manifest.from_plain(checked(folder.read(name)))
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[None]:
+    """Say of a file that is read what is wrong with it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        msg = f"{file} is missing, which says which files of the cells count: restore it from a backup, or start over"
+        raise StateError(msg) from error
+    except OSError as error:
+        raise _refused(file, error) from error
+    except (ValueError, KeyError, TypeError) as error:
+        msg = (
+            f"{file} is damaged: {error}. It is what says which files of the cells count; restore it "
+            "from a backup, or start over with an empty checkpoint and an empty output"
+        )
+        raise StateError(msg) from error
+
+
+def _refused(path: Path, error: OSError) -> StorageError:
+    return StorageError(f"the disk refuses {path}: {error}")
 
 
 def _numbers(names: list[str], kind: re.Pattern[str]) -> list[int]:

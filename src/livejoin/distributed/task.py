@@ -93,6 +93,10 @@ class Outcome:
         process: The process that did it.
         refused: For each base table how many of its changes were left out whose home the cell is.
         letters: For each of these tables the file with them, if anybody is told of them.
+        changes: Rows that were brought to its tables.
+        delta_rows: Rows of the deltas of what the stage shows.
+        was_rebuilt: Whether it had a state, which was not there and was made from its files.
+        lambda_observed: The most that a change cost in one of its joins, as `View.stats` says it.
     """
 
     stage: int
@@ -105,6 +109,10 @@ class Outcome:
     process: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
     letters: Mapping[str, str] = field(default_factory=dict)
+    changes: int = 0
+    delta_rows: int = 0
+    was_rebuilt: bool = False
+    lambda_observed: float = 0.0
 
 
 @dataclass
@@ -154,6 +162,7 @@ class Cells:
         key, held = (task.folder, stage, cell), task.held.get((stage, cell), Held())
         warm = self._warm.pop(key, None)  # what fails is not warm any more
         was_warm = warm is not None and warm.state == held.state
+        was_rebuilt = not was_warm and held != Held()
         if warm is None or not was_warm:
             warm = self._made(task, stage, cell, held)
         changes = changes_of(self.staged.stages[stage], brought)
@@ -170,7 +179,12 @@ class Cells:
         results = {view: told[relation] for relation in told for view in self._views.get(relation, ())}
         warm.state = held.state
         self._warm[key] = warm
-        outcome = self._outcome(task, stage, warm, held, results, was_warm)
+        outcome = replace(
+            self._outcome(task, stage, warm, held, results, was_warm),
+            changes=sum(rows.num_rows for rows in changes.values()),
+            delta_rows=sum(delta.num_rows for delta in told.values()),
+            was_rebuilt=was_rebuilt,
+        )
         return (self._with_refused(task, outcome, applied.refused) if applied.refused else outcome), told
 
     def _with_refused(self, task: Task, outcome: Outcome, refused: Mapping[str, pa.Table]) -> Outcome:
@@ -222,10 +236,11 @@ class Cells:
         deltas = {
             view: (write_delta(task, stage, cell, view, delta), delta.num_rows) for view, delta in results.items()
         }
+        figures = {relation: view.stats() for relation, view in database.views.items()}
         rows = {
-            view: int(database.views[relation].stats()["rows"])
+            view: int(figures[relation]["rows"])
             for relation, views in self._views.items()
-            if relation in database.views
+            if relation in figures
             for view in views
         }
         homes = {
@@ -237,9 +252,16 @@ class Cells:
         loads = {
             digest: sum(occurrences(database, name) for name in names) for digest, names in self._joins[stage].items()
         }
-        state_bytes = int(database.stats()["state_bytes"])
         return Outcome(
-            stage, cell, replace(held, rows=homes, loads=loads), deltas, rows, state_bytes, was_warm, os.getpid()
+            stage,
+            cell,
+            replace(held, rows=homes, loads=loads),
+            deltas,
+            rows,
+            int(database.stats()["state_bytes"]),
+            was_warm,
+            os.getpid(),
+            lambda_observed=max((one["lambda_observed"] for one in figures.values()), default=0.0),
         )
 
     def _made(self, task: Task, stage: int, cell: int, held: Held) -> _Warm:

@@ -196,6 +196,7 @@ def _run_options(run: RunSettings, folder: Path) -> RunOptions:
         mode=run.mode,
         cells=run.cells,
         reshard=run.reshard,
+        keep_deltas=run.keep_deltas,
     )
 
 

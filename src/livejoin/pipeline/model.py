@@ -297,6 +297,7 @@ class RunSettings(_Strict):
         mode: ``embedded``, in this process, or ``distributed``, in cells in those of Spark's executors.
         cells: How many cells.
         reshard: Whether it is chosen anew at this start which rows go to which cells.
+        keep_deltas: Of how many batches before the newest one the deltas stay in the checkpoint for readers.
         check: At the end, compare with a recomputation in DuckDB.
         spark: Settings of the Spark session.
     """
@@ -317,6 +318,7 @@ class RunSettings(_Strict):
     mode: Mode = "embedded"
     cells: PositiveInt | None = None
     reshard: bool = False
+    keep_deltas: NonNegativeInt = 0
     check: bool = False
     spark: dict[str, str] = {}
 

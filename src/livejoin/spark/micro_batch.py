@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.engine import Engine
 from livejoin.checkpoint.recovery import Recovery
+from livejoin.distributed import CellReport, skew
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.dead_letters import DeadLetters
 from livejoin.spark.frames import unpack
@@ -42,6 +43,7 @@ class BatchReport:
             for a window by range among them.
         late: Changes whose key has a newer one, of tables with ``sequence_by``.
         dead_letters: How many changes went to the dead letters, by table.
+        cells: What each cell did, if tables are spread over cells.
     """
 
     batch_id: int
@@ -55,6 +57,17 @@ class BatchReport:
     skipped: int = 0
     late: int = 0
     dead_letters: Mapping[str, int] = field(default_factory=dict)
+    cells: Sequence[CellReport] = ()
+
+    @property
+    def skew(self) -> float:
+        """How many times the changes of a cell on average the busiest cell had; 1 without cells."""
+        return skew(self.cells)
+
+    @property
+    def rebuilds(self) -> int:
+        """How many states of cells were made anew from their files."""
+        return sum(one.rebuilt for one in self.cells)
 
 
 class MicroBatches(BatchFunction):

@@ -35,6 +35,7 @@ class RunOptions:
     mode: Mode = "embedded"
     cells: int | None = None
     reshard: bool = False
+    keep_deltas: int = 0
 
     @property
     def limits(self) -> Limits:

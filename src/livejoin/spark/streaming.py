@@ -68,6 +68,7 @@ def maintain(
     mode: Mode = "embedded",
     cells: int | None = None,
     reshard: bool = False,
+    keep_deltas: int = 0,
     on_batch: Callable[[BatchReport], object] | None = None,
     on_recovery: Callable[[Recovery], object] | None = None,
 ) -> StreamingQuery:
@@ -155,6 +156,8 @@ def maintain(
         reshard: With ``distributed``, whether it is chosen anew which rows go to which cells, by the rows that are
             there, and they move with the first batch of this query. The log of this process warns where the busiest
             cell of a join has more than twice the rows that were expected.
+        keep_deltas: With ``distributed``, of how many batches before the newest one the deltas stay in the checkpoint
+            for `livejoin.spark.read_deltas`.
         on_batch: Called with a ``BatchReport`` after each batch, when the log says that it is done.
         on_recovery: Called with a ``Recovery`` where the checkpoint had a state: how many rows came back, how many
             batches were applied again, and how long that took.
@@ -203,6 +206,7 @@ def maintain(
         mode,
         cells,
         reshard,
+        keep_deltas,
     )
     frames = options.frames(tables)
     query, batches = start(spark, views, frames, declared, sink, path, checkpoint, trigger, run, on_batch)

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 from pyspark.sql.types import StructType
 
 from livejoin.errors import StateError, StorageError
+from livejoin.spark.distributed.manifest_source import ManifestReader, types_of_view
 
 FORMAT = "livejoin"
 _PART = "part-*.parquet"
@@ -25,35 +26,47 @@ _NOTHING = -1  # the batch before the first one
 _ROWS = 1 << 16
 
 
-def read_deltas(spark: SparkSession, folder: str | Path) -> DataFrame:
+def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None, since: int = 0) -> DataFrame:
     """The deltas of a view as a stream: its columns, ``_change_type``, ``_commit_version`` and ``_commit_timestamp``.
 
     Args:
         spark: The session; PySpark 4.2 or newer.
-        folder: The view's folder in the Parquet output of a pipeline, ``<path>/<view>``. It has a part by now, which
-            tells the columns.
+        folder: The view's folder in the Parquet output of a pipeline, ``<path>/<view>``, or, with ``view``, the
+            checkpoint of a pipeline with ``mode="distributed"``. There is a batch by now, which tells the columns.
+        view: A view whose deltas are read from the files of the cells, by Spark's tasks, as soon as a batch is
+            committed. The pipeline keeps them for so many batches as its ``keep_deltas`` says.
+        since: With ``view``, the first batch that is read.
 
     Raises:
+        SchemaError: There is no such view.
+        StateError: There is no batch yet, or a file is damaged.
         StorageError: There is no part, or it cannot be read.
     """
-    types = _types(Path(folder))
     spark.dataSource.register(WrittenDeltas)
     # Spark would start a process of its own to ask for the schema.
-    return spark.readStream.format(FORMAT).schema(types).load(str(folder))
+    reader = spark.readStream.format(FORMAT)
+    if view is None:
+        return reader.schema(_types(Path(folder))).load(str(folder))
+    options = {"view": view, "since": str(since)}
+    return reader.schema(types_of_view(Path(folder), view)).options(**options).load(str(folder))
 
 
 class WrittenDeltas(DataSource):
-    """Spark's side of the source; its path is the view's folder."""
+    """Spark's side of the source; its path is the view's folder, or with the option ``view`` the checkpoint."""
 
     @classmethod
     def name(cls) -> str:
         return FORMAT
 
     def schema(self) -> StructType:
-        return _types(Path(self.options["path"]))
+        path, view = Path(self.options["path"]), self.options.get("view")
+        return _types(path) if view is None else types_of_view(path, view)
 
-    def streamReader(self, schema: StructType) -> WrittenDeltasReader:
-        return WrittenDeltasReader(Path(self.options["path"]))
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        path, view = Path(self.options["path"]), self.options.get("view")
+        if view is None:
+            return WrittenDeltasReader(path)
+        return ManifestReader(path, view, int(self.options.get("since", "0")), schema)
 
 
 class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -21,9 +21,10 @@ from livejoin.checkpoint.batch_delta import timed
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.checkpoint.recovery import Recovery
-from livejoin.distributed import Declared, Manifest, Manifests
+from livejoin.distributed import Declared, Manifest, Manifests, cell_reports
 from livejoin.distributed.cell_process import end_processes
-from livejoin.distributed.driver import EPOCH, MICROSECOND, commit, is_next, read_delta, read_letters
+from livejoin.distributed.deltas import time_of
+from livejoin.distributed.driver import commit, is_next, read_delta, read_letters
 from livejoin.distributed.load import off_load
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.dead_letters import DeadLetters
@@ -131,12 +132,13 @@ class DistributedBatches(BatchFunction):
                 state_bytes=sum(one.state_bytes for one in known),
                 engine_seconds=engine_seconds,
                 seconds=time.perf_counter() - started,
+                cells=cell_reports(committed.done, known, self._declared.plan.cells),
             )
             self._on_batch(report)
 
     def _deliver(self, manifest: Manifest) -> dict[str, int]:
         """The deltas of a committed batch to the sink; then it is done. How many rows each view's delta has."""
-        at = None if manifest.time is None else EPOCH + manifest.time * MICROSECOND
+        at = time_of(manifest)
         views = self._declared.bound.views
         deltas = {name: timed(read_delta(self._declared, self._manifests, manifest, name), at) for name in views}
         if self._letters is not None:

@@ -35,8 +35,11 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
         msg = f"mode={options.mode!r} is unknown; allowed are 'embedded' and 'distributed'"
         raise PipelineError(msg, key="mode")
     cells = options.cells
+    if not isinstance(options.keep_deltas, int) or isinstance(options.keep_deltas, bool) or options.keep_deltas < 0:
+        msg = f"keep_deltas is {options.keep_deltas!r}; allowed is a number of batches, 0 or more"
+        raise PipelineError(msg, key="keep_deltas")
     if options.mode == "embedded":
-        for name in ("cells", "reshard"):
+        for name in ("cells", "reshard", "keep_deltas"):
             if getattr(options, name):
                 msg = f"{name}={getattr(options, name)!r} is for mode='distributed'; leave it out, or say so"
                 raise PipelineError(msg, key=name)
@@ -81,7 +84,7 @@ def open_cells(
         StateError: The checkpoint cannot go on as this job, or is damaged, or belongs to another driver.
         StorageError: The disk refuses.
     """
-    manifests = Manifests(state / "livejoin")
+    manifests = Manifests(state / "livejoin", options.keep_deltas)
     last = manifests.last
     declared = Declared(state / "livejoin", job, cells, options.limits, last, options.reshard)
     check_columns(declared, options.initial)
