@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.spark
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif("LIVEJOIN_TORTURE" not in os.environ, reason="a cluster of processes is for make torture"),
+]
 
 TESTS = Path(__file__).parents[1]
 
