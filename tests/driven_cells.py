@@ -8,10 +8,12 @@ from random import Random
 import pyarrow as pa
 
 from livejoin.distributed import Cells, Outcome, Plan, Task
+from livejoin.distributed.bad_rows import Kept, Some, keep, send
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
 from livejoin.distributed.parts import Outbox, Part, advance, by_cell
 from livejoin.plan.dispatch import TableSample
+from livejoin.schema import Table
 
 Memories = dict[str, list[Cells]]
 """For each plan what the hosts remember."""
@@ -26,6 +28,7 @@ class LocalSteps:
         changes: The changes of the batch: the table's columns, then `_change_type`.
         static: The rows of static tables that are there for the first time, likewise.
         samples: What is known of the rows.
+        tables: The base tables, in their order.
     """
 
     def __init__(
@@ -35,11 +38,13 @@ class LocalSteps:
         changes: Mapping[str, pa.Table],
         static: Mapping[str, pa.Table] | None = None,
         samples: Mapping[str, TableSample] | None = None,
+        tables: Sequence[Table] = (),
     ) -> None:
         self._dice, self._memories, self._changes = dice, memories, changes
         self._static = dict(static or {})
         self._samples = dict(samples or {})
-        self.moves = 0
+        self._tables = tables
+        self.moves = self.tries = 0
 
     def samples(self) -> Mapping[str, TableSample]:
         return self._samples
@@ -57,6 +62,24 @@ class LocalSteps:
     def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
         changes = sum(rows.num_rows for rows in self._changes.values())
         return self._through(self._packed(plan, task, self._changes), plan, task), Arrived(changes, None)
+
+    def keep(self, task: Task) -> list[Kept]:
+        """As two tasks that read a half each."""
+        halves = [
+            {
+                name: rows.slice(rows.num_rows // 2 * i, None if i else rows.num_rows // 2)
+                for name, rows in self._changes.items()
+            }
+            for i in range(2)
+        ]
+        return [keep(task, f"{i:08d}", self._tables, half, None) for i, half in enumerate(halves)]
+
+    def run_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[Outcome]:
+        return self._through([part for one in some for part in send(plan, task, one)], plan, task)
+
+    def try_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> None:
+        self.tries += 1
+        self.run_kept(plan, task, some)
 
     def _packed(self, plan: Plan, task: Task, changes: Mapping[str, pa.Table]) -> list[Part]:
         outbox = Outbox(plan, "99999999")

@@ -22,7 +22,7 @@ from livejoin.search.algorithm import Algorithm
 from random_queries import queries
 from scenario import Change, ColumnSpec, ColumnType, CommitSpec, QuerySpec, Row, Scenario, TableSpec, canonical_row
 
-EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "60"))
+EXAMPLES = int(os.environ.get("LIVEJOIN_FUZZ", "30"))
 FUZZ = settings(
     max_examples=EXAMPLES,
     deadline=None,

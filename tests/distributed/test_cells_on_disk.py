@@ -6,23 +6,29 @@ drivers die wherever they may.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import livejoin
+from livejoin.checkpoint.batch import length_of
 from livejoin.checkpoint.job import job_of
 from livejoin.database.snapshots.tables import Limits
-from livejoin.distributed import Cells, Declared, Manifest, Manifests, Outcome, Plan, Task, parts, task
-from livejoin.distributed.deltas import read_view
+from livejoin.distributed import Cells, Declared, Held, Manifest, Manifests, Outcome, Plan, Task, deltas, parts, task
+from livejoin.distributed.deltas import FilesDelta, batch_delta, read_view
 from livejoin.distributed.manifest import batches_in, read_manifest
 from livejoin.distributed.parts import Outbox, advance, by_cell
 from livejoin.distributed.task import delta_of
-from livejoin.errors import ChangeError, MemoryLimitError, SchemaError, StateError
+from livejoin.errors import ChangeError, MemoryLimitError, SchemaError, StateError, StorageError
+from livejoin.schema import SqlType
 from oracle import assert_same_rows, difference, signed_multiset, without_zeros
 from scenario import Row
 
@@ -41,6 +47,7 @@ class Hosts:
 
     def __init__(self, path: Path, dice: Random, cells: int = 3) -> None:
         self.path, self.dice, self.cells, self.kept = path, dice, cells, 0
+        self.recovery_seconds: float | None = None
         self.whole = livejoin.Database()
         for name, (columns, options) in TABLES.items():
             self.whole.create_table(name, columns, **options)  # type: ignore[arg-type]
@@ -68,7 +75,8 @@ class Hosts:
         last = self.manifests.last
         held = {} if last is None else dict(last.cells)
         batch_id = 0 if last is None else last.batch_id + 1
-        batch = Task(self.path, self.plan.digest, batch_id, self.manifests.epoch, held)
+        limit = self.recovery_seconds
+        batch = Task(self.path, self.plan.digest, batch_id, self.manifests.epoch, held, recovery_seconds=limit)
         outbox = Outbox(self.plan, "00000000")
         for name, rows in changes.items():
             outbox.send(name.lower(), rows)
@@ -146,6 +154,34 @@ def test_attempts_that_do_not_count(tmp_path: Path, seed: int, monkeypatch: pyte
     assert kept == hosts.manifests.last.files, "what no manifest needs is gone"
 
 
+def test_a_limit_of_what_is_applied_again(tmp_path: Path) -> None:
+    """Over all stages, counted over restarts."""
+    hosts = Hosts(tmp_path, Random(3))
+
+    def state() -> dict[tuple[int, int], Held]:
+        hosts.manifests.close()
+        hosts.open()
+        assert hosts.manifests.last is not None
+        return dict(hosts.manifests.last.cells)
+
+    for _ in range(3):
+        hosts.apply(hosts.batch())
+    before = state()
+    assert all(one.log and one.seconds > 0 and not one.snapshot for one in before.values())
+    hosts.recovery_seconds = len(hosts.plan.staged.stages) * max(one.seconds for one in before.values()) + 3600
+    hosts.apply(hosts.batch())
+    after = state()
+    assert all(one.seconds >= before[place].seconds and not one.snapshot for place, one in after.items())
+    hosts.recovery_seconds = min(one.seconds for one in after.values())  # of one stage, and there are several
+    hosts.apply(hosts.batch())
+    last = state()
+    changed = [one for place, one in last.items() if one.state != after[place].state]
+    assert changed
+    assert all(one.snapshot and not one.log and not one.seconds for one in changed)
+    hosts.recovery_seconds = None
+    hosts.apply(hosts.batch())
+
+
 def test_of_two_drivers_one_commits(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path, Random(5))
     hosts.apply(hosts.batch())
@@ -158,6 +194,26 @@ def test_of_two_drivers_one_commits(tmp_path: Path) -> None:
     late.last = None
     with pytest.raises(StateError, match=r"it brought 00000001\.manifest"):
         late.commit(manifest)
+
+
+def test_an_attempt_that_goes_on_ends_no_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes more of its snapshot while that is removed: what is left goes with a later batch."""
+    hosts = Hosts(tmp_path, Random(11))
+    lost = tmp_path / f"00000000-0-0-{'0' * 32}.tables"
+    lost.mkdir()
+    (lost / "rows").write_bytes(b"some")
+    rmdir = os.rmdir
+
+    def written_meanwhile(path: Any, **named: Any) -> None:
+        (lost / "more").write_bytes(b"more")
+        rmdir(path, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rmdir", written_meanwhile)
+        hosts.apply(hosts.batch())
+    assert [path.name for path in lost.iterdir()] == ["more"]
+    hosts.apply(hosts.batch())
+    assert not lost.exists()
 
 
 def test_damage_is_told(tmp_path: Path) -> None:
@@ -176,6 +232,32 @@ def test_damage_is_told(tmp_path: Path) -> None:
         file.write_bytes(data)
         hosts.open()
         hosts.attempt({})
+
+
+def test_a_file_that_is_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that is empty, and one of several batches that ends where one of them does."""
+    monkeypatch.setattr(task, "MOST_FILES", 1)
+    hosts = Hosts(tmp_path, Random(6))
+    for _ in range(6):
+        hosts.apply(hosts.batch())
+    assert hosts.manifests.last is not None
+    several = 0
+    for name, _ in {file for one in hosts.manifests.last.cells.values() for file in one.log}:
+        data = (tmp_path / name).read_bytes()
+        first = length_of(memoryview(data))
+        several += first < len(data)
+        for left in {0, first, len(data) - 1} - {len(data)}:
+            (tmp_path / name).write_bytes(data[:left])
+            hosts.manifests.close()
+            hosts.open()
+            with pytest.raises(StateError, match=f"{name} is damaged"):
+                hosts.attempt({})
+        (tmp_path / name).write_bytes(data)
+    assert several
+    delta = next(tmp_path.glob("*.delta"))
+    delta.write_bytes(b"")
+    with pytest.raises(StateError, match=f"{delta.name} is damaged"):
+        delta_of(tmp_path, delta.name)
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:
@@ -220,13 +302,52 @@ def test_deltas_are_kept_for_readers(tmp_path: Path) -> None:
         read_manifest(tmp_path, 13)
 
 
+def test_a_large_delta_is_read_from_one_file_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(tmp_path, Random(2))
+    hosts.apply({"G": _table(["src", "dst"], [(place % 9, place * place % 9) for place in range(40)])})
+    manifest, views = hosts.manifests.last, hosts.declared.views(hosts.plan.digest)
+    assert manifest is not None
+    assert len(manifest.deltas["hop2"]) > 1
+    small = batch_delta(tmp_path, manifest, "hop2", views["hop2"])
+    monkeypatch.setattr(deltas, "LARGE", 0)
+    large = batch_delta(tmp_path, manifest, "hop2", views["hop2"])
+    assert isinstance(large, FilesDelta)
+    assert (large.num_rows, large.schema) == (small.num_rows, small.schema)
+    opened = list[str]()
+    monkeypatch.setattr(deltas, "delta_of", lambda folder, file: (opened.append(file), delta_of(folder, file))[1])
+    pieces = large.to_batches(1 << 20)
+    first = next(pieces)
+    assert len(opened) == 1
+    assert pa.Table.from_batches([first, *pieces]) == pa.Table.from_batches(small.to_batches(1 << 20))
+    scattered = replace(views["hop2"], types=(SqlType.integer(64),) * 3)
+    assert isinstance(batch_delta(tmp_path, manifest, "hop2", scattered), pa.Table), "it is netted over all files"
+    (tmp_path / manifest.deltas["hop2"][0]).unlink()
+    with pytest.raises(StateError, match="a file of a delta is missing"):
+        batch_delta(tmp_path, manifest, "hop2", views["hop2"])
+
+
+def test_a_folder_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those that stand for an object store."""
+
+    def link(*_: object, **__: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(StorageError, match="only where there is none of its name, by a hard link"):
+        Manifests(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_limit_of_memory_is_that_of_a_cell(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path, Random(8))
     hosts.apply(hosts.batch())
     hosts.memories = [Cells(hosts.plan.staged, Limits(memory_limit=1 << 20))]
     edges: list[tuple[object, ...]] = [(place, place + 1) for place in range(100_000)]
-    with pytest.raises(MemoryLimitError):
+    with pytest.raises(
+        MemoryLimitError, match=r"memory_limit is 1\.049 MB, and with 8 MB .* of '(towns|hop2|number)"
+    ) as caught:
         hosts.attempt({"G": _table(["src", "dst"], edges)})
+    assert "in cell 0 of stage 0" in caught.value.__notes__
     hosts.apply(hosts.batch())
 
 

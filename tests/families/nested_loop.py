@@ -115,9 +115,12 @@ class LoopJoin:
             if emit:
                 yield from self._delta(before, version, limit)
 
-    def fill_again(self, events: Words) -> None:
+    def enlist(self, events: Words, *, again: bool = False) -> None:
         for _ in self.maintain(events, emit=False):
             pass
+
+    def build(self, *, again: bool = False) -> None:
+        pass
 
     def _apply(self, event: list[int]) -> None:
         row, weight, mask = event[q.V_ROW], event[q.V_WEIGHT], event[q.V_MASK]

@@ -57,6 +57,34 @@ class Driver:
                 delta[result] += sign
         return Counter({row: n for row, n in delta.items() if n})
 
+    def build_anew(self) -> None:
+        """Put a join in the place of this one that is built at once over the rows that are there."""
+        self.join = self.join.plan.open()
+        for table in TABLES:
+            present = [(row, times) for row, times in self.rows[table.name].items() if times]
+            if table.name not in self.position or not present:
+                continue
+            rows = [(self.ids[table.name, row], row, times) for row, times in present]
+            ids = np.array([number for number, _, _ in rows])
+            words = np.zeros((max(ids) + 1, len(table.columns)), np.int64)
+            words[ids] = [[NULL_CODE if value is None else value for value in row] for _, row, _ in rows]
+            uses = self.join.plan.tables[self.position[table.name]].factors
+            factors = [[row[int(one.text)] or 0 for _, row, _ in rows] for one in uses]
+            shape = (len(uses), len(rows))
+            self.join.load(
+                self.position[table.name],
+                ids,
+                words.ravel(),
+                words.shape[1],
+                0,
+                np.array(factors, np.int64).reshape(shape),
+            )
+            over = [i for i, atom in enumerate(self.query.atoms) if atom.table.name == table.name]
+            masks = np.array([sum(1 << i for i in over if self.joins(i, row)) for _, row, _ in rows])
+            part = table_events(table.name, ids, np.array([n for _, _, n in rows]), masks, np.zeros_like(masks))
+            self.join.enlist(view_events([(self.position[table.name], part)]))
+        self.join.build()
+
     def joins(self, atom: int, row: Row) -> bool:
         """Whether no column of a row that an atom joins by is NULL."""
         used = self.query.atoms[atom]
@@ -159,7 +187,9 @@ def run(random: Random, query: ConjunctiveQuery) -> None:
         change.subtract(before)
         assert delta == Counter({row: n for row, n in change.items() if n}), step
         before = after
-        if step % 5 == 0:
+        if step in (7, 25, 45):
+            driver.build_anew()
+        if step % 5 == 0 or step == 7:
             driver.join._check()
             assert driver.result() == after
             assert driver.join.count() == after.total()

@@ -114,8 +114,21 @@ def test_growth_under_many_and_long_strings():
     assert unpack(*table.decode(np.arange(700))) == strings
 
 
+def test_strings_of_a_large_table_are_read_ahead():
+    strings = [b"%d" % i * (1 + i % 5) for i in range(kernels.BEYOND // 2 + 1)] + [b""]
+    table = ByteDictionary()
+    codes = table.encode(*layout(strings))
+    assert table._slots.size > kernels.BEYOND
+    assert sorted(codes.tolist()) == list(range(len(strings)))
+    valid = np.arange(len(strings)) % 3 != 0
+    again = table.encode(*layout(strings[::-1]), valid[::-1])[::-1]
+    assert again[valid].tolist() == codes[valid].tolist()
+    table._check()
+
+
 def test_the_kernel_stops_in_front_of_the_row_without_space():
-    header = np.array([0, 0, 0, -1])
+    header = np.zeros(kernels.HEADER_WORDS, np.int64)
+    header[kernels.NEXT_FREE] = -1
     heap, starts, lengths = np.zeros(3, np.uint8), np.zeros(8, np.int64), np.zeros(8, np.int32)
     out = np.full(4, -7)
     data, offsets = layout([b"ab", b"c", b"ab", b"de"])

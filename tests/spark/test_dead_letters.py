@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from deltas import sum_of
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from livejoin.errors import PipelineError, SchemaError
@@ -20,9 +22,9 @@ ROWS = [(1, "a", "insert"), (0, "b", "insert"), (7, "c", "delete"), (2, "d", "in
 VIEWS = {"v": "SELECT 10 / k AS x, name FROM T"}
 
 
-def run(spark: SparkSession, root: Path, **options: Any) -> BatchReport:
+def run(spark: SparkSession, root: Path, rows: list[Any] = ROWS, **options: Any) -> BatchReport:
     reports: list[BatchReport] = []
-    frame = spark.createDataFrame(ROWS, "k INT, name STRING, _change_type STRING")
+    frame = spark.createDataFrame(rows, "k INT, name STRING, _change_type STRING")
     places: dict[str, Any] = {"path": root / "out", "checkpoint": root / "checkpoint"}
     query = maintain(spark, VIEWS, {"T": frame}, on_batch=reports.append, **places, **options)
     assert query.awaitTermination(60)
@@ -46,6 +48,21 @@ def test_a_folder_and_a_function(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(told) == [("b", "T", 0), ("c", "T", 0)]
     report = run(spark, tmp_path / "3", on_conflict="skip", on_bad_rows="skip")
     assert (report.skipped, report.dead_letters) == (2, {})
+
+
+def test_in_cells_as_in_one_process(spark: SparkSession, tmp_path: Path) -> None:
+    cells: dict[str, Any] = {"mode": "distributed", "cells": 2}
+    bad = {"on_conflict": "skip", "on_bad_rows": "dead_letter"}
+    report = run(spark, tmp_path / "1", **cells, **bad, dead_letters=tmp_path / "letters")
+    assert (report.skipped, report.dead_letters) == (1, {"T": 1})
+    (zero,) = pq.read_table(tmp_path / "letters" / "T" / "part-00000000.parquet").to_pylist()
+    assert re.match(r"view 'v': .*division by zero", zero.pop("_reason"))
+    assert tuple(zero.values()) == ROWS[1]
+    assert not list((tmp_path / "1" / "checkpoint" / "livejoin").glob("*.parts"))
+    with pytest.raises(
+        StreamingQueryException, match=r"ChangeValueError: table 'T': .*NULL[^|]*none of it was applied"
+    ):
+        run(spark, tmp_path / "2", [(None, "e", "upsert")], **cells, keys={"T": "k"})
 
 
 def test_what_cannot_be_asked(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from deltas import add, sum_of
 from pyspark.sql import SparkSession
 
-from livejoin.distributed import parts
+from livejoin.distributed import deltas, parts
 from livejoin.errors import LivejoinError, PipelineError, SchemaError, StateError
 from livejoin.spark import BatchReport, maintain, read_deltas
 from livejoin.spark.delta import DeltaSink
@@ -91,6 +91,7 @@ def test_views_of_all_kinds_over_restarts(spark: SparkSession, tmp_path: Path, m
         patched.setattr(stage_runs, "_LOCAL", re.compile("none"))
         patched.setattr(stage_runs, "SMALL", -1)
         patched.setattr(parts, "SMALL", -1)
+        patched.setattr(deltas, "LARGE", -1)  # which go to the sink from one file at a time
         cluster.run()
     assert not list(cluster.files.glob("00000099*"))
     assert not list(cluster.files.glob("*.parts")), "they go with their batch"
@@ -166,7 +167,7 @@ def test_what_cells_cannot_do_is_refused(spark: SparkSession, tmp_path: Path) ->
     cluster.source.step()
     with pytest.raises(PipelineError, match="cells is 0"):
         cluster.start(cells=0)
-    with pytest.raises(PipelineError, match="spill"):
+    with pytest.raises(PipelineError, match=r"spill=.* is for mode='embedded'.* Cells hand deltas on whole"):
         cluster.start(spill=tmp_path)
     with pytest.raises(PipelineError, match="keep_deltas is -1"):
         cluster.start(keep_deltas=-1)

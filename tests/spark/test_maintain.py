@@ -300,7 +300,17 @@ def test_half_a_checkpoint_is_refused(spark: SparkSession, tmp_path: Path, lost:
         ({"views": {"v": "SELECT nothing FROM G"}}, UnknownNameError, "nothing"),
         ({"path": None}, PipelineError, "path= is missing"),
         ({"checkpoint": None}, PipelineError, "checkpoint= is missing"),
-        ({"path": "s3://bucket/out"}, PipelineError, "'s3://bucket/out' is not a local folder"),
+        (
+            {"path": "s3://bucket/out"},
+            PipelineError,
+            "path='s3://bucket/out' is not a local folder: .*exclusive creation",
+        ),
+        ({"dead_letters": Path("gs://bucket/out")}, PipelineError, "dead_letters='gs:/bucket/out' is not"),
+        (
+            {"checkpoint": "abfss://bucket/state", "mode": "distributed", "cells": 2},
+            PipelineError,
+            "checkpoint='abfss://bucket/state' is not a local folder",
+        ),
         ({"sink": "delta"}, PipelineError, "sink='delta' is unknown"),
     ],
 )

@@ -1,15 +1,21 @@
-"""Tests that Arrow makes of many strings at once are those that are made of each alone."""
+"""Tests that Arrow, or the machine, makes of many strings at once are those that are made of each alone."""
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import livejoin
+from livejoin.kernels.evaluate import layout as k
+from livejoin.kernels.evaluate.like import SHORT
 from livejoin.query.scalar import Call, Constant, Field
 from livejoin.schema import SqlType
+from livejoin.state.codec import Codec
+from livejoin.state.evaluate import Program
+from livejoin.state.evaluate.bulk import pattern as of_machine
 from livejoin.state.evaluate.bulk import tests as at_once
 from livejoin.state.evaluate.patterns import like_expression
 from livejoin.state.evaluate.text import text_function
@@ -30,7 +36,12 @@ def _same(call: Call, texts: list[str]) -> None:
     test, tests = text_function(call), at_once(call)
     assert tests is not None
     others = [one.value for one in call.arguments[1:]]
-    assert tests(pa.array(texts, pa.large_string())).to_pylist() == [bool(test(text, *others)) for text in texts]
+    texts = [*texts, *(text + SHORT * "b" + text for text in texts[:2])]
+    expected = [bool(test(text, *others)) for text in texts]
+    assert tests(pa.array(texts, pa.large_string())).to_pylist() == expected
+    codec = Codec()
+    words = codec.codes_of(texts).reshape(1, -1)
+    assert Program([call], codec).run(words).words[0].tolist() == expected
 
 
 @FUZZ
@@ -57,6 +68,36 @@ def test_parts(function: str, part: str, texts: list[str]) -> None:
 @pytest.mark.parametrize("pattern", ["a+", "^a.b$", "[a-c]*\\.", "é|ß", ""])
 def test_matches(pattern: str) -> None:
     _same(_call("matches", pattern), ["", "a", "a\nb", "aéb", "a.b\n", "xß", "abc."])
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (_call("like", "a%bc%%d%e"), (1, 1, 0, 2, *b"ae", 2, *b"bc", 1, *b"d")),
+        (_call("like", "é"), (2, 0, 1, 0, *"é".encode())),
+        (_call("like", "%"), (0, 0, 0, 0)),
+        (_call("contains", "ab"), (0, 0, 0, 1, 2, *b"ab")),
+        (_call("contains", ""), (0, 0, 0, 0)),
+        (_call("starts_with", "a"), (1, 0, 0, 0, *b"a")),
+        (_call("ends_with", "a"), (0, 1, 0, 0, *b"a")),
+        (_call("like", "a_%"), None),
+        (_call("matches", "a"), None),
+        (_call("upper"), None),
+    ],
+)
+def test_what_the_machine_looks_for_itself(call: Call, expected: tuple[int, ...] | None) -> None:
+    assert of_machine(call) == expected
+
+
+def test_only_texts_that_are_not_short_are_remembered() -> None:
+    codec, call = Codec(), _call("like", "%a%")
+    program = Program([call], codec)
+    texts = ["a" * SHORT, "b" * SHORT, "b" * SHORT + "a", "b" * SHORT + "c"]
+    words = codec.codes_of(texts).reshape(1, -1)
+    for _ in range(2):
+        assert program.run(np.repeat(words, 3, axis=1)).words[0].tolist() == 3 * [1] + 3 * [0] + 3 * [1] + 3 * [0]
+    assert program._memos is not None
+    assert program._memos.words[k.MEMO_USED] == 2
 
 
 def test_what_is_not_constant_is_tested_one_by_one() -> None:

@@ -9,18 +9,21 @@ Python workers and the processes of the cells are killed too, and what takes lon
 What is damaged has to be an error that names it; it is put back then. At the end of each round the sum of each view's
 output has to be its result over the rows that are left, by DuckDB.
 
-So many faults are there of each kind, ``embedded`` and ``cells``, or of the one that is named.
+So many faults hit a pipeline that runs, of each kind, ``embedded`` and ``cells``, or of the one that is named; those
+that came too late are counted apart. The folder of a round whose output is wrong stays, and is named.
 """
 
 from __future__ import annotations
 
 import random
+import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from stream_cells import Cells
@@ -37,26 +40,56 @@ FAULTS = 10  # of a round
 Round = Files | Servers
 
 
-def rounds_of(dice: random.Random, faults: int, workers: Workers, made: Callable[[Path, int], Round]) -> Counter[str]:
-    """Rounds until there were so many faults; how many there were of each."""
-    done: Counter[str] = Counter()
-    rounds = 0
-    while done.total() < faults:
-        rounds += 1
-        with tempfile.TemporaryDirectory() as temporary:
-            one = made(Path(temporary), rounds)
-            for _ in range(FAULTS):
-                what = dice.choice(one.faults)
-                started = time.monotonic()
-                told = one.fault(what, workers)
-                done[what] += 1
-                print(f"{done.total()}: {what}: {told} ({time.monotonic() - started:.1f} s)", flush=True)
-            one.finish(workers)
-            print("the output is right", flush=True)
+@dataclass
+class Done:
+    """What a campaign has done; changed in place.
+
+    Args:
+        hits: How many faults of each sort hit.
+        misses: How many found no batch to disturb.
+        rounds: How many pipelines came to their ends, each with an output that was compared and right.
+        slow: How many tasks Spark took for slow meanwhile, so that they are attempted a second time.
+    """
+
+    hits: Counter[str] = field(default_factory=Counter)
+    misses: Counter[str] = field(default_factory=Counter)
+    rounds: int = 0
+    slow: int = 0
+
+    def __str__(self) -> str:
+        hits, misses = (", ".join(f"{n} {what}" for what, n in some.most_common()) for some in (self.hits, self.misses))
+        return (
+            f"{self.hits.total()} faults hit ({hits}), {self.misses.total()} missed ({misses or 'none'}); "
+            f"{self.rounds} outputs compared, all right; {self.slow} tasks were slow, for a second attempt"
+        )
+
+
+def rounds_of(dice: random.Random, faults: int, workers: Workers, made: Callable[[Path, int], Round]) -> Done:
+    """Rounds until so many faults have hit."""
+    done = Done()
+    while done.hits.total() < faults:
+        folder = Path(tempfile.mkdtemp(prefix="livejoin-round-"))
+        print(f"round {done.rounds + 1} in {folder}", flush=True)
+        one = made(folder, done.rounds + 1)
+        for _ in range(FAULTS):
+            what = dice.choice(one.faults)
+            started = time.monotonic()
+            faults_now = one.fault(what, workers)
+            for fault in faults_now:
+                (done.hits if fault.hit else done.misses)[fault.what] += 1
+                number = str(done.hits.total()) if fault.hit else "missed"
+                print(f"{number}: {fault.what}: {fault.told} ({time.monotonic() - started:.1f} s)", flush=True)
+            if any(fault.is_over for fault in faults_now):
+                break
+        one.finish(workers)
+        done.rounds += 1
+        done.slow = workers.slow()
+        print(f"the output is right; so far {done}", flush=True)
+        shutil.rmtree(folder)
     return done
 
 
-def embedded(faults: int, dice: random.Random) -> Counter[str]:
+def embedded(faults: int, dice: random.Random) -> Done:
     """Rounds of one process, from files, and from servers where they are installed."""
     with ExitStack() as stack:
         workers = Workers(dice)
@@ -75,7 +108,7 @@ def embedded(faults: int, dice: random.Random) -> Counter[str]:
         return rounds_of(dice, faults, workers, made)
 
 
-def cells(faults: int, dice: random.Random) -> Counter[str]:
+def cells(faults: int, dice: random.Random) -> Done:
     """Rounds of cells on a cluster."""
     workers = Workers(dice, CLUSTER)
     try:
@@ -91,7 +124,7 @@ def main(faults: int, seed: int, kinds: Sequence[str]) -> None:
     for kind in kinds:
         began = time.monotonic()
         done = KINDS[kind](faults, random.Random(seed))
-        print(f"{kind}: {dict(done)} in {time.monotonic() - began:.0f} s", flush=True)
+        print(f"{kind}: {done}, in {time.monotonic() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

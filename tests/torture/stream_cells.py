@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from stream_child import POINTS_OF_CELLS
+from stream_child import POINTS_OF_CELLS, TO_ITS_END
 from stream_files import Files
-from stream_rounds import killed
+from stream_rounds import Fault, killed, over
 from stream_worker import Workers
 
-BATCHES = 6  # of a run in which something is killed that Spark, or the next batch, starts again
+PROCESSES = ("executor", "Python worker", "Python worker", "cell", "cell", "stopped worker", "stopped cell")
+BATCHES = 10  # of a run in which such processes are killed, or stand still, which Spark or the next batch starts again
+_OF_A_RUN = 7  # of them
 _PAUSE = 1.5  # seconds for which a process that stops stands still
 _PATIENCE = 60.0  # seconds in which there has to be one
 
@@ -22,46 +25,54 @@ _PATIENCE = 60.0  # seconds in which there has to be one
 class Cells(Files):
     """A round; mutable."""
 
-    faults = (
-        *("driver", "driver", "JVM", "executor", "executor", "Python worker", "Python worker", "cell", "cell"),
-        *("stopped worker", "stopped cell", "file", "file", "full disk", "failing sink"),
-    )
+    faults = ("driver", "driver", "JVM", *["processes"] * 7, "file", "file", "full disk", "failing sink")
 
     def __init__(self, folder: Path, dice: random.Random) -> None:
-        super().__init__(folder, dice, f'mode = "distributed"\ncells = {dice.randrange(1, 5)}')
+        super().__init__(folder, dice, 'mode = "distributed"\ncells = 2')
 
-    def fault(self, what: str, workers: Workers) -> str:
-        """Let something happen; what came of it."""
+    def fault(self, what: str, workers: Workers) -> list[Fault]:
+        """Let something happen, also while rows move to another number of cells; what came of it."""
+        if self._dice.random() < 0.3:
+            text = re.sub(r"cells = \d", f"cells = {self._dice.randrange(1, 5)}", self._pipeline.read_text())
+            self._pipeline.write_text(text)
         match what:
             case "driver" | "JVM":
-                return killed(workers, self._pipeline, self._dice, what, POINTS_OF_CELLS)
-            case "executor" | "Python worker" | "cell":
-                return self._during(workers, what, is_killed=True)
-            case "stopped worker" | "stopped cell":
-                return self._during(workers, what, is_killed=False)
+                return [killed(workers, self._pipeline, self._dice, what, POINTS_OF_CELLS)]
+            case "processes":
+                return self._during(workers)
             case "file":
                 workers.end_cells()  # so that what they know is read
                 return super().fault(what, workers)
             case _:
                 return super().fault(what, workers)
 
-    def _during(self, workers: Workers, what: str, *, is_killed: bool) -> str:
-        """Kill a process, or let it stand still, at some time of some batches, which go on nevertheless."""
+    def _during(self, workers: Workers) -> list[Fault]:
+        """Kill processes, or let them stand still, at some times of some batches, which go on nevertheless."""
         worker, dice = workers.one, self._dice
         worker.begin(self._pipeline, batches=BATCHES)
-        event = worker.event()
-        done = "nothing was there"
-        if event is not None and event["event"] == "up":
-            time.sleep(dice.random() * 4)
-            deadline = time.monotonic() + _PATIENCE
-            while not (found := self._processes(workers, what)) and time.monotonic() < deadline:
-                time.sleep(0.1)
-            if found:
-                done = _signalled(dice.choice(found), is_killed)
+        event, done = worker.event(), list[Fault]()
+        assert event is not None, "the driver died"
+        if event["event"] == "up":
+            for what in dice.choices(PROCESSES, k=_OF_A_RUN):
+                time.sleep(dice.random() * 3)
+                done.append(self._once(workers, what))
             event = worker.end()
         assert event is not None, "the driver died"
         assert not event["failed"], event["said"]
-        return f"{done}; {event['said']}"
+        if event["said"] == TO_ITS_END:
+            done.append(over("processes"))
+        return done
+
+    def _once(self, workers: Workers, what: str) -> Fault:
+        """One of them, while batches go on."""
+        worker, is_killed = workers.one, not what.startswith("stopped")
+        deadline = time.monotonic() + _PATIENCE
+        while not (found := self._processes(workers, what)) and not worker.has_said:
+            assert time.monotonic() < deadline, f"there is no {what}"
+            time.sleep(0.1)
+        if worker.has_said or not _signalled(self._dice.choice(found), is_killed):
+            return Fault(what, hit=False, told="the run had ended")
+        return Fault(what, hit=True, told="killed" if is_killed else "stood still")
 
     @staticmethod
     def _processes(workers: Workers, what: str) -> list[int]:
@@ -75,13 +86,14 @@ class Cells(Files):
                 return workers.cells()
 
 
-def _signalled(pid: int, is_killed: bool) -> str:
-    with suppress(ProcessLookupError):
-        if is_killed:
-            os.kill(pid, signal.SIGKILL)
-            return "killed"
-        os.kill(pid, signal.SIGSTOP)
+def _signalled(pid: int, is_killed: bool) -> bool:
+    """Whether the process was there still."""
+    try:
+        os.kill(pid, signal.SIGKILL if is_killed else signal.SIGSTOP)
+    except ProcessLookupError:
+        return False
+    if not is_killed:
         time.sleep(_PAUSE)
-        os.kill(pid, signal.SIGCONT)
-        return "stood still"
-    return "it had ended"
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    return True

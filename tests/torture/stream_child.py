@@ -2,7 +2,7 @@
 
 It starts Spark, says so, and runs one pipeline after the other, each told by a line of JSON on its standard input; what
 happens goes as lines of JSON to its standard output. The rows of the table W come in another order whenever they are
-read.
+read. On a cluster all stages of one run of two are tasks of executors, also small ones.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from livejoin.checkpoint.engine import Engine
 from livejoin.distributed import Manifests
 from livejoin.pipeline import load, run
 from livejoin.spark import BatchReport, micro_batch
+from livejoin.spark.distributed import stage_runs
 from livejoin.spark.distributed.batches import DistributedBatches
 from livejoin.spark.micro_batch import MicroBatches
 from livejoin.state import files
 
 LOCAL = "local[2]"
+TO_ITS_END = "to its end"
 POINTS = {
     "not in the log": ("take", True),
     "in the log": ("apply", True),
@@ -37,6 +39,13 @@ POINTS = {
     "done": ("finish", False),
 }
 """Where a batch can stop: what the engine is called for there, and whether that is before the call."""
+
+OF_CLUSTER = {
+    "spark.python.daemon.module": "stream_daemon",
+    "spark.task.maxFailures": "100",
+    "spark.deploy.maxExecutorRetries": "-1",
+}
+"""Spark gives up neither a task nor a cluster of which a process was killed some times within a batch."""
 
 POINTS_OF_CELLS = {
     "cells are not committed": ("commit", True),
@@ -116,8 +125,8 @@ def failing_sink(is_time: Callable[[], bool], is_late: bool) -> Callable[[Any], 
 
 def another_order(dice: random.Random) -> Callable[[Any], Any]:
     def made(unpack: Any) -> Any:
-        def unordered(*arguments: Any) -> Arrival:
-            arrival: Arrival = unpack(*arguments)
+        def unordered(*arguments: Any, **named: Any) -> Arrival:
+            arrival: Arrival = unpack(*arguments, **named)
             changes = {
                 name: rows.take(dice.sample(range(rows.num_rows), rows.num_rows)) if name == "W" else rows
                 for name, rows in arrival.changes.items()
@@ -155,6 +164,7 @@ def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
     """Run a pipeline; whether it came to its end, or what it said."""
     fault, count = job["fault"], job["count"]
     left = [job["batches"]]
+    by_executors = dice.random() < 0.5
 
     def stop(_: BatchReport) -> None:
         left[0] -= 1
@@ -163,6 +173,7 @@ def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
 
     with ExitStack() as stack:
         stack.enter_context(instead(micro_batch, "unpack", another_order(dice)))
+        stack.enter_context(instead(stage_runs, "SMALL", lambda least: -1 if by_executors else least))
         match fault:
             case "full disk":
                 stack.enter_context(instead(files, "system", full_disk(counted(count))))
@@ -182,13 +193,16 @@ def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
             if left[0] == 0 and "Enough" in str(error):
                 return {"event": "end", "failed": False, "said": "enough"}
             return {"event": "end", "failed": True, "said": f"{type(error).__name__}: {error}"}
-    return {"event": "end", "failed": False, "said": "to its end"}
+    return {"event": "end", "failed": False, "said": TO_ITS_END}
 
 
 def main(seed: int, folder: str, master: str) -> None:
     dice = random.Random(seed)
-    settings = local_cluster.SPECULATION if master != LOCAL else {}
+    settings = {} if master == LOCAL else local_cluster.SPECULATION | OF_CLUSTER
     spark = local_cluster.session(master, Path(folder), settings)
+    levels = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    tasks = "org.apache.spark.scheduler.TaskSetManager"  # which says when a slow one is attempted once more
+    levels.core.config.Configurator.setLevel(tasks, levels.Level.INFO)
     spark.range(9).selectExpr("id + 1 AS n").toArrow()
     say(event="warm", jvm=int(spark._jvm.java.lang.ProcessHandle.current().pid()))  # type: ignore[union-attr]
     for line in sys.stdin:

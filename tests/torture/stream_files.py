@@ -9,7 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from stream_rounds import W_TABLE, W_VIEWS, Rows, check_w, differences, failed, killed, results, to_its_end, write_w
+from stream_child import TO_ITS_END
+from stream_rounds import (
+    W_TABLE,
+    W_VIEWS,
+    Fault,
+    Rows,
+    check_w,
+    differences,
+    failed,
+    killed,
+    results,
+    to_its_end,
+    write_w,
+)
 from stream_worker import Workers
 
 FILES, ROWS, WINDOW, NODES = 36, 20, 150, 10
@@ -77,25 +90,25 @@ class Files:
         self._pipeline = folder / "p.toml"
         self._left = make(folder, dice, run)
 
-    def fault(self, what: str, workers: Workers) -> str:
+    def fault(self, what: str, workers: Workers) -> list[Fault]:
         """Let something happen; what came of it."""
         match what:
             case "driver" | "JVM":
-                return killed(workers, self._pipeline, self._dice, what)
+                return [killed(workers, self._pipeline, self._dice, what)]
             case "file":
-                return self._damage(workers)
+                return [self._damage(workers)]
             case _:
                 says = ("No space left", "Input/output error")
-                return failed(workers, self._pipeline, what, self._dice, says)
+                return [failed(workers, self._pipeline, what, self._dice, says)]
 
-    def _damage(self, workers: Workers) -> str:
+    def _damage(self, workers: Workers) -> Fault:
         """Damage a file, start, and put the file back."""
         folder, dice = self._folder, self._dice
         found = [path for path in (folder / "checkpoint" / "livejoin").rglob("*") if path.is_file()]
         found = [path for path in found if path.stat().st_size]
         found += list((folder / "out").rglob("part-*.parquet"))
         if not found:
-            return "no file yet"
+            return Fault("file", hit=False, told="no file yet")
         file = dice.choice(sorted(found))
         kept, data = file.read_bytes(), bytearray(file.read_bytes())
         how = dice.choice(["gone", "cut", "flipped"])
@@ -124,7 +137,10 @@ class Files:
             file.write_bytes(kept)
         elif how != "gone" and file.exists() and file.read_bytes() == data:
             file.write_bytes(kept)  # it was not looked at
-        return f"{how} {file.relative_to(folder)}: {str(end['said'])[:160]}"
+        said = str(end["said"]).replace(f"{folder}/", "")[:160]
+        what = f"file {how}, told" if end["failed"] else f"file {how}, not needed"
+        is_over = end["said"] == TO_ITS_END  # maybe there was no batch to read it for
+        return Fault(what, not is_over, f"{file.relative_to(folder)}: {said}", is_over)
 
     def finish(self, workers: Workers) -> None:
         """Run it to its end; the sum of each view's output is its result."""

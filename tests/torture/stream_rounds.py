@@ -7,10 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
-from stream_child import POINTS
+from stream_child import POINTS, TO_ITS_END
 from stream_worker import Workers
 
 W_ROWS, W_WINDOW = 20, 50  # of a file; of the window, whose edge lies within a file
@@ -23,6 +23,27 @@ W_VIEWS = {
     "newest": "SELECT b, COUNT(*) AS n, MAX(id) AS top FROM W GROUP BY b",
 }
 Rows = Counter[tuple[Any, ...]]
+
+
+class Fault(NamedTuple):
+    """What came of a fault.
+
+    Args:
+        what: Its sort.
+        hit: Whether the pipeline ran, or was to read the file, when it happened.
+        told: In words.
+        is_over: Whether the pipeline has come to its end, so that another fault would find nothing.
+    """
+
+    what: str
+    hit: bool
+    told: str
+    is_over: bool = False
+
+
+def over(what: str) -> Fault:
+    """There was no batch left to fail."""
+    return Fault(what, hit=False, told="it had come to its end", is_over=True)
 
 
 def write_w(folder: Path, number: int, dice: random.Random) -> None:
@@ -62,7 +83,7 @@ def differences(found: dict[str, Rows], expected: dict[str, Rows]) -> dict[str, 
 
 def killed(
     workers: Workers, pipeline: Path, dice: random.Random, what: str, points: Iterable[str] = tuple(POINTS)
-) -> str:
+) -> Fault:
     """Kill the driver or its JVM, at some time or at a point of a batch; where."""
     worker = workers.one
     point = dice.choice(["", *points])
@@ -74,25 +95,28 @@ def killed(
         else:
             time.sleep(dice.random() * 2)
     assert event is not None, "the process died by itself"
+    if event["event"] == "up" and worker.has_said:
+        event = worker.end()
+        assert event is not None, "the process died by itself"
     if event["event"] == "end":
         assert not event["failed"], event["said"]
-        return "it had come to its end"
+        return over(what)
     if what == "JVM":
         worker.kill_jvm()
         if event["event"] == "paused":
             worker.go_on()
         worker.end()
     workers.replace()
-    return point or "at some time"
+    return Fault(what, hit=True, told=point or "at some time")
 
 
-def failed(workers: Workers, pipeline: Path, what: str, dice: random.Random, says: tuple[str, ...]) -> str:
+def failed(workers: Workers, pipeline: Path, what: str, dice: random.Random, says: tuple[str, ...]) -> Fault:
     """Let the disk or the sink fail; what was said."""
     workers.one.begin(pipeline, what, dice.randrange(1, 30 if what == "full disk" else 4), 8)
     end = workers.one.end()
     assert end is not None
     assert not end["failed"] or any(text in end["said"] for text in says), end["said"]
-    return str(end["said"])[:160]
+    return Fault(what, end["failed"], str(end["said"])[:160], is_over=end["said"] == TO_ITS_END)
 
 
 def to_its_end(workers: Workers, pipeline: Path) -> None:

@@ -15,7 +15,20 @@ from typing import Any
 
 import psycopg
 from stream_child import POINTS
-from stream_rounds import W_TABLE, W_VIEWS, Rows, check_w, differences, failed, killed, results, to_its_end, write_w
+from stream_rounds import (
+    W_TABLE,
+    W_VIEWS,
+    Fault,
+    Rows,
+    check_w,
+    differences,
+    failed,
+    killed,
+    over,
+    results,
+    to_its_end,
+    write_w,
+)
 from stream_worker import Workers
 
 from kafka_broker import Broker
@@ -114,18 +127,18 @@ class Servers:
             write_w(self._folder, self._files, dice)
             self._files += 1
 
-    def fault(self, what: str, workers: Workers) -> str:
+    def fault(self, what: str, workers: Workers) -> list[Fault]:
         """Let something happen; what came of it."""
         self._feed()
         match what:
             case "driver" | "JVM":
-                return killed(workers, self._pipeline, self._dice, what)
+                return [killed(workers, self._pipeline, self._dice, what)]
             case "broker" | "PostgreSQL":
-                return self._without(what, workers)
+                return [self._without(what, workers)]
             case _:
-                return failed(workers, self._pipeline, what, self._dice, ("Input/output error",))
+                return [failed(workers, self._pipeline, what, self._dice, ("Input/output error",))]
 
-    def _without(self, what: str, workers: Workers) -> str:
+    def _without(self, what: str, workers: Workers) -> Fault:
         """Let a server be gone for a while, from some time or some point of a batch on."""
         server: Broker | PostgresServer = self._stage.broker if what == "broker" else self._stage.postgres
         point = self._dice.choice(["", *POINTS])
@@ -140,7 +153,7 @@ class Servers:
         assert event is not None, "the process died by itself"
         if event["event"] == "end":
             assert not event["failed"], event["said"]
-            return "it had come to its end"
+            return over(what)
         server.stop()
         if event["event"] == "paused":
             worker.go_on()
@@ -150,7 +163,7 @@ class Servers:
         assert end is not None
         name = "Kafka" if what == "broker" else "PostgreSQL"
         assert not end["failed"] or name in end["said"] or "has sent nothing" in end["said"], end["said"]
-        return f"{point or 'at some time'}: {str(end['said'])[:160]}"
+        return Fault(what, True, f"{point or 'at some time'}: {str(end['said'])[:160]}")
 
     def finish(self, workers: Workers) -> None:
         """Run it to its end; what the sink holds is what the views are over what the sources hold."""

@@ -89,12 +89,22 @@ class Worker:
             self._said.put(None)
         return said
 
+    @property
+    def has_said(self) -> bool:
+        """Whether it has said what nobody has asked for."""
+        return not self._said.empty()
+
     def end(self) -> dict[str, Any] | None:
         """How the pipeline ended; None if the process did before."""
         while (event := self.event()) is not None and event["event"] != "end":
             if event["event"] == "paused":
                 self.go_on()
         return event
+
+    def slow(self) -> int:
+        """How many tasks of its Spark were given a second attempt, since they were slow."""
+        log = self._folder / "spark.log"
+        return log.read_text(errors="replace").count("as speculatable") if log.exists() else 0
 
     def kill_jvm(self) -> None:
         os.kill(self._jvm, signal.SIGKILL)
@@ -113,7 +123,7 @@ class Worker:
         """Kill the process; its JVM sees that and ends, as it does for every driver that dies."""
         self._process.kill()
         self._process.wait(_PATIENCE)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + _PATIENCE
         while self._jvm and Path(f"/proc/{self._jvm}").exists():
             assert time.monotonic() < deadline, "the JVM of a driver that was killed is still there"
             time.sleep(0.02)
@@ -133,6 +143,7 @@ class Workers:
         self._master = master
         self._shared = Path(tempfile.mkdtemp(prefix="livejoin-cells-"))
         self._spare: Worker | None = None
+        self._slow = 0
         self.one = self._next()
 
     def _next(self) -> Worker:
@@ -154,8 +165,13 @@ class Workers:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def slow(self) -> int:
+        """How many tasks were given a second attempt so far, since they were slow."""
+        return self._slow + self.one.slow()
+
     def replace(self) -> None:
         """Another process in the place of the one that runs, which ends if it is there still."""
+        self._slow += self.one.slow()
         self.one.kill()
         self.one = self._next()
 

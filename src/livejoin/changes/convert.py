@@ -128,6 +128,20 @@ def convert(values: Values, column: Column, table: Table, required: bool, sound:
     return _one_zero(converted) if column.type.kind == "double" else converted
 
 
+def in_one_form(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """Values that are equal to those of the column that `convert` makes of them, where their form says otherwise.
+
+    So that what is decided by values alone, before they are converted, is the same for equal ones: where rows go.
+
+    >>> column = Column("c", SqlType("string"), length=3, is_char=True)
+    >>> in_one_form(pa.chunked_array([["a", "a "]]), column).to_pylist()
+    ['a  ', 'a  ']
+    """
+    if not column.is_char:
+        return values
+    return pa.chunked_array([_filled(chunk, column) for chunk in values.chunks], values.type)
+
+
 def _single(values: Values, column: Column, table: Table, required: bool) -> pa.Array:
     """A part of payload that is a single value; Arrow has validated it with the whole."""
     return convert(values, column, table, required, sound=True)

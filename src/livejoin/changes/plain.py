@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import chain
 from math import isnan, nan
 from typing import Any, TypeAlias
 
@@ -26,19 +26,8 @@ _NONE = frozenset({type(None)})
 _FEW = 64  # values of which one is found sooner one by one than by NumPy
 
 
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """Strings, or bytes, that have no words yet.
-
-    Args:
-        data: Their bytes, one behind the other.
-        bounds: Where each begins in it, and the end.
-        valid: Which are not NULL; None if all are not.
-    """
-
-    data: bytes
-    bounds: Words
-    valid: np.typing.NDArray[np.bool_] | None
+Texts: TypeAlias = list[bytes | None]
+"""The bytes of strings that have no words yet, None for NULL."""
 
 
 @dataclass(eq=False)
@@ -47,7 +36,7 @@ class PlainColumn:
 
     Args:
         values: The objects.
-        words: Their words; strings get theirs from a dictionary.
+        words: Their words, or the bytes of strings, which get words from a dictionary.
         has_null: Whether there is None among them.
     """
 
@@ -106,10 +95,10 @@ def plain_column(values: tuple[Any, ...], type_: SqlType) -> PlainColumn | None:
     words = read(filled, type_.bits)
     if words is None:
         return None
-    is_null = np.array([value is None for value in values])
-    if isinstance(words, Texts):
-        return PlainColumn(values, Texts(words.data, words.bounds, ~is_null), True)
-    words[is_null] = NULL_CODE
+    if isinstance(words, list):
+        texts = [None if value is None else text for value, text in zip(values, words, strict=True)]
+        return PlainColumn(values, texts, True)
+    words[[value is None for value in values]] = NULL_CODE
     return PlainColumn(values, words, True)
 
 
@@ -143,14 +132,13 @@ def _doubles(values: tuple[float, ...], bits: int) -> Words | None:
 
 def _texts(values: tuple[str, ...], bits: int) -> Texts | None:
     try:
-        encoded = [value.encode() for value in values]
+        return [value.encode() for value in values]
     except UnicodeEncodeError:  # half of a pair of surrogates
         return None
-    return _laid_out(encoded)
 
 
-def _laid_out(values: Sequence[bytes], bits: int = 0) -> Texts:
-    return Texts(b"".join(values), np.array([*accumulate(map(len, values), initial=0)], np.int64), None)
+def _bytes(values: tuple[bytes, ...], bits: int) -> Texts:
+    return list(values)
 
 
 def _booleans(values: tuple[bool, ...], bits: int) -> Words:
@@ -174,6 +162,6 @@ _READERS: dict[str, tuple[frozenset[type], Callable[..., Words | Texts | None]]]
     "date": (frozenset({dt.date}), _days),
     "timestamp": (frozenset({dt.datetime}), _microseconds),
     "string": (frozenset({str}), _texts),
-    "binary": (frozenset({bytes}), _laid_out),
+    "binary": (frozenset({bytes}), _bytes),
 }
 """By kind the class of its objects, and what gives their words, None if one of them does not fit."""

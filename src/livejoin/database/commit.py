@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from livejoin.dataflow.deltas.view_delta import ViewDelta
 from livejoin.dataflow.of_view import of_view
 from livejoin.errors import ReadError
 
+NOTHING: Mapping[str, tuple[int, int]] = MappingProxyType({})
 _MOST_ROWS = (1 << 63) - 1
 
 
@@ -41,12 +43,14 @@ class Commit:
         quiet: Container[str],
         sequence: int | None = None,
         late: int = 0,
+        left_out: Mapping[str, tuple[int, int]] = NOTHING,
     ) -> None:
         self.version = version
         self.changes = changes
         self.ignored = ignored
         self.sequence = sequence
         self.late = late
+        self._left_out = left_out  # how many of each table, in lower case, were ignored and late, where some were
         self._deltas = deltas
         self._quiet = quiet
 

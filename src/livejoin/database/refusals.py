@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from livejoin.database.commit import Commit
 from livejoin.database.engine import Database
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.guard import alone
@@ -94,6 +95,19 @@ def without(changes: Mapping[str, pa.Table], refused: list[Refusal]) -> dict[str
         if len(gone) < rows.num_rows:
             kept[name] = rows.take(np.setdiff1d(np.arange(rows.num_rows), gone)) if gone else rows
     return kept
+
+
+@alone
+def told_by(database: Database, changes: Mapping[str, pa.Table], on_conflict: OnConflict) -> dict[str, pa.Table]:
+    """The deltas that a commit would have, by view; nothing is applied. Cost and errors as `Database.apply`."""
+    found: dict[str, pa.Table] = {}
+
+    def look(commit: Commit) -> None:
+        found.update((view, commit[view]) for view in commit.views)
+
+    contents = database._contents
+    transaction.trial(contents, transaction.read(contents, changes, False, on_conflict), on_conflict, look)
+    return found
 
 
 def manner_for(database: Database, tables: Iterable[str], on_conflict: OnConflict) -> OnConflict:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.cancellation import has_both_signs, may_cancel, net_chunks, net_rows, net_values
+from livejoin.dataflow.deltas.message import BEGINS, LONGEST, NO_STRINGS, SMALL, TEXTS, Strings, layout_of
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.results import Results
 from livejoin.families.delta_chunk import DeltaChunk
@@ -30,18 +30,13 @@ from livejoin.words import Words
 
 _LEAST_CONSTANT = 1 << 12  # rows
 _MARKED = 18  # bytes of a change type and a version where they are not slices of constants that deltas share
-KIND_NAMES = ("delete", "insert", "update_preimage", "update_postimage")
-"""The change types by their numbers; those of rows that come are odd."""
-
 Kinds: TypeAlias = npt.NDArray[np.int8]
-"""Positions in `KIND_NAMES`."""
+"""Positions in `livejoin.dataflow.deltas.message.KIND_NAMES`."""
 
 _RANKS = np.array([0, 2, 1, 1], np.int8)  # of kinds, by which rows of one version are ordered
 
-_TEXTS = np.frombuffer("".join(KIND_NAMES).encode(), np.uint8).copy()
-_SIGNS = _TEXTS[: 2 * SIGN_BYTES].view(np.int16)
-_BEGINS = np.array([*accumulate(map(len, KIND_NAMES), initial=0)], np.int64)
-_LONGEST = max(map(len, KIND_NAMES))
+_SIGNS = TEXTS[: 2 * SIGN_BYTES].view(np.int16)
+_EACH = np.arange(SMALL)  # the first rows of segments of one row
 
 
 def delta_schema(schema: pa.Schema) -> pa.Schema:
@@ -57,16 +52,20 @@ class ChunkRows:
         chunk: The chunk.
         results: What makes rows of its words; what is computed is computed here.
         rows: The rows, if they are there.
+        strings: The strings of a small delta, if they are there.
 
     Raises:
         ExpressionError: An output has no value for some row.
     """
 
-    __slots__ = ("_results", "_rows", "chunk")
+    __slots__ = ("_results", "_rows", "_strings", "chunk")
 
-    def __init__(self, chunk: DeltaChunk, results: Results, rows: Rows | None = None) -> None:
+    def __init__(
+        self, chunk: DeltaChunk, results: Results, rows: Rows | None = None, strings: Strings | None = None
+    ) -> None:
         self.chunk = chunk
         self._results = results
+        self._strings = strings
         self._rows = results.rows(chunk.words) if rows is None and results.computes else rows
 
     @property
@@ -81,20 +80,36 @@ class ChunkRows:
         """The number of rows."""
         return self.chunk.rows
 
+    @property
+    def _is_message(self) -> bool:
+        """Whether it is to become a message; its rows are not there then."""
+        return self._rows is None and self.chunk.rows <= SMALL and self._results.message is not None
+
     def keep_values(self) -> None:
         """As `Rows.keep_values`."""
-        if self._results.has_codes:
-            self.rows.keep_values()
+        if self._results.has_codes and self._strings is None:
+            if self._rows is None and self._is_message:
+                self._strings = self._results.strings(self.chunk.words)
+            if self._strings is None:
+                self.rows.keep_values()
 
     def values(self) -> ChunkRows:
         """As `Rows.values`."""
         results = self._results
+        self.keep_values()
+        if self._strings is not None:
+            return ChunkRows(self.chunk, results.detached, None, self._strings)
         if results.holds_values:
             return ChunkRows(self.chunk, results.detached, self.rows.values())
         return self if results.is_detached else ChunkRows(self.chunk, results.detached)
 
     def table(self, schema: pa.Schema) -> pa.Table:
         """The rows as Arrow, with the schema of a delta."""
+        chunk, strings = self.chunk, self._strings
+        if strings is None and not self._results.has_codes:
+            strings = NO_STRINGS
+        if strings is not None and self._is_message and (layout := self._results.message) is not None:
+            return layout.table(chunk.words, chunk.starts, chunk.versions, chunk.signs, schema, strings)
         rows = self.rows
         columns = [rows.arrow(i) for i in range(len(rows.types))]
         return pa.Table.from_arrays([*columns, _kinds(self.chunk), _versions(self.chunk)], schema=schema)
@@ -194,8 +209,8 @@ def _kinds(chunk: DeltaChunk) -> pa.Array:
 def kind_names(kinds: Kinds) -> pa.Array:
     """The change types of rows, by their numbers."""
     offsets = np.empty(kinds.shape[0] + 1, np.int32)
-    data = np.empty(_LONGEST * kinds.shape[0], np.uint8)
-    write_kinds(kinds, _TEXTS, _BEGINS, offsets, data)
+    data = np.empty(LONGEST * kinds.shape[0], np.uint8)
+    write_kinds(kinds, TEXTS, BEGINS, offsets, data)
     return _strings(offsets, data, kinds.shape[0])
 
 
@@ -324,9 +339,14 @@ def _stay(delta: Delta, kinds: Kinds, stays: npt.NDArray[np.bool_], number: int)
 
 
 def _table(rows: Rows, kinds: Kinds, versions: Words, schema: pa.Schema) -> pa.Table:
-    """Changed rows with their kinds, positions in `KINDS`, and versions."""
-    columns = [rows.arrow(i) for i in range(len(rows.types))]
-    return pa.table([*columns, kind_names(kinds), _integers(np.ascontiguousarray(versions))], schema=schema)
+    """Changed rows with their kinds and versions."""
+    versions = np.ascontiguousarray(versions)
+    lines = tuple(range(len(rows.types)))
+    layout = layout_of(rows.types, lines) if rows.length <= SMALL and rows.has_words else None
+    if layout is not None and not layout.texts:
+        return layout.table(rows.lines(lines), _EACH[: rows.length], versions, kinds.astype(np.int64), schema)
+    columns = [rows.arrow(i) for i in lines]
+    return pa.table([*columns, kind_names(kinds), _integers(versions)], schema=schema)
 
 
 def is_injective(query: ConjunctiveQuery) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -105,6 +105,13 @@ class Rows:
         matrix = np.empty((len(columns), self.length), np.int64)
         for line, column in zip(matrix, columns, strict=True):
             line[:] = self.codes(column)
+        return matrix
+
+    def lines(self, columns: Iterable[int]) -> Words:
+        """The words of some columns in the lines of these, of shape (all columns, rows); others mean nothing."""
+        matrix = np.empty((len(self.types), self.length), np.int64)
+        for column in columns:
+            matrix[column] = self.codes(column)
         return matrix
 
     def table(self, names: Sequence[str] = ()) -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from livejoin.dataflow.batches import Rows
 from livejoin.query.expression import Written, evaluate
-from livejoin.query.scalar import Expression, moved
+from livejoin.query.scalar import Expression
 from livejoin.schema import Column
 from livejoin.shown import shown_scalar
 from livejoin.state.codec import Codec
@@ -50,17 +50,15 @@ class Evaluator:
         self._places = [place for place, _ in trees]
         read = {field.position for one in expressions for field in one.fields()}
         self._read = sorted(read)
-        new = {position: place for place, position in enumerate(self._read)}
-        self._program = Program([moved(tree, new.__getitem__) for _, tree in trees], codec) if trees else None
+        self._program = Program([tree for _, tree in trees], codec) if trees else None
         if self._program is not None:
             self._program.raise_if_failing()
-        named = [column.name for column in columns] if names is None else list(names)
-        self._names = [named[position] for position in self._read] if named else []
+        self._names = [column.name for column in columns] if names is None else list(names)
         self._shown = [shown[place] for place, _ in trees] if shown else []
         others = [(place, one) for place, one in enumerate(expressions) if one.scalar is None]
         self._others = [place for place, _ in others]
         self._texts = [one.text for _, one in others]
-        self._written = None if names is None else Written(tuple(shown or self._texts), tuple(named))
+        self._written = None if names is None else Written(tuple(shown or self._texts), tuple(self._names))
 
     def words(self, words: Words) -> Words:
         """The words of the values, of shape (expressions, rows), `NULL_CODE` for NULL; all are of types of words.
@@ -71,7 +69,7 @@ class Evaluator:
         Raises:
             ExpressionError: One has no value for some row; the message names both.
         """
-        found = self._run(words if len(self._read) == words.shape[0] else words[self._read])
+        found = self._run(words)
         if not self._others:
             return found
         lines = np.empty((self._count, words.shape[1]), np.int64)
@@ -93,7 +91,7 @@ class Evaluator:
         """
         found: list[Words | pa.ChunkedArray] = [np.empty(0, np.int64)] * self._count
         if self._program is not None:
-            for place, line in zip(self._places, self._run(rows.matrix(self._read), rows), strict=True):
+            for place, line in zip(self._places, self._run(rows.lines(self._read), rows), strict=True):
                 found[place] = line
         if self._others:
             for place, values in zip(self._others, self._by_duckdb(rows), strict=True):

@@ -201,7 +201,7 @@ class Node:
         with self.naming:
             block = self._make(self)
             if self._held is self.plan and isinstance(block, JoinBlock):
-                block.fill_again()
+                block.fill(again=True)
             else:
                 block.fill()
         return block

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from livejoin.dataflow.batches import Rows
+from livejoin.dataflow.deltas.message import MessageLayout, Strings, layout_of
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.families.delta_chunk import DeltaChunk
 from livejoin.query import ConjunctiveQuery
@@ -54,6 +55,24 @@ class Results:
         self.is_detached = False
 
     @cached_property
+    def message(self) -> MessageLayout | None:
+        """What a small delta is written as; None where the words of a chunk do not say what its rows are."""
+        lines = tuple(source for source in self._sources if isinstance(source, int))
+        return layout_of(self._types, lines) if len(lines) == len(self._types) else None
+
+    def strings(self, words: Words) -> Strings | None:
+        """The strings of a small delta, column by column; None if they are too many for a message, or there is none.
+
+        Args:
+            words: Those of the delta.
+        """
+        if self.message is None:
+            return None
+        lines = self.message.texts
+        codes = words[lines[0]] if len(lines) == 1 else words[lines].reshape(-1)
+        return self._codec.strings_of(codes)
+
+    @cached_property
     def of_shown(self) -> Results:
         """What makes rows of the words of a chunk that `shown` gave: each output is there as it is."""
         return self._with(
@@ -69,7 +88,7 @@ class Results:
     def _with(self, **changes: object) -> Results:
         """These results but for some attributes."""
         results = copy(self)
-        for derived in ("of_shown", "detached"):
+        for derived in ("of_shown", "detached", "message"):
             vars(results).pop(derived, None)
         vars(results).update(changes)
         return results

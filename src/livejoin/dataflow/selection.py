@@ -14,14 +14,14 @@ import numpy as np
 
 from livejoin.dataflow.evaluator import Evaluator
 from livejoin.families.layout.table_use import TableUse
-from livejoin.kernels.join.masks import mask_nulls
+from livejoin.kernels.join.masks import mask_rows
 from livejoin.query import ConjunctiveQuery
 from livejoin.schema import Table
 from livejoin.state.codec import Codec
 from livejoin.words import NULL_CODE, Words
 
 _FEW = 64  # rows, of which those without NULL share one mask
-_NO_FACTORS = np.empty((0, 0), np.int64)
+_NO_VALUES = np.empty((0, 0), np.int64)
 
 
 @dataclass(eq=False)
@@ -68,8 +68,7 @@ class Selector:
                 if atom.predicate.identity not in predicates:
                     expressions.append(atom.predicate)
                 predicates[atom.predicate.identity] = predicates.get(atom.predicate.identity, 0) | (1 << i)
-        self._filtered = [~bits for bits in predicates.values()]
-        self._factors = len(use.factors)
+        self._unfit = np.array([~bits for bits in predicates.values()], np.int64)
         self._evaluator = None
         if expressions or use.factors:
             self._evaluator = Evaluator([*expressions, *use.factors], table.columns, codec)
@@ -86,16 +85,14 @@ class Selector:
         """
         rows = words.shape[1]
         if is_whole and self._evaluator is None and rows <= _FEW:
-            return Selection(self._of_few[:rows], _NO_FACTORS)
+            return Selection(self._of_few[:rows], _NO_VALUES)
+        values = _NO_VALUES if self._evaluator is None else self._evaluator.words(words)
         masks = np.empty(rows, np.int64)
         begins, columns, others = self._groups
-        mask_nulls(words, begins, columns, others, self._all, masks)
-        if self._evaluator is None:
-            return Selection(masks, _NO_FACTORS)
-        values = self._evaluator.words(words)
-        for line, unfit in zip(values, self._filtered, strict=False):
-            masks &= np.where(line == 1, -1, unfit)
-        factors = values[len(self._filtered) :]
-        if factors.size:
-            factors[factors == NULL_CODE] = 0
+        mask_rows(words, begins, columns, others, self._all, values, self._unfit, masks)
+        predicates = self._unfit.shape[0]
+        if values.shape[0] == predicates:
+            return Selection(masks, _NO_VALUES)
+        factors = values[predicates:]
+        factors[factors == NULL_CODE] = 0
         return Selection(masks, factors)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from livejoin.database import Database
+from livejoin.database.commit import NOTHING
 from livejoin.database.of_stage import show
+from livejoin.database.refusals import told_by
 from livejoin.database.transactions.staging import OnConflict
 from livejoin.plan.stages import Stage
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column
@@ -42,12 +44,17 @@ class Cell:
         number: The cell's number, from 0.
         database: The tables as batches have left them, without views; it is taken over.
         is_new: Whether there was no batch yet.
+
+    Attributes:
+        left_out: For each table, in lower case, how many changes of the last batch were ignored and how many were late,
+            where some were.
     """
 
     def __init__(self, stage: Stage, number: int, database: Database, is_new: bool) -> None:
         self.stage = stage
         self.number = number
         self._is_new = is_new
+        self.left_out: Mapping[str, tuple[int, int]] = NOTHING
         self.database = database
         show(self.database, stage, number == 0)
 
@@ -64,6 +71,7 @@ class Cell:
             LivejoinError: As `Database.apply`; nothing was applied.
         """
         commit = self.database.apply(dict(changes), on_conflict=self.manner(changes)) if changes else None
+        self.left_out = NOTHING if commit is None else commit._left_out
         told = {}
         if self._is_new:  # an aggregate without groups has a row over no rows
             self._is_new = False
@@ -71,6 +79,25 @@ class Cell:
         elif commit is not None:
             told = {name: commit[name].drop_columns([COMMIT_VERSION]) for name in commit.views}
         return {name: delta for name, delta in told.items() if delta.num_rows}
+
+    def would_tell(self, changes: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """What `apply` would tell, but for what cancels in it; nothing is applied. Conflicts are ignored without a key.
+
+        Raises:
+            LivejoinError: As `Database.apply`.
+        """
+        told = {name: [self.whole(name)] for name in self.database.views} if self._is_new else {}
+        if changes:
+            manner = self.manner(changes)
+            deltas = told_by(self.database, changes, "ignore" if manner == "error" else manner)
+            for name, delta in deltas.items():
+                told.setdefault(name, []).append(delta.drop_columns([COMMIT_VERSION]))
+        plain = {  # pieces of a delta and of a whole result differ in what Arrow says of NULL
+            name: [pa.Table.from_arrays(one.columns, names=one.column_names) for one in pieces]
+            for name, pieces in told.items()
+        }
+        whole = {name: pa.concat_tables(pieces) for name, pieces in plain.items()}
+        return {name: delta for name, delta in whole.items() if delta.num_rows}
 
     def manner(self, changes: Mapping[str, pa.Table]) -> OnConflict:
         """How conflicts of changes are taken: rows of tables with a key take the place of those that are there."""

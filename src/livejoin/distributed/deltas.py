@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.checkpoint.batch_delta import TIMESTAMP, TIMESTAMP_TYPE, BatchDelta, timed
 from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.database import Database
 from livejoin.database.difference import difference, types_of
@@ -26,6 +28,8 @@ from livejoin.state.files import Folder
 
 GONE = pa.array(["delete", "update_preimage"])
 """Kinds of changes that take a row away."""
+LARGE = 1 << 24
+"""Bytes of files from which on a delta is read one file at a time, where it can be."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FILE = "{}.views"
@@ -84,6 +88,56 @@ class ViewFiles:
         columns, data = entry["columns"], base64.b64decode(entry["schema"])
         types = None if columns is None else tuple(column.type for column in read_table(columns).columns)
         return ViewFiles(pa.ipc.read_schema(pa.py_buffer(data)), types)
+
+
+@dataclass(frozen=True)
+class FilesDelta:
+    """The delta of a view in a batch, read from one file at a time; as `livejoin.checkpoint.batch_delta.BatchDelta`.
+
+    Args:
+        view: How they are read; each is a part of the delta by itself.
+        folder: Where they are.
+        files: Their names.
+        batch_id: The batch.
+        time: Its time; None if it has none.
+    """
+
+    view: ViewFiles
+    folder: Path
+    files: tuple[str, ...]
+    batch_id: int
+    time: datetime | None
+
+    @cached_property
+    def num_rows(self) -> int:
+        return sum(delta_of(self.folder, file).num_rows for file in self.files)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.view.schema.append(pa.field(TIMESTAMP, TIMESTAMP_TYPE))
+
+    def to_batches(self, max_chunksize: int) -> Iterator[pa.RecordBatch]:
+        for file in self.files:
+            part = self.view.delta(self.folder, (file,), self.batch_id)
+            yield from timed(part, self.time).to_batches(max_chunksize)
+
+
+def batch_delta(folder: Path, manifest: Manifest, name: str, view: ViewFiles) -> BatchDelta:
+    """The delta of a view in a batch that is committed, for a sink: one that is large is read from one file at a time.
+
+    That cannot be where what one cell takes back another one may bring: such a delta is read whole.
+
+    Raises:
+        StateError: A file is missing or damaged.
+        StorageError: The disk refuses.
+
+    Cost: linear in the rows; memory for them, or for those of one file, which are read once more for their number.
+    """
+    files, time = manifest.deltas.get(name, ()), time_of(manifest)
+    if view.types is None and len(files) > 1 and _size(folder, files) > LARGE:
+        return FilesDelta(view, folder, files, manifest.batch_id, time)
+    found: BatchDelta = timed(view.delta(folder, files, manifest.batch_id), time)
+    return found
 
 
 def views_of(bound: Database, staged: Staged) -> dict[str, ViewFiles]:
@@ -150,6 +204,26 @@ def read_view(folder: Path, digest: str, view: str) -> ViewFiles:
         msg = f"there is no view {view!r} in {folder.parent}; known views: {', '.join(map(repr, views)) or 'none'}"
         raise SchemaError(msg)
     return views[view.lower()]
+
+
+def _size(folder: Path, files: Sequence[str]) -> int:
+    """The bytes of files.
+
+    Raises:
+        StateError: One is missing.
+        StorageError: The disk refuses.
+    """
+    try:
+        with Folder.at(folder) as opened:
+            return sum(opened.size(file) for file in files)
+    except FileNotFoundError as error:
+        msg = (
+            f"a file of a delta is missing in {folder}, which a manifest lists: restore it from a backup, or start over"
+        )
+        raise StateError(msg) from error
+    except OSError as error:
+        msg = f"files in {folder} could not be read: {error}"
+        raise StorageError(msg) from error
 
 
 def time_of(manifest: Manifest) -> datetime | None:

@@ -14,16 +14,18 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from livejoin.checkpoint.batch_delta import BatchDelta, timed
 from livejoin.checkpoint.initial import Initial
-from livejoin.checkpoint.policy import FAIL, Policy
+from livejoin.checkpoint.policy import FAIL, OnBad, Policy
+from livejoin.distributed.bad_rows import Tries, without_bad
 from livejoin.distributed.begin import Steps, begin, first_deltas, has_to_fill
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.declared import Declared
-from livejoin.distributed.deltas import microseconds
+from livejoin.distributed.deltas import ViewFiles, batch_delta, microseconds, time_of
 from livejoin.distributed.manifest import Manifest, Manifests
 from livejoin.distributed.refused import refuse_too_many
 from livejoin.distributed.task import Outcome, Task, delta_of
-from livejoin.errors import StateError
+from livejoin.errors import ChangeValueError, ExpressionError, StateError
 from livejoin.plan.dispatch import TableSample
 
 
@@ -40,7 +42,7 @@ class Arrived:
     time: datetime | None
 
 
-class BatchSteps(Steps, Protocol):
+class BatchSteps(Steps, Tries, Protocol):
     """What runs in other processes, for one batch."""
 
     def samples(self) -> Mapping[str, TableSample]:
@@ -58,16 +60,44 @@ class Committed:
         manifest: What was committed.
         done: What the cells did.
         arrived: What had come.
+        conflicts: For each base table how many changes were left out since they conflict with what is there.
+        bad: The same of those that a column or an expression refused.
     """
 
     manifest: Manifest
     done: tuple[Outcome, ...]
     arrived: Arrived
+    conflicts: Mapping[str, int]
+    bad: Mapping[str, int]
 
     @property
     def refused(self) -> dict[str, int]:
         """For each base table how many changes were left out."""
-        return _refused(self.done)
+        return dict(Counter(self.conflicts) + Counter(self.bad))
+
+    @property
+    def applied(self) -> int:
+        """How many changes were applied."""
+        return self.arrived.changes - sum(self.refused.values()) - self.ignored - self.late
+
+    @property
+    def ignored(self) -> int:
+        """How many did nothing since they came in conflict."""
+        return sum(one.ignored for one in self.done)
+
+    @property
+    def late(self) -> int:
+        """How many have a key that has a newer one."""
+        return sum(one.late for one in self.done)
+
+    def by(self, policy: Policy, what: OnBad) -> dict[str, int]:
+        """For each base table with how many changes a policy did something."""
+        found = Counter[str]()
+        if policy.on_conflict == what:
+            found.update(self.conflicts)
+        if policy.on_bad_rows == what:
+            found.update(self.bad)
+        return dict(found)
 
 
 def is_next(manifests: Manifests, batch_id: int) -> bool:
@@ -97,6 +127,7 @@ def commit(
     batch_id: int,
     steps: BatchSteps,
     policy: Policy = FAIL,
+    recovery_seconds: float | None = None,
 ) -> Committed:
     """Commit the next batch, and let a plan begin with it, if one has to.
 
@@ -107,6 +138,7 @@ def commit(
         batch_id: The batch, which is the next one.
         steps: Runs what runs in other processes.
         policy: What becomes of changes that cannot be applied.
+        recovery_seconds: As `Task` has it.
 
     Raises:
         LivejoinError: A cell could not do its part, another driver owns the checkpoint, the disk refuses; nothing is
@@ -120,20 +152,36 @@ def commit(
         task = replace(task, held=begun.held)
     elif not declared.is_chosen:
         declared.choose(steps.samples())
-    task = replace(task, plan=declared.plan.digest, policy=policy)
-    done, arrived = steps.run(declared.plan, task)
+    task = replace(task, plan=declared.plan.digest, policy=policy, recovery_seconds=recovery_seconds)
+    bad, letters = dict[str, int](), dict[str, list[str]]()
+    try:
+        done, arrived = steps.run(declared.plan, task)
+    except (ChangeValueError, ExpressionError):
+        if policy.on_bad_rows == "fail":
+            raise
+        found = without_bad(steps, declared.plan, task)
+        done, arrived, bad = found.done, Arrived(found.changes, found.time), dict(found.refused)
+        letters = {name: [file] for name, file in found.letters.items()}
     done.sort(key=lambda one: (one.stage, one.cell))
-    refuse_too_many(_refused(done), policy)
+    names = {name.lower(): name for name in declared.job.tables}
+    conflicts = Counter[str]()
+    for one in done:
+        conflicts.update({names[table]: number for table, number in one.refused.items()})
+        for table, file in one.letters.items():
+            letters.setdefault(names[table], []).append(file)
+    refuse_too_many(dict(conflicts + Counter(bad)), policy)
     held = {**task.held, **{(one.stage, one.cell): one.held for one in done}}
     files = _files(done)
     if begun is not None:
         files = first_deltas(begun, declared, task, files)
     declared.write()
     when = microseconds(arrived.time)
-    manifest = Manifest(batch_id, task.epoch, task.plan, when, held, files, _letters(done))
+    manifest = Manifest(
+        batch_id, task.epoch, task.plan, when, held, files, {table: tuple(those) for table, those in letters.items()}
+    )
     manifests.commit(manifest)
     declared.begun()
-    return Committed(manifest, tuple(done), arrived)
+    return Committed(manifest, tuple(done), arrived, conflicts, bad)
 
 
 def read_delta(declared: Declared, manifests: Manifests, manifest: Manifest, view: str) -> pa.Table:
@@ -152,11 +200,19 @@ def read_delta(declared: Declared, manifests: Manifests, manifest: Manifest, vie
         StateError: A file is missing or damaged.
         StorageError: The disk refuses.
     """
-    schema = declared.bound.views[view].delta_schema
-    found = declared.views(manifest.plan).get(view)
-    if found is None or found.schema != schema:
-        return schema.empty_table()
-    return found.delta(manifests.path, manifest.deltas.get(view, ()), manifest.batch_id)
+    files = _files_of(declared, manifest, view)
+    if files is None:
+        return declared.bound.views[view].delta_schema.empty_table()
+    return files.delta(manifests.path, manifest.deltas.get(view, ()), manifest.batch_id)
+
+
+def delta_for_sink(declared: Declared, manifests: Manifests, manifest: Manifest, view: str) -> BatchDelta:
+    """As `read_delta`, with the time of the batch, and as `livejoin.distributed.deltas.batch_delta`."""
+    files = _files_of(declared, manifest, view)
+    if files is None:
+        nothing: BatchDelta = timed(declared.bound.views[view].delta_schema.empty_table(), time_of(manifest))
+        return nothing
+    return batch_delta(manifests.path, manifest, view, files)
 
 
 def read_letters(declared: Declared, manifests: Manifests, manifest: Manifest) -> dict[str, pa.Table]:
@@ -168,26 +224,15 @@ def read_letters(declared: Declared, manifests: Manifests, manifest: Manifest) -
     """
     names = {name.lower(): name for name in declared.job.tables}
     return {
-        names.get(table, table): pa.concat_tables([delta_of(manifests.path, file) for file in files])
+        names.get(table.lower(), table): pa.concat_tables([delta_of(manifests.path, file) for file in files])
         for table, files in manifest.letters.items()
     }
 
 
-def _refused(done: Iterable[Outcome]) -> dict[str, int]:
-    """For each base table how many changes were left out."""
-    found = Counter[str]()
-    for one in done:
-        found.update(one.refused)
-    return dict(found)
-
-
-def _letters(done: Iterable[Outcome]) -> dict[str, tuple[str, ...]]:
-    """For each base table the files with changes that were left out."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for one in done:
-        for table, file in one.letters.items():
-            found[table].append(file)
-    return {table: tuple(files) for table, files in found.items()}
+def _files_of(declared: Declared, manifest: Manifest, view: str) -> ViewFiles | None:
+    """How the delta of a view is read from the files of a batch; None if the batch has none of a view like this."""
+    found = declared.views(manifest.plan).get(view)
+    return None if found is None or found.schema != declared.bound.views[view].delta_schema else found
 
 
 def _files(done: Iterable[Outcome]) -> dict[str, tuple[str, ...]]:

@@ -9,10 +9,11 @@ Law: the state of a cell is its snapshot and the batches behind it, as the newes
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ _DONE = re.compile(r"(\d{8,})\.done")
 _EPOCH = re.compile(r"(\d{8,})\.epoch")
 _CELL = re.compile(r"\d{8,}-\d+(-\d+)?-[0-9a-f]{32}\.(batch|delta|tables|parts)")
 _PLAN = re.compile(r"([0-9a-f]{16})\.(plan|views)")
+_NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP)
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")
 
 
@@ -40,12 +42,14 @@ class Held:
         log: The files of the batches behind it, in order, each with its bytes.
         rows: For each base table that has its home there, by its name in lower case, the rows of it.
         loads: For each join, by the digest of its dispatch, the rows of its tables.
+        seconds: How long the cell took to apply the batches behind the snapshot.
     """
 
     snapshot: str = ""
     log: tuple[tuple[str, int], ...] = ()
     rows: Mapping[str, int] = field(default_factory=dict)
     loads: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
 
     @property
     def state(self) -> str:
@@ -94,7 +98,7 @@ class Manifest:
     def plain(self) -> dict[str, Any]:
         """The same as JSON values."""
         cells = [
-            [stage, cell, one.snapshot, [list(file) for file in one.log], dict(one.rows), dict(one.loads)]
+            [stage, cell, one.snapshot, [list(file) for file in one.log], dict(one.rows), dict(one.loads), one.seconds]
             for (stage, cell), one in self.cells.items()
         ]
         return {
@@ -117,8 +121,8 @@ class Manifest:
             value(entry, "plan", str),
             None if time is None else value(entry, "time", int),
             {
-                (stage, cell): Held(snapshot, tuple((name, size) for name, size in log), rows, loads)
-                for stage, cell, snapshot, log, rows, loads in value(entry, "cells", list)
+                (stage, cell): Held(snapshot, tuple((name, size) for name, size in log), rows, loads, *seconds)
+                for stage, cell, snapshot, log, rows, loads, *seconds in value(entry, "cells", list)
             },
             {view: tuple(files) for view, files in value(entry, "deltas", dict).items()},
             {table: tuple(files) for table, files in value(entry, "letters", dict).items()},
@@ -242,10 +246,15 @@ class Manifests:
                 self._remove(name)
 
     def _remove(self, name: str) -> None:
+        """Remove a file, or as much as there is of the folder of a snapshot.
+
+        An attempt that does not count may go on meanwhile and write more of its snapshot: that goes with a later batch.
+        """
         if name.endswith(".tables"):
-            shutil.rmtree(self.path / name)
+            shutil.rmtree(self.path / name, ignore_errors=True)
         else:
-            self._folder.remove(name)
+            with suppress(FileNotFoundError):  # the draft of a driver that publishes it just now
+                self._folder.remove(name)
 
     def _read(self, batch_id: int) -> Manifest:
         return read_manifest(self.path, batch_id)
@@ -307,7 +316,13 @@ def _whole(file: Path) -> Iterator[None]:
 
 
 def _refused(path: Path, error: OSError) -> StorageError:
-    return StorageError(f"the disk refuses {path}: {error}")
+    why = ""
+    if error.errno in _NO_LINKS:
+        why = (
+            "; a manifest appears whole, and only where there is none of its name, by a hard link, which file systems "
+            "over object stores do not have: give a folder of a local disk, of NFS or of another share that has them"
+        )
+    return StorageError(f"the disk refuses {path}: {error}{why}")
 
 
 def _numbers(names: list[str], kind: re.Pattern[str]) -> list[int]:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from livejoin.distributed.cell import Piece
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.exchange import Sender
+from livejoin.distributed.refused import of_views
 from livejoin.distributed.task import Cells, Outcome, Task
 from livejoin.errors import LivejoinError, StateError, StorageError
 from livejoin.plan.stages import Cube, Everywhere
@@ -157,8 +158,24 @@ def advance(
             outbox.send(relation, delta)
         return outcome, outbox.left(task.folder, task.batch_id)
     except LivejoinError as error:
-        error.add_note(f"in cell {cell} of stage {stage}")
-        raise
+        named = of_views(error, plan.staged)
+        named.add_note(f"in cell {cell} of stage {stage}")
+        raise named from error.__cause__
+
+
+def remove_files(folder: Path, parts: Iterable[Part]) -> None:
+    """Remove the files of parts that nobody needs any more.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    try:
+        with Folder.at(folder) as opened:
+            for file in {part.file for part in parts if part.file}:
+                opened.remove(file)
+    except OSError as error:
+        msg = f"files of parts in {folder} could not be removed: {error}"
+        raise StorageError(msg) from error
 
 
 def by_cell(parts: Iterable[Part], stage: int) -> Mapping[int, list[Part]]:

@@ -7,6 +7,7 @@ leaves changes out by itself, and all leave out the same; the home of the row te
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,8 +18,18 @@ from livejoin.checkpoint.batch import REASON
 from livejoin.checkpoint.policy import Policy
 from livejoin.database.refusals import Refusal, refused_changes, without
 from livejoin.distributed.cell import Cell
-from livejoin.errors import ChangeError, LivejoinError
+from livejoin.errors import (
+    AbsentRowError,
+    CapacityError,
+    ChangeError,
+    DuplicateKeyError,
+    ExpressionError,
+    LivejoinError,
+)
 from livejoin.plan.stages import Staged
+
+_STEP = re.compile(r"'(#\d+)'")  # the name of what a stage shows
+_OF_STEPS = re.compile(rf"(views? )?{_STEP.pattern}(, {_STEP.pattern})*")
 
 
 @dataclass(frozen=True)
@@ -87,13 +98,55 @@ def apply(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str],
     return Applied(cell.apply(left), left, _with_reasons(changes, refused))
 
 
+def attempt(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str]) -> dict[str, pa.Table]:
+    """What `Cell.apply` would tell of changes without those that conflict; nothing is applied.
+
+    Args:
+        cell: The cell.
+        changes: By table.
+        bases: As `bases_of`.
+
+    Raises:
+        LivejoinError: As `Cell.apply`, but for conflicts of changes of base tables.
+
+    Cost: that of the commit, once more for each conflict where a table of the cell has a key.
+    """
+    left = dict(changes)
+    while True:
+        try:
+            return cell.would_tell({name: rows for name, rows in left.items() if rows.num_rows})
+        except (AbsentRowError, DuplicateKeyError) as error:
+            if error.table not in bases or error.row < 0:
+                raise
+            rows = left[error.table]
+            left[error.table] = pa.concat_tables([rows.slice(0, error.row), rows.slice(error.row + 1)])
+
+
+def of_views(error: LivejoinError, staged: Staged) -> LivejoinError:
+    """An error with the names of the views in the place of what stages show on the way to them."""
+
+    def named(found: re.Match[str]) -> str:
+        steps = _STEP.findall(found[0])
+        names = dict.fromkeys(view for step in steps for view in staged.views_over.get(step, ()))
+        kind = "" if found[1] is None else "view " if len(names) == 1 else "views "
+        return kind + ", ".join(map(repr, names)) if names else found[0]
+
+    text = _OF_STEPS.sub(named, str(error))
+    if text == str(error) or not isinstance(error, (ExpressionError, CapacityError)):
+        return error
+    found = type(error)(text)
+    for note in getattr(error, "__notes__", ()):
+        found.add_note(note)
+    return found
+
+
 def refuse_too_many(refused: Mapping[str, int], policy: Policy) -> None:
     """Raise LivejoinError where more changes of a batch were left out than may be."""
     if sum(refused.values()) > policy.most:
         listed = ", ".join(f"{number:,} of table {table!r}" for table, number in refused.items())
         msg = (
-            f"{sum(refused.values()):,} changes of this batch conflict with what is there ({listed}), and max_bad_rows "
-            f"is {policy.most:,}: a feed of which more are bad is broken"
+            f"{sum(refused.values()):,} changes of this batch cannot be applied ({listed}), and max_bad_rows is "
+            f"{policy.most:,}: a feed of which more are bad is broken"
         )
         raise LivejoinError(msg)
 

@@ -8,6 +8,7 @@ the same cell at the same time on two hosts, do not see each other.
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,9 +28,9 @@ from livejoin.distributed.cell import Brought, Cell, changes_of
 from livejoin.distributed.exchange import first_of
 from livejoin.distributed.load import joins
 from livejoin.distributed.manifest import Held
-from livejoin.distributed.refused import apply, bases_of
+from livejoin.distributed.refused import apply, attempt, bases_of
 from livejoin.errors import StateError, StorageError
-from livejoin.plan.stages import Stage, Staged
+from livejoin.plan.stages import Everywhere, Stage, Staged
 from livejoin.state.files import Folder
 
 LEAST_LOG = 1 << 20
@@ -63,6 +64,8 @@ class Task:
         held: What each cell of each stage holds before it.
         fill: How the cells are filled, if it is no batch but what they hold before the first one of theirs.
         policy: What becomes of changes that cannot be applied.
+        recovery_seconds: How long a cell may take to apply the batches behind its snapshots again; None for no limit.
+        is_trial: Whether it is only to be found out if the changes can be applied, without those that conflict.
     """
 
     folder: Path
@@ -72,6 +75,13 @@ class Task:
     held: Mapping[tuple[int, int], Held]
     fill: Fill | None = None
     policy: Policy = FAIL
+    recovery_seconds: float | None = None
+    is_trial: bool = False
+
+    @property
+    def trial(self) -> Task:
+        """The same, only to be tried."""
+        return replace(self, is_trial=True)
 
     def of(self, stage: int, cell: int) -> Task:
         """The same for one cell of a stage."""
@@ -97,6 +107,8 @@ class Outcome:
         delta_rows: Rows of the deltas of what the stage shows.
         was_rebuilt: Whether it had a state, which was not there and was made from its files.
         lambda_observed: The most that a change cost in one of its joins, as `View.stats` says it.
+        ignored: Changes that did nothing since they came in conflict, of the base tables whose home the cell is.
+        late: Those of them whose key has a newer one.
     """
 
     stage: int
@@ -113,6 +125,8 @@ class Outcome:
     delta_rows: int = 0
     was_rebuilt: bool = False
     lambda_observed: float = 0.0
+    ignored: int = 0
+    late: int = 0
 
 
 @dataclass
@@ -159,6 +173,8 @@ class Cells:
         """
         if task.fill is not None:
             return self._filled(task, task.fill, stage, cell, changes_of(self.staged.stages[stage], brought))
+        if task.is_trial:
+            return self._tried(task, stage, cell, changes_of(self.staged.stages[stage], brought))
         key, held = (task.folder, stage, cell), task.held.get((stage, cell), Held())
         warm = self._warm.pop(key, None)  # what fails is not warm any more
         was_warm = warm is not None and warm.state == held.state
@@ -170,12 +186,14 @@ class Cells:
         is_logged = bool(changes) or held == Held()
         with ThreadPoolExecutor(1) as disk:  # which is waited for while the changes are applied, if they all are
             early = disk.submit(_logged, task, name, changes) if is_logged and task.policy.fails else None
+            began = time.perf_counter()
             applied = apply(warm.cell, changes, self._bases[stage], task.policy)
+            seconds = held.seconds + time.perf_counter() - began
         told = dict(applied.told)
         if is_logged:
             size = _logged(task, name, applied.changes) if early is None else early.result()
             log = (*held.log, (f"{name}.batch", size))
-            held = self._kept(task, name, warm.cell, Held(held.snapshot, log))
+            held = self._kept(task, name, warm.cell, Held(held.snapshot, log, seconds=seconds))
         results = {view: told[relation] for relation in told for view in self._views.get(relation, ())}
         warm.state = held.state
         self._warm[key] = warm
@@ -184,8 +202,19 @@ class Cells:
             changes=sum(rows.num_rows for rows in changes.values()),
             delta_rows=sum(delta.num_rows for delta in told.values()),
             was_rebuilt=was_rebuilt,
+            ignored=sum(ignored for ignored, _ in self._left_out(stage, warm.cell)),
+            late=sum(late for _, late in self._left_out(stage, warm.cell)),
         )
         return (self._with_refused(task, outcome, applied.refused) if applied.refused else outcome), told
+
+    def _left_out(self, stage: int, cell: Cell) -> list[tuple[int, int]]:
+        """How many changes of each base table that is at home in a cell were ignored, and late."""
+        return [
+            cell.left_out.get(home.table.lower(), (0, 0))
+            for homes in self.staged.homes.values()
+            for home in homes
+            if home.stage == stage and not (isinstance(home.route, Everywhere) and cell.number)
+        ]
 
     def _with_refused(self, task: Task, outcome: Outcome, refused: Mapping[str, pa.Table]) -> Outcome:
         """An outcome that tells of changes that were left out, of those whose home the cell is."""
@@ -202,6 +231,16 @@ class Cells:
                 if task.policy.on_conflict == "dead_letter":
                     letters[name] = write_delta(task, outcome.stage, outcome.cell, name, rows)
         return replace(outcome, refused=numbers, letters=letters)
+
+    def _tried(
+        self, task: Task, stage: int, cell: int, changes: Mapping[str, pa.Table]
+    ) -> tuple[Outcome, dict[str, pa.Table]]:
+        """A cell's part of a batch that is only tried: it says what it would tell, and stays as it is, and warm."""
+        key, held = (task.folder, stage, cell), task.held.get((stage, cell), Held())
+        warm = self._warm.get(key)
+        if warm is None or warm.state != held.state:
+            warm = self._warm[key] = self._made(task, stage, cell, held)
+        return Outcome(stage, cell, held), attempt(warm.cell, changes, self._bases[stage])
 
     def _filled(
         self, task: Task, fill: Fill, stage: int, cell: int, changes: Mapping[str, pa.Table]
@@ -270,19 +309,24 @@ class Cells:
         database = held_tables(task.folder, plan, held, self._limits)
         return _Warm(held.state, Cell(plan, cell, database, is_new=held == Held()))
 
-    @staticmethod
-    def _kept(task: Task, name: str, cell: Cell, held: Held) -> Held:
-        """What a cell holds, with another snapshot where the log has come to be as large, or with fewer files."""
+    def _kept(self, task: Task, name: str, cell: Cell, held: Held) -> Held:
+        """What a cell holds, with another snapshot where one is due, or with fewer files.
+
+        One is due when the log has come to be as large, or would take too long.
+        """
         sizes = [size for _, size in held.log]
-        if sum(sizes) > max(LEAST_LOG, size_of_tables(cell.database)):
+        stages, limit = len(self.staged.stages), task.recovery_seconds
+        too_long = limit is not None and held.seconds * stages > limit
+        if too_long or sum(sizes) > max(LEAST_LOG, size_of_tables(cell.database)):
             snapshot.write(task.folder / f"{name}.tables", image_of_tables(cell.database, {}))
             return Held(f"{name}.tables")
         if len(sizes) <= MOST_FILES:
             return held
         first = _merged_from(sizes)
-        data = b"".join(_bytes(task.folder, file) for file, _ in held.log[first:])
+        data = b"".join(_bytes(task.folder, file, size) for file, size in held.log[first:])
         file = f"{task.batch_id:08d}{name[8:-_DIGITS]}{uuid.uuid4().hex}.batch"
-        return Held(held.snapshot, (*held.log[:first], (file, _write(task.folder, file, data))))
+        log = (*held.log[:first], (file, write_file(task.folder, file, data)))
+        return replace(held, log=log)
 
 
 _DIGITS = 32  # of what tells attempts apart in the name of a file
@@ -310,8 +354,8 @@ def held_tables(folder: Path, stage: Stage, held: Held, limits: Limits) -> Datab
         MemoryLimitError: They take more than the limit.
     """
     database = load_tables(folder / held.snapshot, limits) if held.snapshot else tables_of(stage, limits)
-    for file, _ in held.log:
-        for batch in _batches(folder, file):
+    for file, size in held.log:
+        for batch in batches_of(folder, file, size):
             if batch.changes:
                 by_key = not stage.by_key.isdisjoint(batch.changes)
                 database.apply(dict(batch.changes), on_conflict="update" if by_key else "error")
@@ -326,7 +370,7 @@ def write_delta(task: Task, stage: int, cell: int, view: str, delta: pa.Table) -
     """
     file = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.delta"
     written = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes={view: delta})
-    _write(task.folder, file, encoded(written))
+    write_file(task.folder, file, encoded(written))
     return file
 
 
@@ -337,7 +381,7 @@ def delta_of(folder: Path, file: str) -> pa.Table:
         StateError: It is missing or damaged.
         StorageError: The disk refuses.
     """
-    (batch,) = _batches(folder, file)
+    (batch,) = batches_of(folder, file)
     (found,) = batch.changes.values()
     return found
 
@@ -345,10 +389,10 @@ def delta_of(folder: Path, file: str) -> pa.Table:
 def _logged(task: Task, name: str, changes: Mapping[str, pa.Table]) -> int:
     """Write the changes of a cell's tables; the bytes of the file."""
     batch = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes=changes)
-    return _write(task.folder, f"{name}.batch", encoded(batch))
+    return write_file(task.folder, f"{name}.batch", encoded(batch))
 
 
-def _write(folder: Path, name: str, data: bytes) -> int:
+def write_file(folder: Path, name: str, data: bytes) -> int:
     """Write a file, which nobody else writes; its bytes."""
     try:
         with Folder.at(folder) as opened:
@@ -359,28 +403,34 @@ def _write(folder: Path, name: str, data: bytes) -> int:
     return len(data)
 
 
-def _bytes(folder: Path, name: str) -> bytes:
+def _bytes(folder: Path, name: str, size: int | None = None) -> bytes:
+    """The content of a file, whose size is known if a manifest says it: one cut behind a batch is whole batches too."""
     try:
         with Folder.at(folder) as opened:
-            return bytes(opened.read(name))
+            return bytes(opened.read(name, exactly=size))
     except FileNotFoundError as error:
         msg = f"{folder / name} is missing, which the newest manifest lists: restore it from a backup, or start over"
         raise StateError(msg) from error
+    except ValueError as error:
+        raise _damaged(folder / name, error) from error
     except OSError as error:
         msg = f"{folder / name} could not be read: {error}"
         raise StorageError(msg) from error
 
 
-def _batches(folder: Path, name: str) -> list[LoggedBatch]:
-    """The batches in a file, one behind the other."""
-    data = memoryview(_bytes(folder, name))
-    found = []
+def batches_of(folder: Path, name: str, size: int | None = None) -> list[LoggedBatch]:
+    """The batches in a file, one behind the other, and one at least."""
+    data = memoryview(_bytes(folder, name, size))
+    found = list[LoggedBatch]()
     try:
-        while data:
+        while data or not found:
             length = length_of(data)
             found.append(decoded(bytes(data[:length])))
             data = data[length:]
     except (ValueError, KeyError, TypeError) as error:
-        msg = f"{folder / name} is damaged: {error}; restore it from a backup, or start over with an empty checkpoint"
-        raise StateError(msg) from error
+        raise _damaged(folder / name, error) from error
     return found
+
+
+def _damaged(file: Path, error: Exception) -> StateError:
+    return StateError(f"{file} is damaged: {error}; restore it from a backup, or start over with an empty checkpoint")

@@ -168,14 +168,17 @@ class ArenaJoin(ArenaState[J], ABC):
     def maintain(self, events: Words, emit: bool, capacity: int | None = None) -> Iterator[DeltaChunk]:
         """As `livejoin.families.join.Join.maintain`."""
 
-    def fill_again(self, events: Words) -> None:
-        """As `livejoin.families.join.Join.fill_again`."""
-        self._may_wrap = True
+    def enlist(self, events: Words, *, again: bool = False) -> None:
+        """As `livejoin.families.join.Join.enlist`; here the rows are applied at once."""
+        self._may_wrap = again
         try:
             for _ in self.maintain(events, emit=False):
                 pass
         finally:
             self._may_wrap = False
+
+    def build(self, *, again: bool = False) -> None:
+        """As `livejoin.families.join.Join.build`; here nothing is left to do."""
 
     def refuse_overflow(self) -> None:
         """After a kernel: refuse what it has computed if annotations or multiplicities do not fit their words.

@@ -120,6 +120,9 @@ def in_order(events: Words) -> Words:
     """Events by version, deletions before insertions within a version, otherwise in the order given."""
     if kernel.ascend(events):
         return events
+    ordered = np.empty_like(events)
+    if kernel.deletions_first(events, ordered):
+        return ordered
     key: Words = 2 * events[q.V_VERSION] + (events[q.V_WEIGHT] > 0)
     order = key.argsort(kind="stable")
     return events.take(order, axis=1)

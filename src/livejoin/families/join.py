@@ -51,14 +51,29 @@ class Join(Protocol):
             CapacityError: A multiplicity, an annotation or the state becomes too large.
         """
 
-    def fill_again(self, events: Words) -> None:
-        """Bring the rows into an empty join that another one with this program had; without deltas.
+    def enlist(self, events: Words, *, again: bool = False) -> None:
+        """Take insertions into a join that was empty before it took the first.
 
-        Law: it does not fail because an annotation does not fit on the way, as sums of both signs may do in another
-        order than the one in which the rows came. Arithmetic modulo a power of two gives the sums that the other had.
+        The join is of no use before `build`.
 
         Args:
             events: As for `maintain`.
+            again: Whether another join with this program had the same rows. Then it does not fail because an annotation
+                does not fit on the way, as sums of both signs may do in another order than the one in which the rows
+                came: arithmetic modulo a power of two gives the sums that the other had.
+
+        Raises:
+            CapacityError: As `maintain`.
+        """
+
+    def build(self, *, again: bool = False) -> None:
+        """Bring the state to the rows that were enlisted; no delta tells of them.
+
+        Args:
+            again: As for `enlist`.
+
+        Raises:
+            CapacityError: As `maintain`.
         """
 
     def scan(self, capacity: int) -> Iterator[Words]:

@@ -20,7 +20,7 @@ from livejoin.kernels import route
 from livejoin.kernels.crown import maintain
 from livejoin.kernels.join import events, masks, records
 from livejoin.kernels.relation import rows, settling, stage_commit, stage_few
-from livejoin.kernels.values import change_types, nulls, strings
+from livejoin.kernels.values import arrow_message, change_types, nulls, strings
 
 logger = logging.getLogger("livejoin")
 
@@ -40,15 +40,17 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (change_types.write_signs, (_LINE, _LINE, _INT, _PAIRS, _PAIRS)),
     (change_types.write_versions, (_LINE, _LINE, _LINE)),
     (change_types.write_kinds, (types.Array(types.int8, 1, "C"), _BYTES, _LINE, _SHORT, _BYTES)),
+    (arrow_message.write_message, (_MATRIX, _BYTES, _LINE, _LINE, _LINE, _LINE, _BYTES, _LINE, _LINE, _LINE)),
     (rows.rehash, (_LINE, _LINE, _INT, _INT)),
     (settling.net_events, (_LINE, _INT, _MATRIX, _INT, _MATRIX, _LINE)),
     (settling.finish_commit, (*_ROWS, _MATRIX, _INT, _LINE)),
     (settling.undo, (*_ROWS, _LINE, _LINE, _LINE, _LINE, _MATRIX, _INT, _LINE, _INT, _INT)),
     (stage_commit.stage_commit, _STORE),
     (stage_few.stage_few, (*_STORE, _LINE, _MATRIX)),
-    (masks.mask_nulls, (_MATRIX, _LINE, _LINE, _LINE, _INT, _LINE)),
+    (masks.mask_rows, (_MATRIX, _LINE, _LINE, _LINE, _INT, _MATRIX, _LINE, _LINE)),
     (events.gather, (_LINE, _LINE, _LINE, _LINE, _LINE, _INT, _MATRIX)),
     (events.ascend, (_MATRIX,)),
+    (events.deletions_first, (_MATRIX, _MATRIX)),
     (records.load, (_LINE, _LINE, _INT, _LINE, _LINE, _LINE, _INT)),
     (records.load_factors, (_LINE, _LINE, _INT, _LINE, _MATRIX)),
     (maintain.maintain, (_LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _MATRIX)),

@@ -31,6 +31,7 @@ from livejoin.pipeline.model import (
 from livejoin.pipeline.places import Server, delta_of, kafka_of, server_of, sink_of
 from livejoin.query.relational import Query
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
+from livejoin.spark.local_folder import local_path, not_local
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
@@ -134,6 +135,11 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     if parsed.run.check and not isinstance(parsed.sink, ParquetOutput):
         message = f"adds up the files of sink 'parquet', and this one is {parsed.sink.kind!r}; leave one of the two out"
         problems.append(_Problem(("run", "check"), message))
+    places = {("run", name): getattr(parsed.run, name) for name in ("checkpoint", "spill", "dead_letters")}
+    places["sink", "path"] = getattr(parsed.sink, "path", None)
+    for key, place in places.items():
+        if place is not None and (reason := not_local(place)) is not None:
+            problems.append(_Problem(key, reason))
     sources: dict[str, FileSource] = {}
     servers, declared = _servers(parsed, folder, problems)
     for name, table in parsed.tables.items():
@@ -168,8 +174,8 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         file=absolute,
         sources=sources,
         views=views,
-        output=folder / parsed.sink.path if isinstance(parsed.sink, ParquetOutput) else None,
-        checkpoint=folder / parsed.run.checkpoint,
+        output=folder / local_path(parsed.sink.path, "path") if isinstance(parsed.sink, ParquetOutput) else None,
+        checkpoint=folder / local_path(parsed.run.checkpoint, "checkpoint"),
         trigger={"availableNow": True} if trigger == AVAILABLE_NOW else {"processingTime": trigger},
         check=parsed.run.check,
         spark=parsed.run.spark,
@@ -183,7 +189,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
 def _run_options(run: RunSettings, folder: Path) -> RunOptions:
     return RunOptions(
         memory_limit=run.memory_limit,
-        spill=None if run.spill is None else folder / run.spill,
+        spill=None if run.spill is None else folder / local_path(run.spill, "spill"),
         spill_over=run.spill_over,
         allow_product=run.allow_product,
         keep=run.keep,
@@ -192,7 +198,7 @@ def _run_options(run: RunSettings, folder: Path) -> RunOptions:
         on_conflict=run.on_conflict,
         on_bad_rows=run.on_bad_rows,
         max_bad_rows=run.max_bad_rows,
-        dead_letters=None if run.dead_letters is None else folder / run.dead_letters,
+        dead_letters=None if run.dead_letters is None else folder / local_path(run.dead_letters, "dead_letters"),
         mode=run.mode,
         cells=run.cells,
         reshard=run.reshard,

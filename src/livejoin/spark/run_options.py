@@ -12,6 +12,7 @@ from livejoin.database.arguments import check_bytes
 from livejoin.database.snapshots.tables import Limits
 from livejoin.errors import PipelineError
 from livejoin.spark.dead_letters import DeadLetters, Letter
+from livejoin.spark.local_folder import local_folder, local_path
 
 Keep = Literal["used", "all"]
 Mode = Literal["embedded", "distributed"]
@@ -40,7 +41,8 @@ class RunOptions:
     @property
     def limits(self) -> Limits:
         """The limits of the database."""
-        return Limits(check_bytes(self.memory_limit, "memory_limit"), self.spill, self.spill_over)
+        spill = local_path(self.spill, "spill") if isinstance(self.spill, (str, Path)) else self.spill
+        return Limits(check_bytes(self.memory_limit, "memory_limit"), spill, self.spill_over)
 
     @property
     def policy(self) -> Policy:
@@ -52,7 +54,7 @@ class RunOptions:
         """Where they go.
 
         Raises:
-            PipelineError: They go to dead letters, and nothing says where these are.
+            PipelineError: They go to dead letters, and nothing says where these are, or something that is no folder.
         """
         if self.dead_letters is None:
             if self.policy.has_letters:
@@ -63,5 +65,5 @@ class RunOptions:
                 raise PipelineError(msg, key="dead_letters")
             return None
         if isinstance(self.dead_letters, (str, Path)):
-            return DeadLetters(Path(self.dead_letters).absolute())
+            return DeadLetters(local_folder(self.dead_letters, "dead_letters"))
         return DeadLetters(self.dead_letters)

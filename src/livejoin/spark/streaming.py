@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -25,6 +25,7 @@ from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.dead_letters import Letter
 from livejoin.spark.distributed.start import cells_of, open_cells
 from livejoin.spark.frames import Declared, pack, rows_of, table_of
+from livejoin.spark.local_folder import local_folder
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.offsets import arranged, clear_unbegun
 from livejoin.spark.run_name import run_name
@@ -139,7 +140,8 @@ def maintain(
             result as insertions, or ``nothing``. At the very first start views tell what they hold in any case but
             ``nothing``; an aggregate without groups has a row before the first change.
         recovery_seconds: How long applying the log again at a start may take before there is another snapshot of the
-            tables. Without, there is one when the log behind the last one has come to be as large as the tables.
+            tables, of each cell by itself. Without, there is one when the log behind the last one has come to be as
+            large as the tables.
         on_conflict: What becomes of a deletion of an absent row and of a second row with a key: ``fail`` ends the
             query, ``skip`` leaves the change out, ``dead_letter`` too and tells of it. Tables with a key take what
             comes in the place of what is there, so that for them this is about UNIQUE alone.
@@ -302,25 +304,6 @@ def end_of(query: StreamingQuery) -> threading.Event:
 
     threading.Thread(target=wait, daemon=True).start()
     return ended
-
-
-def local_folder(folder: str | Path | None, argument: str) -> Path:
-    """An absolute local path.
-
-    Raises:
-        PipelineError: It is missing, or a URI of something else than files.
-    """
-    if folder is None:
-        msg = f"{argument}= is missing; give a local or mounted folder"
-        raise PipelineError(msg, key=argument)
-    text = str(folder)
-    parts = urlsplit(text)
-    if parts.scheme == "file":
-        text = unquote(parts.path)
-    elif "://" in text:
-        msg = f"{argument}={text!r} is not a local folder; the embedded engine needs a local or mounted one"
-        raise PipelineError(msg, key=argument)
-    return Path(text).absolute()
 
 
 def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame | StreamPart]) -> None:

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.distributed.manifest_source import ManifestReader, types_of_view
+from livejoin.spark.local_folder import local_path
 
 FORMAT = "livejoin"
 _PART = "part-*.parquet"
@@ -41,14 +42,16 @@ def read_deltas(spark: SparkSession, folder: str | Path, view: str | None = None
         SchemaError: There is no such view.
         StateError: There is no batch yet, or a file is damaged.
         StorageError: There is no part, or it cannot be read.
+        PipelineError: The folder is not one of a file system.
     """
     spark.dataSource.register(WrittenDeltas)
     # Spark would start a process of its own to ask for the schema.
     reader = spark.readStream.format(FORMAT)
+    path = local_path(folder, "folder")
     if view is None:
-        return reader.schema(_types(Path(folder))).load(str(folder))
+        return reader.schema(_types(path)).load(str(path))
     options = {"view": view, "since": str(since)}
-    return reader.schema(types_of_view(Path(folder), view)).options(**options).load(str(folder))
+    return reader.schema(types_of_view(path, view)).options(**options).load(str(path))
 
 
 class WrittenDeltas(DataSource):

@@ -63,12 +63,21 @@ class Arena:
             MemoryLimitError: The database would take more than it may.
             MemoryError: The system does not grant them.
         """
-        if not self.words[k.H_MOVING]:
+        if self.is_moving:
+            self.move_slots()
+        else:
             self.double()
-            return
+
+    def move_slots(self) -> None:
+        """Move the directory that waits for it into its new hash slots."""
         done = move_slots(self.words, 0)
         while done:
             done = move_slots(self.words, done)
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether a directory waits for being moved into more hash slots."""
+        return bool(self.words[k.H_MOVING])
 
     def double(self) -> None:
         """Double the buffer, in place if it is large; references stay valid.

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from itertools import pairwise
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -149,23 +149,34 @@ class Codec:
     ) -> Words:
         """As `encode`, of columns as they were read, which have so many rows; those that are not kept become NULL."""
         words = np.empty((len(columns), length), np.int64)
-        for place, (column, line, declared) in enumerate(zip(columns, words, table.columns, strict=True)):
+        places, texts, has_null = list[int](), Texts(), False
+        for place, column in enumerate(columns):
             if kept is not None and place not in kept:
-                line[:] = NULL_CODE
-            elif isinstance(column, PlainColumn):
-                line[:] = column.words if isinstance(column.words, np.ndarray) else self._encode_texts(column.words)
+                words[place] = NULL_CODE
+            elif not isinstance(column, PlainColumn):
+                self._write(column, table.columns[place], table.name, words[place])
+            elif isinstance(column.words, list):
+                places.append(place)
+                texts += column.words
+                has_null |= column.has_null
             else:
-                self._write(column, declared, table.name, line)
+                words[place] = column.words
+        if places:
+            codes = self._encode_texts_or_null(texts) if has_null else self._encode_texts(cast("list[bytes]", texts))
+            words[places] = codes.reshape(len(places), length)
         return words
 
-    def _encode_texts(self, texts: Texts) -> Words:
+    def _encode_texts(self, texts: Sequence[bytes]) -> Words:
+        """The codes of strings."""
+        bounds = np.array([*accumulate(map(len, texts), initial=0)], np.int64)
+        return self._strings.encode(np.frombuffer(b"".join(texts), np.uint8), bounds)
+
+    def _encode_texts_or_null(self, texts: Texts) -> Words:
         """The codes of strings, NULL where one is not there."""
-        data = np.frombuffer(texts.data, np.uint8)
-        if texts.valid is None:
-            return self._strings.encode(data, texts.bounds)
-        codes = self._strings.encode(data, texts.bounds, texts.valid)
-        codes[~texts.valid] = NULL_CODE
-        return codes
+        words = np.full(len(texts), NULL_CODE)
+        there = [text for text in texts if text is not None]
+        words[[text is not None for text in texts]] = self._encode_texts(there)
+        return words
 
     def encode_column(self, column: pa.ChunkedArray, declared: Column) -> Words:
         """The words of one column that is not of a table; otherwise as ``encode``."""
@@ -256,6 +267,21 @@ class Codec:
             case _:
                 values = words
         return pa.Array.from_buffers(type.arrow, words.size, [validity, pa.py_buffer(values)], nulls)
+
+    def strings_of(self, codes: Words) -> tuple[npt.NDArray[np.uint8], Words] | None:
+        """The bytes of strings one behind the other, NULL as none, and where the first begins and where each ends.
+
+        Args:
+            codes: Their words.
+
+        Returns:
+            None if they are more than 2 GiB.
+
+        Raises:
+            StateError: A dictionary code that is not in use.
+        """
+        data, ends = self._strings.decode(codes, NULL_CODE)
+        return None if data.size > _ARROW_STRING_BYTES else (data, ends)
 
     def _decode_strings(self, words: Words, type: SqlType, validity: pa.Buffer | None, nulls: int) -> pa.Array:
         data, offsets = self._strings.decode(words, NULL_CODE)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from livejoin.changes import ByKey, ChangeBatch, read_changes
-from livejoin.database.commit import Commit
+from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.names import ByName
 from livejoin.database.transactions.compaction import compact_in_turn, passed
@@ -91,11 +91,23 @@ class Tried(Exception):  # it says that nothing is wrong
     """A commit that was only to be tried could stand."""
 
 
-def trial(contents: Contents, batches: Sequence[ChangeBatch], on_conflict: OnConflict) -> None:
-    """Try to apply batches as one version; nothing is applied. Cost and errors as `commit`."""
+def trial(
+    contents: Contents,
+    batches: Sequence[ChangeBatch],
+    on_conflict: OnConflict,
+    look: Callable[[Commit], object] = lambda _: None,
+) -> None:
+    """Try to apply batches as one version; nothing is applied. Cost and errors as `commit`.
+
+    Args:
+        contents: The database's contents.
+        batches: The changes of each table.
+        on_conflict: What happens to changes that cannot be applied.
+        look: Called with the commit before it is undone.
+    """
     changes = [(batch, np.full(batch.weights.shape, contents.version + 1)) for batch in batches]
     try:
-        run(contents, changes, 1, "commit", on_conflict, stands=False)
+        run(contents, changes, 1, "commit", on_conflict, tried=look)
     except Tried:
         return
 
@@ -107,7 +119,7 @@ def run(
     granularity: Granularity,
     on_conflict: OnConflict,
     then: Callable[[], object] | None = None,
-    stands: bool = True,
+    tried: Callable[[Commit], object] | None = None,
 ) -> Commit:
     """Stage all tables, then bring the changes into all blocks; undo everything if anything fails.
 
@@ -121,7 +133,7 @@ def run(
         granularity: Whether deltas are those of the commit or of each change.
         on_conflict: What happens to changes that cannot be applied.
         then: Called once the commit stands, also where another call has to end it; may be called again.
-        stands: Whether the commit stands in the end, or was only to be tried.
+        tried: Called with the commit where it is only to be tried, and does not stand in the end.
 
     Raises:
         ChangeError, ExpressionError, CapacityError, StorageError: As for `livejoin.Database.apply`; nothing was
@@ -142,6 +154,7 @@ def run(
         staged: dict[str, TableChange] = {}
         changed: dict[str, TableChange] = {}
         ignored = late = applied = 0
+        left_out = NOTHING
         for name, given in zip(names, inputs, strict=True):
             done = stage(given, granularity, on_conflict)
             selections = given.selections if given.batch.replaces is None else select_brought(graph, given, done)
@@ -149,6 +162,8 @@ def run(
             journal.events[name] = events = done.rows.shape[0]
             if events:
                 changed[name] = change
+            if done.ignored or done.late:
+                left_out = {**left_out, name: (done.ignored, done.late)}
             ignored, late = ignored + done.ignored, late + done.late
             applied += given.versions.shape[0] - done.ignored - done.late
         told = contents.tally.listened
@@ -160,8 +175,10 @@ def run(
         journal.deltas = deltas
         journal.passed = passed(contents, staged)
         by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
-        commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, _last_sequence(changes), late)
-        if not stands:
+        last = _last_sequence(changes)
+        commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, last, late, left_out)
+        if tried is not None:
+            tried(commit)
             raise Tried
         contents.version = journal.version  # the point of no return
     finally:

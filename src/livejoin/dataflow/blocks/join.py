@@ -69,6 +69,7 @@ class JoinBlock:
         self._injective = isinstance(plan, Scan) and not query.branches and is_injective(query)
         self._copied = copied_columns(query)
         self.done = (0, 0, False)
+        self._nothing = ResultChange(self._leaf, codec, (), False) if isinstance(self._leaf, ScanLeaf) else None
         self._shows_cells = plan.partition is not None and shows(query, plan.partition.variable)
 
     def changes(self, tables: Mapping[str, TableChange], inputs: Mapping[int, Change], wanted: Wanted) -> Change | None:
@@ -92,16 +93,15 @@ class JoinBlock:
             return self._results(self._leaf, matrix, wanted, scratch)
         return RowChange(self._leaf.changes(matrix))
 
-    def fill(self) -> None:
-        for matrix in self.source.all_rows(self.join):
-            for _ in self.join.maintain(matrix, emit=False):
-                pass
-        self._fullness.note(self.join.registered)
+    def fill(self, *, again: bool = False) -> None:
+        """As `livejoin.dataflow.blocks.block.Block.fill`.
 
-    def fill_again(self) -> None:
-        """As `fill`, of rows that a block with the same plan has held; see `livejoin.families.join.Join.fill_again`."""
+        Args:
+            again: Whether a block with the same plan has held the rows; see `livejoin.families.join.Join.enlist`.
+        """
         for matrix in self.source.all_rows(self.join):
-            self.join.fill_again(matrix)
+            self.join.enlist(matrix, again=again)
+        self.join.build(again=again)
         self._fullness.note(self.join.registered)
 
     def scan(self, capacity: int) -> Batches:
@@ -175,6 +175,8 @@ class JoinBlock:
             pieces, settled = self.join.changes(events, take, self._net if apart else None)
         else:
             pieces = [take(chunk) for chunk in self.join.maintain(events, emit=True)]
+        if not pieces and self._nothing is not None:
+            return self._nothing
         consolidate = not settled and (counted or not self._injective or self.join.weighed > weighed)
         found = [piece for piece in pieces if not isinstance(piece, list)]
         made = sum([chunk_of(piece).rows for piece in found])

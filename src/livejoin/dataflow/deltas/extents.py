@@ -1,9 +1,9 @@
 """Changed rows in files, as values: the codes of the dictionaries may mean something else after the next commit.
 
 An extent is a piece of a delta, written as one Arrow record batch: the columns of the view, then ``kind`` (a position
-in `livejoin.dataflow.arrow_delta.KIND_NAMES`), ``copies`` (how often the row stands there) and ``version``. The extents
-of a delta are in the order of its versions, and each has rows of one version, or all rows of each of its versions; so
-what may cancel is in one extent, or in neighbours of one version.
+in `livejoin.dataflow.deltas.message.KIND_NAMES`), ``copies`` (how often the row stands there) and ``version``. The
+extents of a delta are in the order of its versions, and each has rows of one version, or all rows of each of its
+versions; so what may cancel is in one extent, or in neighbours of one version.
 """
 
 from __future__ import annotations

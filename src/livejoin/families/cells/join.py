@@ -76,10 +76,14 @@ class CellJoin:
         parts = self._run(tasks, events.shape[1])
         yield from merged(parts, bool(self.plan.query.sums))
 
-    def fill_again(self, events: Words) -> None:
-        """As `livejoin.families.join.Join.fill_again`."""
+    def enlist(self, events: Words, *, again: bool = False) -> None:
+        """As `livejoin.families.join.Join.enlist`."""
         loads = self._loads()
-        self._run([partial(cell.fill_again, loads, events) for cell in self.cells], events.shape[1])
+        self._run([partial(cell.enlist, loads, events, again) for cell in self.cells], events.shape[1])
+
+    def build(self, *, again: bool = False) -> None:
+        """As `livejoin.families.join.Join.build`."""
+        self._run([partial(cell.join.build, again=again) for cell in self.cells], self.registered)
 
     def changes(
         self, events: Words, finish: Callable[[DeltaChunk], T], settle: Settle[T] | None = None
@@ -203,9 +207,9 @@ class JoinCell(Cell[WholeJoin]):
         chosen = self.take(loads, events)
         return list(self.join.maintain(chosen, emit, capacity)) if chosen.shape[1] else []
 
-    def fill_again(self, loads: Mapping[int, Load], events: Words) -> None:
-        """As `livejoin.families.join.Join.fill_again`, of those of the events that concern the cell."""
-        self.join.fill_again(self.take(loads, events))
+    def enlist(self, loads: Mapping[int, Load], events: Words, again: bool) -> None:
+        """As `livejoin.families.join.Join.enlist`, of those of the events that concern the cell."""
+        self.join.enlist(self.take(loads, events), again=again)
 
     def changes(
         self, loads: Mapping[int, Load], events: Words, finish: Callable[[DeltaChunk], T], settle: Settle[T] | None

@@ -21,6 +21,7 @@ from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import atom_outlines
 from livejoin.families.program import TableBytes
 from livejoin.kernels.crown import layout as u
+from livejoin.kernels.crown.ahead import AHEAD_WORDS
 from livejoin.kernels.join import layout as q
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.problem import passing_shares, problem_of
@@ -69,8 +70,8 @@ class PhysicalPlan:
 
     @property
     def cursor_words(self) -> int:
-        """Words of an enumeration's cursor."""
-        return u.CURSOR_HEADER + (len(self.nodes) + 1) * int(self.words[u.P_LEVEL])
+        """Words of an enumeration's cursor, and of what is read ahead behind it."""
+        return u.CURSOR_HEADER + (len(self.nodes) + 1) * int(self.words[u.P_LEVEL]) + AHEAD_WORDS
 
     @property
     def components(self) -> np.ndarray:

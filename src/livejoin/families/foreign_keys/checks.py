@@ -152,9 +152,10 @@ class State:
             for entry in self.entries[relation].values():
                 listed, before, row = [], 0, self.word(entry + head)
                 while row:
-                    assert self.word(row + link + f.L_PREVIOUS) == before, "a list can be walked backwards"
+                    around = self.word(row + link + f.L_NEIGHBOURS)
+                    assert around & k.MASK32 == before, "a list can be walked backwards"
                     listed.append(row)
-                    before, row = row, self.word(row + link + f.L_NEXT)
+                    before, row = row, (around >> 32) & k.MASK32
                 assert len(listed) == len(set(listed)), "a list has each row once"
                 assert set(listed) == expected.get(entry, set()), "a list has all rows that wait for a key"
             waiting |= set(expected)

@@ -107,6 +107,26 @@ def begin_annotation(m: Arena, p: Plan, node: int, row: int, times: int) -> None
 
 
 @helper
+def worth(m: Arena, p: Plan, node: int, slot: int, at: int) -> int:
+    """Write to ``at`` what a slot below an edge that is not inner is worth to its parents, less what an empty one is.
+
+    Returns -1 if that does not fit, else 0.
+    """
+    for i in range(p[P_WORDS]):
+        m[at + i] = 0
+    if m[slot + S_LEN] >> 32 == 0:
+        return 0
+    if p[node + N_EDGE] == EDGE_EXISTS:
+        ring.set_one(m, p, at)
+        return 0
+    if p[node + N_EDGE] == EDGE_NOT_EXISTS:
+        ring.set_one(m, p, at)
+        return int(ring.scale(m, p, at, -1))
+    ring.set_listed(m, p, at, p[node + N_EMPTY])
+    return int(ring.scale(m, p, at, -1) | ring.add(m, p, at, m, slot + p[node + N_OWN]))
+
+
+@helper
 def begin_flip(m: Arena, p: Plan, node: int, slot: int) -> bool:
     """Start the pass for a slot of which V_s has become empty or has ceased to be; whether there is anything to do.
 
@@ -114,19 +134,7 @@ def begin_flip(m: Arena, p: Plan, node: int, slot: int) -> bool:
     optional one between what an empty slot is worth and the sum of its rows' annotations.
     """
     at = H_STACK + m[H_SP] * p[P_FRAME] + F_WEIGHT
-    wraps = 0
-    for i in range(p[P_WORDS]):
-        m[at + i] = 0
-    if m[slot + S_LEN] >> 32 > 0:
-        if p[node + N_EDGE] == EDGE_EXISTS:
-            ring.set_one(m, p, at)
-        elif p[node + N_EDGE] == EDGE_NOT_EXISTS:
-            ring.set_one(m, p, at)
-            wraps |= ring.scale(m, p, at, -1)
-        else:
-            ring.set_listed(m, p, at, p[node + N_EMPTY])
-            wraps |= ring.scale(m, p, at, -1)
-            wraps |= ring.add(m, p, at, m, slot + p[node + N_OWN])
+    wraps = worth(m, p, node, slot, at)
     wraps |= ring.subtract(m, p, at, m, slot + p[node + N_WEIGHT])
     m[H_OVERFLOW] |= wraps
     if ring.is_zero(m, p, at):

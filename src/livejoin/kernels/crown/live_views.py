@@ -43,7 +43,7 @@ def slot_is_live(m: Arena, p: Plan, node: int, slot: int) -> bool:
 
 
 @inlined
-def _swap_parents(m: Arena, entry: int, link: int, row: int, position: int, other: int) -> None:
+def swap_parents(m: Arena, entry: int, link: int, row: int, position: int, other: int) -> None:
     """Exchange a row at ``position`` of an entry's parent block with the one at ``other``; ``link`` is the offset."""
     if position != other:
         block = m[entry + E_PARENT_BLOCK] & REF_MASK
@@ -70,7 +70,7 @@ def raise_live(m: Arena, p: Plan, node: int, row: int) -> None:
             word = m[row + link]
             slot = (word >> 32) & MASK32
             live = m[slot + E_PARENTS] & MASK32
-            _swap_parents(m, slot, link, row, word & MASK32, live)
+            swap_parents(m, slot, link, row, word & MASK32, live)
             m[slot + E_PARENTS] += 1
             if live > 0:
                 continue
@@ -97,7 +97,7 @@ def lower_live(m: Arena, p: Plan, node: int, row: int) -> None:
             slot = (word >> 32) & MASK32
             m[slot + E_PARENTS] -= 1
             live = m[slot + E_PARENTS] & MASK32
-            _swap_parents(m, slot, link, row, word & MASK32, live)
+            swap_parents(m, slot, link, row, word & MASK32, live)
             if live > 0:
                 continue
         if p[child + N_CHILDREN] > 0:

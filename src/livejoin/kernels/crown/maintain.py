@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from livejoin.kernels.crown.ahead import look_ahead
+from livejoin.kernels.crown.ahead import AHEAD_WORDS, look_ahead
 from livejoin.kernels.crown.annotate import annotate, begin_annotation, begin_self, flush
 from livejoin.kernels.crown.layout import (
     ANNOTATE,
@@ -188,7 +188,8 @@ def maintain(
         plan: Its plan.
         events: int64 of shape (EVENT_FIELDS, n): table, row id, weight, mask of atoms, version. A weight is the
             change of the row's multiplicity, which stays non-negative.
-        cursor_words: int64, the cursor of an enumeration; see `PhysicalPlan.cursor_words`.
+        cursor_words: int64, the cursor of an enumeration and AHEAD_WORDS words behind it; see
+            `PhysicalPlan.cursor_words`.
         emit: Whether deltas are enumerated; live views are kept either way if the plan says so.
         output: int64 of shape (head columns and words of an annotation, capacity): the delta's rows.
         segments: int64 of shape (RUN_FIELDS, n): first output row, version and sign (+1 or -1) of each segment of
@@ -202,6 +203,7 @@ def maintain(
     m = words(arena)
     p = words(plan)
     cursor = words(cursor_words)
+    seen = words(cursor_words[cursor_words.shape[0] - AHEAD_WORDS :])
     out = words(output)
     runs = words(segments)
     capacity = output.shape[1]
@@ -211,7 +213,7 @@ def maintain(
     while event < events.shape[1]:
         if event == read:
             read = min(event + AHEAD, events.shape[1])
-            m[H_SEEN] ^= look_ahead(m, p, events, event, read)
+            m[H_SEEN] ^= look_ahead(m, p, events, event, read, seen)
         table = p[P_FIRST_TABLE] + events[V_TABLE, event] * PLAN_TABLE
         row = record_of(m, p, events[V_TABLE, event], events[V_ROW, event])
         weight = events[V_WEIGHT, event]

@@ -6,7 +6,7 @@ code and whose other bits are the number of the call that gave it. Registers of 
 values may share one, and register 0 holds zeros, the status of what is never NULL and never fails.
 
 A program is int64 words: HEADER_WORDS words of header, the constants, three words each (register, word, 0), the
-instructions, FIELDS words each, and behind them sorted words of sets and the keys of memos, by offsets.
+instructions, FIELDS words each, and behind them sorted words of sets, patterns and the keys of memos, by offsets.
 
 The fields of an instruction are its code, ``TO`` (the register it writes), ``A``, ``B``, ``C`` (registers that it
 reads), ``X``, ``Y`` (numbers), ``IN`` (the status of its arguments, merged), ``OUT`` (the status register it writes, if
@@ -121,8 +121,8 @@ UNIT_YEAR, UNIT_QUARTER, UNIT_MONTH, UNIT_WEEK, UNIT_DAY, UNIT_MICROSECONDS = ra
 # Ways to round.
 HALF_UP, HALF_EVEN, DOWN, FLOOR, CEIL = range(5)
 
-# What MEMO tries first (Y), with B digits or scale.
-NOTHING, TRY_ROUND, TRY_ROUND_EVEN, TRY_TO_DECIMAL, TRY_TO_DOUBLE = range(5)
+# What MEMO tries first (Y), with B digits or scale, or the offset of a pattern.
+NOTHING, TRY_ROUND, TRY_ROUND_EVEN, TRY_TO_DECIMAL, TRY_TO_DOUBLE, TRY_LIKE = range(6)
 
 # Bits of STORE's Y.
 REFUSE_RESERVED = 1

@@ -13,6 +13,7 @@ from livejoin.kernels.evaluate import layout as k
 from livejoin.kernels.evaluate.binary import binary
 from livejoin.kernels.evaluate.decimals import checked, decimal
 from livejoin.kernels.evaluate.doubles import double_of, word_of
+from livejoin.kernels.evaluate.like import fits as fits_pattern
 from livejoin.kernels.evaluate.memo import ask, attempt, find
 from livejoin.kernels.evaluate.unary import fits, unary
 from livejoin.kernels.jit import helper, kernel
@@ -198,7 +199,7 @@ def _each(op: int, m: Words, p: Words, i: int, n: int, w: int, work: int) -> Non
 
 
 @helper
-def _remember(m: Words, p: Words, i: int, n: int, w: int, memos: Words, state: Words, size: int) -> None:
+def _remember(m: Words, p: Words, i: int, n: int, w: int, memos: Words, state: Words, size: int, texts: Texts) -> None:
     """Look results up in a memo."""
     to, keys, digits, x, y = w * p[i + k.TO], p[i + k.A], p[i + k.B], p[i + k.X], p[i + k.Y]
     status, out, call = w * p[i + k.IN], w * p[i + k.OUT], p[i + k.CALL] << k.CODE_BITS
@@ -206,7 +207,13 @@ def _remember(m: Words, p: Words, i: int, n: int, w: int, memos: Words, state: W
     for r in range(n):
         s = m[status + r]
         if s == 0:
-            if y != k.NOTHING:
+            if y == k.TRY_LIKE:
+                sure, holds = fits_pattern(p, digits, m[w * p[keys] + r], texts)
+                if sure:
+                    m[to + r] = 1 if holds else 0
+                    m[out + r] = s
+                    continue
+            elif y != k.NOTHING:
                 high = m[w * p[keys + 1] + r] if count > 1 else 0
                 sure, word = attempt(y, m[w * p[keys] + r], high, digits & 255)
                 if sure:
@@ -364,7 +371,7 @@ def _block(
             for r in range(n):
                 m[to + r] = m[a + r]
         elif op == k.MEMO:
-            _remember(m, p, i, n, w, memos, state, size)
+            _remember(m, p, i, n, w, memos, state, size, texts)
         elif op <= k.TRY:
             _logic(op, m, p, i, n, w)
         else:

@@ -6,7 +6,7 @@ change; of a row of the root that goes also the live row that takes its place.
 
 from __future__ import annotations
 
-from livejoin.kernels.foreign_keys.follow import held
+from livejoin.kernels.foreign_keys.follow import held, next_parent, previous_parent
 from livejoin.kernels.foreign_keys.layout import (
     C_HEAD,
     C_KEY,
@@ -18,8 +18,7 @@ from livejoin.kernels.foreign_keys.layout import (
     H_LIVE,
     H_LIVE_COUNT,
     L_ENTRY,
-    L_NEXT,
-    L_PREVIOUS,
+    N_BIT,
     N_CHILD_LIST,
     N_CHILDREN,
     N_DIRECTORY,
@@ -32,7 +31,16 @@ from livejoin.kernels.foreign_keys.layout import (
 )
 from livejoin.kernels.jit import helper
 from livejoin.kernels.join.ahead import first_slot
-from livejoin.kernels.join.layout import P_FIRST_TABLE, PLAN_TABLE, PT_ATOM_LIST, PT_ATOMS, V_ROW, V_TABLE
+from livejoin.kernels.join.layout import (
+    P_FIRST_TABLE,
+    PLAN_TABLE,
+    PT_ATOM_LIST,
+    PT_ATOMS,
+    V_MASK,
+    V_ROW,
+    V_TABLE,
+    V_WEIGHT,
+)
 from livejoin.kernels.join.records import record_of
 from livejoin.kernels.memory.layout import MASK32, REF_MASK
 from livejoin.kernels.parameters import Arena, Matrix, Plan
@@ -66,9 +74,9 @@ def _child(m: Arena, p: Plan, child: int, row: int, known: bool, step: int) -> i
     if held(m, entry) != 0:
         seen ^= m[held(m, entry)]
     if known:
-        for side in (L_NEXT, L_PREVIOUS):
-            if m[link + side] != 0:
-                seen ^= m[m[link + side] + offset]
+        for other in (next_parent(m, link), previous_parent(m, link)):
+            if other != 0:
+                seen ^= m[other + offset]
     elif m[entry + p[child + C_HEAD]] != 0:
         seen ^= m[m[entry + p[child + C_HEAD]] + offset]
     return int(seen)
@@ -115,6 +123,8 @@ def look_ahead(m: Arena, p: Plan, events: Matrix, begin: int, end: int) -> int:
                     seen ^= state
                     continue
                 known = state >> COUNTER_BITS != 0
+                if not known and (events[V_WEIGHT, event] <= 0 or (events[V_MASK, event] >> p[node + N_BIT]) & 1 == 0):
+                    continue  # it looks at nothing
                 seen ^= _own(m, p, node, row, known, step, event - begin)
                 for c in range(p[node + N_CHILDREN]):
                     seen ^= _child(m, p, p[node + N_CHILD_LIST] + c * CHILD, row, known, step)

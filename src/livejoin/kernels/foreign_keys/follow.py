@@ -5,6 +5,7 @@ from __future__ import annotations
 from livejoin.kernels.foreign_keys.layout import (
     E_HOLDS,
     L_ENTRY,
+    L_NEIGHBOURS,
     N_ASSERTION_LIST,
     N_ASSERTIONS,
     P_STEP_LIST,
@@ -24,6 +25,20 @@ from livejoin.kernels.parameters import Arena, Cursor, Plan
 def held(m: Arena, entry: int) -> int:
     """The row that has the key of an entry."""
     row: int = m[entry + E_HOLDS] & MASK32
+    return row
+
+
+@inlined
+def next_parent(m: Arena, link: int) -> int:
+    """The parent behind one in the list of a key, 0 if it is the last."""
+    row: int = (m[link + L_NEIGHBOURS] >> 32) & MASK32
+    return row
+
+
+@inlined
+def previous_parent(m: Arena, link: int) -> int:
+    """The parent before one in the list of a key, 0 if it is the first."""
+    row: int = m[link + L_NEIGHBOURS] & MASK32
     return row
 
 

@@ -1,13 +1,14 @@
 """Where things lie in the arena of a foreign-key join and in its plan: named offsets, all in 64-bit words.
 
     record      the values of a base row that the query uses, once for all atoms over the table; then for each of these
-                atoms STATE, PLACE and a LINK a child: three words
+                atoms STATE, PLACE and a LINK a child: two words
     entry       of a primary key: HOLDS, a HEAD for each edge from a parent, then the key's words. It is there while a
                 row has the key or waits for it; an entry that rows wait for and no row has is a *ghost*.
 
     STATE   multiplicity above COUNTER_BITS; below, the ALIVE bit and over how many edges it has what it wants
     PLACE   of the root: its position in the list of live rows, while it is alive; of others: the entry of its key
-    LINK    the entry of the child's key | the next parent of it, and the one before, 0 at the ends of their list
+    LINK    the entry of the child's key, then, a half of a word each, the next parent of it | the one before, 0 at the
+            ends of their list
     HOLDS   the record of the row that has the key, 0 for a ghost, and HOLDS_ALIVE if it is alive
     HEAD    the first of the parents that have the key, 0 if there is none
     NULL row  a record in the header whose values are NULL: of each relation at or below an optional edge. Its links are
@@ -21,7 +22,7 @@ from __future__ import annotations
 from livejoin.kernels.join.layout import PLAN_HEADER
 from livejoin.kernels.memory.layout import ARENA_HEADER
 
-STATE_FORMAT = 2  # changes whenever a stored state could be misread
+STATE_FORMAT = 3  # changes whenever a stored state could be misread
 
 COUNTER_BITS = 16
 ALIVE = 1 << 15
@@ -70,9 +71,8 @@ R_STATE = 0
 R_PLACE = 1
 R_LINKS = 2
 L_ENTRY = 0
-L_NEXT = 1
-L_PREVIOUS = 2
-LINK = 3
+L_NEIGHBOURS = 1
+LINK = 2
 
 # Entry
 E_HOLDS = 0

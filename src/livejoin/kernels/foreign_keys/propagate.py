@@ -21,7 +21,7 @@ buffer is full and go on in the next call.
 
 from __future__ import annotations
 
-from livejoin.kernels.foreign_keys.follow import agrees, follow
+from livejoin.kernels.foreign_keys.follow import agrees, follow, next_parent
 from livejoin.kernels.foreign_keys.layout import (
     A_HEAD,
     A_KIND,
@@ -49,7 +49,6 @@ from livejoin.kernels.foreign_keys.layout import (
     H_SP,
     H_STACK,
     HOLDS_ALIVE,
-    L_NEXT,
     N_FULL,
     N_OWN,
     N_PARENT_LIST,
@@ -234,15 +233,15 @@ def walk(m: Arena, p: Plan, cursor: Cursor, emit: bool, out: Output, capacity: i
         row = m[frame + F_ROW]
         parent = p[m[frame + F_NODE] + N_PARENT_LIST] + m[frame + F_EDGE] * PARENT
         above = p[parent + A_NODE]
-        following = p[parent + A_LINK] + L_NEXT
+        link = p[parent + A_LINK]
         height = m[H_SP]
         if m[frame + F_WAY] == SAME or m[frame + F_PASS] != OUTSIDE:
             while row != 0 and m[H_SP] == height and m[H_COPIES] == 0:
                 _look_through(m, p, above, row)
-                row = m[row + following]
+                row = next_parent(m, row + link)
         else:
             up = (m[frame + F_WAY] == UP) != (p[parent + A_KIND] == NOT_WANTED)
             while row != 0 and m[H_SP] == height and m[H_COPIES] == 0:
                 _visit(m, p, above, row, up, emit)
-                row = m[row + following]
+                row = next_parent(m, row + link)
         m[frame + F_ROW] = row

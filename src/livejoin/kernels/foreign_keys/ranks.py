@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from livejoin.kernels.foreign_keys.follow import follow
+from livejoin.kernels.foreign_keys.follow import follow, next_parent
 from livejoin.kernels.foreign_keys.layout import (
     ALIVE,
     C_HEAD,
@@ -10,7 +10,6 @@ from livejoin.kernels.foreign_keys.layout import (
     COUNTER_BITS,
     H_LIVE,
     H_LIVE_COUNT,
-    L_NEXT,
     N_OWN,
     P_STEPS,
     R_STATE,
@@ -110,7 +109,7 @@ def sum_parents(
     m = words(arena)
     p = words(plan)
     state = p[p[P_FIRST_NODE] + N_OWN] + R_STATE
-    following = p[child + C_LINK] + L_NEXT
+    link = p[child + C_LINK]
     for i in range(entries.shape[0]):
         first[i] = 0
         sums[i] = 0
@@ -122,4 +121,4 @@ def sum_parents(
             if same:
                 first[i] = row
                 sums[i] += m[row + state] >> COUNTER_BITS
-            row = m[row + following]
+            row = next_parent(m, row + link)

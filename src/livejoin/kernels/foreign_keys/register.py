@@ -6,6 +6,7 @@ and may be repeated; `enroll` and `withdraw` cannot fail. An entry is there whil
 
 from __future__ import annotations
 
+from livejoin.kernels.foreign_keys.follow import next_parent, previous_parent
 from livejoin.kernels.foreign_keys.layout import (
     C_HEAD,
     C_KEY,
@@ -20,8 +21,7 @@ from livejoin.kernels.foreign_keys.layout import (
     H_LIVE_COUNT,
     H_ROOT_ROWS,
     L_ENTRY,
-    L_NEXT,
-    L_PREVIOUS,
+    L_NEIGHBOURS,
     N_CHILD_LIST,
     N_CHILDREN,
     N_DIRECTORY,
@@ -88,10 +88,9 @@ def enroll(m: Arena, p: Plan, node: int, row: int, weight: int) -> bool:
         entry = m[link + L_ENTRY]
         head = entry + p[child + C_HEAD]
         first = m[head]
-        m[link + L_NEXT] = first
-        m[link + L_PREVIOUS] = 0
+        m[link + L_NEIGHBOURS] = first << 32
         if first != 0:
-            m[first + offset + L_PREVIOUS] = row
+            m[first + offset + L_NEIGHBOURS] |= row
         m[head] = row
         if p[child + C_KIND] <= NOT_WANTED:
             counter += (m[entry + E_HOLDS] >> 32) ^ p[child + C_KIND]
@@ -127,14 +126,14 @@ def withdraw(m: Arena, p: Plan, node: int, row: int) -> None:
         offset = p[child + C_LINK]
         link = row + offset
         entry = m[link + L_ENTRY]
-        following = m[link + L_NEXT]
-        before = m[link + L_PREVIOUS]
+        following = next_parent(m, link)
+        before = previous_parent(m, link)
         if before == 0:
             m[entry + p[child + C_HEAD]] = following
         else:
-            m[before + offset + L_NEXT] = following
+            m[before + offset + L_NEIGHBOURS] = (following << 32) | previous_parent(m, before + offset)
         if following != 0:
-            m[following + offset + L_PREVIOUS] = before
+            m[following + offset + L_NEIGHBOURS] = (next_parent(m, following + offset) << 32) | before
         elif before == 0:
             _drop_unused(m, p, p[child + C_NODE], entry)
     own = row + p[node + N_OWN]

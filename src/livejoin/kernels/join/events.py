@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from livejoin.kernels.jit import inlined, kernel
-from livejoin.kernels.join.layout import V_MASK, V_ROW, V_TABLE, V_VERSION, V_WEIGHT
+from livejoin.kernels.join.layout import EVENT_FIELDS, V_MASK, V_ROW, V_TABLE, V_VERSION, V_WEIGHT
 from livejoin.kernels.parameters import Line, Matrix
 
 IN_ORDER = 1
@@ -46,6 +46,35 @@ def gather(rows: Line, weights: Line, changes: Line, masks: Line, versions: Line
 def ascend(events: Matrix) -> bool:
     """Whether events are in the order of their versions, deletions before insertions within each."""
     return _ascend(events)
+
+
+@kernel
+def deletions_first(events: Matrix, ordered: Matrix) -> bool:
+    """Write events of one version, deletions before insertions, otherwise in the order given.
+
+    Args:
+        events: int64 of shape (EVENT_FIELDS, n).
+        ordered: Of the same shape; written if they are of one version.
+
+    Returns:
+        Whether they are.
+    """
+    n = events.shape[1]
+    deletions = 0
+    for i in range(n):
+        if events[V_VERSION, i] != events[V_VERSION, 0]:
+            return False
+        deletions += 0 if events[V_WEIGHT, i] > 0 else 1
+    for field in range(EVENT_FIELDS):
+        out, come = 0, deletions
+        for i in range(n):
+            if events[V_WEIGHT, i] > 0:
+                ordered[field, come] = events[field, i]
+                come += 1
+            else:
+                ordered[field, out] = events[field, i]
+                out += 1
+    return True
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Which atoms a row of a table takes part in, as far as NULL decides: NULL joins nothing."""
+"""Which atoms a row of a table takes part in: NULL joins nothing, and a predicate has to be true."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from livejoin.words import NULL_CODE
 
 
 @kernel
-def mask_nulls(words: Matrix, begins: Line, columns: Line, others: Line, every: int, masks: Line) -> None:
-    """Write for each row the bits of the atoms whose join columns are not NULL.
+def mask_rows(
+    words: Matrix, begins: Line, columns: Line, others: Line, every: int, values: Matrix, unfit: Line, masks: Line
+) -> None:
+    """Write for each row the bits of the atoms whose join columns are not NULL and whose predicates are true.
 
     Args:
         words: The rows.
@@ -17,6 +19,8 @@ def mask_nulls(words: Matrix, begins: Line, columns: Line, others: Line, every: 
         columns: The columns that may be NULL and join some atoms.
         others: For each group the bits of all atoms but its own.
         every: The bits of all atoms.
+        values: A line for each predicate, 1 where it is true; further lines are not looked at.
+        unfit: For each predicate the bits of all atoms but its own.
         masks: A word a row; written.
     """
     for row in range(masks.shape[0]):
@@ -25,4 +29,7 @@ def mask_nulls(words: Matrix, begins: Line, columns: Line, others: Line, every: 
             for at in range(begins[group], begins[group + 1]):
                 if words[columns[at], row] == NULL_CODE:
                     mask &= others[group]
+        for predicate in range(unfit.shape[0]):
+            if values[predicate, row] != 1:
+                mask &= unfit[predicate]
         masks[row] = mask

@@ -119,10 +119,10 @@ def multiply_above(m: Arena, p: Plan, at: int, source: Words, origin: int, above
         width = p[p[P_WIDTHS] + i]
         low = source[origin] + p[above + i]
         if width == 1:
-            wraps |= multiply_word(m, at, low) | -(low < source[origin])
+            wraps |= multiply_word(m, at, low) | (-1 if low < source[origin] else 0)
         else:
             high = source[origin + 1] + (1 if p[above + i] == 1 and low == 0 else 0)
-            wraps |= multiply_wide(m, at, low, high) | -(high < source[origin + 1])
+            wraps |= multiply_wide(m, at, low, high) | (-1 if high < source[origin + 1] else 0)
         at += width
         origin += width
     return wraps

@@ -6,30 +6,40 @@ space: only the registration of a row does.
 
 from __future__ import annotations
 
-from livejoin.kernels.jit import inlined
+from livejoin.kernels.jit import helper, inlined
 from livejoin.kernels.memory.arena import allocate, release
 from livejoin.kernels.memory.layout import CLASS_SHIFT, REF_MASK
 from livejoin.kernels.parameters import Arena
 
 
-@inlined
-def reserve(m: Arena, holder: int, used: int, needed: int) -> bool:
+@helper
+def make_room(m: Arena, holder: int, used: int, needed: int) -> bool:
     """Make the block that word ``holder`` refers to hold ``needed`` rows, keeping ``used``; False if no space."""
     word = m[holder]
     old = word & REF_MASK
     size_class = word >> CLASS_SHIFT
     if old != 0 and needed <= 1 << size_class:
         return True
-    larger = size_class + 1 if old != 0 else 0
-    block = allocate(m, larger)
+    while needed > 1 << size_class:
+        size_class += 1
+    block = allocate(m, size_class)
     if block == 0:
         return False
     for i in range(used):
         m[block + i] = m[old + i]
     if old != 0:
-        release(m, old, size_class)
-    m[holder] = block | (larger << CLASS_SHIFT)
+        release(m, old, word >> CLASS_SHIFT)
+    m[holder] = block | (size_class << CLASS_SHIFT)
     return True
+
+
+@inlined
+def reserve(m: Arena, holder: int, used: int, needed: int) -> bool:
+    """As `make_room`, which is called only where the block is too small."""
+    word = m[holder]
+    if word & REF_MASK != 0 and needed <= 1 << (word >> CLASS_SHIFT):
+        return True
+    return bool(make_room(m, holder, used, needed))
 
 
 @inlined

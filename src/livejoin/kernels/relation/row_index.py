@@ -30,7 +30,7 @@ from livejoin.kernels.relation.rows import (
     new_row,
     remove_slot,
 )
-from livejoin.kernels.relation.staging import AHEAD, G_HASHES, G_SEEN
+from livejoin.kernels.relation.staging import G_HASHES, G_NEXT, G_SEEN
 
 
 @inlined
@@ -138,8 +138,7 @@ def look_ahead(
     key: Offsets,
     values: Values,
     n: int,
-    begin: int,
-    end: int,
+    count: int,
     progress: Line,
 ) -> None:
     """Hash the next changes and read what they are looked up in: memory answers for all at once, not for each in turn.
@@ -152,20 +151,18 @@ def look_ahead(
         key: The primary key.
         values: Words of n changes.
         n: Their number.
-        begin: The first one that is looked up next.
-        end: The one behind the last; at most AHEAD are looked at.
+        count: How many are looked up next, at most AHEAD; behind G_NEXT stands which.
         progress: The hash of each is written behind G_HASHES; what was read goes to G_SEEN, or the compiler would leave
             the reads out.
     """
     shift = 32 - slots[0]
-    end = min(end, begin + AHEAD)
     seen = 0
-    for change in range(begin, end):
-        h = hash_of_change(values, n, change, stride, first, key)
-        progress[G_HASHES + change - begin] = h
+    for i in range(count):
+        h = hash_of_change(values, n, progress[G_NEXT + i], stride, first, key)
+        progress[G_HASHES + i] = h
         seen ^= slots[1 + (h >> shift)]
-    for change in range(begin, end):
-        h = progress[G_HASHES + change - begin]
+    for i in range(count):
+        h = progress[G_HASHES + i]
         word = slots[1 + (h >> shift)]
         if (word >> 32) & MASK32 == h and word != 0:
             seen ^= words[((word & MASK32) - 1) * stride + stride - 1]

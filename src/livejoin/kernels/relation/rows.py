@@ -25,7 +25,7 @@ R_GIVEN_BACK = 8  # ids given back since the free list was last put in order, an
 R_NEXT_LOOK = 9
 R_OTHERS = 10  # with a primary key: rows in the index that do not hold their key
 R_RING = 11  # entries that the queue of a window has room for, less one
-R_DOUBT = 12  # rows that the last atomic set brought while another row that was there held their key
+R_DOUBT = 12  # rows that the last atomic set brought while they were there, or another row that held their key
 ROWS_HEADER = 13
 
 # Touched rows: (row id, multiplicity before, dead before, a change that named the row or -1)

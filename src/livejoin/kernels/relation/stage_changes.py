@@ -58,6 +58,7 @@ from livejoin.kernels.relation.staging import (
     G_COUNT,
     G_HASHES,
     G_MADE,
+    G_NEXT,
     UPSERT,
 )
 from livejoin.kernels.relation.unique import U_NUMBER, enter, first_taken
@@ -280,7 +281,10 @@ def _stage_changes(
     begin = progress[G_CHANGE]
     for change in range(begin, end):
         if (change - begin) % AHEAD == 0:
-            look_ahead(words, stride, first, slots, key, values, n, change, end, progress)
+            following = min(AHEAD, end - change)
+            for i in range(following):
+                progress[G_NEXT + i] = change + i
+            look_ahead(words, stride, first, slots, key, values, n, following, progress)
         kind = weights[change]
         h = progress[G_HASHES + (change - begin) % AHEAD]
         status = OK

@@ -40,12 +40,27 @@ from livejoin.kernels.relation.staging import (
     G_COUNT,
     G_HASHES,
     G_MADE,
+    G_NEXT,
     G_WAITING,
 )
 from livejoin.kernels.relation.unique import U_NUMBER
 from livejoin.kernels.relation.window import add, evict, touch
 
 _NOBODY = -1
+
+
+@inlined
+def _choose(weights: Line, sign: int, begin: int, end: int, progress: Line) -> tuple[int, int]:
+    """Write the places of the next changes of a sign behind G_NEXT; how many, and where to look for others.
+
+    There is no branch on the sign, which in a set of both kinds could not be foretold.
+    """
+    count, change = 0, begin
+    while change < end and count < AHEAD:
+        progress[G_NEXT + count] = change
+        count += 1 if weights[change] * sign > 0 else 0
+        change += 1
+    return count, change
 
 
 @helper
@@ -71,15 +86,17 @@ def _insert_some(
     window_begin, count = progress[G_MADE], progress[G_COUNT]
     begin = progress[G_CHANGE] - offset
     end = min(begin + AT_ONCE, n)
-    for change in range(begin, end):
-        if (change - begin) % AHEAD == 0:
-            look_ahead(words, stride, first, slots, key, values, n, change, end, progress)
-        if weights[change] > 0:
-            h = progress[G_HASHES + (change - begin) % AHEAD]
+    while begin < end:
+        chosen, begin = _choose(weights, 1, begin, end, progress)
+        look_ahead(words, stride, first, slots, key, values, n, chosen, progress)
+        for i in range(chosen):
+            change, h = progress[G_NEXT + i], progress[G_HASHES + i]
             row = bring(header, words, stride, first, slots, key, values, n, change, h, _NOBODY)
             at = row * stride
             count = touch(header, words, at, row, first, touched, count, change)
             add(header, words, at)
+            if words[at] >> 1 > 1:
+                header[R_DOUBT] += 1
             arrive(header, words, stride, queue, window, row)
             if window[RANGE_REACH] >= 0:
                 if words[at + window[RANGE_TIME]] < window_begin:
@@ -112,11 +129,11 @@ def _delete_some(
     count = progress[G_COUNT]
     begin = progress[G_CHANGE] - offset
     end = min(begin + AT_ONCE, n)
-    for change in range(begin, end):
-        if (change - begin) % AHEAD == 0:
-            look_ahead(words, stride, first, slots, key, values, n, change, end, progress)
-        if weights[change] < 0:
-            h = progress[G_HASHES + (change - begin) % AHEAD]
+    while begin < end:
+        chosen, begin = _choose(weights, -1, begin, end, progress)
+        look_ahead(words, stride, first, slots, key, values, n, chosen, progress)
+        for i in range(chosen):
+            change, h = progress[G_NEXT + i], progress[G_HASHES + i]
             row = look_up(header, words, stride, first, slots, key, values, n, change, h)
             if not is_absent(words, stride, row):
                 count = leave(header, words, stride, first, window, row, touched, count, change)
@@ -258,7 +275,7 @@ def _stage_commit(
             return MORE, progress[G_COUNT], -1
     if not _move_window(header, words, stride, queue, window, touched, progress):
         return MORE, progress[G_COUNT], -1
-    if key[K_NUMBER] == 0 and uniques[U_NUMBER] == 0:
+    if uniques[U_NUMBER] == 0 and (key[K_NUMBER] == 0 or header[R_DOUBT] == 0):
         return OK, progress[G_COUNT], -1
     return settle_keys(
         header, words, stride, first, slots, key, unique_slots, uniques, window, ignore, touched, progress

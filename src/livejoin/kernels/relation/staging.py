@@ -15,8 +15,9 @@ G_MADE = 2  # events made; of an atomic set where the window began
 G_PLACE = 3  # touched rows gone through where an atomic set, or a version, ends
 G_SEEN = 4  # what was read ahead, for nobody
 G_WAITING = 5  # deletions of an atomic set whose rows have yet to come
-G_HASHES = 6  # the hashes of the AHEAD changes that are looked up next
-PROGRESS = G_HASHES + AHEAD
+G_HASHES = 6  # the hashes of the changes, AHEAD at most, that are looked up next
+G_NEXT = G_HASHES + AHEAD  # their places
+PROGRESS = G_NEXT + AHEAD
 
 # What a change is: its weight, and how it finds the row that it takes out.
 INSERT = 1

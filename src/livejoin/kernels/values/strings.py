@@ -5,7 +5,7 @@ given back is given out again before a new one is made.
 
 The arrays, owned by the caller (``livejoin.state.dictionary``) and changed in place only where a kernel says so:
 
-- ``header``, int64[4]: see the field constants below.
+- ``header``, int64[HEADER_WORDS]: see the field constants below.
 - ``heap``, uint8: the bytes of all strings; those beyond ``header[HEAP_USED]`` are free.
 - ``starts``, int64 and ``lengths``, int32: the place of each code's string in the heap. A free code has length ``FREE``
   and keeps the next free code (-1 at the end) in ``starts``.
@@ -28,7 +28,13 @@ CODES = 0  # codes ever given out, free ones included
 LIVE = 1  # codes in use
 HEAP_USED = 2  # bytes of the heap in use
 NEXT_FREE = 3  # first free code, -1 if there is none
-HEADER_WORDS = 4
+SEEN = 4  # what was read ahead, for nobody
+DIGESTS = 5  # the hashes of the strings that are looked up next
+AHEAD = 32  # strings that are looked up side by side: as many as memory answers at once, or some more
+HEADER_WORDS = DIGESTS + AHEAD
+
+BEYOND = 1 << 13
+"""Slots of a table that the caches hold, so that nothing is read ahead of it."""
 
 FREE = -1
 MAX_CODES = 2**32 - 2
@@ -124,6 +130,49 @@ def _copy_bytes(source: Bytes, i: np.uint64, target: Bytes, j: np.uint64, length
         target[j + np.uint64(k)] = source[i + np.uint64(k)]
 
 
+@inlined
+def _digest(header: Longs, place: int) -> np.uint64:
+    """The hash of a string that was looked ahead for."""
+    return np.int64(header[DIGESTS + place]).view(np.uint64)
+
+
+@inlined
+def _look_ahead(
+    header: Longs,
+    heap: Bytes,
+    starts: Longs,
+    lengths: Ints,
+    slots: Slots,
+    data: Bytes,
+    offsets: Longs,
+    begin: int,
+    end: int,
+) -> None:
+    """Hash the next strings and read what they are looked up in: memory answers for all at once, not each in turn."""
+    mask = np.uint64(slots.size - 1)
+    for row in range(begin, end):
+        at = np.uint64(offsets[row])
+        digest = hash_bytes(data, at, np.uint64(offsets[row + 1]) - at)
+        header[DIGESTS + row - begin] = np.uint64(digest).view(np.int64)
+    seen = np.int64(0)
+    for i in range(end - begin):
+        seen ^= np.int64(slots[_digest(header, i) & mask] & _LOW)
+    for i in range(end - begin):
+        digest = _digest(header, i)
+        word = slots[digest & mask]
+        if word != _U0 and (word ^ digest) & _HIGH == _U0:
+            seen ^= starts[(word & _LOW) - _U1] ^ np.int64(lengths[(word & _LOW) - _U1])
+    for i in range(end - begin):
+        digest = _digest(header, i)
+        word = slots[digest & mask]
+        if word != _U0 and (word ^ digest) & _HIGH == _U0:
+            length = lengths[(word & _LOW) - _U1]
+            if length > 0:
+                first = np.uint64(starts[(word & _LOW) - _U1])
+                seen ^= np.int64(heap[first]) ^ np.int64(heap[first + np.uint64(length) - _U1])
+    header[SEEN] ^= seen
+
+
 @kernel
 def encode_strings(
     header: Longs,
@@ -152,12 +201,15 @@ def encode_strings(
     Cost: expected O(bytes of the batch).
     """
     mask = np.uint64(slots.size - 1)
+    reads_ahead = slots.size > BEYOND
     for row in range(begin, out.size):
+        if reads_ahead and (row - begin) % AHEAD == 0:
+            _look_ahead(header, heap, starts, lengths, slots, data, offsets, row, min(row + AHEAD, out.size))
         if valid.size > 0 and not valid[row]:
             continue
         at = np.uint64(offsets[row])
         length = np.uint64(offsets[row + 1]) - at
-        digest = hash_bytes(data, at, length)
+        digest = _digest(header, (row - begin) % AHEAD) if reads_ahead else hash_bytes(data, at, length)
         slot = digest & mask
         code = np.int64(-1)
         while slots[slot] != _U0:

@@ -28,7 +28,8 @@ def value_hashes(column: pa.Array | pa.ChunkedArray, type: SqlType) -> tuple[Has
     """The hashes of values, all NULLs having one hash, and which are not NULL; None if all are not.
 
     Args:
-        column: The values, of the type's Arrow type or one that casts to it without loss, or a dictionary of such.
+        column: The values, of the type's Arrow type or one that casts to it without loss, or a dictionary of such;
+            months also as integers.
         type: Their type; not one of payload.
 
     Cost: O(values + bytes of strings): 1 to 2 ns a number. Of an Arrow dictionary each entry is hashed once.
@@ -73,6 +74,8 @@ def _hashes(chunk: pa.Array, type: SqlType) -> Hashes:
         places = chunk.indices.fill_null(len(entries) - 1) if chunk.indices.null_count else chunk.indices
         taken: Hashes = entries[places.to_numpy(zero_copy_only=False)]
         return taken
+    if type.kind == "months" and pa.types.is_integer(chunk.type):
+        type = SqlType.integer(32)  # so many months, as Spark sends them
     if chunk.type != type.arrow:
         chunk = chunk.cast(type.arrow)
     words = np.empty(len(chunk), np.int64)

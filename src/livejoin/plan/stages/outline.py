@@ -99,6 +99,10 @@ def _way(route: Route, table: Table, bits: Sequence[int]) -> str:
     match route:
         case Everywhere():
             return "to every cell"
+        case ByColumns(()) if table.has_window:
+            return "to the first cell, which says what leaves its window"
+        case ByColumns(()) if table.primary_key or table.unique:
+            return "to the first cell, which sees all of its keys"
         case ByColumns(()):
             return "to the first cell"
         case ByColumns(columns):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from livejoin.plan.dispatch import Dispatch
@@ -144,6 +145,19 @@ class Staged:
         """The views of which equal rows may come from several cells."""
         told = {shown.relation for stage in self.stages for shown in stage.shown if shown.scattered}
         return frozenset(view for view, relation in self.views.items() if relation in told)
+
+    @cached_property
+    def views_over(self) -> Mapping[str, tuple[str, ...]]:
+        """For each relation that a stage shows the views whose results come of it."""
+        found: dict[str, tuple[str, ...]] = {}
+        for stage in reversed(self.stages):
+            of = {table.name: one.relation for one in stage.exchanges for table, _ in one.tables}
+            for shown in stage.shown:
+                mine = tuple(view for view, relation in self.views.items() if relation == shown.relation)
+                mine = found[shown.relation] = tuple(dict.fromkeys((*found.get(shown.relation, ()), *mine)))
+                for relation in {of[table.name] for table in shown.query.tables}:
+                    found[relation] = tuple(dict.fromkeys((*found.get(relation, ()), *mine)))
+        return found
 
     def readers(self, relation: str) -> list[tuple[int, int]]:
         """The stages that a relation is brought to, each with the position of the exchange there."""

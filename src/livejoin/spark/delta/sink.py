@@ -21,6 +21,7 @@ from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.spark.delta.table import columns_of, explained
+from livejoin.spark.local_folder import local_path
 from livejoin.spark.sinks.last_of_keys import COMES, last_of_keys, quoted
 from livejoin.spark.sinks.sink import SinkView, whole
 
@@ -42,10 +43,13 @@ class DeltaSink:
         folder: Their parent; ``<folder>/<view>`` is the table of a view.
         history: Views whose deltas are appended as they are, with ``_change_type``, ``_commit_version`` and
             ``_commit_timestamp``.
+
+    Raises:
+        PipelineError: The folder is not one of a file system.
     """
 
     def __init__(self, folder: str | Path, history: Collection[str] = ()) -> None:
-        self._folder = Path(folder)
+        self._folder = local_path(folder, "folder")
         self._history = frozenset(history)
         self._run = ""
         self._views: dict[str, SinkView] = {}

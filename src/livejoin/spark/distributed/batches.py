@@ -17,14 +17,12 @@ from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame
 
-from livejoin.checkpoint.batch_delta import timed
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.checkpoint.recovery import Recovery
 from livejoin.distributed import Declared, Manifest, Manifests, cell_reports
 from livejoin.distributed.cell_process import end_processes
-from livejoin.distributed.deltas import time_of
-from livejoin.distributed.driver import commit, is_next, read_delta, read_letters
+from livejoin.distributed.driver import commit, delta_for_sink, is_next, read_letters
 from livejoin.distributed.load import off_load
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.dead_letters import DeadLetters
@@ -49,6 +47,7 @@ class DistributedBatches(BatchFunction):
         static: The frames of static tables, by name.
         policy: What becomes of changes that cannot be applied.
         letters: Where they go; None if nowhere.
+        recovery_seconds: How long a cell may take to apply its log again; None for as long as it takes.
     """
 
     def __init__(
@@ -62,9 +61,11 @@ class DistributedBatches(BatchFunction):
         static: Mapping[str, DataFrame] | None = None,
         policy: Policy = FAIL,
         letters: DeadLetters | None = None,
+        recovery_seconds: float | None = None,
     ) -> None:
         super().__init__()
         self._policy, self._letters = policy, letters
+        self._recovery_seconds = recovery_seconds
         self._initial: Initial = initial
         self._static = dict(static or {})
         self._declared = declared
@@ -106,7 +107,9 @@ class DistributedBatches(BatchFunction):
         unfilled = [(table, self._static[table.name]) for table in self._declared.unfilled]
         steps = SparkSteps(frame, self._declared, self._tables, unfilled, self._runs)
         was_chosen = self._declared.is_chosen
-        committed = commit(self._declared, self._manifests, self._initial, batch_id, steps, self._policy)
+        committed = commit(
+            self._declared, self._manifests, self._initial, batch_id, steps, self._policy, self._recovery_seconds
+        )
         engine_seconds = time.perf_counter() - started
         if not was_chosen:
             for line in self._declared.lines():
@@ -119,14 +122,14 @@ class DistributedBatches(BatchFunction):
                 logger.warning("%s", line)
         delta_rows = self._deliver(committed.manifest)
         if self._on_batch is not None:
-            letters = committed.manifest.letters
             known = self._runs[self._declared.plan.digest].outcomes.values()
             report = BatchReport(
                 batch_id=batch_id,
                 version=batch_id,
-                changes=committed.arrived.changes - sum(committed.refused.values()),
-                skipped=0 if letters else sum(committed.refused.values()),
-                dead_letters=committed.refused if letters else {},
+                changes=committed.applied,
+                skipped=sum(committed.by(self._policy, "skip").values()) + committed.ignored,
+                late=committed.late,
+                dead_letters=committed.by(self._policy, "dead_letter"),
                 delta_rows=delta_rows,
                 rows={view: sum(one.rows.get(view, 0) for one in known) for view in delta_rows},
                 state_bytes=sum(one.state_bytes for one in known),
@@ -138,9 +141,8 @@ class DistributedBatches(BatchFunction):
 
     def _deliver(self, manifest: Manifest) -> dict[str, int]:
         """The deltas of a committed batch to the sink; then it is done. How many rows each view's delta has."""
-        at = time_of(manifest)
         views = self._declared.bound.views
-        deltas = {name: timed(read_delta(self._declared, self._manifests, manifest, name), at) for name in views}
+        deltas = {name: delta_for_sink(self._declared, self._manifests, manifest, name) for name in views}
         if self._letters is not None:
             self._letters.deliver(read_letters(self._declared, self._manifests, manifest), manifest.batch_id)
         parts = self._sink.deliver(deltas, manifest.batch_id)

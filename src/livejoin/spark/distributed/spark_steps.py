@@ -10,6 +10,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from livejoin.distributed import Declared, Outcome, Plan, Task
+from livejoin.distributed.bad_rows import Kept, Some, refuse_null
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
 from livejoin.distributed.parts import Outbox, Part
@@ -25,8 +26,10 @@ from livejoin.spark.distributed.steps import (
     collected,
     collected_parts,
     failed,
+    kept,
     packed,
     rows_of_parts,
+    sent,
     whole_changes,
 )
 from livejoin.spark.frames import row_frame, unpack, without_zones
@@ -63,18 +66,29 @@ class SparkSteps:
         names = [table.name for table in self._tables]
         arrived = unpack(names, self._frame.limit(SAMPLE).toArrow(), in_sequence=False)
         found = {
-            table.name: sampled(table, arrived.changes[table.name])
+            table.name: sampled(table, whole_changes(table, arrived.changes[table.name]))
             for table in self._tables
             if table.name in arrived.changes
         }
         for table, frame in self._static:
             rows = without_zones(frame.limit(SAMPLE).toArrow())
-            found[table.name] = sampled(table, rows, total=frame.count() if rows.num_rows == SAMPLE else None)
+            found[table.name] = sampled(
+                table, whole_changes(table, rows), total=frame.count() if rows.num_rows == SAMPLE else None
+            )
         return found
 
     def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
         parts, arrived = packed(self._frame, Packing(plan, self._tables), task)
         return self._of(plan).run(self._session, task, parts), arrived
+
+    def keep(self, task: Task) -> list[Kept]:
+        return kept(self._frame, self._tables, task)
+
+    def run_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> list[Outcome]:
+        return self._of(plan).run(self._session, task, sent(self._session.sparkContext, plan, task, some))
+
+    def try_kept(self, plan: Plan, task: Task, some: Sequence[Some]) -> None:
+        self._of(plan).try_out(self._session, task, sent(self._session.sparkContext, plan, task, some))
 
     def survey(self, source: Source, task: Task, views: Sequence[str]) -> list[Surveyed]:
         cells = self._session.range(0, source.plan.cells, 1, source.plan.cells)
@@ -143,7 +157,13 @@ def _static_packer(plan: Plan, table: Table, place: int, task: Task) -> Step:
         outbox = Outbox(plan, f"9{place:04d}{context.partitionId():08d}")
         for batch in batches:
             rows = without_zones(pa.Table.from_batches([batch]))
-            outbox.send(table.name.lower(), whole_changes(table, rows))
+            found = whole_changes(table, rows)
+            try:
+                refuse_null(table, found)
+            except LivejoinError as error:
+                yield rows_of_parts([failed(error)])
+                return
+            outbox.send(table.name.lower(), found)
         yield rows_of_parts(outbox.left(folder, batch_id))
 
     return run

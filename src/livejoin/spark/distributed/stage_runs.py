@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from livejoin.distributed import Outcome, Plan, Task
 from livejoin.distributed.cell_process import advance_all
-from livejoin.distributed.parts import Part, by_cell
+from livejoin.distributed.parts import Part, by_cell, remove_files
 from livejoin.spark.distributed.steps import stage_by_executors
 
 SMALL = 1 << 20
@@ -53,14 +53,27 @@ class StageRuns:
         Raises:
             LivejoinError: A cell cannot do its part.
         """
-        done, parts = list[Outcome](), list(parts)
+        done = self._through(session, task, list(parts))
+        self.outcomes |= {(one.stage, one.cell): one for one in done}  # if it fails, what was done counts for nothing
+        return done
+
+    def try_out(self, session: SparkSession, task: Task, parts: list[Part]) -> None:
+        """A batch that is only tried, as `run`; none of its files is needed any more."""
+        all_parts = list(parts)
+        try:
+            self._through(session, task, all_parts)
+        finally:
+            remove_files(task.folder, all_parts)
+
+    def _through(self, session: SparkSession, task: Task, parts: list[Part]) -> list[Outcome]:
+        """Parts through the stages; they get those that the cells send."""
+        done = list[Outcome]()
         for stage in range(len(self._plan.staged.stages)):
             came = {cell: list[Part]() for cell in range(self._plan.cells) if (stage, cell) not in self.outcomes}
             came |= by_cell(parts, stage)
             if not came:
                 continue
             for outcome, sent in self._stage(session, task, stage, came):
-                self.outcomes[stage, outcome.cell] = outcome
                 done.append(outcome)
                 parts += sent
         return done

@@ -22,7 +22,8 @@ from livejoin.spark.sinks import Sink, SinkView, refuse_months
 from livejoin.spark.stream_part import StreamPart
 
 _MOST_CELLS = 10_000
-_EMBEDDED_ONLY = ("spill", "spill_over", "recovery_seconds", "on_bad_rows")
+_WHOLE = "Cells hand deltas on whole: take more of them, so that each has a smaller part, or smaller batches"
+_EMBEDDED_ONLY = {"spill": _WHOLE, "spill_over": _WHOLE}
 
 
 def cells_of(job: Job, options: RunOptions) -> int | None:
@@ -48,9 +49,10 @@ def cells_of(job: Job, options: RunOptions) -> int | None:
         msg = f"cells is {cells!r}; mode='distributed' needs a number of cells, 1 to {_MOST_CELLS:,}"
         raise PipelineError(msg, key="cells")
     plain = {one.name: one.default for one in fields(RunOptions)}
-    for name in _EMBEDDED_ONLY:
+    for name, why in _EMBEDDED_ONLY.items():
         if getattr(options, name) != plain[name]:
-            msg = f"{name}={getattr(options, name)!r} is for mode='embedded'; leave it out, or run the job there"
+            found = f"{name}={getattr(options, name)!r} is for mode='embedded'"
+            msg = f"{found}; leave it out, or run the job there. {why}"
             raise PipelineError(msg, key=name)
     return cells
 
@@ -106,5 +108,6 @@ def open_cells(
         static,
         options.policy,
         options.letters,
+        options.recovery_seconds,
     )
     return batches, declared.job, arranged_frames

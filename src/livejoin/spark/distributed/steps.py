@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,7 +12,9 @@ from pyspark import SparkContext, TaskContext
 from pyspark.errors.exceptions.base import PythonException
 from pyspark.sql import DataFrame
 
+from livejoin.changes.convert import in_one_form
 from livejoin.distributed import Outcome, Plan, Task
+from livejoin.distributed.bad_rows import Kept, Some, keep, refuse_null, send
 from livejoin.distributed.cell_process import advance_warm
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.parts import Outbox, Part, columns_of
@@ -118,6 +120,11 @@ def rows_of_parts(parts: Iterable[Part]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(dict(columns_of(parts)), schema=_FIELDS)
 
 
+def _said(what: object) -> Part:
+    """A row that is no part, and says something to the driver."""
+    return Part(_ARRIVED, 0, 0, "", 0, pickle.dumps(what), "", 0, 0)
+
+
 def failed(error: LivejoinError) -> Part:
     """A part that says why there are no others."""
     return Part(_FAILED, 0, 0, "", 0, pickle.dumps(error), "", 0, 0)
@@ -135,14 +142,74 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
         for rows in _together(batches):
             arrived = unpack(names, rows, in_sequence=False)
             changes, time = changes + arrived.rows, arrived.time if time is None else time
-            for table in packing.tables:
-                if table.name in arrived.changes:
-                    outbox.send(table.name.lower(), whole_changes(table, arrived.changes[table.name]))
-        said = pickle.dumps(Arrived(changes, time))
-        last = Part(_ARRIVED, 0, 0, "", 0, said, "", 0, 0)
-        yield rows_of_parts([*outbox.left(folder, batch_id), last])
+            try:
+                for table in packing.tables:
+                    if table.name in arrived.changes:
+                        found = whole_changes(table, arrived.changes[table.name])
+                        refuse_null(table, found)
+                        outbox.send(table.name.lower(), found)
+            except LivejoinError as error:
+                yield rows_of_parts([failed(error)])
+                return
+        yield rows_of_parts([*outbox.left(folder, batch_id), _said(Arrived(changes, time))])
 
     return run
+
+
+def kept(frame: DataFrame, tables: Sequence[Table], task: Task) -> list[Kept]:
+    """Have what Spark reads of a batch written down, by a Spark job without a shuffle.
+
+    Args:
+        frame: The packed frame of the batch.
+        tables: The base tables, in the order in which they are packed.
+        task: The batch.
+
+    Raises:
+        LivejoinError: As `livejoin.distributed.bad_rows.keep`.
+    """
+    names = [table.name for table in tables]
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None, "executors have one"
+        changes, time = dict[str, list[pa.Table]](), None
+        for rows in _together(batches):
+            arrived = unpack(names, rows, in_sequence=False)
+            time = arrived.time if time is None else time
+            for table in tables:
+                if table.name in arrived.changes:
+                    found = whole_changes(table, arrived.changes[table.name])
+                    changes.setdefault(table.name, []).append(found)
+        whole = {name: pa.concat_tables(pieces) for name, pieces in changes.items()}
+        try:
+            said = _said(keep(task, f"{context.partitionId():08d}", tables, whole, time))
+        except LivejoinError as error:
+            said = failed(error)
+        yield rows_of_parts([said])
+
+    return [pickle.loads(part.data) for part in collected_parts(frame.mapInArrow(run, SCHEMA))]
+
+
+def sent(context: SparkContext, plan: Plan, task: Task, some: Sequence[Some]) -> list[Part]:
+    """Some of the changes that were written down, to the cells, by a Spark job with a task for each file of them.
+
+    Raises:
+        LivejoinError: As `livejoin.distributed.bad_rows.send`.
+    """
+
+    def run(wanted: Iterable[Some]) -> Iterable[list[Part] | LivejoinError]:
+        for one in wanted:
+            try:
+                yield send(plan, task, one)
+            except LivejoinError as error:  # no reason for Spark to try again
+                yield error
+
+    found = list[Part]()
+    for parts in context.parallelize(some, len(some)).mapPartitions(run).collect() if some else ():
+        if isinstance(parts, LivejoinError):
+            raise parts
+        found += parts
+    return found
 
 
 def stage_by_executors(
@@ -191,8 +258,9 @@ def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def whole_changes(table: Table, changes: pa.Table) -> pa.Table:
-    """Changes with the columns of their table first, in its order, and what they are behind them."""
-    found = changes.select([column.name for column in table.columns])
+    """Changes with the columns of their table first, in its order and of one form, and what they are behind them."""
+    columns = {column.name: in_one_form(changes.column(column.name), column) for column in table.columns}
+    found = pa.table(columns)
     kinds = pa.repeat(pa.scalar("insert"), changes.num_rows)
     if CHANGE_TYPE in changes.column_names:
         kinds = changes.column(CHANGE_TYPE)

@@ -80,6 +80,11 @@ class Code:
         self._tail += registers
         return len(self._tail) - len(registers)
 
+    def pattern(self, words: Sequence[int]) -> int:
+        """Where the words of a pattern lie (`livejoin.kernels.evaluate.like`)."""
+        self._tail += words
+        return len(self._tail) - len(words)
+
     def emit(
         self,
         op: int,
@@ -152,6 +157,8 @@ class Code:
                 at = fields[k.A]
                 self._tail[at : at + fields[k.C]] = [places[r] for r in self._tail[at : at + fields[k.C]]]
                 fields[k.A] = at + tail
+                if fields[k.Y] == k.TRY_LIKE:
+                    fields[k.B] += tail
             words += fields
         texts = [(k.HEADER_WORDS + k.CONSTANT_WORDS * (at_texts + i) + 1, text) for i, text in enumerate(self._texts)]
         sets = [(tail + at, values) for at, values in self._text_sets]

@@ -170,6 +170,8 @@ class Compiler:
         made: HostCall = host_call(call, self.key, self.number_of)
         if made.leaves != call.arguments[:1]:  # of a constant, or of what the host computes too
             tries = k.NOTHING
+        if made.pattern is not None:
+            tries, digits = k.TRY_LIKE, self.code.pattern(made.pattern)
         registers: list[int] = []
         keys: list[Key] = []
         status, fails = ZERO, made.fails

@@ -16,7 +16,7 @@ from typing import Any
 
 from livejoin.kernels.evaluate import layout as k
 from livejoin.query.scalar import Call, Constant, Scalar
-from livejoin.state.evaluate.bulk import Tests, tests
+from livejoin.state.evaluate.bulk import Tests, pattern, tests
 from livejoin.state.evaluate.constants import constant_word
 from livejoin.state.evaluate.conversions import conversion, rounding
 from livejoin.state.evaluate.failures import FailedCall
@@ -52,12 +52,14 @@ class HostCall:
         compute: Computes it.
         fails: Whether it may fail.
         tests: Tests many values of its only leaf at once; None where nothing does.
+        pattern: The pattern that it says of its only leaf whether it fits (`livejoin.kernels.evaluate.like`).
     """
 
     leaves: tuple[Scalar, ...]
     compute: Compute
     fails: bool
     tests: Tests | None = None
+    pattern: tuple[int, ...] | None = None
 
 
 class _Failed(Exception):
@@ -105,7 +107,8 @@ def host_call(call: Call, key: Callable[[Scalar], object], number: Callable[[Cal
         return value, k.NULL if value is None else k.VALUE
 
     at_once = tests(call) if call.function in TEXT_FUNCTIONS and made.leaves == [call.arguments[0]] else None
-    return HostCall(tuple(made.leaves), compute, made.fails, at_once)
+    fits = None if at_once is None else pattern(call)
+    return HostCall(tuple(made.leaves), compute, made.fails, at_once, fits)
 
 
 class _Maker:

@@ -78,6 +78,19 @@ def like_expression(pattern: str, escape: str = "\\") -> str:
     return f"(?s){begin}{'.*'.join(pieces).removeprefix('.*').removesuffix('.*')}{end}"
 
 
+def like_texts(pattern: str, escape: str = "\\") -> list[str] | None:
+    """The pieces of a pattern of LIKE between its ``%``; None if one has a ``_``.
+
+    >>> like_texts("%special%requests%"), like_texts("PROMO_%")
+    (['', 'special', 'requests', ''], None)
+
+    Raises:
+        ExpressionError: As for `like`.
+    """
+    pieces = _pieces(pattern, escape)
+    return None if any(_ANY in piece for piece in pieces) else list(map(_text, pieces))
+
+
 def _literal(character: str) -> str:
     """A character as RE2 reads it."""
     return (
