@@ -160,6 +160,23 @@ def test_counts_pay_where_commits_are_large() -> None:
     assert one.is_due(1000)
 
 
+@pytest.mark.parametrize("before", [0, 1, 5])
+@pytest.mark.parametrize("is_split", [False, True])
+def test_commits_that_compile_kernels_say_nothing(before: int, is_split: bool) -> None:
+    """Seconds for a hundred edges, at first and between commits like others."""
+    one = spreading_of(SQL["path"])
+    usual = Work(8e-4, 100, 100, False, Spent(1e-4, 1e-4, 2e-4) if is_split else None)
+    slow = Work(4.0, 100, 100, False, Spent(2.0, 3.0, 3.0) if is_split else None)
+    for each in [usual] * before + [slow] + [usual] * 5 + [slow] + [usual] * 5:
+        one.note(each)
+        assert is_split or not one.is_due(10_000)
+    others = spreading_of(SQL["path"])
+    for _ in range(before + 12):
+        others.note(usual)
+    rows = 10_000
+    assert one.is_due(rows) == others.is_due(rows)
+
+
 def test_small_commits_lead_back_and_each_time_later() -> None:
     one = spreading_of(SQL["path"])
     small = Work(HANDED_OVER, 10, 10, False, Spent(own=2e-5, longest=2e-5, total=2e-5))

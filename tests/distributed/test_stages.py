@@ -20,7 +20,7 @@ from spread_cells import spread
 from strategies import EXAMPLES
 
 FIRST = int(os.environ.get("LIVEJOIN_SEED", "0"))
-LIVES = max(2, EXAMPLES // 10)
+LIVES = max(6, EXAMPLES // 10)  # each makes some ten comparisons, though not each of them
 MOST_ROWS = 3000
 
 

@@ -32,6 +32,7 @@ HANDED_OVER = 300e-6  # seconds that a commit takes more in cells, whatever is i
 # What an event costs more in cells, as a share of what it costs in one piece: it is routed, and has another id there.
 ROUTED = 0.2
 ROUTED_ANNOTATED = 0.05  # of an event that changes annotations, which costs more by itself
+RISE = 1.5  # how many times as slow as the commits before it a commit can say that its form is
 # What takes the time of a commit, in nanoseconds, of which only the ratios count: an event in an atom, a word of a
 # result, and a row among which what cancels is looked for.
 _EVENT = 85.0
@@ -118,8 +119,7 @@ class Spreading:
         """Seconds of a commit as it was, in one piece, and as it would have been in cells."""
         events, enumerated, _ = self._parts(work)
         whole, cells = self._units(work)
-        pace = work.seconds / (events + enumerated or 1.0)
-        self._measured(False, pace)
+        pace = self._believed(False, work.seconds / (events + enumerated or 1.0))
         return pace * whole, max(pace, self._paces.get(True, pace)) * cells + HANDED_OVER
 
     def _if_whole(self, work: Work) -> tuple[float, float]:
@@ -130,7 +130,7 @@ class Spreading:
         whole, cells = self._units(work)
         around = max(0.0, work.seconds - spent.own)
         now = around + spent.longest
-        self._measured(True, max(0.0, now - HANDED_OVER) / (cells or 1.0))
+        now = min(now, HANDED_OVER + self._believed(True, max(0.0, now - HANDED_OVER) / (cells or 1.0)) * cells)
         pace = spent.total / (self.partition.cells * self._busiest * events + enumerated + netted or 1.0)
         predicted = max(0.0, around - HANDED_OVER) + pace * whole
         return now, min(predicted, self._paces.get(False, float("inf")) * whole)
@@ -140,9 +140,17 @@ class Spreading:
         events, enumerated, netted = self._parts(work)
         return events + enumerated + netted, events * self._busiest + (enumerated + netted) / self.partition.cells
 
-    def _measured(self, is_split: bool, pace: float) -> None:
-        """Remember how long a unit took in a form, lately."""
-        self._paces[is_split] = (self._paces.get(is_split, pace) + pace) / 2
+    def _believed(self, is_split: bool, measured: float) -> float:
+        """How long a unit takes in a form, by what this commit took for it and those before it.
+
+        It falls at once, and rises by a half a commit: a commit in which a kernel is compiled, or loaded, takes as long
+        as a thousand others, and says nothing of them. The first one in a form is nothing to go by.
+        """
+        if is_split not in self._paces:
+            self._paces[is_split] = measured
+            return 0.0
+        self._paces[is_split] = min(measured, RISE * self._paces[is_split])
+        return self._paces[is_split]
 
     @property
     def _busiest(self) -> float:
