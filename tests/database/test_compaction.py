@@ -334,3 +334,43 @@ def test_columns_of_few_values_leave_few_behind() -> None:
         assert codec.entries <= 2 * (size + 15) + 2 * 2_000
     assert 2 <= looks <= 10, "a look for every sixth commit is enough, with 30 commits"
     db._check()
+
+
+@pytest.mark.parametrize("columns", [1, 7, 8, 9, 17])
+def test_texts_of_many_columns_are_kept_as_long_as_a_row_or_a_tombstone_has_them(columns: int) -> None:
+    """A key of a text, whose tombstones remember it, and as many other texts; some of all columns are the same."""
+    db = livejoin.Database()
+    others = ", ".join(f"c{i} STRING" for i in range(columns))
+    db.execute(
+        f"CREATE TABLE T (k STRING PRIMARY KEY, ts BIGINT, {others}) "
+        "TBLPROPERTIES ('livejoin.sequence_by' = 'ts', 'livejoin.tombstones' = '50')"
+    )
+    db.create_view("v", "SELECT * FROM T")
+
+    def rows(begin: int, end: int, kind: str) -> list[dict[str, object]]:
+        texts = [{f"c{i}": f"{number % (3 + i)} of c{i % 3}" for i in range(columns)} for number in range(begin, end)]
+        keys = [{"k": f"key {number}", "ts": number} for number in range(begin, end)]
+        return [{**key, **text, "_change_type": kind} for key, text in zip(keys, texts, strict=True)]
+
+    db.apply("T", rows(0, 200, "upsert"))
+    for begin in range(0, 200, 40):
+        db.apply("T", [{**row, "ts": 1000} for row in rows(begin, begin + 40, "delete")])
+        db.apply("T", [{**row, "ts": 2000} for row in rows(200 + begin, 240 + begin, "upsert")])
+        compaction._collect(db._contents)
+        table = db._contents.tables["t"]
+        used = [table.used_words(i) for i, column in enumerate(table.table.columns) if column.type.kind == "string"]
+        assert db._contents.codec.entries == len(np.unique(np.concatenate(used)))
+        expected = {(row["k"], *(row[f"c{i}"] for i in range(columns))) for row in rows(begin + 40, begin + 240, "")}
+        found = db.views["v"].to_arrow().drop_columns(["ts"]).to_pylist()
+        assert {tuple(row.values()) for row in found} == expected
+        db._check()
+
+
+def test_a_word_that_is_no_code_is_told() -> None:
+    db = livejoin.Database()
+    db.create_table("T", "a BIGINT, s STRING")
+    db.apply("T", [(1, "one"), (2, None)])
+    table, marks = db._contents.tables["t"], np.zeros(db._contents.codec.issued, np.bool_)
+    assert table.mark_codes([1], table.used_ids(), marks).tolist() == [1]
+    with pytest.raises(livejoin.StateError, match="T: a row has the code 0, which is not in the dictionary"):
+        table.mark_codes([1], table.used_ids(), marks[:0])

@@ -62,6 +62,8 @@ def test_equals_a_dict_after_every_step(steps):
         assert len(table) == len(oracle.codes)
         known = list(oracle.codes)
         assert unpack(*table.decode(np.array([oracle.codes[s] for s in known], np.int64))) == known
+        assert table.encode(*layout(known)).tolist() == [oracle.codes[s] for s in known]
+        table._check()
         table = ByteDictionary.from_arrays(table.arrays())
         table._check()
 

@@ -32,12 +32,14 @@ _LINE = types.Array(_INT, 1, "C")
 _MATRIX = types.Array(_INT, 2, "C")
 _SHORT = types.Array(types.int32, 1, "C")
 _BYTES = types.Array(types.uint8, 1, "C")
+_SLOTS = types.Array(types.uint64, 1, "C")
 _PAIRS = types.Array(types.int16, 1, "C")
 _ROWS = (_LINE, _LINE, _INT, _INT, _LINE, _LINE)  # header, words, stride, first, index, primary key
 _STORE = (*_ROWS, _LINE, _LINE, _LINE, _LINE, _MATRIX, _LINE, _BOOL, _MATRIX, _LINE)
 
 _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
-    (strings.fill_slots, (_LINE, _BYTES, _LINE, _SHORT, types.Array(types.uint64, 1, "C"))),
+    (strings.fill_slots, (_LINE, _BYTES, _LINE, _SHORT, _SLOTS)),
+    (strings.move_slots, (_SLOTS, _SHORT, _SLOTS)),
     (nulls.count_nulls, (_LINE,)),
     (change_types.write_signs, (_LINE, _LINE, _INT, _PAIRS, _PAIRS)),
     (change_types.write_versions, (_LINE, _LINE, _LINE)),

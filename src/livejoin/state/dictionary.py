@@ -25,13 +25,15 @@ from livejoin.kernels.values.strings import (
     Bytes,
     Ints,
     Longs,
+    Slots,
     encode_strings,
     fill_slots,
     gather_strings,
     measure_strings,
+    move_slots,
 )
 from livejoin.state.budget import Budget
-from livejoin.state.reserved import bytes_to_grow, grown
+from livejoin.state.reserved import bytes_to_grow, grown, zeros
 
 Item = TypeVar("Item", bound=np.generic)
 
@@ -48,11 +50,9 @@ def _capacity(needed: int) -> int:
     return max(_SMALLEST, 1 << (needed - 1).bit_length()) if needed else _SMALLEST
 
 
-def _filled_slots(header: Longs, heap: Bytes, starts: Longs, lengths: Ints, needed: int) -> npt.NDArray[np.uint64]:
-    """A hash index with at least ``needed`` slots over all strings."""
-    slots = np.zeros(_capacity(needed), np.uint64)
-    fill_slots(header, heap, starts, lengths, slots)
-    return slots
+def _slots(needed: int) -> Slots:
+    """A cleared hash index with at least so many slots."""
+    return np.zeros(_capacity(needed), np.uint64)
 
 
 class ByteDictionary:
@@ -88,20 +88,19 @@ class ByteDictionary:
 
     def _adopt(self, heap: Bytes, starts: Longs, lengths: Ints) -> None:
         """Take over strings laid out exactly, in arrays that nobody else keeps; chain the free codes, fill slots."""
-        free = np.flatnonzero(lengths == FREE)
-        starts[free] = np.append(free[1:], -1) if free.size else free
-        header = np.zeros(HEADER_WORDS, np.int64)
-        header[CODES] = lengths.size
-        header[LIVE] = lengths.size - free.size
-        header[HEAP_USED] = heap.size
-        header[NEXT_FREE] = free[0] if free.size else -1
+        codes = lengths.size
+        header = _header(starts, lengths, heap.size)
         strings = (
             grown(heap, _capacity(heap.size)),
-            grown(starts, _capacity(starts.size)),
-            grown(lengths, _capacity(lengths.size)),
+            grown(starts, _capacity(codes)),
+            grown(lengths, _capacity(codes)),
         )
-        slots = _filled_slots(header, *strings, needed=2 * (lengths.size - free.size))
-        # All at once: an exception that a signal raises comes before this line or after it.
+        slots = _slots(2 * int(header[LIVE]))
+        fill_slots(header, *strings, slots)
+        self._install(header, strings, slots)
+
+    def _install(self, header: Longs, strings: tuple[Bytes, Longs, Ints], slots: Slots) -> None:
+        """Let other arrays be its own, all at once: an exception that a signal raises comes before it or after it."""
         (self._header, (self._heap, self._starts, self._lengths), self._slots, self.age) = (
             header,
             strings,
@@ -121,9 +120,11 @@ class ByteDictionary:
             self._starts = self._grown(self._starts, int(header[CODES]) + 1)
             self._lengths = self._grown(self._lengths, int(header[CODES]) + 1)
         if 2 * (header[LIVE] + 1) > self._slots.size:
-            strings = (self._heap, self._starts, self._lengths)
-            self._budget.take(8 * _capacity(2 * (int(header[LIVE]) + 1)), "a dictionary")
-            self._slots = _filled_slots(header, *strings, needed=2 * (int(header[LIVE]) + 1))
+            needed = 2 * (int(header[LIVE]) + 1)
+            self._budget.take(8 * _capacity(needed), "a dictionary")
+            slots = _slots(needed)
+            move_slots(self._slots, self._lengths, slots)
+            self._slots = slots
 
     def encode(self, data: Bytes, offsets: Longs, valid: npt.NDArray[np.bool_] = _ALL_VALID) -> Longs:
         """Codes of a batch of strings; new strings are added.
@@ -177,14 +178,19 @@ class ByteDictionary:
         Cost: O(codes + bytes).
         """
         codes = np.ascontiguousarray(codes)
+        offsets = self._measured(codes, null)
+        out = np.empty(int(offsets[-1]), np.uint8)
+        gather_strings(self._heap, self._starts, codes, null, offsets, out)
+        return out, offsets
+
+    def _measured(self, codes: Longs, null: int) -> Longs:
+        """The offsets of the strings of codes that are laid out one after the other; errors as `decode`."""
         offsets = np.empty(codes.size + 1, np.int64)
         bad = measure_strings(self._header, self._lengths, codes, null, offsets)
         if bad >= 0:
             msg = f"code {codes[bad]} at position {bad} is not in the dictionary, which has {len(self)} entries"
             raise StateError(msg)
-        out = np.empty(int(offsets[-1]), np.uint8)
-        gather_strings(self._heap, self._starts, codes, null, offsets, out)
-        return out, offsets
+        return offsets
 
     def retain(self, codes: Longs) -> None:
         """Drop all strings but those of the given codes (any order, repetitions allowed), which keep their codes.
@@ -201,12 +207,18 @@ class ByteDictionary:
         used = np.zeros(self.issued, np.bool_)
         used[codes] = True
         kept = np.flatnonzero(used)
-        heap, offsets = self.decode(kept)
-        starts = np.empty(int(kept[-1]) + 1 if kept.size else 0, np.int64)
-        lengths = np.full(starts.size, FREE, np.int32)
+        offsets = self._measured(kept, _NO_NULL)
+        end = int(kept[-1]) + 1 if kept.size else 0
+        heap = zeros(_capacity(int(offsets[-1])), np.uint8)  # with room, so that none of them is copied once more
+        starts, lengths = zeros(_capacity(end), np.int64), zeros(_capacity(end), np.int32)
+        gather_strings(self._heap, self._starts, kept, _NO_NULL, offsets, heap)
+        lengths[:end] = FREE
         starts[kept] = offsets[:-1]
         lengths[kept] = np.diff(offsets)
-        self._adopt(heap, starts, lengths)
+        header = _header(starts[:end], lengths[:end], int(offsets[-1]))
+        slots = _slots(2 * kept.size)
+        move_slots(self._slots, lengths[:end], slots)
+        self._install(header, (heap, starts, lengths), slots)
 
     def packed(self) -> tuple[ByteDictionary, Longs]:
         """The same strings under codes from 0 on, in the same order, and the new code of each old one, else -1.
@@ -379,3 +391,15 @@ class KnownStrings(ByteDictionary):
             arguments = (self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid)
             row = encode_strings(*arguments, row, out) + 1
         return out
+
+
+def _header(starts: Longs, lengths: Ints, used: int) -> Longs:
+    """The header of strings that take so many bytes, whose free codes are chained here, in ``starts``."""
+    free = np.flatnonzero(lengths == FREE)
+    starts[free] = np.append(free[1:], -1) if free.size else free
+    header = np.zeros(HEADER_WORDS, np.int64)
+    header[CODES] = lengths.size
+    header[LIVE] = lengths.size - free.size
+    header[HEAP_USED] = used
+    header[NEXT_FREE] = free[0] if free.size else -1
+    return header

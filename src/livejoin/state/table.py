@@ -31,6 +31,7 @@ from livejoin.kernels.relation import (
 from livejoin.kernels.relation import rows as kernel
 from livejoin.kernels.relation.gather import gather
 from livejoin.kernels.relation.staging import G_MADE, PROGRESS
+from livejoin.kernels.relation.used import AT_ONCE, Marks, mark_used
 from livejoin.schema import Table
 from livejoin.state.budget import Budget
 from livejoin.state.codec import is_coded
@@ -53,6 +54,7 @@ from livejoin.words import Words
 _FEW = 64  # changes that are staged in one call
 _NOTHING_TOUCHED = np.zeros((0, kernel.TOUCHED), np.int64)
 _NO_UNIQUES = np.zeros(1, np.int64)
+_LOOKED_AT = 1 << 16  # rows that one call of a kernel looks at: some milliseconds, after which Python looks for signals
 _DEAD_ENTRIES = 1024  # a window's queue may hold as many more entries than twice its rows
 
 
@@ -412,6 +414,46 @@ class BaseTable:
         if self.tombstones is None or column not in self.table.primary_key:
             return named
         return np.concatenate([named, self.tombstones.used_words(self.table.primary_key.index(column))])
+
+    def mark_codes(self, columns: Sequence[int], ids: Words, marks: npt.NDArray[np.bool_]) -> Words:
+        """Mark the codes of strings that rows with an id hold, tombstones among them.
+
+        Args:
+            columns: The columns, of types whose words are such codes.
+            ids: What `used_ids` gives.
+            marks: A place for each code of the dictionary; those that no row holds stay as they are.
+
+        Returns:
+            For each column the number of different codes in it.
+
+        Raises:
+            StateError: A word that is no code.
+
+        Cost: O(rows * columns + codes).
+        """
+        counts = np.zeros(len(columns), np.int64)
+        for begin in range(0, len(columns), AT_ONCE):
+            some, seen = columns[begin : begin + AT_ONCE], np.zeros(marks.shape[0], np.uint8)
+            bits = np.left_shift(np.uint8(1), np.arange(len(some), dtype=np.uint8))
+            self._mark(np.array(some), ids, bits, seen, counts[begin : begin + AT_ONCE])
+            key = self.table.primary_key
+            keyed = [place for place, column in enumerate(some) if column in key]
+            if self.tombstones is not None and keyed:
+                found = counts[begin + np.array(keyed)]
+                parts = np.array([key.index(some[place]) for place in keyed])
+                self.tombstones._mark(parts, self.tombstones.used_ids(), bits[keyed], seen, found)
+                counts[begin + np.array(keyed)] = found
+            np.logical_or(marks, seen, out=marks)
+        return counts
+
+    def _mark(self, columns: Words, ids: Words, bits: Marks, seen: Marks, counts: Words) -> None:
+        places = columns + self._first
+        for begin in range(0, ids.shape[0], _LOOKED_AT):
+            some = ids[begin : begin + _LOOKED_AT]
+            bad = mark_used(self.words, self.stride, some, places, bits, seen, counts)
+            if bad >= 0 or bad < -1:
+                msg = f"table {self.table.name}: a row has the code {bad}, which is not in the dictionary"
+                raise StateError(msg)
 
     def _index(self, uniques: Words) -> tuple[Any, ...]:
         """The rows and their indexes, under some of the UNIQUE constraints, as the kernels take them."""

@@ -235,17 +235,16 @@ def _collect(contents: Contents) -> None:
     marks = np.zeros(codec.issued, np.bool_)
     few, many = 0, dict[str, int]()
     for name, base in contents.tables.items():
-        ids, many[name] = base.used_ids(), 0
-        for position, column in enumerate(base.table.columns):
-            if is_coded(column.type):
-                words = base.used_words(position, ids)
-                if column.type.word_kind == "string":
-                    values = codec.mark(words, marks)
-                else:
-                    values = words.shape[0]
-                    decimals.append(words)
-                few += values if _FEWER * values <= base.rows else 0
-                many[name] += _FEWER * values > base.rows
+        ids = base.used_ids()
+        coded = [
+            (place, column.type.word_kind) for place, column in enumerate(base.table.columns) if is_coded(column.type)
+        ]
+        wide = [base.used_words(place, ids) for place, kind in coded if kind != "string"]
+        values = [words.shape[0] for words in wide]
+        values += base.mark_codes([place for place, kind in coded if kind == "string"], ids, marks).tolist()
+        few += sum([one for one in values if _FEWER * one <= base.rows])
+        many[name] = sum([_FEWER * one > base.rows for one in values])
+        decimals += wide
     of_tables = int(np.count_nonzero(marks))
     for node in contents.graph.nodes:
         for words in node.block.used_words("string"):

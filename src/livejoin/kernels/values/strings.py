@@ -9,8 +9,9 @@ The arrays, owned by the caller (``livejoin.state.dictionary``) and changed in p
 - ``heap``, uint8: the bytes of all strings; those beyond ``header[HEAP_USED]`` are free.
 - ``starts``, int64 and ``lengths``, int32: the place of each code's string in the heap. A free code has length ``FREE``
   and keeps the next free code (-1 at the end) in ``starts``.
-- ``slots``, uint64, a power of two of them, at most half full: open addressing with linear probing from the low bits
-  of the hash. 0 is an empty slot, any other holds the high 32 bits of the hash and, below them, the code plus 1.
+- ``slots``, uint64, a power of two of them, at most half full: open addressing with linear probing from the place that
+  the high 32 bits of the hash say. 0 is an empty slot, any other holds these bits and, below them, the code plus 1. So
+  another table is filled from this one without the strings, and nearly in the order of its own slots.
 
 No kernel allocates: one that runs out of space stops in front of the row that it has no space for and returns its
 position, the caller grows the arrays and calls again. Positions are unsigned so that the compiler drops the test for
@@ -131,6 +132,23 @@ def _copy_bytes(source: Bytes, i: np.uint64, target: Bytes, j: np.uint64, length
 
 
 @inlined
+def _shift(slots: Slots) -> np.uint64:
+    """How far a hash is shifted to be the slot where its string is looked for."""
+    shift = np.uint64(64)
+    size = slots.size
+    while size > 1:
+        size >>= 1
+        shift -= _U1
+    return shift
+
+
+@inlined
+def _home(digest: np.uint64, shift: np.uint64) -> np.uint64:
+    """The slot where a string is looked for; of more than 2^32 slots each second one, or fewer of them."""
+    return np.uint64((digest & _HIGH) >> shift)
+
+
+@inlined
 def _digest(header: Longs, place: int) -> np.uint64:
     """The hash of a string that was looked ahead for."""
     return np.int64(header[DIGESTS + place]).view(np.uint64)
@@ -149,22 +167,22 @@ def _look_ahead(
     end: int,
 ) -> None:
     """Hash the next strings and read what they are looked up in: memory answers for all at once, not each in turn."""
-    mask = np.uint64(slots.size - 1)
+    shift = _shift(slots)
     for row in range(begin, end):
         at = np.uint64(offsets[row])
         digest = hash_bytes(data, at, np.uint64(offsets[row + 1]) - at)
         header[DIGESTS + row - begin] = np.uint64(digest).view(np.int64)
     seen = np.int64(0)
     for i in range(end - begin):
-        seen ^= np.int64(slots[_digest(header, i) & mask] & _LOW)
+        seen ^= np.int64(slots[_home(_digest(header, i), shift)] & _LOW)
     for i in range(end - begin):
         digest = _digest(header, i)
-        word = slots[digest & mask]
+        word = slots[_home(digest, shift)]
         if word != _U0 and (word ^ digest) & _HIGH == _U0:
             seen ^= starts[(word & _LOW) - _U1] ^ np.int64(lengths[(word & _LOW) - _U1])
     for i in range(end - begin):
         digest = _digest(header, i)
-        word = slots[digest & mask]
+        word = slots[_home(digest, shift)]
         if word != _U0 and (word ^ digest) & _HIGH == _U0:
             length = lengths[(word & _LOW) - _U1]
             if length > 0:
@@ -200,7 +218,7 @@ def encode_strings(
 
     Cost: expected O(bytes of the batch).
     """
-    mask = np.uint64(slots.size - 1)
+    mask, shift = np.uint64(slots.size - 1), _shift(slots)
     reads_ahead = slots.size > BEYOND
     for row in range(begin, out.size):
         if reads_ahead and (row - begin) % AHEAD == 0:
@@ -210,7 +228,7 @@ def encode_strings(
         at = np.uint64(offsets[row])
         length = np.uint64(offsets[row + 1]) - at
         digest = _digest(header, (row - begin) % AHEAD) if reads_ahead else hash_bytes(data, at, length)
-        slot = digest & mask
+        slot = _home(digest, shift)
         code = np.int64(-1)
         while slots[slot] != _U0:
             word = slots[slot]
@@ -249,15 +267,37 @@ def encode_strings(
 @kernel
 def fill_slots(header: Longs, heap: Bytes, starts: Longs, lengths: Ints, slots: Slots) -> None:
     """Enter all live codes into ``slots``, which must be all 0 and at least twice as many as there are live codes."""
-    mask = np.uint64(slots.size - 1)
+    mask, shift = np.uint64(slots.size - 1), _shift(slots)
     for code in range(header[CODES]):
         if lengths[code] == FREE:
             continue
         digest = hash_bytes(heap, np.uint64(starts[code]), np.uint64(lengths[code]))
-        slot = digest & mask
+        slot = _home(digest, shift)
         while slots[slot] != _U0:
             slot = (slot + _U1) & mask
         slots[slot] = (digest & _HIGH) | np.uint64(code + 1)
+
+
+@kernel
+def move_slots(others: Slots, lengths: Ints, slots: Slots) -> None:
+    """Enter the live codes of another table of slots, as `fill_slots` does, without a look at the strings.
+
+    Args:
+        others: The other table; a code that is not in ``lengths``, or free there, is left out.
+        lengths: Of the strings by their codes.
+        slots: All 0; at least twice as many as there are live codes.
+    """
+    mask, shift = np.uint64(slots.size - 1), _shift(slots)
+    codes = np.uint64(lengths.size)
+    for place in range(others.size):
+        word = others[place]
+        code = (word & _LOW) - _U1
+        if word == _U0 or code >= codes or lengths[code] == FREE:
+            continue
+        slot = _home(word, shift)
+        while slots[slot] != _U0:
+            slot = (slot + _U1) & mask
+        slots[slot] = word
 
 
 @kernel
