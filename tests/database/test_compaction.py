@@ -146,6 +146,7 @@ def test_what_is_allocated_is_at_most_twice_that_of_a_fresh_database(kind: str) 
 def always(patch: pytest.MonkeyPatch) -> None:
     """Let all that can be built anew be built anew before every commit."""
     patch.setattr(compaction, "_PAUSE", 0)
+    patch.setattr(compaction, "_SHARE", 1 << 60)
     patch.setattr(compaction, "_may_have_garbage", lambda contents: True)
     patch.setattr(compaction, "is_scattered", lambda codec: True)
     patch.setattr(compaction, "_pays", lambda contents, name: True)

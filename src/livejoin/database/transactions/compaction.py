@@ -7,10 +7,11 @@ what takes the place is built aside, and one assignment, of `Contents.replacemen
 is left to do behind it, `install` does, which may be cut off and called again: blocks that know ids or codes are let
 go, and loaded from the new tables when they are needed next.
 
-Laws: when it has been looked at, which is before a commit when the rows since the last look are worth it or the commits
-are 16, no table has more than twice the memory that it would have if its rows were loaded alone, unless that is little
-beside the blocks that know their ids; and of the entries of the dictionaries less than half are used by no row, but for
-some thousand, and for what would cost more to look for than the rows that came and left since the last look have paid.
+Laws: when it has been looked at, which is before a commit once the values since the last look are some hundred and a
+sixteenth of the rows, no table has more than twice the memory that it would have if its rows were loaded alone, unless
+that is little beside the blocks that know their ids; and of the entries of the dictionaries less than half are used by
+no row, but for some thousand, and for what would cost more to look for than the rows that came and left since the last
+look have paid.
 Cost: O(1) amortised for each value that comes or leaves.
 """
 
@@ -37,7 +38,8 @@ _LITTLE_BYTES = 1 << 14  # that the dictionaries may take without being looked t
 _PRICE = 4  # values that are looked through for each that came or left
 _ENTRY_BYTES = 8  # of new entries, that pay for one value
 _BLOCK_BYTES = 256  # of a block's state, that are looked through as one value
-_PAUSE = 256  # values that pass between two looks at the tables and blocks
+_PAUSE = 256  # values that pass at least between two looks at the tables and blocks
+_SHARE = 16  # of the rows that are there, as many values pass too
 _FEWER = 8  # values of a column are few where each has so many rows
 _FEW = 16  # rows, of which a call of NumPy's costs more than they do
 _COMMIT = 16  # values that a commit counts as at least
@@ -128,7 +130,7 @@ def compact_in_turn(contents: Contents) -> None:
     """As `compact`, before a commit: not before each small one, since every table and block is looked at."""
     if contents.pause <= 0 or contents.seen.is_due:
         compact(contents)
-        contents.pause = _PAUSE
+        contents.pause = max(_PAUSE, sum([base.rows for base in contents.tables.values()]) // _SHARE)
 
 
 def compact(contents: Contents) -> None:
