@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from rich.console import Console
 
 import livejoin
 from benchmarks.figures import Aim, Figure, WrongAnswerError, as_json, show
-from benchmarks.spark import Workload, checked, hops, keyed
+from benchmarks.spark import ENUMERATION, Workload, checked, hops, keyed, walks
 from livejoin.checkpoint.job import job_of
 from livejoin.distributed import Cells, Declared, Manifest, Manifests, Task
 from livejoin.distributed.parts import Outbox, advance, by_cell
@@ -37,13 +36,6 @@ from livejoin.schema import CHANGE_TYPE
 
 BATCHES = 6
 _WARM = 2
-_AIM = 1.6
-
-
-def walks(state: int, size: int, batches: int) -> Workload:
-    """The 3-Hop of `hops` with all of its rows, some forty for each change: bound by their enumeration."""
-    few = hops(max(1, state // 2), max(2, size // 10), batches)
-    return replace(few, name="3-Hop, all rows", sql=few.sql.split(" WHERE ")[0])
 
 
 def in_one_process(workload: Workload) -> float:
@@ -163,7 +155,7 @@ def figures(state: int, size: int, cells: Sequence[int], say: Callable[[str], No
             took, check = in_cells(workload, number)
             seconds = sum(took.values())
             steps = ", ".join(f"{step} {1000 * part:,.0f}" for step, part in took.items())
-            aim = Aim(_AIM, "ratio") if make is walks and number == 2 and one is not None else None
+            aim = Aim(ENUMERATION, "ratio") if make is walks and number == 2 and one is not None else None
             least, what = (workload.size / alone, "one process") if one is None else (one, f"{cells[0]} cells")
             notes = f"{check}; ms: {steps}"
             name = f"{workload.name}: {workload.size:,} changes, {number} cells"

@@ -15,8 +15,9 @@ import shutil
 import statistics
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 STATES = (30_000, 300_000, 3_000_000)
 SIZES = (100, 10_000, 100_000, 1_000_000)
 BATCHES = 12
+ENUMERATION = 1.6
+"""How many times the rate of one cell two cells are to have where a batch is bound by the rows of its delta."""
 _WARM = 2
 _REGIONS = 50
 _KEYED = (
@@ -109,6 +112,12 @@ def hops(state: int, size: int, batches: int) -> Workload:
         files.append(pa.concat_tables([came, _edges(edges[begin : begin + half], "delete")]))
     left = {"G": _edges(edges[batches * half :], "insert").drop_columns(["_change_type"])}
     return Workload("3-Hop", _HOPS, {}, {"G": files}, left, 2 * half)
+
+
+def walks(state: int, size: int, batches: int) -> Workload:
+    """The 3-Hop of `hops` with all of its rows, some forty for each change: bound by their enumeration."""
+    few = hops(max(1, state // 2), max(2, size // 10), batches)
+    return replace(few, name="3-Hop, all rows", sql=few.sql.split(" WHERE ")[0])
 
 
 def _changes(orders: Any, of: Any, amounts: Any, kind: str) -> pa.Table:
@@ -223,6 +232,39 @@ def restart(place: Path, rows: int) -> Figure:
     return Figure(f"restart at {rows:,} rows", there / seconds, "base rows/s", f"{seconds:.3g} s, {there:,} rows there")
 
 
+def restart_of_cells(place: Path, rows: int) -> Figure:
+    """How long the cells of a checkpoint take to be there again: those of a stage side by side, each on its own core.
+
+    They are made one after the other here, so that the cores of this machine do not count: the time is that of the
+    slowest cell of each stage.
+    """
+    from livejoin.database.snapshots.tables import NO_LIMITS  # noqa: PLC0415 - after --help
+    from livejoin.distributed import Cell  # noqa: PLC0415 - after --help
+    from livejoin.distributed.declaration import bound_of, read_declaration  # noqa: PLC0415 - after --help
+    from livejoin.distributed.manifest import batches_in, read_manifest  # noqa: PLC0415 - after --help
+    from livejoin.distributed.task import held_tables  # noqa: PLC0415 - after --help
+
+    path = place / "checkpoint" / "livejoin"
+    manifest = read_manifest(path, batches_in(path)[-1])
+    declaration = read_declaration(path, manifest.plan)
+    plan = declaration.plan(bound_of(declaration.job), NO_LIMITS)
+    slowest, all_seconds, there = defaultdict[int, float](float), 0.0, 0
+    for is_warm in (False, True):
+        for (stage, number), held in manifest.cells.items():
+            began = time.perf_counter()
+            cell = Cell(
+                plan.staged.stages[stage], number, held_tables(path, plan.staged.stages[stage], held, NO_LIMITS), False
+            )
+            seconds = time.perf_counter() - began
+            if is_warm:
+                slowest[stage] = max(slowest[stage], seconds)
+                all_seconds += seconds
+                there += sum(table["rows"] for table in cell.database.stats()["tables"].values())
+    seconds = sum(slowest.values())
+    notes = f"{seconds:.3g} s, {all_seconds:.3g} s one after the other; {there:,} rows there in all cells"
+    return Figure(f"restart at {rows:,} rows, {plan.cells} cells", there / seconds, "base rows/s", notes)
+
+
 def figures(
     spark: SparkSession, states: Sequence[int], sizes: Sequence[int], say: Callable[[str], None]
 ) -> list[Figure]:
@@ -285,16 +327,17 @@ def figures(
 def spread(
     spark: SparkSession, states: Sequence[int], sizes: Sequence[int], cells: Sequence[int], say: Callable[[str], None]
 ) -> list[Figure]:
-    """What the same batches take in cells, beside one process.
+    """What the same batches take in cells, beside one process, and how long a restart takes by the rows that are there.
 
     Raises:
         WrongAnswerError: An answer is wrong.
     """
     found = []
-    for make in (keyed, hops):
+    for make in (keyed, hops, walks):
         for size in sizes:
-            workload = make(max(states[-1], size), size, BATCHES)
-            one = None
+            state = states[len(states) // 2] if make is walks else states[-1]  # some forty rows for each of its edges
+            workload = make(max(state, size), size, BATCHES)
+            one, beside = None, "one process"
             for number in (None, *cells):
                 where = "one process" if number is None else f"{number} cells"
                 say(f"{workload.name}, {size:,} changes a batch, {where}")
@@ -305,9 +348,24 @@ def spread(
                 rate = workload.size / run.seconds
                 one = rate if one is None else one
                 aim = Aim(350_000) if make is keyed and number == cells[-1] and size >= 100_000 else None
-                name = f"{workload.name}: {size:,} changes a batch, {where}"
+                if make is walks and number == 2 and beside == "1 cells":
+                    aim = Aim(ENUMERATION, "ratio")
+                name = f"{workload.name}: {workload.size:,} changes a batch, {where}"
                 notes = f"{run.check}; {run.seconds * 1000:,.0f} ms a batch"
-                found.append(Figure(name, rate, "changes/s", notes, one, "one process", aim))
+                found.append(Figure(name, rate, "changes/s", notes, one, beside, aim))
+                if make is walks and number == 1:
+                    one, beside = rate, where
+    for state in states:
+        workload = keyed(state, min(10_000, state // 2), BATCHES)
+        for number in (None, *cells):
+            say(
+                f"{workload.name}, a restart at {state:,} rows, {'one process' if number is None else f'{number} cells'}"
+            )
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = Path(temporary)
+                write(workload, folder / "in")
+                measure(spark, workload, folder / "in", folder, number)
+                found.append(restart(folder, state) if number is None else restart_of_cells(folder, state))
     return found
 
 

@@ -21,6 +21,23 @@ def test_it_measures_batches_and_restarts(spark: SparkSession, monkeypatch: pyte
     assert all("sum of deltas = DuckDB" in figure.check for figure in found[:3])
 
 
+def test_it_compares_cells_with_one_process(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "BATCHES", 4)
+    found = benchmark.spread(spark, (400,), (60,), (1, 2), lambda line: None)
+    workloads = [(name, 60) for name in ("keyed join with groups", "3-Hop")] + [("3-Hop, all rows", 6)]
+    compared = [
+        f"{name}: {size} changes a batch, {where}"
+        for name, size in workloads
+        for where in ("one process", "1 cells", "2 cells")
+    ]
+    restarts = ["restart at 400 rows", "restart at 400 rows, 1 cells", "restart at 400 rows, 2 cells"]
+    assert [figure.name for figure in found] == [*compared, *restarts]
+    assert all("sum of deltas = DuckDB" in figure.check for figure in found[: len(compared)])
+    aims = [figure.aim for figure in found if figure.aim is not None]
+    assert [aim.value for aim in aims] == [benchmark.ENUMERATION]
+    assert found[8].floor == found[7].value, "two cells beside one"
+
+
 def test_a_wrong_answer_stops_it(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "BATCHES", 3)
     made = benchmark.keyed

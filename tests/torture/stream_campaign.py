@@ -5,7 +5,8 @@ A pipeline runs until a fault ends it, is started again, and so on to its end. I
 disk is full, the sink fails. In the other (`stream_servers`) it goes from PostgreSQL and Kafka to one of them: the
 server or the broker is killed too. In both, rows of one table come in another order whenever a batch runs again. Rounds
 of the kind ``cells`` (`stream_cells`) have their tables in 1 to 4 cells on a cluster of two executors; these, their
-Python workers and the processes of the cells are killed too, and what takes longer than others runs twice meanwhile.
+Python workers and the processes of the cells are killed too, their disks are full, and what takes longer than others
+runs twice at once.
 What is damaged has to be an error that names it; it is put back then. At the end of each round the sum of each view's
 output has to be its result over the rows that are left, by DuckDB.
 
@@ -48,7 +49,7 @@ class Done:
         hits: How many faults of each sort hit.
         misses: How many found no batch to disturb.
         rounds: How many pipelines came to their ends, each with an output that was compared and right.
-        slow: How many tasks Spark took for slow meanwhile, so that they are attempted a second time.
+        slow: How many tasks Spark attempted a second time meanwhile, since they were slow.
     """
 
     hits: Counter[str] = field(default_factory=Counter)
@@ -60,7 +61,7 @@ class Done:
         hits, misses = (", ".join(f"{n} {what}" for what, n in some.most_common()) for some in (self.hits, self.misses))
         return (
             f"{self.hits.total()} faults hit ({hits}), {self.misses.total()} missed ({misses or 'none'}); "
-            f"{self.rounds} outputs compared, all right; {self.slow} tasks were slow, for a second attempt"
+            f"{self.rounds} outputs compared, all right; {self.slow} tasks were attempted twice at once"
         )
 
 

@@ -40,6 +40,10 @@ POINTS = {
 }
 """Where a batch can stop: what the engine is called for there, and whether that is before the call."""
 
+SLOW_TASKS = "slow tasks"
+FULL_DISK = "full disk of a cell"
+"""Faults of the executors, which see a file of this name in the folder for temporary files."""
+
 OF_CLUSTER = {
     "spark.python.daemon.module": "stream_daemon",
     "spark.task.maxFailures": "100",
@@ -164,7 +168,7 @@ def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
     """Run a pipeline; whether it came to its end, or what it said."""
     fault, count = job["fault"], job["count"]
     left = [job["batches"]]
-    by_executors = dice.random() < 0.5
+    by_executors = fault in (SLOW_TASKS, FULL_DISK) or dice.random() < 0.5
 
     def stop(_: BatchReport) -> None:
         left[0] -= 1
@@ -198,7 +202,9 @@ def answer(job: dict[str, Any], dice: random.Random) -> dict[str, Any]:
 
 def main(seed: int, folder: str, master: str) -> None:
     dice = random.Random(seed)
-    settings = {} if master == LOCAL else local_cluster.SPECULATION | OF_CLUSTER
+    settings = dict[str, str]()
+    if master != LOCAL:
+        settings = local_cluster.SPECULATION | OF_CLUSTER | local_cluster.other_hosts(Path(folder))
     spark = local_cluster.session(master, Path(folder), settings)
     levels = spark._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
     tasks = "org.apache.spark.scheduler.TaskSetManager"  # which says when a slow one is attempted once more

@@ -109,7 +109,7 @@ class Files:
         found += list((folder / "out").rglob("part-*.parquet"))
         if not found:
             return Fault("file", hit=False, told="no file yet")
-        file = dice.choice(sorted(found))
+        file = self._damaged(sorted(found))
         kept, data = file.read_bytes(), bytearray(file.read_bytes())
         how = dice.choice(["gone", "cut", "flipped"])
         if file.suffix == ".parquet":
@@ -141,6 +141,10 @@ class Files:
         what = f"file {how}, told" if end["failed"] else f"file {how}, not needed"
         is_over = end["said"] == TO_ITS_END  # maybe there was no batch to read it for
         return Fault(what, not is_over, f"{file.relative_to(folder)}: {said}", is_over)
+
+    def _damaged(self, found: list[Path]) -> Path:
+        """The file that is to be damaged."""
+        return self._dice.choice(found)
 
     def finish(self, workers: Workers) -> None:
         """Run it to its end; the sum of each view's output is its result."""

@@ -13,13 +13,14 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from stream_child import LOCAL
 
-from local_cluster import cells_below, executors_of, python_of
+from local_cluster import cells_below, executors_of, python_of, second_attempts
 
 _PATIENCE = 300.0
 
@@ -102,9 +103,9 @@ class Worker:
         return event
 
     def slow(self) -> int:
-        """How many tasks of its Spark were given a second attempt, since they were slow."""
+        """How many tasks of its Spark were attempted a second time, since they were slow."""
         log = self._folder / "spark.log"
-        return log.read_text(errors="replace").count("as speculatable") if log.exists() else 0
+        return second_attempts(log.read_text(errors="replace")) if log.exists() else 0
 
     def kill_jvm(self) -> None:
         os.kill(self._jvm, signal.SIGKILL)
@@ -166,8 +167,18 @@ class Workers:
                 os.kill(pid, signal.SIGKILL)
 
     def slow(self) -> int:
-        """How many tasks were given a second attempt so far, since they were slow."""
+        """How many tasks were attempted a second time so far, since they were slow."""
         return self._slow + self.one.slow()
+
+    @contextmanager
+    def during(self, fault: str) -> Iterator[None]:
+        """Let a fault of the executors last for a while."""
+        sign = self._shared / fault
+        sign.touch()
+        try:
+            yield
+        finally:
+            sign.unlink()
 
     def replace(self) -> None:
         """Another process in the place of the one that runs, which ends if it is there still."""
