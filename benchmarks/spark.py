@@ -358,9 +358,8 @@ def spread(
     for state in states:
         workload = keyed(state, min(10_000, state // 2), BATCHES)
         for number in (None, *cells):
-            say(
-                f"{workload.name}, a restart at {state:,} rows, {'one process' if number is None else f'{number} cells'}"
-            )
+            where = "one process" if number is None else f"{number} cells"
+            say(f"{workload.name}, a restart at {state:,} rows, {where}")
             with tempfile.TemporaryDirectory() as temporary:
                 folder = Path(temporary)
                 write(workload, folder / "in")
