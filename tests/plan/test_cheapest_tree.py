@@ -15,8 +15,6 @@ from livejoin.search.spread import tree_bound
 from livejoin.theory.trees.all_trees import all_trees
 from livejoin.theory.trees.join_tree_laws import violations
 
-pytestmark = pytest.mark.nojit
-
 BOUNDS = (UpdateBound.ALWAYS, UpdateBound.FIFO, UpdateBound.LAMBDA)
 
 

@@ -14,8 +14,6 @@ from livejoin.search.cost import propagation
 from livejoin.search.guarantee import UpdateBound
 from livejoin.theory.trees.all_trees import all_trees
 
-pytestmark = pytest.mark.nojit
-
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_the_least_of_all_trees(keyed: bool) -> None:

@@ -298,7 +298,6 @@ def test_a_staging_in_many_pieces(key: tuple[int, ...], window: int | None, by_c
     base._check()
 
 
-@pytest.mark.nojit
 @pytest.mark.parametrize(("key", "window"), [((), None), ((0,), None), ((), 100_000)])
 @pytest.mark.parametrize("order", ["first", "last", "mixed"])
 def test_rows_that_left_cost_nothing(key: tuple[int, ...], window: int | None, order: str) -> None:
