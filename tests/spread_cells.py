@@ -10,7 +10,6 @@ import pyarrow as pa
 import livejoin
 from livejoin.database.of_stage import tables_of
 from livejoin.distributed import Cell, Piece, Sender
-from livejoin.distributed.cell import changes_of
 from livejoin.distributed.move import rows_at_home
 from livejoin.plan.dispatch import TableSample, choose
 from livejoin.plan.stages import Staged, stages, with_homes
@@ -41,10 +40,13 @@ class Spread:
             for place, exchange in enumerate(stage.exchanges):
                 sender = Sender(exchange, len(cells))
                 for rows in told.get(exchange.relation, ()):
+                    tick = sender.tick(rows)
+                    for mine in brought if tick is not None else ():
+                        mine[place].append(Piece(tick, None, is_tick=True))
                     for parcel in sender.parcels(rows):
                         brought[parcel.cell][place].append(Piece(rows.take(pa.array(parcel.rows)), parcel.masks))
             for cell, mine in zip(cells, brought, strict=True):
-                for relation, delta in cell.apply(changes_of(stage, mine)).items():
+                for relation, delta in cell.apply(cell.changes(mine)).items():
                     told[relation].append(delta)
         return {view: told.get(relation, []) for view, relation in self.staged.views.items()}
 

@@ -152,7 +152,7 @@ def test_the_same_changes_are_left_out_as_by_one_engine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("view", ["SELECT T.c FROM T JOIN P ON T.a = P.k", "SELECT P.v FROM D JOIN P ON D.v = P.k"])
 def test_what_is_late_is_counted_once(tmp_path: Path, view: str) -> None:
-    """Where one cell owns the rows, and where each cell has all of them."""
+    """Where a join brings rows to several cells, one cell owns them, and each cell has all of them."""
     options: dict[str, Any] = {"P": {"sequence_by": "v"}, "T": {"window_range": ("a", 3)}}
     both, dice, late, ignored = Both(tmp_path, Policy(), {"view": view}, options), Random(3), 0, 0
     both.samples = {
@@ -176,8 +176,8 @@ def test_what_is_late_is_counted_once(tmp_path: Path, view: str) -> None:
     route = both.declared.plan.staged.homes["p"][0].route
     assert isinstance(route, Everywhere) is ("D" in view)
     lines = "\n".join(both.declared.lines())
-    if "T" in view:
-        assert "T to the first cell, which says what leaves its window" in lines
+    way = "by a, b, c" if "D" in view else "as T by HyperCube"
+    assert f"T {way}, and their newest time to every cell" in lines
 
 
 def test_a_batch_that_can_be_applied_is_not_tried(tmp_path: Path) -> None:

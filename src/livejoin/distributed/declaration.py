@@ -20,11 +20,13 @@ from livejoin.database.snapshots.declaration import number, value
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits
 from livejoin.errors import StateError, StorageError
 from livejoin.plan.dispatch import Dispatch
-from livejoin.plan.stages import Staged, stages, with_homes
+from livejoin.plan.stages import Staged, owner, stages, with_homes
 from livejoin.query.relational import Query
 from livejoin.state.files import Folder
 
 FORMAT = 2
+FORMAT_OF_WINDOWS = 3
+"""That of a job one of whose tables has a window by range without an owner: before, one cell had all of its rows."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,17 @@ class Declaration:
     cells: int
     dispatches: tuple[Dispatch, ...]
 
+    @property
+    def format(self) -> int:
+        """What says by which rules the stages are made of it."""
+        tables = self.job.tables.values()
+        is_told = any(table.window_range is not None and owner(table) is None for table in tables)
+        return FORMAT_OF_WINDOWS if is_told else FORMAT
+
     @cached_property
     def digest(self) -> str:
         """The plan's."""
-        text = json.dumps([FORMAT, self.job.digest, self.cells, [one.digest for one in self.dispatches]])
+        text = json.dumps([self.format, self.job.digest, self.cells, [one.digest for one in self.dispatches]])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def plan(self, bound: Database, limits: Limits) -> Plan:
@@ -78,7 +87,7 @@ class Declaration:
     def plain(self) -> dict[str, Any]:
         """The same as JSON values."""
         dispatches = [one.plain() for one in self.dispatches]
-        return {"format": FORMAT, "cells": self.cells, "job": self.job.plain(), "dispatches": dispatches}
+        return {"format": self.format, "cells": self.cells, "job": self.job.plain(), "dispatches": dispatches}
 
     def write(self, path: Path) -> None:
         """Write it into a folder, unless it is there.
@@ -105,11 +114,11 @@ def read_declaration(path: Path, digest: str) -> Declaration:
     try:
         with Folder.at(path) as folder:
             entry = checked(folder.read(file.name))
-        if number(entry, "format") != FORMAT:
-            msg = f"it has the format {number(entry, 'format')}, and this version of livejoin reads {FORMAT}"
-            raise ValueError(msg)
         dispatches = tuple(Dispatch.from_plain(one) for one in value(entry, "dispatches", list))
         found = Declaration(Job.from_plain(value(entry, "job", dict)), number(entry, "cells", 1), dispatches)
+        if number(entry, "format") != found.format:
+            msg = f"it has the format {number(entry, 'format')}, and this version of livejoin reads {found.format}"
+            raise ValueError(msg)
         if found.digest != digest:
             msg = "it does not say what it said"
             raise ValueError(msg)

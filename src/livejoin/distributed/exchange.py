@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from livejoin.plan.dispatch import Router, cells_of
 from livejoin.plan.stages import ByColumns, Cube, Everywhere, Exchange, Home
+from livejoin.schema import CHANGE_TYPE, WindowRange
 from livejoin.words import Words
+
+_COME = pa.array(["insert", "update_postimage"])  # what a row is told by that comes, where there is no key
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,41 @@ class Sender:
                 mine = order[ends[cell] : ends[cell + 1]]
                 yield Parcel(cell, rows[mine], masks[mine])
 
+    def tick(self, changes: pa.Table) -> pa.Table | None:
+        """The newest row that comes, which comes and goes: it leaves nothing but its time, which moves a window.
+
+        Law: a table whose rows are spread, and that gets its part of some changes and their tick in one commit, has
+        its part of the rows that it would have if they were not spread.
+
+        Args:
+            changes: As for `parcels`.
+
+        Returns:
+            Two changes; None if no row comes, or the cells do not need to know.
+        """
+        window = self.exchange.tables[0][0].window_range
+        if not self.exchange.ticks or window is None:
+            return None
+        come = coming(changes)
+        times = _plain(come.column(window.column))
+        latest = pc.max(times)
+        if not latest.is_valid:
+            return None
+        newest = come.slice(pc.index(times, latest).as_py(), 1)
+        place = newest.column_names.index(CHANGE_TYPE)
+        kind = newest.schema.field(place)
+        return pa.concat_tables([newest, newest.set_column(place, kind, pa.array(["delete"], kind.type))])
+
+
+def coming(changes: pa.Table) -> pa.Table:
+    """Of the changes of a table without a key those that bring a row."""
+    return changes.filter(pc.is_in(_plain(changes.column(CHANGE_TYPE)), _COME))
+
+
+def newest(ticks: Iterable[pa.Table], window: WindowRange) -> pa.Table:
+    """Of some ticks of a table the one with the newest time."""
+    return max(ticks, key=lambda tick: pc.max(_plain(tick.column(window.column))).as_py())
+
 
 def first_of(changes: pa.Table, home: Home, cell: int) -> pa.Table:
     """Of rows that a join brings to several cells those of which a cell is the first.
@@ -97,6 +136,11 @@ def first_of(changes: pa.Table, home: Home, cell: int) -> pa.Table:
     first = np.full(changes.num_rows, home.route.dispatch.cells)
     np.minimum.at(first, sent.rows[is_mine], sent.cells[is_mine])
     return changes.filter(pa.array(first == cell))
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as the values that it stands for."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _with_nulls(changes: pa.Table, columns: tuple[int, ...]) -> Words:

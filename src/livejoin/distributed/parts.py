@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from livejoin.distributed.cell import Piece
 from livejoin.distributed.declaration import Plan
-from livejoin.distributed.exchange import Sender
+from livejoin.distributed.exchange import Sender, newest
 from livejoin.distributed.refused import of_views
 from livejoin.distributed.task import Cells, Outcome, Task
 from livejoin.errors import LivejoinError, StateError, StorageError
@@ -46,6 +46,7 @@ class Part(NamedTuple):
         file: The file.
         begin: Where they begin in it.
         size: Their bytes.
+        is_tick: Whether it is what `Sender.tick` made of changes.
     """
 
     cell: int
@@ -57,6 +58,7 @@ class Part(NamedTuple):
     file: str
     begin: int
     size: int
+    is_tick: bool = False
 
 
 class Outbox:
@@ -73,6 +75,7 @@ class Outbox:
         self._parts: list[Part] = []
         self._pieces: list[bytes] = []
         self._senders: dict[tuple[int, int], Sender] = {}
+        self._ticks: dict[tuple[int, int], pa.Table] = {}
         self._size = 0
 
     def send(self, relation: str, changes: pa.Table) -> None:
@@ -87,6 +90,7 @@ class Outbox:
     def _send(self, stage: int, place: int, changes: pa.Table) -> None:
         """Send changes by one exchange; what goes to all cells is encoded once."""
         sender = self._senders[stage, place]
+        self._note_tick(stage, place, sender.tick(changes))
         if isinstance(sender.exchange.route, Everywhere):
             self._add(range(self._plan.cells), stage, place, changes)
             return
@@ -97,8 +101,17 @@ class Outbox:
                 rows = rows.append_column(_MASKS, pa.array(parcel.masks))
             self._add([parcel.cell], stage, place, rows)
 
+    def _note_tick(self, stage: int, place: int, tick: pa.Table | None) -> None:
+        """Remember the newest tick of an exchange."""
+        window = self._plan.staged.stages[stage].exchanges[place].tables[0][0].window_range
+        if tick is not None and window is not None:
+            before = self._ticks.get((stage, place))
+            self._ticks[stage, place] = tick if before is None else newest([before, tick], window)
+
     def left(self, folder: Path, batch_id: int) -> list[Part]:
         """The parts, small as they are, or as slices of a file that is written here; nothing is sent any more.
+
+        Each cell is told the newest tick.
 
         Args:
             folder: The folder that all hosts see.
@@ -107,6 +120,8 @@ class Outbox:
         Raises:
             StorageError: The disk refuses.
         """
+        for (stage, place), tick in self._ticks.items():
+            self._add(range(self._plan.cells), stage, place, tick, is_tick=True)
         if self._size <= SMALL:
             return self._parts
         name = f"{batch_id:08d}-{self._sender}-{uuid.uuid4().hex}.parts"
@@ -118,11 +133,12 @@ class Outbox:
             raise StorageError(msg) from error
         return [part._replace(data=b"", file=name) for part in self._parts]
 
-    def _add(self, cells: Iterable[int], stage: int, place: int, rows: pa.Table) -> None:
+    def _add(self, cells: Iterable[int], stage: int, place: int, rows: pa.Table, is_tick: bool = False) -> None:
         data = _encoded(rows)
         for cell in cells:
             number = len(self._parts)
-            self._parts.append(Part(cell, stage, place, self._sender, number, data, "", self._size, len(data)))
+            part = Part(cell, stage, place, self._sender, number, data, "", self._size, len(data), is_tick)
+            self._parts.append(part)
         self._pieces.append(data)
         self._size += len(data)
 
@@ -147,8 +163,8 @@ def advance(
     try:
         for part in sorted(came, key=lambda part: (part.sender, part.number)):
             rows = _decoded(task.folder, part)
-            piece = Piece(rows, None)
-            if isinstance(plan.staged.stages[stage].exchanges[part.place].route, Cube):
+            piece = Piece(rows, None, part.is_tick)
+            if isinstance(plan.staged.stages[stage].exchanges[part.place].route, Cube) and not part.is_tick:
                 last = rows.num_columns - 1
                 piece = Piece(rows.select(range(last)), rows.column(last).to_numpy())
             brought[part.place].append(piece)

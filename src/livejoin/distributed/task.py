@@ -174,14 +174,14 @@ class Cells:
         if task.fill is not None:
             return self._filled(task, task.fill, stage, cell, changes_of(self.staged.stages[stage], brought))
         if task.is_trial:
-            return self._tried(task, stage, cell, changes_of(self.staged.stages[stage], brought))
+            return self._tried(task, stage, cell, brought)
         key, held = (task.folder, stage, cell), task.held.get((stage, cell), Held())
         warm = self._warm.pop(key, None)  # what fails is not warm any more
         was_warm = warm is not None and warm.state == held.state
         was_rebuilt = not was_warm and held != Held()
         if warm is None or not was_warm:
             warm = self._made(task, stage, cell, held)
-        changes = changes_of(self.staged.stages[stage], brought)
+        changes = warm.cell.changes(brought)
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}"
         is_logged = bool(changes) or held == Held()
         with ThreadPoolExecutor(1) as disk:  # which is waited for while the changes are applied, if they all are
@@ -209,12 +209,14 @@ class Cells:
 
     def _left_out(self, stage: int, cell: Cell) -> list[tuple[int, int]]:
         """How many changes of each base table that is at home in a cell were ignored, and late."""
-        return [
-            cell.left_out.get(home.table.lower(), (0, 0))
-            for homes in self.staged.homes.values()
-            for home in homes
-            if home.stage == stage and not (isinstance(home.route, Everywhere) and cell.number)
-        ]
+        found = []
+        homes = (home for homes in self.staged.homes.values() for home in homes if home.stage == stage)
+        for home in homes:
+            if home.table in cell.too_late:  # a join may bring a row to several cells
+                found.append((first_of(cell.too_late[home.table], home, cell.number).num_rows, 0))
+            elif not (isinstance(home.route, Everywhere) and cell.number):
+                found.append(cell.left_out.get(home.table.lower(), (0, 0)))
+        return found
 
     def _with_refused(self, task: Task, outcome: Outcome, refused: Mapping[str, pa.Table]) -> Outcome:
         """An outcome that tells of changes that were left out, of those whose home the cell is."""
@@ -232,15 +234,13 @@ class Cells:
                     letters[name] = write_delta(task, outcome.stage, outcome.cell, name, rows)
         return replace(outcome, refused=numbers, letters=letters)
 
-    def _tried(
-        self, task: Task, stage: int, cell: int, changes: Mapping[str, pa.Table]
-    ) -> tuple[Outcome, dict[str, pa.Table]]:
+    def _tried(self, task: Task, stage: int, cell: int, brought: Brought) -> tuple[Outcome, dict[str, pa.Table]]:
         """A cell's part of a batch that is only tried: it says what it would tell, and stays as it is, and warm."""
         key, held = (task.folder, stage, cell), task.held.get((stage, cell), Held())
         warm = self._warm.get(key)
         if warm is None or warm.state != held.state:
             warm = self._warm[key] = self._made(task, stage, cell, held)
-        return Outcome(stage, cell, held), attempt(warm.cell, changes, self._bases[stage])
+        return Outcome(stage, cell, held), attempt(warm.cell, warm.cell.changes(brought), self._bases[stage])
 
     def _filled(
         self, task: Task, fill: Fill, stage: int, cell: int, changes: Mapping[str, pa.Table]

@@ -185,6 +185,11 @@ class BaseTable:
         if self.tombstones is not None:
             self.tombstones.trim()
 
+    @property
+    def begin(self) -> int:
+        """With a window by range the least time that is in it."""
+        return int(self._queue[range_window.W_BEGIN])
+
     def value_offset(self, column: int) -> int:
         """Offset of a column's word in a row."""
         return self._first + column

@@ -76,7 +76,7 @@ def rows_of(base: BaseTable) -> TableRows:
         dead = base.words[queue * base.stride + 1]
         arrivals = np.searchsorted(ids, live_entries(queue, dead))
     elif base.table.window_range is not None:
-        begin = int(base._queue[range_window.W_BEGIN])
+        begin = base.begin
     tombstones = _no_lines()
     if base.tombstones is not None:
         tombstones = base.tombstones.values_of(base.tombstones.live_rows()[0])

@@ -93,7 +93,7 @@ def mark(database: Database, name: str, marks: Marks) -> None:
     """Let a table know what others knew beside the rows that it has of them."""
     base = database._contents.tables[name.lower()]
     if base.table.window_range is not None:
-        base._queue[range_window.W_BEGIN] = max(marks.begin, int(base._queue[range_window.W_BEGIN]))
+        base._queue[range_window.W_BEGIN] = max(marks.begin, base.begin)
     if base.table.sequence_by is not None:
         known = Marks(watermark=base.watermark) | marks
         base.remember(known.watermark, base.late)

@@ -24,10 +24,12 @@ def owner(table: Table) -> ByColumns | None:
         table: The base table.
 
     Returns:
-        Where its rows go: with one key they are spread by it; with a window, or several keys, one cell has them all.
+        Where its rows go: with one key they are spread by it; with several keys, a window by rows, or a window and a
+        key, where the order of the changes of all keys counts, one cell has them all. Nobody does where only the
+        newest time says what leaves, which every cell is told.
     """
     keys = [columns for columns in (table.primary_key, *table.unique) if columns]
-    if not keys and not table.has_window:
+    if not keys and table.window_rows is None:
         return None
     return ByColumns(() if table.has_window or len(keys) > 1 else keys[0])
 
@@ -52,7 +54,8 @@ def with_homes(staged: Staged, tables: Iterable[Table]) -> Staged:
         route = owner(table)
         own = replace(table, foreign_keys=(), static=False)
         if route is None:
-            route, own = ByColumns(_comparable(table)), Table(f"{table.name}#", table.columns)
+            name = f"{table.name}#"
+            route, own = ByColumns(_comparable(table)), Table(name, table.columns, window_range=table.window_range)
         if found:
             route = replace(route, nulls=nulls)
         there = Home(0, first + len(more), own.name)

@@ -92,7 +92,8 @@ def _brought(exchange: Exchange) -> BroughtOutline:
     route, table = exchange.route, exchange.tables[0][0]
     given = table.name.partition("#")[0]
     relation = given if given.lower() == exchange.relation else exchange.relation  # as the table was declared
-    return BroughtOutline(relation, _way(route, table, [bit for _, bit in exchange.tables]))
+    way = _way(route, table, [bit for _, bit in exchange.tables])
+    return BroughtOutline(relation, f"{way}, and their newest time to every cell" if exchange.ticks else way)
 
 
 def _way(route: Route, table: Table, bits: Sequence[int]) -> str:

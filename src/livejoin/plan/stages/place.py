@@ -6,8 +6,9 @@ else they go on to the next stage, by what they have in common. Aggregates, DIST
 made smaller before they go, where the whole can be told from the parts. Rows that belong together with all others go
 to the first cell. What a join reads and is no table comes from an earlier stage: so a NOT IN counts NULLs of all cells.
 
-A table that has a window or a key has an owner of each row in a stage before: it knows which row an upsert replaces,
-and which ones leave the window.
+A table that has a window by rows or a key has an owner of each row in a stage before: it knows which row an upsert
+replaces, and which ones leave the window. What leaves a window by range is told by the newest time alone: its rows go
+where other tables' rows would, and each cell that has some is told that time.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from livejoin.query.relational import (
     SetOperation,
     TopK,
 )
-from livejoin.schema import Column, Table
+from livejoin.schema import Column, Table, WindowRange
 
 Choose = Callable[[ConjunctiveQuery], Dispatch]
 """Where the rows of a join's tables go."""
@@ -370,9 +371,14 @@ def _is_by_one_key(table: Table) -> bool:
 
 def _plain(table: Table, name: str) -> Table:
     """A table for the rows of another one, of which a cell may have any."""
-    return Table(name, table.columns)
+    return Table(name, table.columns, window_range=_window(table))
 
 
 def _keyed(table: Table, name: str) -> Table:
     """A table for rows of another one, of which a cell has each once at most."""
-    return Table(name, table.columns, table.primary_key, unique=table.unique)
+    return Table(name, table.columns, table.primary_key, unique=table.unique, window_range=_window(table))
+
+
+def _window(table: Table) -> WindowRange | None:
+    """The window of a table whose changes come as they are; an owner of its rows tells what leaves."""
+    return table.window_range if owner(table) is None else None

@@ -69,6 +69,11 @@ class Exchange:
     route: Route
     tables: tuple[tuple[Table, int], ...]
 
+    @property
+    def ticks(self) -> bool:
+        """Whether each cell is told the newest time of the rows, which says what leaves the tables there."""
+        return self.tables[0][0].window_range is not None and self.route != ByColumns(())
+
 
 @dataclass(frozen=True)
 class Home:

@@ -32,10 +32,12 @@ _FIELDS = pa.schema(
         ("file", pa.string()),
         ("begin", pa.int64()),
         ("size", pa.int64()),
+        ("is_tick", pa.bool_()),
     ]
 )
 SCHEMA = (
-    "cell INT, stage INT, place INT, sender STRING, number INT, data BINARY, file STRING, begin BIGINT, size BIGINT"
+    "cell INT, stage INT, place INT, sender STRING, number INT, data BINARY, file STRING, begin BIGINT, size BIGINT, "
+    "is_tick BOOLEAN"
 )
 _ARRIVED = -1  # the cell of a row that is no part
 _FAILED = -2
