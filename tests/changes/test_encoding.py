@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from livejoin.changes import read_changes, read_file
+from livejoin.changes import read_changes, read_file, source
 from livejoin.changes.encoding import plain
 from livejoin.errors import ChangeFormatError, ChangeValueError
 from livejoin.schema import Column, SqlType, Table
@@ -19,6 +19,13 @@ from livejoin.schema import Column, SqlType, Table
 TEXT, BIGINT, TINYINT = SqlType("string"), SqlType.integer(64), SqlType.integer(8)
 CITY = b"M\xfcnchen, an der Isar"  # latin-1, and too long for a view to hold inside
 BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+
+
+@pytest.fixture(params=["few", "many"], autouse=True)
+def rows_for_which_one_look_is_enough(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the rows were so many that each column is looked at by itself."""
+    if request.param == "many":
+        monkeypatch.setattr(source, "_FEW", -1)
 
 
 def table(type: SqlType = TEXT) -> Table:
@@ -66,6 +73,17 @@ def test_bytes_that_no_row_has_do_not_count() -> None:
         pa.string(), 1, [pa.py_buffer(b"\0"), pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xe9")]
     )
     assert read_changes(table(), pa.table({"name": under_null})).rows["name"].to_pylist() == [None]
+
+
+def test_what_is_sure_to_be_ascii() -> None:
+    plain_text = pa.array(["Bern", "", "Genf"])
+    assert source._is_ascii(plain_text)
+    assert source._is_ascii(latin1(pa.string()).slice(1, 1))
+    assert not source._is_ascii(latin1(pa.string()).slice(0, 2))
+    for other in (["Zürich"], ["Bern", None], [], ["a" * 9 + "\u20ac"]):
+        assert not source._is_ascii(pa.array(other, pa.string()))
+    assert not source._is_ascii(pa.array(["Bern"], pa.large_string()))
+    assert read_changes(table(), pa.table({"name": ["Zürich", "Bern"]})).rows["name"].to_pylist() == ["Zürich", "Bern"]
 
 
 def test_a_parquet_file_of_latin1(tmp_path) -> None:

@@ -375,3 +375,45 @@ def test_a_word_that_is_no_code_is_told() -> None:
     assert table.mark_codes([1], table.used_ids(), marks).tolist() == [1]
     with pytest.raises(livejoin.StateError, match="T: a row has the code 0, which is not in the dictionary"):
         table.mark_codes([1], table.used_ids(), marks[:0])
+
+
+@pytest.mark.parametrize("kind", ["all come", "some are absent", "some come and go", "by key", "columns that change"])
+def test_entries_that_no_row_uses_are_less_than_half(kind: str) -> None:
+    """Rows come and go, and with some of them strings that no row ever has; those of the last commit do not count."""
+    db, rows_at_once = livejoin.Database(), 6000
+    key = ", PRIMARY KEY (a)" if kind == "by key" else ""
+    window = None if kind in ("by key", "some come and go") else 3 * rows_at_once  # which remembers rows that went
+    db.create_table("R", f"a BIGINT, s STRING, t STRING{key}", window_rows=window)
+    dice, stay = np.random.default_rng(SEED), [pa.table({})]
+    for step in range(24):
+        numbers = np.arange(rows_at_once) + rows_at_once * (step % 4 if key else step)
+        many = kind == "columns that change" and step > 12
+        rows = pa.table(
+            {
+                "a": numbers,
+                "s": [f"the string {step} {i}" for i in numbers],
+                "t": [f"{step} {i}" if many else f"{i % 5}" for i in numbers],
+                "_change_type": ["insert"] * rows_at_once,
+            }
+        )
+        if kind == "some come and go":
+            stay.append(rows.slice(4000))
+            gone = [rows.slice(0, 4000), *stay[-4:-3]] if step > 3 else [rows.slice(0, 4000)]
+            rows = pa.concat_tables([rows, *(told(one, "delete") for one in gone)])
+        if kind == "by key":
+            rows = rows.set_column(3, "_change_type", pa.array(dice.choice(["upsert", "delete"], rows_at_once)))
+        if kind == "some are absent":
+            texts = pa.array([f"nobody has {step} {i}" for i in numbers])
+            rows = pa.concat_tables([rows, told(rows.set_column(1, "s", texts), "delete")])
+        fresh = len({*rows["s"].to_pylist(), *rows["t"].to_pylist()})
+        db.apply("R", rows, on_conflict="update" if key else "ignore")
+        entries, view = db._contents.codec.entries, db.create_view("v", "SELECT s, t FROM R")
+        there = view.to_arrow()
+        db.drop_view("v")
+        used = len({*there["s"].to_pylist(), *there["t"].to_pylist()})
+        assert entries <= 2 * used + compaction._MIN_GARBAGE + fresh, (kind, step)
+
+
+def told(rows: pa.Table, kind: str) -> pa.Table:
+    """The same rows as changes of another kind."""
+    return rows.set_column(rows.num_columns - 1, "_change_type", pa.array([kind] * rows.num_rows))

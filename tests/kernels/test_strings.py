@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from livejoin.errors import CapacityError, StateError
 from livejoin.kernels.values import strings as kernels
 from livejoin.state import dictionary as module
-from livejoin.state.dictionary import ByteDictionary
+from livejoin.state.dictionary import ABSENT, ByteDictionary, KnownStrings
 
 pytestmark = pytest.mark.nojit
 
@@ -188,3 +188,27 @@ def test_a_damaged_snapshot_is_refused(damage):
             arrays["heap"][:] = np.frombuffer(b"abcdede", np.uint8)
     with pytest.raises(StateError, match="damaged"):
         ByteDictionary.from_arrays(arrays)
+
+
+@pytest.mark.parametrize("longest", [3, 7, 50])
+def test_more_bytes_than_an_offset_says_are_looked_up_in_pieces(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    strings = [b"", b"ab", b"", b"abc", b"x", b"ab", b"yz", b"", b"x"] * 4
+    valid = np.arange(len(strings)) % 5 != 2
+    whole = ByteDictionary().encode(*layout(strings), valid)
+    monkeypatch.setattr(module, "_LONGEST", longest)
+    table, out = ByteDictionary(), np.full(len(strings), -7)
+    assert table.encode(*layout(strings), valid, out) is out
+    assert out[valid].tolist() == whole[valid].tolist()
+    known = KnownStrings(table).encode(*layout([b"x", b"none", b"ab"] if longest > 3 else [b"x", b"no", b"ab"]))
+    assert known[[0, 2]].tolist() == [out[4], out[1]]
+    assert known[1] == ABSENT
+    with pytest.raises(CapacityError, match=rf"has {longest + 1} bytes; a dictionary takes {longest}"):
+        table.encode(*layout([b"a", b"b" * (longest + 1)]))
+
+
+def test_offsets_that_stand_anywhere_and_in_any_width() -> None:
+    data, offsets = layout([b"one", b"two", b"one"])
+    raw = bytes(1) + offsets.astype(np.int32).tobytes()
+    odd = np.frombuffer(raw, np.int32, offset=1)
+    assert ByteDictionary().encode(data, odd).tolist() == ByteDictionary().encode(data, offsets).tolist() == [0, 1, 0]
+    assert ByteDictionary().encode(data, offsets[1:]).tolist() == [0, 1]

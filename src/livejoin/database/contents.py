@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from livejoin.catalog import Catalog
 from livejoin.database.shown_views import ShownViews
 from livejoin.database.tally import Tally
-from livejoin.database.transactions.compaction import Replacement, Seen, install
+from livejoin.database.transactions.compaction import Passed, Replacement, Seen, install
 from livejoin.database.transactions.guard import Guard
 from livejoin.database.transactions.journal import Journal, Letter, deliver, settle
 from livejoin.database.view import View, ViewOptions
@@ -159,9 +159,12 @@ class Contents:
         Raises:
             SchemaError: A foreign key of another table refers to it.
         """
+        base = self.tables[table.name.lower()]
+        values = (1 + base.coded) * base.rows
         self._is_tidy = False
         try:
             self.catalog.remove(table.name)
+            self.seen.note(Passed(values, values))
         finally:
             self._tidy()
 

@@ -36,7 +36,7 @@ from livejoin.kernels.values.nulls import count_nulls
 from livejoin.kernels.values.strings import FREE, Bytes, Ints, Longs
 from livejoin.schema import Column, SqlType, Table
 from livejoin.state.budget import Budget
-from livejoin.state.dictionary import ByteDictionary, KnownStrings
+from livejoin.state.dictionary import ALL_VALID, ByteDictionary, KnownStrings
 from livejoin.words import CANONICAL_NAN, NULL_CODE, Words
 
 WIDE_BASE = 1 << 62
@@ -145,16 +145,27 @@ class Codec:
         return self.encode_columns(batch.columns, batch.num_rows, table)
 
     def encode_columns(
-        self, columns: Sequence[ReadColumn], length: int, table: Table, kept: Collection[int] | None = None
+        self,
+        columns: Sequence[ReadColumn],
+        length: int,
+        table: Table,
+        kept: Collection[int] | None = None,
+        fresh: Words | None = None,
     ) -> Words:
-        """As `encode`, of columns as they were read, which have so many rows; those that are not kept become NULL."""
+        """As `encode`, of columns as they were read, which have so many rows; those that are not kept become NULL.
+
+        ``fresh`` is None, or gets the number of new dictionary entries of each column that came as Arrow.
+        """
         words = np.empty((len(columns), length), np.int64)
         places, texts, has_null = list[int](), Texts(), False
         for place, column in enumerate(columns):
             if kept is not None and place not in kept:
                 words[place] = NULL_CODE
             elif not isinstance(column, PlainColumn):
+                before = self.entries
                 self._write(column, table.columns[place], table.name, words[place])
+                if fresh is not None:
+                    fresh[place] = self.entries - before
             elif isinstance(column.words, list):
                 places.append(place)
                 texts += column.words
@@ -209,9 +220,9 @@ class Codec:
 
     def _encode_strings(self, chunk: pa.Array, valid: npt.NDArray[np.bool_] | None, words: Words) -> None:
         _, offsets, data = chunk.buffers()
-        bounds = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)
+        bounds = np.frombuffer(offsets, np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
         heap = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-        words[:] = self._strings.encode(heap, bounds) if valid is None else self._strings.encode(heap, bounds, valid)
+        self._strings.encode(heap, bounds, ALL_VALID if valid is None else valid, words)
 
     def _encode_decimals(self, chunk: pa.Array, valid: npt.NDArray[np.bool_] | None, words: Words) -> None:
         line = _fixed(chunk, np.int64, 2)

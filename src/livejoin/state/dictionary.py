@@ -7,6 +7,7 @@ Law: codes are equal iff the strings are equal, for as long as the string is ret
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,12 +39,14 @@ from livejoin.state.reserved import bytes_to_grow, grown, zeros
 Item = TypeVar("Item", bound=np.generic)
 
 ABSENT = -1  # no code
+ALL_VALID = np.empty(0, np.bool_)
+"""That each row holds a string."""
 
 _SMALLEST = 16
-_ALL_VALID = np.empty(0, np.bool_)
 _NO_NULL = -1
 _SCATTERED = 4
 _AT_ONCE = 1 << 16  # strings that one call of a kernel looks up
+_LONGEST = (1 << 31) - 1  # bytes that an int32 can say
 
 
 def _capacity(needed: int) -> int:
@@ -126,34 +129,39 @@ class ByteDictionary:
             move_slots(self._slots, self._lengths, slots)
             self._slots = slots
 
-    def encode(self, data: Bytes, offsets: Longs, valid: npt.NDArray[np.bool_] = _ALL_VALID) -> Longs:
+    def encode(
+        self,
+        data: Bytes,
+        offsets: Ints | Longs,
+        valid: npt.NDArray[np.bool_] = ALL_VALID,
+        out: Longs | None = None,
+    ) -> Longs:
         """Codes of a batch of strings; new strings are added.
 
         Args:
             data: The strings' bytes.
             offsets: String ``i`` is ``data[offsets[i] : offsets[i + 1]]``; one more than there are strings.
             valid: Which rows hold a string; empty if all do.
+            out: Where the codes go; None for an array of their own.
 
         Returns:
             One code a row; whatever stands in rows that are not valid means nothing.
 
         Raises:
-            CapacityError: More than 2^32 - 2 different strings.
+            CapacityError: More than 2^32 - 2 different strings, or 2 GiB in one of them.
             MemoryLimitError: The database would take more than it may.
 
         Cost: expected O(bytes of the batch), amortised over growth.
         """
-        out = np.zeros(offsets.size - 1, np.int64)
-        with self._lock:
-            self._encode(data, offsets, valid, out)
-        return out
+        codes = np.zeros(offsets.size - 1, np.int64) if out is None else out
+        for begin, piece, bounds in _pieces(data, offsets):
+            rows = slice(begin, begin + bounds.size - 1)
+            with self._lock:
+                self._encode(piece, bounds, valid[rows], codes[rows])
+        return codes
 
-    def _encode(self, data: Bytes, offsets: Longs, valid: npt.NDArray[np.bool_], out: Longs) -> None:
+    def _encode(self, data: Bytes, offsets: Ints, valid: npt.NDArray[np.bool_], out: Longs) -> None:
         """As `encode`, by one thread at a time, into ``out``."""
-        # One view for all callers: Arrow's buffers are read-only and would compile the kernel a second time.
-        if data.flags.writeable:
-            data = data.view()
-            data.setflags(write=False)
         row = 0
         while row < out.size:
             piece = out[: row + _AT_ONCE]  # some ten milliseconds, after which Python looks for signals
@@ -375,22 +383,57 @@ class KnownStrings(ByteDictionary):
         self._lengths = source._lengths[: source._header[CODES]]
         self._heap, self._starts, self._slots = source._heap, source._starts, source._slots
 
-    def encode(self, data: Bytes, offsets: Longs, valid: npt.NDArray[np.bool_] = _ALL_VALID) -> Longs:
+    def encode(
+        self,
+        data: Bytes,
+        offsets: Ints | Longs,
+        valid: npt.NDArray[np.bool_] = ALL_VALID,
+        out: Longs | None = None,
+    ) -> Longs:
         """Codes of a batch of strings, `ABSENT` for those that are not there; nothing is added.
 
         Args:
-            data, offsets, valid: As for `ByteDictionary.encode`.
+            data, offsets, valid, out: As for `ByteDictionary.encode`.
 
         Cost: expected O(bytes of the batch).
         """
-        out = np.full(offsets.size - 1, ABSENT, np.int64)
-        data = data.view()
-        data.setflags(write=False)
-        row = 0
-        while row < out.size:
-            arguments = (self._header, self._heap, self._starts, self._lengths, self._slots, data, offsets, valid)
-            row = encode_strings(*arguments, row, out) + 1
-        return out
+        codes = np.empty(offsets.size - 1, np.int64) if out is None else out
+        codes.fill(ABSENT)
+        table = (self._header, self._heap, self._starts, self._lengths, self._slots)
+        for begin, piece, bounds in _pieces(data, offsets):
+            rows = slice(begin, begin + bounds.size - 1)
+            row = 0
+            while row < bounds.size - 1:
+                row = encode_strings(*table, piece, bounds, valid[rows], row, codes[rows]) + 1
+        return codes
+
+
+def _pieces(data: Bytes, offsets: Ints | Longs) -> Iterator[tuple[int, Bytes, Ints]]:
+    """Strings in pieces of less than 2 GiB, nearly always one, as the kernel takes them.
+
+    Yields:
+        Which string is the first, the bytes, and where each string begins, as in ``offsets``. Both are read-only, as
+        Arrow's buffers are, since the kernel would be compiled a second time for others.
+
+    Raises:
+        CapacityError: A string has 2 GiB or more.
+    """
+    begin, last = 0, offsets.size - 1
+    while begin < last:
+        end, first = last, 0
+        if offsets[last] > _LONGEST:
+            first = int(offsets[begin])
+            end = int(np.searchsorted(offsets, first + _LONGEST, side="right")) - 1
+            if end == begin:
+                msg = f"a string has {int(offsets[begin + 1]) - first:,} bytes; a dictionary takes {_LONGEST:,}"
+                raise CapacityError(msg)
+        bounds = (offsets[begin : end + 1] - first if first else offsets[begin : end + 1]).astype(np.int32, copy=False)
+        bounds = bounds.view() if bounds.flags.aligned else bounds.copy()
+        bounds.setflags(write=False)
+        piece = data[first:]
+        piece.setflags(write=False)
+        yield begin, piece, bounds
+        begin = end
 
 
 def _header(starts: Longs, lengths: Ints, used: int) -> Longs:

@@ -17,7 +17,7 @@ Cost: O(1) amortised for each value that comes or leaves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from livejoin.state.table_rows import rows_of, table_of
 
 if TYPE_CHECKING:
     from livejoin.database.contents import Contents
+    from livejoin.database.transactions.staging import TableInput
 
 _MIN_GARBAGE = 2048  # entries for which nothing is looked through
 _LITTLE_BYTES = 1 << 14  # that the dictionaries may take without being looked through
@@ -41,7 +42,8 @@ _BLOCK_BYTES = 256  # of a block's state, that are looked through as one value
 _PAUSE = 256  # values that pass at least between two looks at the tables and blocks
 _SHARE = 16  # of the rows that are there, as many values pass too
 _FEWER = 8  # values of a column are few where each has so many rows
-_FEW = 16  # rows, of which a call of NumPy's costs more than they do
+FEW = 16
+"""Rows of which a call of NumPy's costs more than they do."""
 _COMMIT = 16  # values that a commit counts as at least
 
 
@@ -52,10 +54,12 @@ class Passed:
     Args:
         left: Those of rows that leave which may be the last ones of their kind.
         moved: Those of rows that come or leave.
+        held: Those of rows that come which are new, as far as such rows are counted in ``left`` when they leave.
     """
 
     left: int
     moved: int
+    held: int = 0
 
 
 NOTHING = Passed(0, 0)
@@ -72,8 +76,10 @@ class Seen:
         moved: Values that came or left.
         price: Values that are looked through next time, as far as is known.
         is_due: Whether they are looked through next time, whatever that costs.
+        held: New entries that a row had, in a column of which each row that leaves is counted.
         few: Values of columns that had few of them: no more can be left behind, however many rows leave.
         many: For each table the columns that had many, each row of which may leave a value behind.
+        computed: Values that are computed from a row and that it may leave behind too.
     """
 
     entries: int = 0
@@ -82,12 +88,15 @@ class Seen:
     moved: int = 0
     price: int = 0
     is_due: bool = False
+    held: int = 0
     few: int = 0
-    many: Mapping[str, int] = field(default_factory=dict)
+    many: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    computed: int = 0
 
     def note(self, passed: Passed) -> None:
         """Take note of a commit that stands."""
         self.left, self.moved = self.left + passed.left, self.moved + passed.moved
+        self.held += passed.held
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,21 +112,39 @@ class Replacement:
     codec: Codec | None
 
 
-def passed(contents: Contents, staged: Mapping[str, TableChange]) -> Passed:
-    """What staged changes move. A value that is computed may be a string though none of the row's is: so it counts."""
-    left = moved = 0
+def passed(contents: Contents, staged: Mapping[str, TableChange], given: Iterable[tuple[str, TableInput]]) -> Passed:
+    """What staged changes move. A value that is computed may be a string though none of the row's is: so it counts.
+
+    Args:
+        contents: The database's contents.
+        staged: The changes of each table.
+        given: What they came of.
+    """
+    left = moved = held = 0
+    many = contents.seen.many
     for name, change in staged.items():
         values, weights = 1 + contents.tables[name].coded, change.staged.weights
         rows = weights.shape[0]
         moved += values * rows
-        last = contents.seen.many.get(name, values)
+        last = len(many[name]) + contents.seen.computed if name in many else values
         if rows == 1:
             left += last if weights[0] < 0 else 0
-        elif rows <= _FEW:
+        elif rows <= FEW:
             left += last * sum([weight < 0 for weight in weights.tolist()])
         else:
             left += last * int(np.count_nonzero(weights < 0))
-    return Passed(left, moved)
+    for name, one in given:
+        if one.fresh is not None and _all_come(one, staged[name]):
+            held += int((one.fresh[list(many[name])] if name in many else one.fresh).sum())
+    return Passed(left, moved, held)
+
+
+def _all_come(given: TableInput, change: TableChange) -> bool:
+    """Whether each row that was given to be inserted is there now, or was, and no value came with a deletion alone."""
+    staged = change.staged
+    if given.batch.by_key or staged.ignored or staged.late:
+        return False
+    return int(np.count_nonzero(staged.weights > 0)) == int(np.count_nonzero(given.batch.weights > 0))
 
 
 def note(contents: Contents, passed: Passed) -> None:
@@ -209,10 +236,19 @@ def _recoded(base: BaseTable, recoding: Recoding) -> BaseTable:
     return table_of(base.table, replace(rows, values=values, tombstones=tombstones), base._budget)
 
 
+def _most_garbage(contents: Contents) -> int:
+    """How many entries are in no use at most: those that are new, and those that rows may have left behind.
+
+    A new entry of a row is in no use only when that row has left, which is counted as such.
+    """
+    seen = contents.seen
+    return contents.codec.entries - seen.entries - seen.held + seen.left + min(seen.few, seen.moved)
+
+
 def _may_have_garbage(contents: Contents) -> bool:
     """Whether half of the entries may be in no use, and it is paid for to look."""
     entries, seen = contents.codec.entries, contents.seen
-    garbage = entries - seen.entries + seen.left + min(seen.few, seen.moved)
+    garbage = _most_garbage(contents)
     if seen.is_due:
         return True
     if entries < _MIN_GARBAGE and contents.codec.nbytes < _LITTLE_BYTES:
@@ -235,17 +271,18 @@ def _collect(contents: Contents) -> None:
     """Forget strings and wide decimals that no row uses, and learn what the rows that leave next may leave behind."""
     codec, decimals = contents.codec, [np.empty(0, np.int64)]
     marks = np.zeros(codec.issued, np.bool_)
-    few, many = 0, dict[str, int]()
+    few, many, per_row = 0, dict[str, frozenset[int]](), 0
     for name, base in contents.tables.items():
         ids = base.used_ids()
         coded = [
             (place, column.type.word_kind) for place, column in enumerate(base.table.columns) if is_coded(column.type)
         ]
         wide = [base.used_words(place, ids) for place, kind in coded if kind != "string"]
-        values = [words.shape[0] for words in wide]
-        values += base.mark_codes([place for place, kind in coded if kind == "string"], ids, marks).tolist()
-        few += sum([one for one in values if _FEWER * one <= base.rows])
-        many[name] = sum([_FEWER * one > base.rows for one in values])
+        texts = [place for place, kind in coded if kind == "string"]
+        values = dict(zip([place for place, kind in coded if kind != "string"], map(len, wide), strict=True))
+        values |= dict(zip(texts, base.mark_codes(texts, ids, marks).tolist(), strict=True))
+        few += sum([one for one in values.values() if _FEWER * one <= base.rows])
+        many[name] = frozenset([place for place, one in values.items() if _FEWER * one > base.rows])
         decimals += wide
     of_tables = int(np.count_nonzero(marks))
     for node in contents.graph.nodes:
@@ -257,5 +294,5 @@ def _collect(contents: Contents) -> None:
     if _FEWER * computed <= codec.entries:
         few += computed
     else:
-        many = {name: 1 + columns for name, columns in many.items()}
-    contents.seen = Seen(codec.entries, codec.live_bytes, few=few, many=many)
+        per_row = 1
+    contents.seen = Seen(codec.entries, codec.live_bytes, few=few, many=many, computed=per_row)

@@ -40,6 +40,7 @@ class TableInput:
         versions: The version of each.
         selections: What each join that reads the table has to know of them; of changes by key it is found out once it
             is known which of them bring a row.
+        fresh: New dictionary entries by column, as far as they were counted; None if they were not.
     """
 
     base: BaseTable
@@ -47,6 +48,7 @@ class TableInput:
     words: Words
     versions: Words
     selections: Mapping[Selector, Selection]
+    fresh: Words | None = None
 
     @property
     def table(self) -> Table:

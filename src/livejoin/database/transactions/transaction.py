@@ -10,7 +10,7 @@ from livejoin.changes import ByKey, ChangeBatch, read_changes
 from livejoin.database.commit import NOTHING, Commit
 from livejoin.database.contents import Contents
 from livejoin.database.names import ByName
-from livejoin.database.transactions.compaction import compact_in_turn, passed
+from livejoin.database.transactions.compaction import FEW, compact_in_turn, passed
 from livejoin.database.transactions.journal import Journal, deliver, refuse_in_subscriber, settle
 from livejoin.database.transactions.retention import kept_columns
 from livejoin.database.transactions.staging import (
@@ -173,7 +173,7 @@ def run(
             with view._naming:
                 deltas[view.name] = view._delta(blocks, None if name in told else contents.scratch)
         journal.deltas = deltas
-        journal.passed = passed(contents, staged)
+        journal.passed = passed(contents, staged, zip(names, inputs, strict=True))
         by_name = ByName(deltas.items(), shown.unchanged) if deltas else shown.unchanged
         last = _last_sequence(changes)
         commit = Commit(journal.version, applied, ignored, by_name, shown.quiet, last, late, left_out)
@@ -202,13 +202,14 @@ def _encode(contents: Contents, name: str, batch: ChangeBatch, versions: Words) 
     length = batch.weights.shape[0]
     if contents.budget.refuses:
         contents.budget.hold((8 * len(batch.table.columns) + _STAGING_BYTES) * length, "staged changes")
-    words = batch.words
+    words, fresh = batch.words, None
     if words is None:
+        fresh = None if length <= FEW else np.zeros(len(batch.columns), np.int64)
         try:
             kept = None if batch.table.retain == "all" else kept_columns(contents, batch.table)
-            words = contents.codec.encode_columns(batch.columns, length, batch.table, kept)
+            words = contents.codec.encode_columns(batch.columns, length, batch.table, kept, fresh)
         except MemoryLimitError:
             contents.seen.is_due = True  # so that the next commit forgets what only this one brought
             raise
     selections = {} if batch.replaces is not None else contents.graph.select(name, words, batch.words is not None)
-    return TableInput(contents.tables[name], batch, words, versions, selections)
+    return TableInput(contents.tables[name], batch, words, versions, selections, fresh)

@@ -162,7 +162,7 @@ def _look_ahead(
     lengths: Ints,
     slots: Slots,
     data: Bytes,
-    offsets: Longs,
+    offsets: Ints,
     begin: int,
     end: int,
 ) -> None:
@@ -199,7 +199,7 @@ def encode_strings(
     lengths: Ints,
     slots: Slots,
     data: Bytes,
-    offsets: Longs,
+    offsets: Ints,
     valid: npt.NDArray[np.bool_],
     begin: int,
     out: Longs,
