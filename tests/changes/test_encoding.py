@@ -78,8 +78,9 @@ def test_bytes_that_no_row_has_do_not_count() -> None:
 def test_what_is_sure_to_be_ascii() -> None:
     plain_text = pa.array(["Bern", "", "Genf"])
     assert source._is_ascii(plain_text)
-    assert source._is_ascii(latin1(pa.string()).slice(1, 1))
-    assert not source._is_ascii(latin1(pa.string()).slice(0, 2))
+    some = pa.array([CITY, b"Genf"]).view(pa.string())
+    assert source._is_ascii(some.slice(1))
+    assert not source._is_ascii(some)
     for other in (["Zürich"], ["Bern", None], [], ["a" * 9 + "\u20ac"]):
         assert not source._is_ascii(pa.array(other, pa.string()))
     assert not source._is_ascii(pa.array(["Bern"], pa.large_string()))
