@@ -29,8 +29,8 @@ from benchmarks.figures import Aim, Figure, WrongAnswerError, as_json, show
 from benchmarks.spark import ENUMERATION, Workload, checked, hops, keyed, walks
 from livejoin.checkpoint.job import job_of
 from livejoin.distributed import Cells, Declared, Manifest, Manifests, Task
+from livejoin.distributed.files import delta_of
 from livejoin.distributed.parts import Outbox, advance, by_cell
-from livejoin.distributed.task import delta_of
 from livejoin.plan.dispatch import sampled
 from livejoin.schema import CHANGE_TYPE
 

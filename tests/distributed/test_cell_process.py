@@ -13,8 +13,8 @@ import livejoin
 from livejoin.checkpoint.job import job_of
 from livejoin.distributed import Declared, Held, Outcome, Task
 from livejoin.distributed.cell_process import advance_warm, end_processes
+from livejoin.distributed.files import delta_of
 from livejoin.distributed.parts import Outbox
-from livejoin.distributed.task import delta_of
 from oracle import signed_multiset
 from scenario import Row
 

@@ -24,9 +24,9 @@ from livejoin.checkpoint.job import job_of
 from livejoin.database.snapshots.tables import Limits
 from livejoin.distributed import Cells, Declared, Held, Manifest, Manifests, Outcome, Plan, Task, deltas, parts, task
 from livejoin.distributed.deltas import FilesDelta, batch_delta, read_view
+from livejoin.distributed.files import delta_of
 from livejoin.distributed.manifest import batches_in, read_manifest
 from livejoin.distributed.parts import Outbox, advance, by_cell
-from livejoin.distributed.task import delta_of
 from livejoin.errors import ChangeError, MemoryLimitError, SchemaError, StateError, StorageError
 from livejoin.schema import SqlType
 from oracle import assert_same_rows, difference, signed_multiset, without_zeros

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from changing_tables import EDGE, PERSON, VIEWS, WINDOW, Source, expected
 from deltalake import DeltaTable
@@ -175,3 +180,42 @@ def test_what_cells_cannot_do_is_refused(spark: SparkSession, tmp_path: Path) ->
         cluster.start(mode="embedded", cells=None, keep_deltas=2)
     with pytest.raises(LivejoinError, match="mode"):
         cluster.start(mode="cluster")
+
+
+def test_large_deltas_are_written_by_the_cells(spark: SparkSession, tmp_path: Path) -> None:
+    """And one that is not by the driver; DuckDB has each row of them once, and so has a stream of the output."""
+    came = pa.table({"k": np.arange(2400) % 20, "n": np.arange(2400), "_change_type": ["insert"] * 2400})
+    gone = came.slice(0, 1200).set_column(2, "_change_type", pa.array(["delete"] * 1200))
+    (tmp_path / "T").mkdir()
+    streams = spark.readStream.schema("k BIGINT, n BIGINT, _change_type STRING").option("maxFilesPerTrigger", 1)
+    for number, changes in enumerate((came, gone)):
+        pq.write_table(changes, tmp_path / "T" / f"{number}.parquet")
+        os.utime(tmp_path / "T" / f"{number}.parquet", (1_000_000 + number, 1_000_000 + number))
+    query = maintain(
+        spark,
+        {"pairs": "SELECT x.k AS k, x.n AS a, y.n AS b FROM T x JOIN T y ON x.k = y.k"},
+        {"T": streams.parquet((tmp_path / "T").as_uri())},
+        path=tmp_path / "out",
+        checkpoint=tmp_path / "checkpoint",
+        trigger={"availableNow": True},
+        mode="distributed",
+        cells=2,
+    )
+    assert query.awaitTermination(120)
+    folder = tmp_path / "out" / "pairs"
+    names = sorted(file.name for file in folder.iterdir())
+    large = ["part-00000000-0001-of-0002.parquet", "part-00000000-0002-of-0002.parquet"]
+    assert names == [*large, "part-00000001.parquet"], "the second delta is a little smaller"
+    with duckdb.connect() as connection:
+        connection.register("T", came.slice(1200))
+        connection.execute("CREATE TABLE right_ AS SELECT x.k AS k, x.n AS a, y.n AS b FROM T x JOIN T y ON x.k = y.k")
+        sign = "CASE WHEN _change_type = 'insert' THEN 1 ELSE -1 END"
+        deltas_of = f"SELECT k, a, b, {sign} AS w FROM read_parquet('{folder}/*.parquet')"
+        whole = f"SELECT k, a, b FROM ({deltas_of} UNION ALL SELECT *, -1 FROM right_) GROUP BY ALL HAVING sum(w) <> 0"
+        assert connection.execute(f"SELECT count(*) FROM ({whole})").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM right_").fetchone() == (20 * 60 * 60,)
+    stream = read_deltas(spark, folder).groupBy("_change_type", "_commit_version").count()
+    counted = stream.writeStream.format("memory").queryName("counted").outputMode("complete")
+    assert counted.trigger(availableNow=True).start().awaitTermination(120)
+    rows = sorted(tuple(row) for row in spark.table("counted").collect())
+    assert rows == [("delete", 1, 20 * (120 * 120 - 60 * 60)), ("insert", 0, 20 * 120 * 120)]

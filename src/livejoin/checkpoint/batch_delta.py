@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -30,6 +30,23 @@ class BatchDelta(Protocol):
         """Its rows, so many at a time at most."""
 
 
+@runtime_checkable
+class InPieces(Protocol):
+    """A delta some of whose rows are Parquet files already, as `livejoin.checkpoint.parquet` writes them."""
+
+    @property
+    def pieces(self) -> tuple[BatchDelta | ParquetPart, ...]:
+        """What it is made of, in an order that is always the same."""
+
+
+@runtime_checkable
+class ParquetPart(Protocol):
+    """Rows of a delta as a Parquet file."""
+
+    def read(self) -> bytes:
+        """Its content."""
+
+
 @dataclass(frozen=True)
 class SpilledDelta:
     """A delta that is read piece by piece; as `BatchDelta`.
@@ -52,7 +69,7 @@ class SpilledDelta:
 
     @property
     def schema(self) -> pa.Schema:
-        return self.columns.append(pa.field(TIMESTAMP, TIMESTAMP_TYPE))
+        return with_time(self.columns)
 
     def to_batches(self, max_chunksize: int) -> Iterator[pa.RecordBatch]:
         schema = self.schema
@@ -82,6 +99,11 @@ class JoinedDelta:
     def to_batches(self, max_chunksize: int) -> Iterator[pa.RecordBatch]:
         for part in self.parts:
             yield from part.to_batches(max_chunksize)
+
+
+def with_time(columns: pa.Schema) -> pa.Schema:
+    """The columns of a delta and the time of its batch."""
+    return columns.append(pa.field(TIMESTAMP, TIMESTAMP_TYPE))
 
 
 def timed(delta: pa.Table, time: datetime | None) -> pa.Table:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate
 from typing import Protocol
@@ -27,8 +27,9 @@ import pyarrow as pa
 from livejoin.changes import read_changes
 from livejoin.checkpoint.batch import REASON, LoggedBatch, encoded
 from livejoin.distributed.declaration import Plan
+from livejoin.distributed.files import batches_of, write_delta, write_file
 from livejoin.distributed.parts import Outbox, Part
-from livejoin.distributed.task import Outcome, Task, batches_of, write_delta, write_file
+from livejoin.distributed.task import Outcome, Task
 from livejoin.errors import ChangeError, ChangeValueError, ExpressionError, LivejoinError
 from livejoin.schema import Table
 
@@ -125,7 +126,7 @@ def without_bad(steps: Tries, plan: Plan, task: Task) -> WithoutBad:
             good, bad, error = (good, middle, failure) if failure is not None else (middle, bad, error)
         refused[bad - 1] = str(error)
         _check_number(refused, task, error)
-    done = steps.run_kept(plan, task, batch.first(batch.changes, refused))
+    done = steps.run_kept(plan, replace(task, time=batch.time), batch.first(batch.changes, refused))
     letters = {}
     if task.policy.on_bad_rows == "dead_letter":
         letters = {name: write_delta(task, 0, 0, name, rows) for name, rows in batch.letters(task, refused).items()}

@@ -21,9 +21,10 @@ from livejoin.database.snapshots.carried import Marks
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.declared import Declared
 from livejoin.distributed.deltas import GONE
+from livejoin.distributed.files import delta_of, write_delta
 from livejoin.distributed.manifest import Held, Manifest
 from livejoin.distributed.move import Source, Surveyed, samples_of
-from livejoin.distributed.task import Fill, Outcome, Task, delta_of, write_delta
+from livejoin.distributed.task import Fill, Outcome, Task
 from livejoin.plan.dispatch import TableSample, sampled
 from livejoin.schema import CHANGE_TYPE
 

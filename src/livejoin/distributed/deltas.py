@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.checkpoint.batch_delta import TIMESTAMP, TIMESTAMP_TYPE, BatchDelta, timed
+from livejoin.checkpoint.batch_delta import BatchDelta, timed, with_time
 from livejoin.checkpoint.checked_json import checked, with_checksum
 from livejoin.database import Database
 from livejoin.database.difference import difference, types_of
 from livejoin.database.snapshots.declaration import plain_table, read_table
+from livejoin.distributed.files import delta_of, is_parquet, parquet_of, rows_of
 from livejoin.distributed.manifest import Manifest
-from livejoin.distributed.task import delta_of
 from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.plan.stages import Staged
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, Column, SqlType, Table
@@ -66,7 +66,11 @@ class ViewFiles:
         if not pieces:
             return self.schema.empty_table()
         names = pieces[0].column_names  # pieces of a delta and of a whole result differ in what Arrow says of NULL
-        whole = pa.concat_tables([pa.Table.from_arrays(one.columns, names=names) for one in pieces])
+        pieces = [pa.Table.from_arrays(one.columns, names=names) for one in pieces]
+        if any(map(is_parquet, files)):
+            types = pa.schema([(name, self.schema.field(place).type) for place, name in enumerate(names)])
+            pieces = [one.cast(types) for one in pieces]
+        whole = pa.concat_tables(pieces)
         if len(pieces) > 1 and self.types is not None:
             gone = pc.is_in(whole.column(CHANGE_TYPE), GONE)
             rows = whole.drop_columns([CHANGE_TYPE])
@@ -91,8 +95,30 @@ class ViewFiles:
 
 
 @dataclass(frozen=True)
+class ParquetFile:
+    """A part of a delta that its cell has written as Parquet.
+
+    Args:
+        folder: Where it is.
+        file: Its name.
+    """
+
+    folder: Path
+    file: str
+
+    def read(self) -> bytes:
+        """Its content.
+
+        Raises:
+            StateError: The file is missing or damaged.
+            StorageError: The disk refuses.
+        """
+        return parquet_of(self.folder, self.file)
+
+
+@dataclass(frozen=True)
 class FilesDelta:
-    """The delta of a view in a batch, read from one file at a time; as `livejoin.checkpoint.batch_delta.BatchDelta`.
+    """The delta of a view in a batch, read from one file at a time; as `livejoin.checkpoint.batch_delta` has it.
 
     Args:
         view: How they are read; each is a part of the delta by itself.
@@ -110,11 +136,20 @@ class FilesDelta:
 
     @cached_property
     def num_rows(self) -> int:
-        return sum(delta_of(self.folder, file).num_rows for file in self.files)
+        return sum(rows_of(self.folder, file) for file in self.files)
+
+    @property
+    def pieces(self) -> tuple[BatchDelta | ParquetFile, ...]:
+        """The files of cells that are Parquet, and the rows of all others together."""
+        found: list[BatchDelta | ParquetFile] = [
+            ParquetFile(self.folder, file) for file in self.files if is_parquet(file)
+        ]
+        others = tuple(file for file in self.files if not is_parquet(file))
+        return tuple([*found, replace(self, files=others)] if others else found)
 
     @property
     def schema(self) -> pa.Schema:
-        return self.view.schema.append(pa.field(TIMESTAMP, TIMESTAMP_TYPE))
+        return with_time(self.view.schema)
 
     def to_batches(self, max_chunksize: int) -> Iterator[pa.RecordBatch]:
         for file in self.files:
@@ -123,7 +158,7 @@ class FilesDelta:
 
 
 def batch_delta(folder: Path, manifest: Manifest, name: str, view: ViewFiles) -> BatchDelta:
-    """The delta of a view in a batch that is committed, for a sink: one that is large is read from one file at a time.
+    """The delta of a view in a batch that is committed, for a sink: a large one is read from one file at a time.
 
     That cannot be where what one cell takes back another one may bring: such a delta is read whole.
 
@@ -134,7 +169,7 @@ def batch_delta(folder: Path, manifest: Manifest, name: str, view: ViewFiles) ->
     Cost: linear in the rows; memory for them, or for those of one file, which are read once more for their number.
     """
     files, time = manifest.deltas.get(name, ()), time_of(manifest)
-    if view.types is None and len(files) > 1 and _size(folder, files) > LARGE:
+    if view.types is None and (any(map(is_parquet, files)) or (len(files) > 1 and _size(folder, files) > LARGE)):
         return FilesDelta(view, folder, files, manifest.batch_id, time)
     found: BatchDelta = timed(view.delta(folder, files, manifest.batch_id), time)
     return found

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from livejoin.checkpoint.batch_delta import BatchDelta, timed
+from livejoin.checkpoint.batch_delta import BatchDelta, timed, with_time
 from livejoin.checkpoint.initial import Initial
 from livejoin.checkpoint.policy import FAIL, OnBad, Policy
 from livejoin.distributed.bad_rows import Tries, without_bad
@@ -22,9 +22,10 @@ from livejoin.distributed.begin import Steps, begin, first_deltas, has_to_fill
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.declared import Declared
 from livejoin.distributed.deltas import ViewFiles, batch_delta, microseconds, time_of
+from livejoin.distributed.files import delta_of
 from livejoin.distributed.manifest import Manifest, Manifests
 from livejoin.distributed.refused import refuse_too_many
-from livejoin.distributed.task import Outcome, Task, delta_of
+from livejoin.distributed.task import Outcome, Task
 from livejoin.errors import ChangeValueError, ExpressionError, StateError
 from livejoin.plan.dispatch import TableSample
 
@@ -128,6 +129,7 @@ def commit(
     steps: BatchSteps,
     policy: Policy = FAIL,
     recovery_seconds: float | None = None,
+    as_parquet: bool = False,
 ) -> Committed:
     """Commit the next batch, and let a plan begin with it, if one has to.
 
@@ -139,6 +141,7 @@ def commit(
         steps: Runs what runs in other processes.
         policy: What becomes of changes that cannot be applied.
         recovery_seconds: As `Task` has it.
+        as_parquet: Whether the sink takes parts of deltas as Parquet.
 
     Raises:
         LivejoinError: A cell could not do its part, another driver owns the checkpoint, the disk refuses; nothing is
@@ -153,6 +156,9 @@ def commit(
     elif not declared.is_chosen:
         declared.choose(steps.samples())
     task = replace(task, plan=declared.plan.digest, policy=policy, recovery_seconds=recovery_seconds)
+    if as_parquet:
+        views = declared.views(task.plan).items()
+        task = replace(task, parquet={name: with_time(one.schema) for name, one in views if one.types is None})
     bad, letters = dict[str, int](), dict[str, list[str]]()
     try:
         done, arrived = steps.run(declared.plan, task)

@@ -27,7 +27,7 @@ from livejoin.state.files import Folder
 _MANIFEST = re.compile(r"(\d{8,})\.manifest")
 _DONE = re.compile(r"(\d{8,})\.done")
 _EPOCH = re.compile(r"(\d{8,})\.epoch")
-_CELL = re.compile(r"\d{8,}-\d+(-\d+)?-[0-9a-f]{32}\.(batch|delta|tables|parts)")
+_CELL = re.compile(r"\d{8,}-\d+(-\d+)?-[0-9a-f]{32}\.(batch|delta|tables|parts|\d+\.[0-9a-f]{8}\.parquet)")
 _PLAN = re.compile(r"([0-9a-f]{16})\.(plan|views)")
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP)
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.draft")

@@ -19,9 +19,10 @@ from livejoin.database.of_stage import show
 from livejoin.database.snapshots.carried import Marks, carried
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.exchange import first_of
+from livejoin.distributed.files import write_delta
 from livejoin.distributed.manifest import Held
 from livejoin.distributed.parts import Outbox, Part
-from livejoin.distributed.task import Task, held_tables, write_delta
+from livejoin.distributed.task import Task, held_tables
 from livejoin.plan.dispatch import sampled
 from livejoin.plan.dispatch.sample import SAMPLE, TableSample
 from livejoin.plan.stages import Staged

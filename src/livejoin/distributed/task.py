@@ -13,11 +13,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 
-from livejoin.checkpoint.batch import LoggedBatch, decoded, encoded, length_of
+from livejoin.checkpoint.batch import LoggedBatch, encoded
 from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.database import Database
 from livejoin.database.of_stage import tables_of
@@ -26,12 +27,11 @@ from livejoin.database.snapshots.carried import Marks, bring, mark, occurrences,
 from livejoin.database.snapshots.tables import NO_LIMITS, Limits, image_of_tables, load_tables, size_of_tables
 from livejoin.distributed.cell import Brought, Cell, changes_of
 from livejoin.distributed.exchange import first_of
+from livejoin.distributed.files import batches_of, bytes_of, write_delta, write_file, write_part
 from livejoin.distributed.load import joins
 from livejoin.distributed.manifest import Held
 from livejoin.distributed.refused import apply, attempt, bases_of
-from livejoin.errors import StateError, StorageError
 from livejoin.plan.stages import Everywhere, Stage, Staged
-from livejoin.state.files import Folder
 
 LEAST_LOG = 1 << 20
 """Bytes behind a snapshot that are too few for another one."""
@@ -66,6 +66,9 @@ class Task:
         policy: What becomes of changes that cannot be applied.
         recovery_seconds: How long a cell may take to apply the batches behind its snapshots again; None for no limit.
         is_trial: Whether it is only to be found out if the changes can be applied, without those that conflict.
+        time: The time of the batch; None where it has none, or nobody knows it yet.
+        parquet: For each view whose parts are to be written as Parquet, if they are large, the columns of its delta
+            with the time.
     """
 
     folder: Path
@@ -77,6 +80,8 @@ class Task:
     policy: Policy = FAIL
     recovery_seconds: float | None = None
     is_trial: bool = False
+    time: datetime | None = None
+    parquet: Mapping[str, pa.Schema] = field(default_factory=dict)
 
     @property
     def trial(self) -> Task:
@@ -272,9 +277,7 @@ class Cells:
     ) -> Outcome:
         """What a cell says of what it did; the deltas of views are written."""
         cell, database = warm.cell.number, warm.cell.database
-        deltas = {
-            view: (write_delta(task, stage, cell, view, delta), delta.num_rows) for view, delta in results.items()
-        }
+        deltas = {view: (write_part(task, stage, cell, view, delta), delta.num_rows) for view, delta in results.items()}
         figures = {relation: view.stats() for relation, view in database.views.items()}
         rows = {
             view: int(figures[relation]["rows"])
@@ -323,7 +326,7 @@ class Cells:
         if len(sizes) <= MOST_FILES:
             return held
         first = _merged_from(sizes)
-        data = b"".join(_bytes(task.folder, file, size) for file, size in held.log[first:])
+        data = b"".join(bytes_of(task.folder, file, size) for file, size in held.log[first:])
         file = f"{task.batch_id:08d}{name[8:-_DIGITS]}{uuid.uuid4().hex}.batch"
         log = (*held.log[:first], (file, write_file(task.folder, file, data)))
         return replace(held, log=log)
@@ -362,75 +365,7 @@ def held_tables(folder: Path, stage: Stage, held: Held, limits: Limits) -> Datab
     return database
 
 
-def write_delta(task: Task, stage: int, cell: int, view: str, delta: pa.Table) -> str:
-    """Write a part of a view's delta, or of its result; the file that has it.
-
-    Raises:
-        StorageError: The disk refuses.
-    """
-    file = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}.delta"
-    written = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes={view: delta})
-    write_file(task.folder, file, encoded(written))
-    return file
-
-
-def delta_of(folder: Path, file: str) -> pa.Table:
-    """The delta in a file.
-
-    Raises:
-        StateError: It is missing or damaged.
-        StorageError: The disk refuses.
-    """
-    (batch,) = batches_of(folder, file)
-    (found,) = batch.changes.values()
-    return found
-
-
 def _logged(task: Task, name: str, changes: Mapping[str, pa.Table]) -> int:
     """Write the changes of a cell's tables; the bytes of the file."""
     batch = LoggedBatch(task.batch_id, task.epoch, task.plan, task.batch_id, None, changes=changes)
     return write_file(task.folder, f"{name}.batch", encoded(batch))
-
-
-def write_file(folder: Path, name: str, data: bytes) -> int:
-    """Write a file, which nobody else writes; its bytes."""
-    try:
-        with Folder.at(folder) as opened:
-            opened.write(name, data)
-    except OSError as error:
-        msg = f"{folder / name} could not be written: {error}"
-        raise StorageError(msg) from error
-    return len(data)
-
-
-def _bytes(folder: Path, name: str, size: int | None = None) -> bytes:
-    """The content of a file, whose size is known if a manifest says it: one cut behind a batch is whole batches too."""
-    try:
-        with Folder.at(folder) as opened:
-            return bytes(opened.read(name, exactly=size))
-    except FileNotFoundError as error:
-        msg = f"{folder / name} is missing, which the newest manifest lists: restore it from a backup, or start over"
-        raise StateError(msg) from error
-    except ValueError as error:
-        raise _damaged(folder / name, error) from error
-    except OSError as error:
-        msg = f"{folder / name} could not be read: {error}"
-        raise StorageError(msg) from error
-
-
-def batches_of(folder: Path, name: str, size: int | None = None) -> list[LoggedBatch]:
-    """The batches in a file, one behind the other, and one at least."""
-    data = memoryview(_bytes(folder, name, size))
-    found = list[LoggedBatch]()
-    try:
-        while data or not found:
-            length = length_of(data)
-            found.append(decoded(bytes(data[:length])))
-            data = data[length:]
-    except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(folder / name, error) from error
-    return found
-
-
-def _damaged(file: Path, error: Exception) -> StateError:
-    return StateError(f"{file} is damaged: {error}; restore it from a backup, or start over with an empty checkpoint")

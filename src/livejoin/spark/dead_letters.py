@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON
 from livejoin.errors import StorageError
-from livejoin.spark.sinks.parquet import part_name, put
+from livejoin.spark.sinks.parquet import put
+from livejoin.spark.sinks.part_names import part_name
 
 Letter = Callable[[dict[str, Any], str, int, str], object]
 """A function that gets a row, its table, the batch and the reason."""

@@ -1,7 +1,8 @@
 """The deltas of a view that a pipeline writes as Parquet, as a stream for further steps of Spark.
 
 Offsets are numbers of the pipeline's batches, so that a micro-batch holds whole batches, in their order. A part of the
-output is complete as soon as it is there, and a batch that the pipeline runs again replaces it by the same rows.
+output is complete as soon as it is there, and a batch that the pipeline runs again replaces it by the same rows. Of the
+newest batch some parts may not be there yet: it counts when they are.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from pyspark.sql.types import StructType
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.distributed.manifest_source import ManifestReader, types_of_view
 from livejoin.spark.local_folder import local_path
+from livejoin.spark.sinks.part_names import missing_parts, parts_in
 
 FORMAT = "livejoin"
-_PART = "part-*.parquet"
 _NOTHING = -1  # the batch before the first one
 _ROWS = 1 << 16
 
@@ -102,8 +103,10 @@ class WrittenDeltasReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         """One for each part."""
-        found = sorted((_batch(file), str(file)) for file in self._folder.glob(_PART))
-        return [InputPartition(file) for batch, file in found if start["batch"] < batch <= end["batch"]]
+        wanted = {
+            batch: files for batch, files in parts_in(self._folder).items() if start["batch"] < batch <= end["batch"]
+        }
+        return [InputPartition(str(self._folder / file)) for batch in sorted(wanted) for file in wanted[batch]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a part."""
@@ -122,7 +125,7 @@ def _schema(folder: Path) -> pa.Schema:
     """The columns of the newest part, without what Arrow notes beside them."""
     newest = _newest(folder)
     try:
-        found = pq.read_schema(folder / f"part-{newest:08d}.parquet")
+        found = pq.read_schema(folder / parts_in(folder, newest)[newest][0])
     except (OSError, pa.ArrowException) as error:
         msg = f"{folder} has no part whose columns can be read: {error}"
         raise StorageError(msg) from error
@@ -137,7 +140,9 @@ def _types(folder: Path) -> StructType:
 
 
 def _newest(folder: Path) -> int:
-    newest = max(map(_batch, folder.glob(_PART)), default=None)
+    """The newest batch all of whose parts are there."""
+    there = parts_in(folder)
+    newest = max((batch for batch, files in there.items() if not missing_parts(batch, files)), default=None)
     if newest is None:
         msg = (
             f"{folder} has no part of a view's deltas yet; give the folder <path>/<view> of the Parquet output of a "
@@ -145,7 +150,3 @@ def _newest(folder: Path) -> int:
         )
         raise StorageError(msg)
     return newest
-
-
-def _batch(file: Path) -> int:
-    return int(file.stem.removeprefix("part-"))

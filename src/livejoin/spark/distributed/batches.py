@@ -29,7 +29,7 @@ from livejoin.spark.dead_letters import DeadLetters
 from livejoin.spark.distributed.spark_steps import SparkSteps
 from livejoin.spark.distributed.stage_runs import StageRuns
 from livejoin.spark.micro_batch import BatchReport
-from livejoin.spark.sinks import Sink
+from livejoin.spark.sinks import ParquetSink, Sink
 
 logger = logging.getLogger("livejoin")
 
@@ -108,7 +108,14 @@ class DistributedBatches(BatchFunction):
         steps = SparkSteps(frame, self._declared, self._tables, unfilled, self._runs)
         was_chosen = self._declared.is_chosen
         committed = commit(
-            self._declared, self._manifests, self._initial, batch_id, steps, self._policy, self._recovery_seconds
+            self._declared,
+            self._manifests,
+            self._initial,
+            batch_id,
+            steps,
+            self._policy,
+            self._recovery_seconds,
+            as_parquet=isinstance(self._sink, ParquetSink),
         )
         engine_seconds = time.perf_counter() - started
         if not was_chosen:

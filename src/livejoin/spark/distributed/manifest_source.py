@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from livejoin.checkpoint.batch_delta import TIMESTAMP, TIMESTAMP_TYPE, timed
+from livejoin.checkpoint.batch_delta import timed, with_time
 from livejoin.distributed.deltas import ViewFiles, read_view, read_views, time_of
 from livejoin.distributed.manifest import Manifest, batches_in, read_manifest
 from livejoin.errors import StateError
@@ -164,6 +164,6 @@ def types_of_view(checkpoint: Path, view: str) -> StructType:
 
 def _types(view: ViewFiles) -> StructType:
     """The columns of a view's deltas, as Spark has them."""
-    columns = view.schema.append(pa.field(TIMESTAMP, TIMESTAMP_TYPE))
+    columns = with_time(view.schema)
     types: StructType = from_arrow_schema(columns.remove_metadata(), prefer_timestamp_ntz=True)
     return types

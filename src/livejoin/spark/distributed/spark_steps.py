@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -79,7 +80,7 @@ class SparkSteps:
 
     def run(self, plan: Plan, task: Task) -> tuple[list[Outcome], Arrived]:
         parts, arrived = packed(self._frame, Packing(plan, self._tables), task)
-        return self._of(plan).run(self._session, task, parts), arrived
+        return self._of(plan).run(self._session, replace(task, time=arrived.time), parts), arrived
 
     def keep(self, task: Task) -> list[Kept]:
         return kept(self._frame, self._tables, task)

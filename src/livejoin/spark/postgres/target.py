@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from livejoin.checkpoint.batch_delta import BatchDelta
+from livejoin.checkpoint.parquet import ROWS
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.spark.postgres.columns import csv
 from livejoin.spark.postgres.connection import Connection
-from livejoin.spark.sinks.sink import ROWS
 
 _COMES = "_comes"
 _COMING = pa.array(["insert", "update_postimage"])

@@ -1,4 +1,4 @@
-"""Deltas as Parquet: a folder a view, a file a batch."""
+"""Deltas as Parquet: a folder a view, a file a batch, or several where others have written parts of a delta already."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
-from typing import BinaryIO
 from urllib.parse import quote
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from livejoin.checkpoint.batch_delta import BatchDelta
+from livejoin.checkpoint import parquet
+from livejoin.checkpoint.batch_delta import BatchDelta, InPieces, ParquetPart
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import StateError, StorageError
-from livejoin.spark.sinks.sink import ROWS, SinkView
+from livejoin.spark.sinks.part_names import PARTS, missing_parts, part_names, parts_in
+from livejoin.spark.sinks.sink import SinkView
 
 _SHOWN = 5  # names in a message
 _END, _MARK = Struct("<I4s"), b"PAR1"
@@ -25,14 +23,16 @@ _END, _MARK = Struct("<I4s"), b"PAR1"
 
 @dataclass(frozen=True)
 class ParquetSink:
-    """A folder a view, with at most one Parquet file a batch.
+    """A folder a view, with one Parquet file for each batch that changes it, or several.
 
-    The file's name is a function of the batch, and the file appears at once under that name when it is complete. A
-    batch that runs again replaces its file. So a reader sees each delta exactly once, at any time. A batch that does
-    not change a view leaves no file.
+    A file's name is a function of the batch, and the file appears at once under that name when it is complete. A batch
+    that runs again replaces its files. So a reader sees each row of a delta exactly once, at any time, and each delta
+    whole if it is one file. There are several where cells have written large parts of it; they appear one after the
+    other, and their names say how many they are. A batch that does not change a view leaves no file.
 
     Args:
-        folder: Its parent folder; ``<folder>/<view>/part-00000007.parquet`` is the delta of batch 7.
+        folder: Its parent folder; ``<folder>/<view>/part-00000007.parquet`` is the delta of batch 7, or
+            ``part-00000007-0001-of-0004.parquet`` and so on.
     """
 
     folder: Path
@@ -52,18 +52,20 @@ class ParquetSink:
             self.of(view).mkdir(parents=True, exist_ok=True)
             for draft in self.of(view).glob(".part-*.writing"):
                 draft.unlink()
-            there = {int(file.stem.removeprefix("part-")) for file in self.files(view)}
+            there = parts_in(self.of(view))
             known = set(written.batches(view))
-            foreign = sorted(batch for batch in there - known if batch > newest or written.since <= batch < newest)
+            foreign = sorted(
+                batch for batch in there.keys() - known if batch > newest or written.since <= batch < newest
+            )
             if foreign:
                 seen = "has not seen a batch yet" if last_batch is None else f"has seen the batches up to {last_batch}"
                 left = f" and says that batch {foreign[0]} left none" if foreign[0] < newest else ""
                 msg = (
-                    f"{self.of(view)} holds {part_name(foreign[0])}, and the checkpoint {seen}{left}: the files are of "
+                    f"{self.of(view)} holds {there[foreign[0]][0]}, and the checkpoint {seen}{left}: the files are of "
                     "another run. Move them away, or give another path, or the checkpoint that belongs to them"
                 )
                 raise StateError(msg)
-            missing = [part_name(batch) for batch in sorted(known - there)]
+            missing = [name for batch in sorted(known) for name in missing_parts(batch, there.get(batch, ()))]
             if missing:
                 more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
                 msg = (
@@ -72,8 +74,8 @@ class ParquetSink:
                     "an empty checkpoint and an empty output"
                 )
                 raise StateError(msg)
-            for batch in sorted(known):
-                _check_whole(self.of(view) / part_name(batch))
+            for name in (name for batch in sorted(known) for name in there[batch]):
+                _check_whole(self.of(view) / name)
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
         """Write the file of each view, or take it away where the delta is empty.
@@ -86,17 +88,18 @@ class ParquetSink:
         return [view for view, delta in deltas.items() if self._deliver(view, delta, batch_id)]
 
     def _deliver(self, view: str, delta: BatchDelta, batch_id: int) -> bool:
-        """Write or take away one file; whether it is there."""
-        target = self.of(view) / part_name(batch_id)
+        """Write or take away the files of a batch; whether there are some."""
+        pieces = (delta.pieces if isinstance(delta, InPieces) else (delta,)) if delta.num_rows else ()
+        names = part_names(batch_id, len(pieces))
         try:
-            if delta.num_rows == 0:
-                target.unlink(missing_ok=True)
-                return False
-            put(delta, target)
+            for name, piece in zip(names, pieces, strict=True):
+                put(piece, self.of(view) / name)
+            for other in set(parts_in(self.of(view), batch_id).get(batch_id, ())) - set(names):
+                (self.of(view) / other).unlink()
         except OSError as error:
-            msg = f"the delta of view {view!r} could not be written to {target}: {error}; repair that and go on"
+            msg = f"the delta of view {view!r} could not be written to {self.of(view)}: {error}; repair that and go on"
             raise StorageError(msg) from error
-        return True
+        return bool(pieces)
 
     def of(self, view: str) -> Path:
         """The folder of a view."""
@@ -104,11 +107,11 @@ class ParquetSink:
 
     def files(self, view: str) -> list[Path]:
         """The files of a view in the order of their batches."""
-        return sorted(self.of(view).glob("part-*.parquet"))
+        return sorted(self.of(view).glob(PARTS))
 
 
-def put(delta: BatchDelta, target: Path) -> None:
-    """Write a Parquet file that appears complete, over one of its name, and survives a loss of power.
+def put(piece: BatchDelta | ParquetPart, target: Path) -> None:
+    """Let a Parquet file appear complete, over one of its name, that survives a loss of power.
 
     Raises:
         OSError: The system refuses; no draft is left.
@@ -116,25 +119,18 @@ def put(delta: BatchDelta, target: Path) -> None:
     draft = target.with_name(f".{target.name}.writing")
     try:
         with draft.open("wb") as stream:
-            _write(delta, stream)
+            if isinstance(piece, ParquetPart):
+                stream.write(piece.read())
+            else:
+                parquet.write(piece, stream)
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(target)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
     _flush_folder(target.parent)
-
-
-def _write(delta: BatchDelta, stream: BinaryIO) -> None:
-    """Write a delta as Parquet, a spilled one piece by piece; pages have checksums, for readers that look at them."""
-    if isinstance(delta, pa.Table):
-        pq.write_table(delta, stream, write_page_checksum=True)
-        return
-    with pq.ParquetWriter(stream, delta.schema, write_page_checksum=True) as writer:
-        for batch in delta.to_batches(ROWS):
-            writer.write_batch(batch)
 
 
 def _check_whole(file: Path) -> None:
@@ -154,11 +150,6 @@ def _check_whole(file: Path) -> None:
             "up. Put it back, or start over with an empty checkpoint and an empty output"
         )
         raise StateError(msg)
-
-
-def part_name(batch_id: int) -> str:
-    """The name of a batch's file."""
-    return f"part-{batch_id:08d}.parquet"
 
 
 def _flush_folder(folder: Path) -> None:

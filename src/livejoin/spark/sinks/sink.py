@@ -13,10 +13,9 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 from livejoin.checkpoint.batch_delta import BatchDelta
+from livejoin.checkpoint.parquet import ROWS
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError
-
-ROWS = 1 << 20  # of a spilled delta that are read at a time
 
 
 @dataclass(frozen=True)
