@@ -19,12 +19,13 @@ from deltas import add, sum_of
 from pyspark.sql import SparkSession
 
 from livejoin.distributed import deltas, parts
-from livejoin.errors import LivejoinError, PipelineError, SchemaError, StateError
+from livejoin.errors import LivejoinError, PipelineError, SchemaError, StateError, StorageError
 from livejoin.spark import BatchReport, maintain, read_deltas
 from livejoin.spark.delta import DeltaSink
 from livejoin.spark.distributed import stage_runs
 from livejoin.spark.distributed.manifest_source import ManifestReader, newest_of, types_of_view
 from livejoin.spark.sinks import ParquetSink
+from livejoin.spark.written_deltas import WrittenDeltasReader
 
 pytestmark = pytest.mark.spark
 
@@ -214,8 +215,15 @@ def test_large_deltas_are_written_by_the_cells(spark: SparkSession, tmp_path: Pa
         whole = f"SELECT k, a, b FROM ({deltas_of} UNION ALL SELECT *, -1 FROM right_) GROUP BY ALL HAVING sum(w) <> 0"
         assert connection.execute(f"SELECT count(*) FROM ({whole})").fetchone() == (0,)
         assert connection.execute("SELECT count(*) FROM right_").fetchone() == (20 * 60 * 60,)
-    stream = read_deltas(spark, folder).groupBy("_change_type", "_commit_version").count()
-    counted = stream.writeStream.format("memory").queryName("counted").outputMode("complete")
-    assert counted.trigger(availableNow=True).start().awaitTermination(120)
-    rows = sorted(tuple(row) for row in spark.table("counted").collect())
-    assert rows == [("delete", 1, 20 * (120 * 120 - 60 * 60)), ("insert", 0, 20 * 120 * 120)]
+    reader = WrittenDeltasReader(folder)
+    assert reader.latestOffset(reader.initialOffset(), None) == {"batch": 1}  # type: ignore[arg-type]
+    read = [row for part in reader.partitions({"batch": -1}, {"batch": 1}) for row in reader.read(part)]
+    counted = pa.Table.from_batches(read).group_by(["_change_type", "_commit_version"]).aggregate([([], "count_all")])
+    assert sorted(zip(*(column.to_pylist() for column in counted.columns), strict=True)) == [
+        ("delete", 1, 20 * (120 * 120 - 60 * 60)),
+        ("insert", 0, 20 * 120 * 120),
+    ]
+    (folder / large[1]).rename(tmp_path / "kept")
+    (folder / names[2]).unlink()
+    with pytest.raises(StorageError, match="has no part of a view's deltas yet"):
+        reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
