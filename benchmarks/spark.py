@@ -37,6 +37,7 @@ SIZES = (100, 10_000, 100_000, 1_000_000)
 BATCHES = 12
 ENUMERATION = 1.6
 """How many times the rate of one cell two cells are to have where a batch is bound by the rows of its delta."""
+_BOUND_BY_ROWS = 1_000_000  # changes, a tenth of which `walks` has: of fewer what a batch costs anyway is most
 _WARM = 2
 _REGIONS = 50
 _KEYED = (
@@ -348,7 +349,7 @@ def spread(
                 rate = workload.size / run.seconds
                 one = rate if one is None else one
                 aim = Aim(350_000) if make is keyed and number == cells[-1] and size >= 100_000 else None
-                if make is walks and number == 2 and beside == "1 cells":
+                if make is walks and number == 2 and beside == "1 cells" and size >= _BOUND_BY_ROWS:
                     aim = Aim(ENUMERATION, "ratio")
                 name = f"{workload.name}: {workload.size:,} changes a batch, {where}"
                 notes = f"{run.check}; {run.seconds * 1000:,.0f} ms a batch"
