@@ -42,19 +42,6 @@ REFERENCED = {
 """The table that a column refers to whose name ends so, with ``_sk`` behind it."""
 
 
-_MOST = 1_000_000
-_BOUNDS = {
-    **dict.fromkeys(
-        ("q36", "q70", "q86"), (r"(?=ORDER BY lochierarchy DESC)", f"QUALIFY rank_within_parent <= {_MOST}\n")
-    ),
-    **dict.fromkeys(("q47", "q57"), (r"\bd_moy\s*\)(?=,\s*v2 AS)", f"d_moy QUALIFY rn <= {_MOST})")),
-    "q49": (
-        r"(\w+)\.return_rank\s*<=\s*10\s+OR\s+\w+\.currency_rank\s*<=\s*10\s*\)",
-        rf"\g<0> AND \1.return_rank <= {_MOST} AND \1.currency_rank <= {_MOST}",
-    ),
-}
-
-
 class MissingDataError(Exception):
     """The folder has no texts."""
 
@@ -83,13 +70,6 @@ def schema(folder: Path) -> str:
         msg = f"{file} is not there; make it by tools/tpcds.py, which says what it wants"
         raise MissingDataError(msg)
     return file.read_text()
-
-
-def with_bounds(name: str, sql: str) -> str | None:
-    """A text with a bound for each of its ranks, so large that it changes nothing; None if it needs none."""
-    if name not in _BOUNDS:
-        return None
-    return re.sub(*_BOUNDS[name], sql)
 
 
 def used_tables(schema: str, texts: Iterable[str]) -> list[str]:

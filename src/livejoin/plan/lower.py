@@ -155,7 +155,6 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
                 sides = (_below(relation.left, by), _below(relation.right, by))
             return Combine(relation.kind, relation.all, sides, relation.types)
         case Ranked():
-            assert relation.limit is not None, "a query that is bound has a bound of each rank"
             below = _below(relation.input, by)
             what = (relation.partition, relation.keys, relation.function, relation.limit)
             return FirstOfEach(below, *what, relation.types)

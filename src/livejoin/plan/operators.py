@@ -198,7 +198,7 @@ class First:
 
 @dataclass(frozen=True, eq=False)
 class FirstOfEach:
-    """The first rows of each partition in an order, with their ranks behind their columns, over an ordered store."""
+    """The rows of each partition in an order, with their ranks up to a limit behind their columns: an ordered store."""
 
     input: Operator
     partition: tuple[int, ...]

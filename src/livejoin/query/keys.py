@@ -94,7 +94,7 @@ def keys(relation: Relation) -> tuple[Key, ...]:
             return _keys_of_set(relation, columns)
         case Ranked():
             partition = frozenset(relation.partition)
-            is_first = relation.limit is not None and relation.limit <= 1
+            is_first = relation.limit <= 1
             by_rank = partition if is_first else partition | {len(relation.input.types)}
             return _minimal([*([by_rank] if relation.function == "row_number" else []), *keys(relation.input)])
         case TopK():

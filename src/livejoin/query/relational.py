@@ -244,12 +244,12 @@ class TopK:
 
 RankFunction = Literal["row_number", "rank", "dense_rank"]
 EVERY_RANK = (1 << 31) - 1
-"""The bound of a rank that keeps all rows, where those below are few."""
+"""The bound of a rank that keeps all rows."""
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """The first rows of each partition in an order, each with its rank, an INT, behind its columns.
+    """The rows of each partition in an order, all or the first ones, each with its rank, an INT, behind its columns.
 
     Rows with equal keys are ordered by all columns, so that the ROW_NUMBER of each is determined; RANK counts the rows
     with keys before, DENSE_RANK the keys. NULLs are one partition.
@@ -259,9 +259,7 @@ class Ranked:
         partition: The columns that are equal in a partition.
         keys: The order within one.
         function: Which rank it is, counted from 1.
-        limit: The greatest rank that is kept; None until a bound is found, and never in a query that is bound.
-        name: What the text calls it.
-        offset: Where it stands there.
+        limit: The greatest rank that is kept; EVERY_RANK where nothing bounds it.
         follows: Whether it is a rank of what the rank below it keeps, the same also if that keeps fewer rows: it has
             the partitions and the order of that, or numbers the copies of equal rows.
     """
@@ -270,9 +268,7 @@ class Ranked:
     partition: tuple[int, ...]
     keys: tuple[SortKey, ...]
     function: RankFunction
-    limit: int | None
-    name: str = field(default="", compare=False)
-    offset: int = field(default=0, compare=False)
+    limit: int
     follows: bool = False
 
     @property

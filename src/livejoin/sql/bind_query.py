@@ -22,7 +22,6 @@ from livejoin.query.relational import Distinct, Query, Relation, SetOperation
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
 from livejoin.sql.lower.grouped.aggregates import refuse_aggregates, refuse_windows
-from livejoin.sql.lower.grouped.bounded_ranks import refuse_unbounded
 from livejoin.sql.lower.grouped.grouping import Grouping
 from livejoin.sql.lower.grouped.windows import windowed
 from livejoin.sql.lower.merge import merge
@@ -85,7 +84,6 @@ def bind_query(
     names = KnownNames(catalog, views or {}, source, bind_tree, bind_select, allow_product)
     bound = bind_tree(query_tree(tree, source), names)
     found = read_order(bound, lambda block: bind_tree(block, names).relation, _over_items)
-    refuse_unbounded(found.relation, source)
     query = Query(sql, found.relation, tuple(names.reads), found.keys, found.below)
     refuse_payload(query, source)
     return query

@@ -1,4 +1,4 @@
-"""ROW_NUMBER, RANK and DENSE_RANK with a bound over deltas: the first rows of each partition, kept up to date.
+"""ROW_NUMBER, RANK and DENSE_RANK over deltas: the rows of each partition, all or the first ones, kept up to date.
 
 Law: after every delta, what `scan` gives is the rows of the input whose rank within their partition is at most the
 limit, each with its rank, and the deltas of `maintain` add up to it. The order is total, by the keys and then by all
@@ -35,7 +35,7 @@ _UNLIMITED = 1 << 60
 
 
 class RankStore(OrderedState):
-    """The first rows of each partition; mutable.
+    """The rows of each partition with their ranks; mutable.
 
     Args:
         partition: The columns that are equal in a partition.
@@ -80,7 +80,7 @@ class RankStore(OrderedState):
             UnsupportedQueryError: A column holds lists.
             ChangeValueError: A value that livejoin reserves.
 
-        Cost: O(log n) a change with n rows, and O(limit) for each partition that a version touches; ties of RANK count.
+        Cost: O(log n) a change with n rows, and O(1) for each row between two changes of a partition, and of the delta.
         """
         (delta,) = inputs
         refuse_lists(delta.rows, "OVER")

@@ -119,6 +119,21 @@ def seek(m: Arena, prefix: Plan, row: int, least: int, text: Texts) -> None:
     m[T_PLACE] = before(m, prefix, node, LEAF, row, least, text)
 
 
+@helper
+def rows_before(m: Arena, prefix: Plan, row: int, text: Texts) -> int:
+    """How many rows come before a row, by some first words, with their multiplicities."""
+    node = m[T_ROOT]
+    found = 0
+    for _ in range(m[T_HEIGHT]):
+        child = max(before(m, prefix, node, INNER, row, 0, text) - 1, 0)
+        for i in range(child):
+            found += m[node + SUM + i]
+        node = m[node + CHILD + child]
+    for i in range(before(m, prefix, node, LEAF, row, 0, text)):
+        found += m[m[node + FIRST + LEAF + i] + E_COUNT] >> 1
+    return found
+
+
 @inlined
 def weigh(m: Arena, weight: int) -> None:
     """Add to the multiplicities below all children of the last descent."""

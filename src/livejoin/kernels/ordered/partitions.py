@@ -1,12 +1,13 @@
-"""The first rows of each partition of an ordered multiset with their ranks, kept up to date.
+"""The rows of each partition of an ordered multiset with their ranks, all or the first ones, kept up to date.
 
 The multiset is the tree of `livejoin.kernels.ordered.order_tree`, its rows ordered by their partition, then by the
 keys, then by all columns: a partition is a run of entries, of which the first ones stand in the result. Every entry
 knows its copies there and the rank of the first of them, in one word behind its own.
 
-The changes of a version come partition by partition. A run of them is applied, and then the entries that stand in the
-result are walked, those that stood there included. So a run costs O(log n) a change and O(1) for each row of the
-partition that is, or was, in the result.
+The changes of a version come partition by partition. A run of them is applied, and then entries are walked from the
+first one that it touched, which begins where the one before it ends, to the first one behind the last touched that
+stands in the result as it did, since all behind it do: so a run costs O(log n) a change and O(1) for each row between
+its changes or whose rank changes, which is a row of the delta.
 
 Law: the changes written for a version are the result after it minus the result before it, as multisets.
 """
@@ -28,7 +29,7 @@ from livejoin.kernels.ordered.order_nodes import (
     has_space,
     new_entry,
 )
-from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, remove, seek, weigh
+from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, remove, rows_before, seek, select, weigh
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched, Words
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O_OFFSET, O_WIDTH, compare
 
@@ -41,11 +42,10 @@ DENSE_RANK = 2
 P_CHANGE = T_END  # cursor of an interrupted `maintain`: change, begin of its run, step
 P_STEP = T_END + 1
 P_TOUCHED = T_END + 2  # entries that the run touched
-P_OLD = T_END + 3  # entries of the partition that stood in the result before
-P_MADE = T_END + 4  # changes written by the current call
-P_NEEDED = T_END + 5  # OUTPUT_FULL: places that the run needs
-P_TOTAL = T_END + 6  # rows of the result
-P_HEADER = T_END + 7
+P_MADE = T_END + 3  # changes written by the current call
+P_NEEDED = T_END + 4  # OUTPUT_FULL: places that the run needs
+P_TOTAL = T_END + 5  # rows of the result
+P_HEADER = T_END + 6
 
 BEGINNING = 0
 APPLYING = 1
@@ -107,14 +107,42 @@ def _settle(m: Arena, p: Plan, entry: int, copies: int, first: int, version: int
 
 
 @helper
+def _first_touched(m: Arena, p: Plan, touched: Touched, text: Texts) -> int:
+    """The entry that comes first of those that the run touched."""
+    first: int = touched[0]
+    for i in range(1, m[P_TOUCHED]):
+        if compare(m, p, touched[i], first, text) < 0:
+            first = touched[i]
+    return first
+
+
+@helper
+def _before(m: Arena, p: Plan, prefix: Plan, row: int, text: Texts) -> tuple[int, int, int]:
+    """The entry before another one in its partition, 0 if there is none; the rows up to it, and its rank."""
+    ahead = rows_before(m, p, row, text)
+    if ahead == 0:
+        return 0, 0, 0
+    entry, _ = select(m, ahead - 1)
+    if compare(m, prefix, entry, row, text) != 0:
+        return 0, 0, 0
+    rank = m[entry + E_WORDS + p[O_WIDTH]]
+    if p[O_OFFSET] == ROW_NUMBER:
+        return entry, rank - 1 + (m[entry + E_COUNT] >> 1), rank
+    return entry, ahead - rows_before(m, prefix, row, text) if p[O_OFFSET] == RANK else 0, rank
+
+
+@helper
 def _walk(
     m: Arena, p: Plan, prefix: Plan, keys: Plan, row: int, version: int, emit: bool, text: Texts, out: Output
 ) -> int:
-    """Settle the entries of a row's partition that stand in the result, or did; the number of changes."""
-    seek(m, prefix, row, 0, text)
+    """Settle the entries from the first that was touched to where the result is as it was; the number of changes."""
+    previous, rows, rank = _before(m, p, prefix, row, text)
+    if previous != 0 and m[previous + E_IN] == 0:
+        return 0
+    seek(m, p, row, 0, text)
     leaf, place = m[T_LEAF], m[T_PLACE]
-    left, limit = m[P_OLD], p[O_LIMIT]
-    made, rows, dense, tied, previous = 0, 0, 0, 0, 0
+    limit, waiting = p[O_LIMIT], m[P_TOUCHED]
+    made, gained = 0, 0
     while True:
         while leaf != 0 and place == m[leaf + COUNT]:
             leaf = m[leaf + NEXT]
@@ -124,46 +152,29 @@ def _walk(
         entry = m[leaf + FIRST + LEAF + place]
         if compare(m, prefix, entry, row, text) != 0:
             return made
-        times = m[entry + E_COUNT] >> 1
+        times, is_touched = m[entry + E_COUNT] >> 1, m[entry + E_COUNT] & 1 == 1
         copies, first = 0, 0
         if times > 0:
-            if previous == 0 or compare(m, keys, entry, previous, text) != 0:
-                dense += 1
-                tied = rows + 1
-            previous = entry
             if p[O_OFFSET] == ROW_NUMBER:
-                first = rows + 1
+                rank = rows + 1
                 copies = max(min(times, limit - rows), 0)
             else:
-                first = tied if p[O_OFFSET] == RANK else dense
-                copies = times if first <= limit else 0
+                if previous == 0 or compare(m, keys, entry, previous, text) != 0:
+                    rank = rows + 1 if p[O_OFFSET] == RANK else rank + 1
+                copies = times if rank <= limit else 0
+            previous = entry
             rows += times
+            if copies > 0:
+                first = rank
+        if is_touched:
+            waiting -= 1
+            gained += times - m[entry + E_IN]
+        elif copies == m[entry + E_IN]:
             if copies == 0:
-                if left == 0:
-                    return made
-                first = 0
-        if m[entry + E_IN] > 0:
-            left -= 1
+                return made
+            if waiting == 0 and first == m[entry + E_WORDS + p[O_WIDTH]] and (gained == 0 or p[O_OFFSET] != RANK):
+                return made
         made += _settle(m, p, entry, copies, first, version, emit, out)
-        place += 1
-
-
-@helper
-def _stood(m: Arena, prefix: Plan, row: int, text: Texts) -> int:
-    """How many entries of a row's partition stand in the result."""
-    seek(m, prefix, row, 0, text)
-    leaf, place = m[T_LEAF], m[T_PLACE]
-    found = 0
-    while True:
-        while leaf != 0 and place == m[leaf + COUNT]:
-            leaf = m[leaf + NEXT]
-            place = 0
-        if leaf == 0:
-            return found
-        entry = m[leaf + FIRST + LEAF + place]
-        if m[entry + E_IN] == 0 or compare(m, prefix, entry, row, text) != 0:
-            return found
-        found += 1
         place += 1
 
 
@@ -244,7 +255,7 @@ def maintain(
         DONE; MORE: take the changes written and call again; NEED_SPACE: take them, grow the arena and call again;
         OUTPUT_FULL: take them and call again with at least P_NEEDED places.
 
-    Cost: O(log n) a change, and O(1) for each row of a touched partition that is or was in the result, and version.
+    Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta.
     """
     m = words(arena)
     p, of_partition, of_keys, larger = words(plan), words(prefix), words(keys), words(wide)
@@ -259,12 +270,6 @@ def maintain(
             if left <= 0:
                 m[P_CHANGE] = change
                 return MORE
-            if not has_space(m, larger):
-                m[P_CHANGE] = change
-                return NEED_SPACE
-            row = _new_row(m, p, larger, values, change)
-            m[P_OLD] = _stood(m, of_partition, row, text)
-            free_entry(m, row)
             m[P_STEP] = APPLYING
         if m[P_STEP] == APPLYING:
             while True:
@@ -279,12 +284,13 @@ def maintain(
                 if not _is_same_run(p, of_partition, values, versions, change - 1, change):
                     break
             m[P_STEP] = WRITING
-        needed = _walk(m, p, of_partition, of_keys, touched[0], versions[change - 1], False, text, out)
+        row = _first_touched(m, p, touched, text)
+        needed = _walk(m, p, of_partition, of_keys, row, versions[change - 1], False, text, out)
         if needed > out.shape[1] - m[P_MADE]:
             m[P_NEEDED] = needed
             m[P_CHANGE] = change
             return OUTPUT_FULL
-        _walk(m, p, of_partition, of_keys, touched[0], versions[change - 1], True, text, out)
+        _walk(m, p, of_partition, of_keys, row, versions[change - 1], True, text, out)
         for i in range(m[P_TOUCHED]):
             entry = touched[i]
             m[entry + E_COUNT] ^= 1

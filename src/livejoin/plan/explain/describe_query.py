@@ -102,9 +102,23 @@ def describe_query(
     if query.order:
         names = (query.read.schema.names[key.column] + (" DESC" if key.descending else "") for key in query.order)
         lines += (f"sorted by {', '.join(names)} when it is read, which costs a change nothing: no state",)
-    return replace(
-        told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=" ".join(_whole(plan.operator))
-    )
+    whole, beside = " ".join(_whole(plan.operator)), _beside(plan.operator)
+    return replace(told[0], sql=query.sql, operators=lines, others=tuple(told[1:]), whole=whole, beside=beside)
+
+
+def _beside(plan: Operator) -> str:
+    """What a change costs beside the bounds of the joins, in plain words."""
+    if any(isinstance(one, FirstOfEach) and _ranks_all(one) for one in _upwards(plan)):
+        return (
+            "A row that comes or goes changes the ranks of all rows behind it in its partition, which its delta tells."
+        )
+    return ""
+
+
+def _ranks_all(operator: FirstOfEach) -> bool:
+    """Whether nothing bounds the ranks; without keys they are numbers of equal rows."""
+    is_every = operator.limit >= EVERY_RANK and bool(operator.keys)
+    return is_every and not (isinstance(operator.input, FirstOfEach) and not _ranks_all(operator.input))
 
 
 def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Selected, str]]:
@@ -338,15 +352,17 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
             yield f"{some} over an ordered store of all: O(log rows) a row that changes"
         case FirstOfEach():
             each = "each partition" if operator.partition else "the whole"
-            if operator.limit >= EVERY_RANK:
-                yield (
-                    f"{operator.function.upper()} of the rows of {each} that the rank below keeps, over an ordered "
-                    "store of these: O(log rows) a row that changes, and O(rows) a partition that it changes"
-                )
-                return
+            what = f"{operator.function.upper()} of the rows of {each}"
+            if not operator.keys:
+                what = "the number of each copy of a row"
+            elif operator.limit < EVERY_RANK:
+                what = f"{operator.function.upper()} up to {operator.limit} of {each}"
+            elif not _ranks_all(operator):
+                what += " that the rank below keeps"
+            advice = "; a bound, as QUALIFY rank <= 10, would leave fewer" if _ranks_all(operator) else ""
             yield (
-                f"{operator.function.upper()} up to {operator.limit} of {each} over an ordered store of all rows: "
-                f"O(log rows) a row that changes, and O({operator.limit}) a partition that it changes"
+                f"{what} over an ordered store of all rows: O(log rows) a row that changes, and O(1) for each whose "
+                f"rank that changes, which is in the delta{advice}"
             )
         case Threshold():
             yield (

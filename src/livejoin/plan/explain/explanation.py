@@ -207,6 +207,7 @@ class Explanation:
         others: Explanations of the query's other joins.
         cells: How the join is split, None with one thread.
         whole: What a change costs that goes through several blocks; empty for a single one.
+        beside: What it costs beside the bound, since it is its delta, in plain words; empty for most queries.
         spread: How the query runs in cells of processes, None if that was not asked.
     """
 
@@ -230,6 +231,7 @@ class Explanation:
     others: tuple[Explanation, ...] = ()
     cells: CellsOutline | None = None
     whole: str = ""
+    beside: str = ""
     spread: SpreadOutline | None = None
 
     def __str__(self) -> str:

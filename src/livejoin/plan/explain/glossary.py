@@ -163,7 +163,7 @@ def verdict(explanation: Explanation) -> str:
     """What a change of the query's tables costs, in plain words, or that it is not maintained."""
     if not explanation.executable:
         return f"This version does not maintain the query: {explanation.obstacle}."
-    return _VERDICTS[explanation.guarantee.bound]
+    return " ".join(filter(None, (_VERDICTS[explanation.guarantee.bound], explanation.beside)))
 
 
 def words(explanation: Explanation) -> Iterator[Entry]:

@@ -2,7 +2,7 @@
 
     ... WHERE rn <= 3        WHERE rn = 1        WHERE 5 > rn        QUALIFY ROW_NUMBER() OVER (...) < 4
 
-A rank whose conditions give no bound would have to be kept for all rows of a partition, of which one change moves all.
+One whose conditions give no bound is kept for all rows: one change may move the ranks of all behind it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from livejoin.query.relational import Input, Join, Numbers, Project, Ranked, Relation, SetOperation
+from livejoin.query.relational import Input, Join, Project, Ranked, Relation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar
 from livejoin.sql.lower.grouped.several_ranks import within
-from livejoin.sql.parse.source import Source
 
 _SWAPPED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 
@@ -25,38 +24,6 @@ def bounded(relation: Relation, predicates: Iterable[Expression]) -> Relation:
             for column, most in _bounds(predicate.scalar):
                 relation = _within(relation, column, most)
     return relation
-
-
-def refuse_unbounded(relation: Relation, source: Source) -> None:
-    """Refuse a rank of which all are asked for.
-
-    Raises:
-        UnsupportedQueryError: There is one.
-    """
-    for one in _ranked(relation):
-        if one.limit is None:
-            msg = (
-                f"{one.name} has no bound: one change would change the rank of all rows behind it; ask for the first "
-                f"ones, with QUALIFY {one.name}() OVER (...) <= 10, or WHERE rank <= 10 around the query; ranks over "
-                "different partitions or orders each need a bound, with AND between them"
-            )
-            raise source.unsupported(one.name, msg, one.offset)
-
-
-def _ranked(relation: Relation) -> Iterator[Ranked]:
-    match relation:
-        case Join():
-            for one in relation.inputs:
-                yield from _ranked(one.relation)
-        case SetOperation():
-            yield from _ranked(relation.left)
-            yield from _ranked(relation.right)
-        case Numbers():
-            return
-        case _:
-            if isinstance(relation, Ranked):
-                yield relation
-            yield from _ranked(relation.input)
 
 
 def _bounds(tree: Scalar) -> Iterator[tuple[int, int]]:

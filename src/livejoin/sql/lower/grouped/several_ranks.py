@@ -6,7 +6,7 @@ also if ties are kept together, and the ranks of the others within these are tho
     RANK, DENSE_RANK of the rows with ROW_NUMBER <= n  =  RANK, DENSE_RANK of all rows, for these.
 
 Ranks of different ones are relations of their own over the same rows, which are joined on what tells a row from others:
-a key, or all columns and the number of a copy among equal rows. Each needs a bound, as one alone does.
+a key, or all columns and the number of a copy among equal rows. Each may have a bound, as one alone may.
 """
 
 from __future__ import annotations
@@ -27,15 +27,11 @@ class Rank:
         function: Which one.
         partition: The columns of PARTITION BY.
         order: Those of ORDER BY.
-        name: Its name in the text.
-        offset: Where it stands.
     """
 
     function: RankFunction
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
-    name: str
-    offset: int
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ def stacks(rows: Relation, ranks: Sequence[Rank]) -> list[Stack]:
     for position, rank in enumerate(ranks):
         kind = (rank.partition, rank.order)
         below = found.get(kind, Stack(rows, ()))
-        what = (rank.partition, rank.order, rank.function, EVERY_RANK if below.ranks else None, rank.name, rank.offset)
+        what = (rank.partition, rank.order, rank.function, EVERY_RANK)
         found[kind] = Stack(Ranked(below.relation, *what, follows=bool(below.ranks)), (*below.ranks, position))
     return list(found.values())
 
@@ -91,7 +87,7 @@ def within(relation: Ranked, column: int, most: int) -> Relation | None:
     if column < width:
         return None
     chosen = column - width
-    if line[0].limit is not None or chosen == 0:
+    if line[0].limit < EVERY_RANK or chosen == 0:
         line[chosen] = _bounded(line[chosen], most)
         return _over(line[0].input, line)
     if line[chosen].partition != line[0].partition or line[chosen].keys != line[0].keys:
@@ -107,7 +103,7 @@ def within(relation: Ranked, column: int, most: int) -> Relation | None:
 
 
 def _bounded(rank: Ranked, most: int) -> Ranked:
-    return replace(rank, limit=max(most if rank.limit is None else min(rank.limit, most), 0))
+    return replace(rank, limit=max(min(rank.limit, most), 0))
 
 
 def _over(rows: Relation, line: Sequence[Ranked]) -> Relation:

@@ -21,7 +21,7 @@ MAINTAINED = (
     "COLLECT_SET and LISTAGG, with DISTINCT and FILTER"
 )
 
-OVER = "allowed are ROW_NUMBER, RANK and DENSE_RANK with a bound, and aggregates over a whole partition"
+OVER = "allowed are ROW_NUMBER, RANK and DENSE_RANK, and aggregates over a whole partition"
 
 # Nodes of sqlglot's for window functions; FIRST_VALUE and LAST_VALUE are aggregates too in Spark.
 _WINDOW = (

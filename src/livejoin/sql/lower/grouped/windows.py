@@ -5,8 +5,8 @@
 
 A partition has a group for NULL, which a join does not find: a key that may be NULL is joined as the two columns
 ``k IS NULL`` and ``COALESCE(k, 0)``. The rows below are the SELECT's without windows, so that a window may be over
-groups: SUM(COUNT(*)) OVER (). A rank is kept for the first rows of each partition (`livejoin.query.relational.Ranked`);
-how many these are is read off a condition on it, in QUALIFY or in the query around.
+groups: SUM(COUNT(*)) OVER (). A rank is kept for all rows of a partition, or for the first ones, where a condition
+on it says how many, in QUALIFY or in the query around (`livejoin.query.relational.Ranked`).
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ class _Read:
 def _stacks(rows: Relation, below: _Below) -> list[Stack]:
     """The rows with the ranks among the windows."""
     ranks = (window for window in below.windows if window.rank is not None)
-    return stacks(rows, [Rank(w.rank, w.partition, w.order, w.name, w.offset) for w in ranks if w.rank is not None])
+    return stacks(rows, [Rank(w.rank, w.partition, w.order) for w in ranks if w.rank is not None])
 
 
 def _to_compare(column: int, rows: Relation, below: _Below) -> list[exp.Expr]:
