@@ -47,6 +47,7 @@ from livejoin.plan.operators import (
     Group,
     Numbers,
     Operator,
+    RunningOver,
     Scan,
     Selected,
     Stored,
@@ -385,7 +386,7 @@ class Graph:
                 return ComputeBlock(plan, node.inputs[0], self.codec)
             case Combine() if plan.kind == "union" and plan.all:
                 return UnionBlock(node.inputs)
-            case Combine() | Group() | First() | FirstOfEach() | Threshold() | ThresholdGroup():
+            case Combine() | Group() | First() | FirstOfEach() | RunningOver() | Threshold() | ThresholdGroup():
                 return StoreBlock(plan, node.inputs, self.codec)
             case Bag():
                 return BagBlock(plan, self._tables, node.inputs, self.codec, self._workers)

@@ -23,6 +23,7 @@ from livejoin.plan.operators import (
     JoinInput,
     Numbers,
     Operator,
+    RunningOver,
     Scan,
     Selected,
     Stored,
@@ -77,6 +78,10 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
             keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
             what = (operator.partition, keys, operator.function, operator.limit)
             return ("first of each", *what, _types(operator.types))
+        case RunningOver():
+            keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
+            calls = tuple((call.function, call.argument, call.back) for call in operator.calls)
+            return ("running", operator.partition, keys, operator.peers, calls, _types(operator.types))
         case Numbers():
             return ("numbers", operator.count)
         case Stored():

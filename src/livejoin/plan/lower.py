@@ -33,6 +33,7 @@ from livejoin.plan.operators import (
     Operator,
     Result,
     ResultKind,
+    RunningOver,
     Scan,
     Selected,
     Stored,
@@ -55,6 +56,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Running,
     SetOperation,
     TopK,
     ignores_copies,
@@ -158,6 +160,9 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
             below = _below(relation.input, by)
             what = (relation.partition, relation.keys, relation.function, relation.limit)
             return FirstOfEach(below, *what, relation.types)
+        case Running():
+            below = _below(relation.input, by)
+            return RunningOver(below, relation.partition, relation.keys, relation.peers, relation.calls, relation.types)
         case Numbers():
             return operators.Numbers(relation.count)
         case TopK():

@@ -14,7 +14,7 @@ from livejoin.families.cells.partition import Partition
 from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery, Output
-from livejoin.query.relational import Call, RankFunction, SetKind, SortKey
+from livejoin.query.relational import Call, RankFunction, RunningCall, SetKind, SortKey
 from livejoin.query.scalar import Expression
 from livejoin.schema import SqlType, Table
 
@@ -209,6 +209,18 @@ class FirstOfEach:
 
 
 @dataclass(frozen=True, eq=False)
+class RunningOver:
+    """The rows of each partition in an order, each with aggregates up to it behind its columns: an ordered store."""
+
+    input: Operator
+    partition: tuple[int, ...]
+    keys: tuple[SortKey, ...]
+    peers: bool
+    calls: tuple[RunningCall, ...]
+    types: tuple[SqlType, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Threshold:
     """The rows that compare with the bound of their key (join-select: AJU, Theorem 14); its columns are the rows'.
 
@@ -303,6 +315,7 @@ Operator: TypeAlias = (
     | Group
     | First
     | FirstOfEach
+    | RunningOver
     | Threshold
     | ThresholdGroup
     | Stored

@@ -12,6 +12,7 @@ from livejoin.plan.operators import (
     Group,
     Numbers,
     Operator,
+    RunningOver,
     Scan,
     Selected,
     Stored,
@@ -36,5 +37,7 @@ def replaced_by(operator: Operator) -> tuple[int, ...] | None:
             if below is None or not places.keys() >= set(below):
                 return None
             return tuple(places[column] for column in below)
-        case Scan() | Selected() | Numbers() | Combine() | First() | FirstOfEach() | Threshold() | Stored() | Bag():
+        case Scan() | Selected() | Numbers() | Combine() | First() | FirstOfEach() | RunningOver():
+            return None
+        case Threshold() | Stored() | Bag():
             return None

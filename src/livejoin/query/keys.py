@@ -27,6 +27,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Running,
     SetOperation,
     TopK,
 )
@@ -97,6 +98,8 @@ def keys(relation: Relation) -> tuple[Key, ...]:
             is_first = relation.limit <= 1
             by_rank = partition if is_first else partition | {len(relation.input.types)}
             return _minimal([*([by_rank] if relation.function == "row_number" else []), *keys(relation.input)])
+        case Running():
+            return keys(relation.input)
         case TopK():
             return (frozenset(),) if relation.limit <= 1 else keys(relation.input)
         case Numbers():

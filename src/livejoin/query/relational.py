@@ -6,6 +6,7 @@ Columns are named by position; an expression over the columns of a relation call
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -283,6 +284,69 @@ class Ranked:
         return self.input.schema.append(pa.field(name, pa.int32()))
 
 
+RunningFunction = Literal["count", "sum", "avg", "min", "max", "first", "lag"]
+
+
+@dataclass(frozen=True)
+class RunningCall:
+    """A function over the rows of a partition up to each of them.
+
+    Args:
+        function: Its name; FIRST is the value of the first row, LAG that of a row before.
+        argument: Position of the argument in the input's columns, None for COUNT(*).
+        type: The type of the result.
+        back: How many rows before, of LAG.
+    """
+
+    function: RunningFunction
+    argument: int | None
+    type: SqlType
+    back: int = 0
+
+
+@dataclass(frozen=True)
+class Running:
+    """Each row with aggregates over the rows of its partition up to it, in an order, behind its columns.
+
+    Rows with equal keys are ordered by all columns. NULLs are one partition.
+
+    Args:
+        input: The relation, in which no row stands twice.
+        partition: The columns that are equal in a partition.
+        keys: The order within one.
+        peers: Whether the aggregates of a row are those up to the last one with its keys: RANGE, not ROWS.
+        calls: The aggregates.
+    """
+
+    input: Relation
+    partition: tuple[int, ...]
+    keys: tuple[SortKey, ...]
+    peers: bool
+    calls: tuple[RunningCall, ...]
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """The types of its columns."""
+        return (*self.input.types, *(call.type for call in self.calls))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows."""
+        names = [*self.input.schema.names]
+        fields = []
+        for call in self.calls:
+            fields.append(pa.field(_fresh(f"{call.function}_{len(names)}", names), call.type.arrow))
+            names.append(fields[-1].name)
+        return pa.schema([*self.input.schema, *fields])
+
+
+def _fresh(name: str, taken: Sequence[str]) -> str:
+    """A name that is not taken."""
+    while name in taken:
+        name += "_"
+    return name
+
+
 @dataclass(frozen=True)
 class Numbers:
     """The whole numbers from 0 on, ``count`` of them: what constant rows are computed from."""
@@ -300,7 +364,7 @@ class Numbers:
         return pa.schema([pa.field("number", pa.int64())])
 
 
-Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK | Ranked | Numbers
+Relation: TypeAlias = Join | Project | Distinct | Aggregate | SetOperation | TopK | Ranked | Running | Numbers
 
 
 @dataclass(frozen=True)

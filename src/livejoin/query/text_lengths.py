@@ -16,6 +16,7 @@ from livejoin.query.relational import (
     Project,
     Ranked,
     Relation,
+    Running,
     SetOperation,
     TopK,
 )
@@ -63,6 +64,8 @@ def char_lengths(relation: Relation) -> tuple[int, ...]:
             return char_lengths(relation.input)
         case Ranked():
             return (*char_lengths(relation.input), 0)
+        case Running():
+            return (*char_lengths(relation.input), *([0] * len(relation.calls)))
         case SetOperation():
             return char_lengths(relation.left)
         case Numbers():

@@ -14,9 +14,11 @@ import pyarrow as pa
 
 from livejoin.errors import CapacityError
 from livejoin.schema import SqlType
-from livejoin.words import NULL_CODE, Words
+from livejoin.words import CANONICAL_NAN, NULL_CODE, Words
 
 Integers = npt.NDArray[Any]  # Python integers
+_EXACT_DOUBLE = 1 << 53
+_WORD = (1 << 64) - 1
 
 
 def integers(low: Words, high: Words) -> Integers:
@@ -118,6 +120,43 @@ def average_unscaled(total: Integers, count: Integers, digits: int) -> Integers:
     scaled = np.abs(total) * (10**digits * 2) + count
     rounded: Integers = np.where(total < 0, -1, 1).astype(object) * (scaled // (count * 2))
     return rounded
+
+
+def averages(low: Words, high: Words, counts: Words, argument: SqlType, type_: SqlType) -> Words | pa.Array:
+    """The averages of integers and decimals from their exact sums, NULL where the count is 0.
+
+    Args:
+        low, high: The sums, unscaled.
+        counts: Numbers of values.
+        argument: The type of these.
+        type_: DOUBLE, or a decimal with more digits behind the point.
+
+    Raises:
+        CapacityError: A decimal does not fit.
+    """
+    valid = counts > 0
+    divisor = np.where(valid, counts, 1)
+    if type_.kind == "double":
+        if are_small(low, high, _EXACT_DOUBLE) and argument.scale == 0:
+            return np.where(valid, double_words(low / divisor), NULL_CODE)
+        values = average_double(integers(low, high), divisor.astype(object), argument.scale)
+        return np.where(valid, double_words(values), NULL_CODE)
+    digits = type_.scale - argument.scale
+    if are_small(low, high, (1 << 61) // 10**digits) and int(divisor.max(initial=0)) < 1 << 60:
+        scaled = (2 * 10**digits * np.abs(low) + divisor) // (2 * divisor)
+        whole = np.where(low < 0, -scaled, scaled)
+        return decimals(whole, whole >> 63, type_, valid)
+    exact = average_unscaled(integers(low, high), divisor.astype(object), digits)
+    below = np.array([int(value) & _WORD for value in exact], np.uint64).view(np.int64)
+    above = np.array([int(value) >> 64 for value in exact], np.int64)
+    return decimals(np.where(valid, below, 0), np.where(valid, above, 0), type_, valid)
+
+
+def double_words(values: npt.NDArray[np.float64]) -> Words:
+    """The words of doubles: one zero, and one NaN."""
+    found = (values + 0.0).view(np.int64)
+    found[np.isnan(values)] = CANONICAL_NAN
+    return found
 
 
 def variance(total: Integers, squares: Integers, count: Integers, scale: int, sample: bool) -> npt.NDArray[np.float64]:

@@ -37,6 +37,27 @@ _NO_TEXT: Text = (np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.i
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where the words of a column are among a row's.
+
+    Args:
+        offset: The first one.
+        width: How many.
+        last: What the last one is, for `livejoin.kernels.values.row_order`.
+        null: The first one where the value is NULL.
+        hole: The word that words were moved away from, down if NULL comes last.
+        key: How the column is ordered.
+    """
+
+    offset: int
+    width: int
+    last: int
+    null: int
+    hole: int
+    key: SortKey
+
+
+@dataclass(frozen=True)
 class RowOrder:
     """A total order of rows.
 
@@ -72,6 +93,19 @@ class RowOrder:
                 kinds += [VALUE] * self._width(key.column)
         return tuple(kinds)
 
+    def plan(self, columns: int, window: tuple[int, int] = (0, 0)) -> Words:
+        """What the first columns in the order are, for the kernels, behind two words of a window."""
+        ordered = self.columns
+        width = self.offset(ordered[columns].column) if columns < len(ordered) else len(self.kinds)
+        return np.array([*window, width, *self.kinds], np.int64)
+
+    def place(self, column: int) -> Place:
+        """Where the words of a column are, and how its values are read off them."""
+        key = self._key(column)
+        offset, width = self.offset(column), self._width(column)
+        hole = ~NULL_CODE if key.descending else NULL_CODE
+        return Place(offset, width, self.kinds[offset + width - 1], _null(key), hole, key)
+
     def offset(self, column: int) -> int:
         """The position of a column's first word among a row's."""
         widths = 0
@@ -100,6 +134,12 @@ class RowOrder:
         arrays = codec.arrays()
         return arrays["strings.heap"], arrays["strings.starts"], arrays["strings.lengths"]
 
+    def decode_column(self, column: int, words: Words) -> Words | pa.Array:
+        """The values of a column from its words."""
+        if self.code_offset(column) is None:
+            return _decode_wide(words, self._key(column), self.types[column])
+        return self.codes(column, words[self._width(column) - 1])
+
     def encode(self, rows: Rows) -> Words:
         """The order words of rows, of shape (words of a row, rows); O(words) and the first bytes of the strings.
 
@@ -121,12 +161,8 @@ class RowOrder:
     def decode(self, words: Words, codec: Codec) -> Rows:
         """The rows of order words."""
         columns: list[Words | pa.Array] = []
-        for column, type in enumerate(self.types):
-            offset = self.code_offset(column)
-            if offset is None:
-                columns.append(_decode_wide(words[self.offset(column) :], self._key(column), type))
-            else:
-                columns.append(self.codes(column, words[offset]))
+        for column in range(len(self.types)):
+            columns.append(self.decode_column(column, words[self.offset(column) :]))
         return Rows(codec, self.types, columns, words.shape[1])
 
     def _key(self, column: int) -> SortKey:

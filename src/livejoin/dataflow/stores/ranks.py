@@ -19,7 +19,8 @@ from livejoin.dataflow.stores.ordered_state import OrderedState
 from livejoin.dataflow.stores.ranks_checks import check
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import partitions as kernel
-from livejoin.kernels.values.row_order import O_KINDS, O_WIDTH
+from livejoin.kernels.ordered import runs
+from livejoin.kernels.values.row_order import O_WIDTH
 from livejoin.query.relational import RankFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
@@ -57,21 +58,14 @@ class RankStore(OrderedState):
     ) -> None:
         self.types = (*types, SqlType.integer(32))
         own = [SortKey(column, descending=False, nulls_first=True) for column in partition]
-        super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, kernel.P_HEADER)
-        kinds = self.order.kinds
+        super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, runs.P_HEADER)
         window = (_FUNCTIONS[function], min(limit, _UNLIMITED))
         named = len(dict.fromkeys(key.column for key in (*own, *keys)))
-
-        def first(columns: int) -> Words:
-            """The plan of the words of the first columns in the order."""
-            ordered = self.order.columns
-            width = self.order.offset(ordered[columns].column) if columns < len(ordered) else len(kinds)
-            return np.array([*window, width, *kinds], np.int64)
-
-        self.plan, self.prefix, self.keys = first(len(types)), first(len(dict.fromkeys(partition))), first(named)
+        self.plan = self.order.plan(len(types), window)
+        self.prefix = self.order.plan(len(dict.fromkeys(partition)), window)
+        self.keys = self.order.plan(named, window)
         self.wide = self.plan.copy()
         self.wide[O_WIDTH] += 1
-        assert O_KINDS + len(kinds) == self.plan.shape[0]
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes of the one input; what the result gains and loses, net within each version.
@@ -84,15 +78,10 @@ class RankStore(OrderedState):
         """
         (delta,) = inputs
         refuse_lists(delta.rows, "OVER")
-        values = self.order.encode(delta.rows)
-        weights, versions = np.ascontiguousarray(delta.weights), np.ascontiguousarray(delta.versions)
-        width = int(self.prefix[O_WIDTH])
-        if weights.shape[0] > 1 and width:
-            order = np.lexsort((*values[:width], versions))
-            values, weights, versions = np.take(values, order, axis=1), weights[order], versions[order]
+        values, weights, versions = self.by_partition(delta, int(self.prefix[O_WIDTH]))
         text = self.order.text(self.codec)
         touched = np.empty(weights.shape[0], np.int64)
-        self.arena.words[[kernel.P_CHANGE, kernel.P_STEP, kernel.P_TOUCHED]] = 0
+        self.arena.words[[runs.P_CHANGE, runs.P_STEP, runs.P_TOUCHED]] = 0
         plans = (self.plan, self.prefix, self.keys, self.wide)
         parts = []
         capacity = _CHANGES
@@ -100,11 +89,11 @@ class RankStore(OrderedState):
         while status != k.DONE:
             out = np.empty((kernel.LINES + values.shape[0], capacity), np.int64)
             status = kernel.maintain(self.arena.words, *plans, values, weights, versions, *text, touched, out)
-            parts.append(out[:, : int(self.arena.words[kernel.P_MADE])])
+            parts.append(out[:, : int(self.arena.words[runs.P_MADE])])
             if status == k.NEED_SPACE:
                 self.arena.grow()
             elif status == k.OUTPUT_FULL:
-                capacity = max(2 * capacity, int(self.arena.words[kernel.P_NEEDED]))
+                capacity = max(2 * capacity, int(self.arena.words[runs.P_NEEDED]))
         changes = np.concatenate(parts, axis=1)
         rows = self._decoded(changes[kernel.LINES :], changes[kernel.L_RANK])
         return Delta(rows, changes[kernel.L_WEIGHT], changes[kernel.L_VERSION])
@@ -133,7 +122,7 @@ class RankStore(OrderedState):
 
     def count(self) -> int:
         """Rows of the result, counted with multiplicities; O(1)."""
-        return int(self.arena.words[kernel.P_TOTAL])
+        return int(self.arena.words[runs.P_TOTAL])
 
     def _decoded(self, words: Words, ranks: Words) -> Rows:
         """Rows of order words, with their ranks behind their columns."""

@@ -13,6 +13,7 @@ from livejoin.dataflow.stores.top_k_checks import Walk, free_length
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as t
 from livejoin.kernels.ordered import partitions as kernel
+from livejoin.kernels.ordered import runs
 from livejoin.kernels.values import row_order as o
 from livejoin.words import Words
 
@@ -43,7 +44,7 @@ def check(m: Words, plans: tuple[Words, Words, Words, Words], text: Any) -> None
         assert m[entry + o.E_IN] == copies, "copies in the result"
         assert not copies or m[entry + o.E_WORDS + width] == first, "ranks"
         rows, inside = rows + (word >> 1), inside + copies
-    assert inside == m[kernel.P_TOTAL], "rows of the result"
+    assert inside == m[runs.P_TOTAL], "rows of the result"
     free_nodes, free_entries = free_length(m, int(m[t.T_FREE_NODE]), t.NEXT), free_length(m, int(m[t.T_FREE_ENTRY]), 0)
     used = (walk.nodes + free_nodes) * t.NODE + (len(entries) + free_entries) * (o.E_WORDS + int(wide[o.O_WIDTH]))
-    assert kernel.P_HEADER + used == m[k.H_BUMP], "every word is a node's, an entry's or free"
+    assert runs.P_HEADER + used == m[k.H_BUMP], "every word is a node's, an entry's or free"

@@ -11,11 +11,12 @@ from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.group_plan import group_plan
 from livejoin.dataflow.stores.groups import AggregateStore
 from livejoin.dataflow.stores.ranks import RankStore
+from livejoin.dataflow.stores.running import RunningStore
 from livejoin.dataflow.stores.set_operation import SetOperator
 from livejoin.dataflow.stores.threshold_groups import ThresholdGroups
 from livejoin.dataflow.stores.thresholds import ThresholdStore
 from livejoin.dataflow.stores.top_k import TopKOperator
-from livejoin.plan.operators import Combine, First, FirstOfEach, Group, Threshold, ThresholdGroup
+from livejoin.plan.operators import Combine, First, FirstOfEach, Group, RunningOver, Threshold, ThresholdGroup
 from livejoin.schema import Kind
 from livejoin.state.codec import Codec
 from livejoin.words import Words
@@ -52,7 +53,7 @@ class Store(Protocol):
         """Assert all invariants; for tests."""
 
 
-StorePlan: TypeAlias = Combine | Group | First | FirstOfEach | Threshold | ThresholdGroup
+StorePlan: TypeAlias = Combine | Group | First | FirstOfEach | RunningOver | Threshold | ThresholdGroup
 """An operator that keeps a store."""
 
 
@@ -72,6 +73,9 @@ def make_store(plan: StorePlan, codec: Codec) -> Store:
         case FirstOfEach():
             what = (plan.partition, plan.keys, plan.function, plan.limit)
             return RankStore(*what, codec, plan.input.types)
+        case RunningOver():
+            what_of = (plan.partition, plan.keys, plan.peers, plan.calls)
+            return RunningStore(*what_of, codec, plan.input.types)
         case Threshold():
             return ThresholdStore(plan.types, plan.keys, plan.comparison, codec)
         case ThresholdGroup():
@@ -82,6 +86,7 @@ def used_words(store: Store, kind: Kind) -> Words:
     """The words of all values of a kind that a store keeps, which the codec must not forget; O(state)."""
     if isinstance(store, (AggregateStore, ThresholdStore)):
         return store.used_words(kind)
-    assert isinstance(store, (SetOperator, TopKOperator, RankStore))
-    columns = [i for i, type_ in enumerate(store.types) if type_.word_kind == kind]
+    assert isinstance(store, (SetOperator, TopKOperator, RankStore, RunningStore))
+    types = store.order.types if isinstance(store, RunningStore) else store.types
+    columns = [i for i, type_ in enumerate(types) if type_.word_kind == kind]
     return np.concatenate([np.empty(0, np.int64), *(store.column_words(column) for column in columns)])

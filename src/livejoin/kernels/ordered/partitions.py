@@ -17,19 +17,21 @@ from __future__ import annotations
 from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
-from livejoin.kernels.ordered.order_nodes import (
-    COUNT,
-    FIRST,
-    LEAF,
-    NEXT,
-    T_END,
-    T_LEAF,
-    T_PLACE,
-    free_entry,
-    has_space,
-    new_entry,
+from livejoin.kernels.ordered.order_nodes import COUNT, FIRST, LEAF, NEXT, T_LEAF, T_PLACE
+from livejoin.kernels.ordered.order_tree import first_leaf, rows_before, seek
+from livejoin.kernels.ordered.runs import (
+    APPLYING,
+    P_CHANGE,
+    P_MADE,
+    P_NEEDED,
+    P_STEP,
+    P_TOTAL,
+    P_TOUCHED,
+    apply_run,
+    end_run,
+    entry_before,
+    first_touched,
 )
-from livejoin.kernels.ordered.order_tree import descend, first_leaf, insert, remove, rows_before, seek, select, weigh
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched, Words
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O_OFFSET, O_WIDTH, compare
 
@@ -37,19 +39,6 @@ from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_LIMIT, O
 ROW_NUMBER = 0
 RANK = 1
 DENSE_RANK = 2
-
-# Arena header behind that of the tree
-P_CHANGE = T_END  # cursor of an interrupted `maintain`: change, begin of its run, step
-P_STEP = T_END + 1
-P_TOUCHED = T_END + 2  # entries that the run touched
-P_MADE = T_END + 3  # changes written by the current call
-P_NEEDED = T_END + 4  # OUTPUT_FULL: places that the run needs
-P_TOTAL = T_END + 5  # rows of the result
-P_HEADER = T_END + 6
-
-BEGINNING = 0
-APPLYING = 1
-WRITING = 2
 
 # Lines of the output, then the row's words
 L_WEIGHT = 0
@@ -107,23 +96,10 @@ def _settle(m: Arena, p: Plan, entry: int, copies: int, first: int, version: int
 
 
 @helper
-def _first_touched(m: Arena, p: Plan, touched: Touched, text: Texts) -> int:
-    """The entry that comes first of those that the run touched."""
-    first: int = touched[0]
-    for i in range(1, m[P_TOUCHED]):
-        if compare(m, p, touched[i], first, text) < 0:
-            first = touched[i]
-    return first
-
-
-@helper
 def _before(m: Arena, p: Plan, prefix: Plan, row: int, text: Texts) -> tuple[int, int, int]:
     """The entry before another one in its partition, 0 if there is none; the rows up to it, and its rank."""
-    ahead = rows_before(m, p, row, text)
-    if ahead == 0:
-        return 0, 0, 0
-    entry, _ = select(m, ahead - 1)
-    if compare(m, prefix, entry, row, text) != 0:
+    entry, ahead = entry_before(m, p, prefix, row, text)
+    if entry == 0:
         return 0, 0, 0
     rank = m[entry + E_WORDS + p[O_WIDTH]]
     if p[O_OFFSET] == ROW_NUMBER:
@@ -178,49 +154,6 @@ def _walk(
         place += 1
 
 
-@helper
-def _new_row(m: Arena, p: Plan, wide: Plan, values: Matrix, change: int) -> int:
-    """An entry with the words of a change."""
-    row = new_entry(m, wide)
-    for i in range(p[O_WIDTH]):
-        m[row + E_WORDS + i] = values[i, change]
-    return row
-
-
-@helper
-def _apply(
-    m: Arena, p: Plan, wide: Plan, values: Matrix, change: int, weight: int, touched: Touched, text: Texts
-) -> None:
-    """Change the multiplicity of a row."""
-    row = _new_row(m, p, wide, values, change)
-    entry = descend(m, p, row, text)
-    weigh(m, weight)
-    if entry == 0:
-        entry = row
-        m[entry + E_COUNT] = weight << 1
-        m[entry + E_IN] = 0
-        m[entry + E_WORDS + p[O_WIDTH]] = 0
-        insert(m, entry)
-    else:
-        free_entry(m, row)
-        m[entry + E_COUNT] += weight << 1
-    if m[entry + E_COUNT] & 1 == 0:
-        m[entry + E_COUNT] |= 1
-        touched[m[P_TOUCHED]] = entry
-        m[P_TOUCHED] += 1
-
-
-@helper
-def _is_same_run(p: Plan, prefix: Plan, values: Matrix, versions: Line, one: int, other: int) -> bool:
-    """Whether two changes are of one version and one partition."""
-    if versions[one] != versions[other]:
-        return False
-    for i in range(prefix[O_WIDTH]):
-        if values[i, one] != values[i, other]:
-            return False
-    return True
-
-
 @kernel
 def maintain(
     arena: ArenaArray,
@@ -264,41 +197,28 @@ def maintain(
     change = m[P_CHANGE]
     left = AT_ONCE
     while True:
-        if m[P_STEP] == BEGINNING:
-            if change == weights.shape[0]:
-                return DONE
-            if left <= 0:
-                m[P_CHANGE] = change
-                return MORE
-            m[P_STEP] = APPLYING
         if m[P_STEP] == APPLYING:
-            while True:
-                if not has_space(m, larger):
-                    m[P_CHANGE] = change
-                    return NEED_SPACE
-                _apply(m, p, larger, values, change, weights[change], touched, text)
-                change += 1
-                left -= 1
+            if m[P_TOUCHED] == 0:
                 if change == weights.shape[0]:
-                    break
-                if not _is_same_run(p, of_partition, values, versions, change - 1, change):
-                    break
-            m[P_STEP] = WRITING
-        row = _first_touched(m, p, touched, text)
+                    return DONE
+                if left <= 0:
+                    m[P_CHANGE] = change
+                    return MORE
+            begin = change
+            change = apply_run(m, p, of_partition, larger, values, weights, versions, change, touched, text)
+            left -= change - begin
+            if m[P_STEP] == APPLYING:
+                m[P_CHANGE] = change
+                return NEED_SPACE
+        row = first_touched(m, p, touched, text)
         needed = _walk(m, p, of_partition, of_keys, row, versions[change - 1], False, text, out)
         if needed > out.shape[1] - m[P_MADE]:
             m[P_NEEDED] = needed
             m[P_CHANGE] = change
             return OUTPUT_FULL
         _walk(m, p, of_partition, of_keys, row, versions[change - 1], True, text, out)
-        for i in range(m[P_TOUCHED]):
-            entry = touched[i]
-            m[entry + E_COUNT] ^= 1
-            if m[entry + E_COUNT] == 0:
-                remove(m, p, entry, text)
+        end_run(m, p, touched, text)
         left -= needed
-        m[P_TOUCHED] = 0
-        m[P_STEP] = BEGINNING
 
 
 @kernel

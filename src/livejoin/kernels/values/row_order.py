@@ -40,7 +40,7 @@ _PREFIX_BYTES = 8 * PREFIX_WORDS
 
 
 @helper
-def _compare_bytes(left: int, right: int, text: Texts) -> int:
+def compare_bytes(left: int, right: int, text: Texts) -> int:
     heap, starts, lengths = text
     i = starts[left]
     j = starts[right]
@@ -67,7 +67,7 @@ def compare(m: Arena, p: Plan, a: int, b: int, text: Texts) -> int:
             if x > MASK32 or y > MASK32:
                 first = m[a + E_WORDS + i - 1] == _SIGN
                 return -1 if (x > MASK32) == first else 1
-            return int(kind * _compare_bytes(x, y, text))
+            return int(kind * compare_bytes(x, y, text))
     return 0
 
 

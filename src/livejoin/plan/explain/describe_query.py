@@ -24,6 +24,7 @@ from livejoin.plan.operators import (
     Group,
     Numbers,
     Operator,
+    RunningOver,
     Scan,
     Selected,
     Stored,
@@ -108,11 +109,20 @@ def describe_query(
 
 def _beside(plan: Operator) -> str:
     """What a change costs beside the bounds of the joins, in plain words."""
-    if any(isinstance(one, FirstOfEach) and _ranks_all(one) for one in _upwards(plan)):
-        return (
-            "A row that comes or goes changes the ranks of all rows behind it in its partition, which its delta tells."
-        )
-    return ""
+    what = []
+    for one in _upwards(plan):
+        if isinstance(one, FirstOfEach) and _ranks_all(one):
+            what.append("ranks")
+        if isinstance(one, RunningOver) and any(call.function != "lag" for call in one.calls):
+            what.append("running aggregates")
+    if not what:
+        return ""
+    named = " and ".join(dict.fromkeys(what))
+    return f"A change also changes the {named} of the rows behind it in its partition, which its delta tells."
+
+
+def _each(partition: Sequence[int]) -> str:
+    return "each partition" if partition else "the whole"
 
 
 def _ranks_all(operator: FirstOfEach) -> bool:
@@ -149,6 +159,9 @@ def _leaves(plan: Operator, kept: str) -> Iterator[tuple[Scan | Annotated | Sele
             yield from _leaves(plan.input, "each row, in order (a look-up costs O(log rows))")
         case FirstOfEach():
             yield from _leaves(plan.input, "each row, in the order of its partition (a look-up costs O(log rows))")
+        case RunningOver():
+            kept = "each row with its aggregates, in the order of its partition (a look-up costs O(log rows))"
+            yield from _leaves(plan.input, kept)
         case Threshold() | ThresholdGroup():
             yield from _leaves(plan.rows, "each row, in the order of what is compared (a look-up costs O(log rows))")
             yield from _leaves(plan.bounds, "each bound")
@@ -351,7 +364,7 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
             some = f"the first {operator.limit}{skipped} rows"
             yield f"{some} over an ordered store of all: O(log rows) a row that changes"
         case FirstOfEach():
-            each = "each partition" if operator.partition else "the whole"
+            each = _each(operator.partition)
             what = f"{operator.function.upper()} of the rows of {each}"
             if not operator.keys:
                 what = "the number of each copy of a row"
@@ -363,6 +376,13 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
             yield (
                 f"{what} over an ordered store of all rows: O(log rows) a row that changes, and O(1) for each whose "
                 f"rank that changes, which is in the delta{advice}"
+            )
+        case RunningOver():
+            up_to = "the last row with its keys" if operator.peers else "each row"
+            yield (
+                f"{_many(len(operator.calls), 'running function')} up to {up_to} of {_each(operator.partition)}, over "
+                "an ordered store of all rows: O(log rows) a row that changes, and O(1) for each whose results that "
+                "changes, which is in the delta"
             )
         case Threshold():
             yield (

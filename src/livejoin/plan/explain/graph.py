@@ -19,6 +19,7 @@ from livejoin.plan.operators import (
     Group,
     Numbers,
     Operator,
+    RunningOver,
     Scan,
     Selected,
     Threshold,
@@ -120,7 +121,9 @@ def kind(operator: Operator) -> str:
         case First():
             return "first rows"
         case FirstOfEach():
-            return "first rows of groups"
+            return "rows with ranks"
+        case RunningOver():
+            return "running aggregates"
         case Threshold():
             return "rows within bounds"
         case ThresholdGroup():

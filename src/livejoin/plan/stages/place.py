@@ -31,6 +31,7 @@ from livejoin.query.relational import (
     Query,
     Ranked,
     Relation,
+    Running,
     SetOperation,
     TopK,
 )
@@ -134,7 +135,7 @@ class _Placer:
                 return self._set_operation(relation)
             case TopK():
                 return self._first(relation)
-            case Ranked():
+            case Ranked() | Running():
                 below = self.place(relation.input, relation.partition)
                 if not below.together(relation.partition):
                     below = self._exchange(below, relation.partition)

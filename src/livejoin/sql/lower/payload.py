@@ -19,6 +19,7 @@ from livejoin.query.relational import (
     Query,
     Ranked,
     Relation,
+    Running,
     SetOperation,
     TopK,
     ignores_copies,
@@ -71,7 +72,7 @@ def _compared(relation: Relation) -> Iterator[tuple[str, Relation, int]]:
                     yield from ((call.function.upper(), relation.input, column) for column in used)
         case TopK():
             yield from _ordered("ORDER BY", relation.input, [key.column for key in relation.keys])
-        case Ranked():
+        case Ranked() | Running():
             yield from _ordered("PARTITION BY", relation.input, relation.partition)
             yield from _ordered("ORDER BY", relation.input, [key.column for key in relation.keys])
         case _:

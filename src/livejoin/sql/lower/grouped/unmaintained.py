@@ -21,7 +21,10 @@ MAINTAINED = (
     "COLLECT_SET and LISTAGG, with DISTINCT and FILTER"
 )
 
-OVER = "allowed are ROW_NUMBER, RANK and DENSE_RANK, and aggregates over a whole partition"
+OVER = (
+    "allowed are ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD, aggregates over a whole partition, and COUNT, SUM, AVG, "
+    "MIN, MAX, FIRST_VALUE and LAST_VALUE from its first row to each, or from each to its last"
+)
 
 # Nodes of sqlglot's for window functions; FIRST_VALUE and LAST_VALUE are aggregates too in Spark.
 _WINDOW = (

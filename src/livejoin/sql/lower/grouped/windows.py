@@ -1,4 +1,4 @@
-"""Window functions: ranks within partitions, and aggregates over whole partitions.
+"""Window functions: ranks within partitions, and aggregates over whole partitions and over parts of them.
 
     SELECT a, SUM(x) OVER (PARTITION BY k) AS s FROM R
       =  SELECT r.a, g.s FROM R r, (SELECT k, SUM(x) AS s FROM R GROUP BY k) g WHERE r.k <=> g.k
@@ -6,7 +6,8 @@
 A partition has a group for NULL, which a join does not find: a key that may be NULL is joined as the two columns
 ``k IS NULL`` and ``COALESCE(k, 0)``. The rows below are the SELECT's without windows, so that a window may be over
 groups: SUM(COUNT(*)) OVER (). A rank is kept for all rows of a partition, or for the first ones, where a condition
-on it says how many, in QUALIFY or in the query around (`livejoin.query.relational.Ranked`).
+on it says how many, in QUALIFY or in the query around (`livejoin.query.relational.Ranked`). What is over a part of each
+partition is in `livejoin.sql.lower.grouped.running`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,19 @@ from livejoin.query.relational import RankFunction, Relation, SortKey
 from livejoin.schema import Column, SqlType, Table
 from livejoin.sql.lower.grouped.aggregates import call_offset, find_aggregate, written_name
 from livejoin.sql.lower.grouped.bounded_ranks import bounded
+from livejoin.sql.lower.grouped.running import (
+    BACKWARD,
+    Frame,
+    Running,
+    back_of,
+    check_argument,
+    function_of,
+    is_of_row,
+    is_offset,
+    reach_of,
+    with_filter,
+    with_running,
+)
 from livejoin.sql.lower.grouped.several_ranks import Rank, Stack, stacks, told_apart
 from livejoin.sql.lower.grouped.unmaintained import OVER
 from livejoin.sql.lower.project import column_at, project, refuse_lists
@@ -50,7 +64,8 @@ class _Window:
         function: Its call, over `ColumnRef` (0, i).
         partition: The columns of PARTITION BY.
         order: Those of ORDER BY.
-        rank: Which rank it is; None of an aggregate.
+        rank: Which rank it is; None of another function.
+        frame: What it is if it is over a part of each partition, else None.
         name: Its name in the text.
         offset: Where it stands.
     """
@@ -59,6 +74,7 @@ class _Window:
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
     rank: RankFunction | None
+    frame: Frame | None
     name: str
     offset: int
 
@@ -105,7 +121,7 @@ class _Below:
 
     def __init__(self, block: SelectBlock) -> None:
         self._block = block
-        self._source = block.source
+        self._source = self.source = block.source
         self._places: dict[str, int] = {}
         self._found: dict[str, int] = {}
         self.items: list[Item] = []
@@ -124,6 +140,8 @@ class _Below:
 
     def never_null(self, position: int) -> bool:
         """Whether a column of the rows is a column of a table that is never NULL."""
+        if position >= len(self.items):
+            return False  # a result of a window
         value = self.items[position].value
         if not isinstance(value, exp.Column) or self._block.parts or self._block.sets is not None:
             return False
@@ -131,15 +149,37 @@ class _Below:
 
     def _exchanged(self, part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Window):
-            key = key_of(part)
-            if key not in self._found:
-                self._found[key] = len(self.windows)
-                self.windows.append(self._window(part))
-            return bound_column(ColumnRef(_WINDOWS, self._found[key]), f"w{self._found[key]}")
+            return self._result(part)
         is_value = isinstance(part, (exp.Condition, exp.Filter, exp.WithinGroup)) and not part.find(exp.Window)
         if is_value and (part.find(exp.Column) or find_aggregate(part)):
             return bound_column(ColumnRef(_ROWS, self._column(part)), "c")
         return part
+
+    def _result(self, node: exp.Window) -> exp.Expr:
+        """The result of a window function; the default of LAG is that where there is no row so far away."""
+        call = node.this
+        if is_offset(call) and self._back(call) == 0:
+            return self.over(call.this.copy())
+        default = call.args.get("default") if is_offset(call) else None
+        if default is None:
+            return self._placed(node)
+        plain, there = node.copy(), node.copy()
+        for one in (plain, there):
+            one.this.set("default", None)
+        there.this.set("this", exp.true())
+        is_beyond = exp.Is(this=self._placed(there), expression=exp.null())
+        return exp.Case(ifs=[exp.If(this=is_beyond, true=self.over(default.copy()))], default=self._placed(plain))
+
+    def _placed(self, node: exp.Window) -> exp.Expr:
+        key = key_of(node)
+        if key not in self._found:
+            self._found[key] = len(self.windows)
+            self.windows.append(self._window(node))
+        return bound_column(ColumnRef(_WINDOWS, self._found[key]), f"w{self._found[key]}")
+
+    def _back(self, call: exp.Expr) -> int:
+        at = call_offset(call, self._source, self._block.start)
+        return back_of(call, written_name(call, self._source, at), self._source, at)
 
     def _column(self, value: exp.Expr) -> int:
         key = key_of(value)
@@ -155,20 +195,40 @@ class _Below:
         name = written_name(inner, self._source, at)
         rank = _RANKS.get(type(inner))
         order = node.args.get("order")
-        if node.args.get("spec") or node.args.get("alias"):
-            msg = f"{name} OVER a frame or a named window is not supported: {OVER}"
+        if node.args.get("alias") or (rank is not None and node.args.get("spec")):
+            msg = f"{name} OVER a named window, or a rank over a frame, is not supported: {OVER}"
             raise self._source.unsupported(name, msg, at)
-        if rank is None and (find_aggregate(inner.copy()) is None or _is_window_function(inner)):
+        frame = None if rank is not None else self._frame(node, inner, name, at)
+        if frame is None and rank is None and (find_aggregate(inner.copy()) is None or _is_window_function(inner)):
             raise self._source.unsupported(name, f"{name} OVER is not supported yet: {OVER}", at)
-        if rank is None and order is not None:
-            msg = f"{name} OVER (... ORDER BY ...) runs over a part of each partition, which comes later: {OVER}"
-            raise self._source.unsupported(name, msg, at)
-        if rank is not None and order is None:
+        if (rank is not None or frame is not None) and order is None:
             msg = f"{name} needs an order: write OVER (PARTITION BY ... ORDER BY ...)"
             raise self._source.unsupported(name, msg, at)
         partition = tuple(dict.fromkeys(self._column(part.unnest()) for part in node.args.get("partition_by") or ()))
-        keys = [] if order is None else [self._key(key) for key in order.expressions]
-        return _Window(self._function(node.this), partition, tuple(keys), rank, name, at)
+        is_ordered = rank is not None or frame is not None
+        keys = [self._key(key) for key in order.expressions] if is_ordered and order is not None else []
+        return _Window(self._function(node.this), partition, tuple(keys), rank, frame, name, at)
+
+    def _frame(self, node: exp.Window, call: exp.Expr, name: str, at: int) -> Frame | None:
+        """What a window function is over, None if that is the whole of each partition in whichever order."""
+        reach, peers = BACKWARD if is_offset(call) else reach_of(node, name, self._source, at)
+        if reach == "whole" and not (is_of_row(call) and node.args.get("order")):
+            return None
+        found = function_of(call, reach)
+        if found is None or isinstance(node.this, exp.IgnoreNulls) or call.args.get("expressions"):
+            msg = f"{name} OVER a part of each partition is not supported yet: {OVER}"
+            raise self._source.unsupported(name, msg, at)
+        function, reverse = found
+        value = None if isinstance(call.this, exp.Star) else call.this
+        if isinstance(call, exp.CountIf):
+            value = exp.Case(ifs=[exp.If(this=call.this.copy(), true=exp.Literal.number(1))])
+        if isinstance(node.this, exp.Filter):
+            value = with_filter(value, node.this.expression.this)
+        if isinstance(value, exp.Distinct):
+            msg = f"{name}(DISTINCT ...) OVER a part of each partition is not maintained: {OVER}"
+            raise self._source.unsupported(name, msg, at)
+        argument = None if value is None else self._column(value.unnest())
+        return Frame(function, argument, self._back(call) if is_offset(call) else 0, peers, reverse)
 
     def _key(self, node: exp.Expr) -> SortKey:
         column = self._column(node.this.unnest())
@@ -196,12 +256,18 @@ def _is_window_function(call: exp.Expr) -> bool:
 def _with_windows(rows: Relation, below: _Below, bind: Bind) -> tuple[Relation, list[int]]:
     """The rows with the results of the windows behind their columns, and the position of each."""
     places = [0] * len(below.windows)
+    plain = rows
+    running = [i for i, window in enumerate(below.windows) if window.frame is not None]
+    rows, found_at = with_running(rows, [_running(plain, below.windows[i], below, bind) for i in running])
+    for i, place in zip(running, found_at, strict=True):
+        places[i] = place
     asked = [i for i, window in enumerate(below.windows) if window.rank is not None]
     first, *others = _stacks(rows, below) or [Stack(rows, ())]
     found = first.relation
     for position, rank in enumerate(first.ranks):
         places[asked[rank]] = len(rows.types) + position
-    partitions = dict.fromkeys(window.partition for window in below.windows if window.rank is None)
+    whole = [window for window in below.windows if window.rank is None and window.frame is None]
+    partitions = dict.fromkeys(window.partition for window in whole)
     if not partitions and not others:
         return found, places
     items = [bound_column(ColumnRef(0, i), f"c{i}") for i in range(len(found.types))]
@@ -221,8 +287,8 @@ def _with_windows(rows: Relation, below: _Below, bind: Bind) -> tuple[Relation, 
         theirs = [value for _, column in pairs for value in _to_compare(column, rows, below)]
         keys += _compared(read, ranked, own, theirs)
     for partition in partitions:
-        chosen = [window for window in below.windows if window.rank is None and window.partition == partition]
-        groups = _groups(rows, partition, [window.function for window in chosen], below, bind)
+        chosen = [window for window in whole if window.partition == partition]
+        groups = _groups(plain, partition, [window.function for window in chosen], below, bind)
         own, theirs = [], []
         for place, column in enumerate(partition):
             sure = below.never_null(column)
@@ -240,6 +306,19 @@ def _with_windows(rows: Relation, below: _Below, bind: Bind) -> tuple[Relation, 
         for own, atom, theirs in keys
     )
     return bind(_plain(below.block(), scope, conditions, items)), places
+
+
+def _running(rows: Relation, window: _Window, below: _Below, bind: Bind) -> Running:
+    """A window over a part of each partition, with the type of its result."""
+    frame = window.frame
+    assert frame is not None
+    if frame.argument is not None:
+        check_argument(frame.function, rows.types[frame.argument], window.name, below.source, window.offset)
+    if frame.function in ("min", "max", "first", "lag") and frame.argument is not None:
+        kind = rows.types[frame.argument]
+    else:
+        kind = _groups(rows, (), [window.function], below, bind).types[0]
+    return Running(frame, window.partition, window.order, kind)
 
 
 @dataclass(frozen=True)

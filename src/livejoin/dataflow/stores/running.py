@@ -1,0 +1,229 @@
+"""Aggregates up to each row of a partition, and rows before it, over deltas: SUM(x) OVER (... ORDER BY ...), LAG(x).
+
+Law: after every delta, what `scan` gives is the rows of the input, each with the results of the calls over the rows of
+its partition up to it, and the deltas of `maintain` add up to it. The order is total, by the keys and then by all
+columns, and no row of the input stands there twice, so that every result is determined. The state is the rows in their
+order, each with what its results are made of.
+
+Sums of integers and decimals are exact; those of doubles are added up in the order of the rows, as Spark does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.stores.comparable import refuse_lists
+from livejoin.dataflow.stores.order_words import RowOrder
+from livejoin.dataflow.stores.ordered_state import OrderedState
+from livejoin.dataflow.stores.top_k_checks import Walk
+from livejoin.errors import CapacityError
+from livejoin.kernels.memory import layout as k
+from livejoin.kernels.ordered import order_nodes as t
+from livejoin.kernels.ordered import running as kernel
+from livejoin.kernels.ordered import runs
+from livejoin.kernels.values.row_order import O_WIDTH
+from livejoin.query.relational import RunningCall, SortKey
+from livejoin.schema import SqlType
+from livejoin.state.codec import Codec
+from livejoin.state.exact_aggregates import averages, bigint_column, decimals, double_words
+from livejoin.words import NULL_CODE, Words
+
+_SIGN_BIT = 63
+_CHANGES = 1024  # smallest buffer of changes
+_NUMBER_WORDS = {kernel.ROWS: 1, kernel.VALUES: 1, kernel.SUM: 3, kernel.SUM_WIDE: 4, kernel.SUM_DOUBLE: 2}
+
+
+class RunningStore(OrderedState):
+    """The rows of each partition with aggregates up to each; mutable.
+
+    Args:
+        partition: The columns that are equal in a partition.
+        keys: The order within one.
+        peers: Whether the aggregates of a row are those up to the last one with its keys (RANGE, not ROWS).
+        calls: The aggregates.
+        codec: The database's codec.
+        types: The types of the input's columns.
+    """
+
+    def __init__(
+        self,
+        partition: Sequence[int],
+        keys: Sequence[SortKey],
+        peers: bool,
+        calls: Sequence[RunningCall],
+        codec: Codec,
+        types: Sequence[SqlType],
+    ) -> None:
+        self.types = (*types, *(call.type for call in calls))
+        own = [SortKey(column, descending=False, nulls_first=True) for column in partition]
+        super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, runs.P_HEADER)
+        self._arguments = (tuple(partition), tuple(keys), peers, tuple(calls))
+        self._peers, self._calls = peers, tuple(calls)
+        self.plan = self.order.plan(len(types))
+        self.prefix = self.order.plan(len(dict.fromkeys(partition)))
+        self.keys = self.order.plan(len(dict.fromkeys(key.column for key in (*own, *keys))))
+        self.calls = self._compiled()
+        self.wide = self.plan.copy()
+        self.wide[O_WIDTH] += self.calls[kernel.C_WORDS]
+
+    def maintain(self, inputs: Sequence[Delta]) -> Delta:
+        """Apply changes of the one input; what the result gains and loses, net within each version.
+
+        Raises:
+            UnsupportedQueryError: A column holds lists.
+            ChangeValueError: A value that livejoin reserves.
+            CapacityError: A sum that its type cannot hold.
+
+        Cost: O(log n) a change with n rows, and O(1) for each row between two changes of a partition, and of the delta.
+        """
+        (delta,) = inputs
+        refuse_lists(delta.rows, "OVER")
+        values, weights, versions = self.by_partition(delta, int(self.prefix[O_WIDTH]))
+        text = self.order.text(self.codec)
+        touched = np.empty(weights.shape[0], np.int64)
+        state = np.empty(int(self.calls[kernel.C_WORDS]), np.int64)
+        ring = np.empty(int(self.calls[kernel.C_BACK]) + 1, np.int64)
+        self.arena.words[[runs.P_CHANGE, runs.P_STEP, runs.P_TOUCHED]] = 0
+        given = (self.plan, self.prefix, self.keys, self.wide, self.calls, self._peers, values, weights, versions)
+        parts = []
+        capacity, status = _CHANGES, k.NEED_SPACE
+        while status != k.DONE:
+            out = np.empty((kernel.LINES + int(self.wide[O_WIDTH]), capacity), np.int64)
+            status = kernel.maintain(self.arena.words, *given, *text, touched, state, ring, out)
+            parts.append(out[:, : int(self.arena.words[runs.P_MADE])])
+            if status == k.NEED_SPACE:
+                self.arena.grow()
+            elif status == k.OUTPUT_FULL:
+                capacity = max(2 * capacity, int(self.arena.words[runs.P_NEEDED]))
+        changes = np.concatenate(parts, axis=1)
+        delta = Delta(self._decoded(changes[kernel.LINES :]), changes[kernel.L_WEIGHT], changes[kernel.L_VERSION])
+        return self._net(delta, changes[kernel.LINES :][: int(self.plan[O_WIDTH])])
+
+    def load(self, side: int, delta: Delta) -> None:
+        """Apply changes without asking what changed; cost and errors as for `maintain`."""
+        self.maintain([delta])
+
+    def scan(self, capacity: int) -> Iterator[tuple[Rows, Words]]:
+        """The result, partition by partition, with multiplicities, in batches of at most ``capacity`` rows.
+
+        The operator must not change meanwhile. Cost: O(rows).
+        """
+        width = int(self.wide[O_WIDTH])
+        cursor = np.array([-1, 0])
+        while cursor[0] != 0:
+            output = np.empty((width, min(capacity, max(self.count(), 1))), np.int64)
+            made = kernel.scan(self.arena.words, width, cursor, output)
+            if made:
+                yield self._decoded(output[:, :made]), np.ones(made, np.int64)
+
+    def nothing(self) -> Rows:
+        """No rows."""
+        return self._decoded(np.empty((int(self.wide[O_WIDTH]), 0), np.int64))
+
+    def count(self) -> int:
+        """Rows of the result; O(1)."""
+        return int(self.arena.words[runs.P_TOTAL])
+
+    def _compiled(self) -> Words:
+        """The plan of the calls."""
+        calls: list[list[int]] = []
+        at = 0
+        for call in self._calls:
+            compiled, words = self._call(call, at)
+            calls.append(compiled)
+            at += words
+        back = max((call.back for call in self._calls), default=0)
+        return np.array([len(calls), at, back, *(word for call in calls for word in call)], np.int64)
+
+    def _call(self, call: RunningCall, at: int) -> tuple[list[int], int]:
+        """The plan of a call whose words begin at a place, and how many these are."""
+        if call.argument is None:
+            return [kernel.ROWS, 0, 0, 0, at, 0, 0, 0, 0, 0, 0], 1
+        place = self.order.place(call.argument)
+        type_ = self.order.types[call.argument]
+        match call.function:
+            case "count":
+                kind = kernel.VALUES
+            case "sum" | "avg":
+                wide = kernel.SUM_WIDE if place.width == 2 else kernel.SUM
+                kind = kernel.SUM_DOUBLE if type_.kind == "double" else wide
+            case "first":
+                kind = kernel.OPENING
+            case "lag":
+                kind = kernel.LAG
+            case "min" | "max":
+                kind = kernel.LEAST if (call.function == "min") != place.key.descending else kernel.GREATEST
+        what = [place.offset, place.width, place.last, at, place.null, place.hole, int(not place.key.nulls_first)]
+        flip = -1 if place.key.descending else 0
+        words = _NUMBER_WORDS.get(kind, place.width)
+        more = int(call.function == "avg") or call.back
+        return [kind, *what, flip, int(type_.kind == "double"), more], words
+
+    def _decoded(self, words: Words) -> Rows:
+        """Rows of their order words and of those of the calls."""
+        width = int(self.plan[O_WIDTH])
+        rows = self.order.decode(words[:width], self.codec)
+        columns: list[Words | pa.Array] = [rows.column(i) for i in range(len(rows.types))]
+        for i, call in enumerate(self._calls):
+            at = width + int(self.calls[kernel.C_CALLS + i * kernel.CALL + kernel.A_AT])
+            kind = int(self.calls[kernel.C_CALLS + i * kernel.CALL + kernel.A_KIND])
+            columns.append(self._result(call, kind, words[at:]))
+        return Rows(self.codec, self.types, columns, words.shape[1])
+
+    def _net(self, delta: Delta, rows: Words) -> Delta:
+        """A delta without rows whose averages are as they were, though they are of other sums and numbers."""
+        if delta.rows.length < 2 or all(call.function != "avg" for call in self._calls):
+            return delta
+        first = len(self.order.types)
+        codes = np.stack([delta.rows.codes(first + i) for i in range(len(self._calls))])
+        is_same = (delta.weights[:-1] == -1) & (delta.weights[1:] == 1) & (delta.versions[:-1] == delta.versions[1:])
+        is_same &= (rows[:, :-1] == rows[:, 1:]).all(axis=0) & (codes[:, :-1] == codes[:, 1:]).all(axis=0)
+        if not is_same.any():
+            return delta
+        kept = np.ones(delta.rows.length, np.bool_)
+        kept[:-1] &= ~is_same
+        kept[1:] &= ~is_same
+        at = np.flatnonzero(kept)
+        return Delta(delta.rows.take(at), delta.weights[at], delta.versions[at])
+
+    def _result(self, call: RunningCall, kind: int, words: Words) -> Words | pa.Array:
+        """The results of a call from its words."""
+        what = f"{call.function.upper()} OVER a part of a partition"
+        if kind in (kernel.ROWS, kernel.VALUES):
+            return np.ascontiguousarray(words[0])
+        if kind not in _NUMBER_WORDS:
+            assert call.argument is not None
+            return self.order.decode_column(call.argument, words)
+        valid = words[0] > 0
+        if kind == kernel.SUM_DOUBLE:
+            total = np.ascontiguousarray(words[1]).view(np.float64)
+            if call.function == "avg":
+                total = total / np.where(valid, words[0], 1)
+            return np.where(valid, double_words(total), NULL_CODE)
+        low, high = words[1], words[2]
+        if kind == kernel.SUM_WIDE and np.any(words[3] != high >> _SIGN_BIT):
+            msg = f"{what} needs more than 128 bits, which {call.type} cannot hold; cast the argument to DOUBLE"
+            raise CapacityError(msg)
+        if call.function == "avg":
+            assert call.argument is not None
+            return averages(low, high, words[0], self.order.types[call.argument], call.type)
+        if call.type.kind == "decimal":
+            return decimals(np.where(valid, low, 0), np.where(valid, high, 0), call.type, valid)
+        return bigint_column(low, high, valid, what)
+
+    def _check(self) -> None:
+        """Assert all invariants; O(rows log rows), for tests."""
+        walk = Walk(self.arena.words)
+        _, total = walk.visit(int(self.arena.words[t.T_ROOT]), int(self.arena.words[t.T_HEIGHT]))
+        assert total == self.count() == len(walk.entries), "each row stands there once"
+        again = RunningStore(*self._arguments, self.codec, self.order.types)
+        for rows, weights in self.scan(1 << 20):
+            own = rows.select(range(len(self.order.types)))
+            again.maintain([Delta(own, weights, np.zeros(weights.shape[0], np.int64))])
+        found = ([rows.codes(i).tolist() for i in range(len(self.types))] for rows, _ in self.scan(1 << 20))
+        expected = ([rows.codes(i).tolist() for i in range(len(self.types))] for rows, _ in again.scan(1 << 20))
+        assert list(found) == list(expected), "aggregates follow from the rows before"

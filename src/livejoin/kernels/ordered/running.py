@@ -1,0 +1,465 @@
+"""Aggregates over the rows of each partition up to every row, in an order, kept up to date.
+
+The multiset is the tree of `livejoin.kernels.ordered.order_tree`, its rows ordered by their partition, then by the
+keys, then by all columns, and each row stands there once. Every entry knows the aggregates up to it, in words behind
+its own: so what a run of changes does begins with those of the entry before the first one that it touched, and ends
+behind the last one where they are as they were. A run costs O(log n) a change and O(1) for each row between its
+changes or whose aggregates change, which is a row of the delta.
+
+With *peers* a row's aggregates are those up to the last row with its keys (RANGE), else up to the row itself (ROWS).
+
+Law: the changes written for a version are the result after it minus the result before it, as multisets.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.memory.arena import words
+from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
+from livejoin.kernels.ordered.order_nodes import COUNT, FIRST, LEAF, NEXT, T_LEAF, T_PLACE
+from livejoin.kernels.ordered.order_tree import first_leaf, seek, select
+from livejoin.kernels.ordered.runs import (
+    APPLYING,
+    P_CHANGE,
+    P_MADE,
+    P_NEEDED,
+    P_STEP,
+    P_TOTAL,
+    P_TOUCHED,
+    apply_run,
+    end_run,
+    entry_before,
+    first_touched,
+)
+from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched, Words
+from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, VALUE, compare, compare_bytes
+from livejoin.words import NULL_CODE
+
+# What a call is; the words that it has in an entry stand behind it
+ROWS = 0  # rows
+VALUES = 1  # rows whose argument is not NULL
+SUM = 2  # VALUES, or 1 if there are any, then the sum, two words
+SUM_WIDE = 3  # the same, then the sum of arguments of two words, three words
+SUM_DOUBLE = 4  # the same, then the sum as a double, added up in the order of the rows
+LEAST = 5  # the argument's words, by their own order
+GREATEST = 6
+OPENING = 7  # those of the first row of the partition
+LAG = 8  # those of the row so many rows before
+
+# Plan: the number of calls, the words of all, the most rows that a LAG goes back, then for each call
+C_NUMBER = 0
+C_WORDS = 1
+C_BACK = 2
+C_CALLS = 3
+A_KIND = 0
+A_FROM = 1  # the argument's first word among the row's
+A_WIDTH = 2  # its words
+A_LAST = 3  # what the last of these is, see `livejoin.kernels.values.row_order`
+A_AT = 4  # the call's first word among those behind the row's
+A_NULL = 5  # the argument's first word where it is NULL
+A_HOLE = 6  # the word that words were moved away from, towards which side
+A_DOWN = 7  # 1 where they were moved down, those above it
+A_FLIP = 8  # -1 where bits are inverted, else 0
+A_DOUBLE = 9  # 1 of a double, whose bits below the sign are inverted where it is set
+A_ROWS = 10  # of LAG: how many; of a sum: whether its values are counted
+CALL = 11
+
+# Lines of the output, then the row's words, then those of the calls
+L_WEIGHT = 0
+L_VERSION = 1
+LINES = 2
+
+_SIGN = -(1 << 63)
+_GREATEST = (1 << 63) - 1
+_CANONICAL_NAN = 0x7FF8000000000000
+
+
+@inlined
+def _code(c: Plan, a: int, word: int) -> int:
+    """The word of a value from its order word (`livejoin.dataflow.stores.order_words`)."""
+    code: int
+    if c[a + A_DOWN] == 1:
+        code = word + (1 if word >= c[a + A_HOLE] else 0)
+    else:
+        code = word - (1 if word <= c[a + A_HOLE] else 0)
+    code ^= c[a + A_FLIP]
+    if c[a + A_DOUBLE] == 1 and code < 0:
+        code ^= _GREATEST
+    return code
+
+
+@helper
+def _add(state: Line, at: int, low: int, high: int, words_of_sum: int) -> None:
+    """Add a number of two words to one of two or three."""
+    total = state[at] + low
+    carry = 1 if np.uint64(total) < np.uint64(low) else 0
+    state[at] = total
+    for i in range(1, words_of_sum):
+        term = high if i == 1 else high >> 63
+        had = state[at + i]
+        total = had + term
+        over = 1 if np.uint64(total) < np.uint64(term) else 0
+        total += carry
+        if carry == 1 and total == 0:
+            over = 1
+        state[at + i] = total
+        carry = over
+
+
+@helper
+def _add_double(state: Line, at: int, word: int) -> None:
+    total = np.int64(state[at]).view(np.float64) + np.int64(word).view(np.float64)
+    state[at] = np.float64(total).view(np.int64) if not np.isnan(total) else _CANONICAL_NAN
+
+
+@inlined
+def _is_null(c: Plan, a: int, line: Words, at: int) -> bool:
+    """Whether an argument is NULL, which of a text only its code says: the empty one has the same first words."""
+    if c[a + A_LAST] != VALUE:
+        return bool(line[at + c[a + A_WIDTH] - 1] == NULL_CODE)
+    return bool(line[at] == c[a + A_NULL])
+
+
+@helper
+def _is_beyond(m: Arena, c: Plan, a: int, entry: int, state: Line, text: Texts) -> bool:
+    """Whether an entry's argument is less than the one noted, or greater for GREATEST."""
+    sign = -1 if c[a + A_KIND] == LEAST else 1
+    at, width = entry + E_WORDS + c[a + A_FROM], c[a + A_WIDTH]
+    if _is_null(c, a, state, c[a + A_AT]):
+        return True
+    is_text = c[a + A_LAST] != VALUE
+    for i in range(width - (1 if is_text else 0)):
+        x, y = m[at + i], state[c[a + A_AT] + i]
+        if x != y:
+            return bool((x > y) == (sign > 0))
+    if not is_text:
+        return False
+    x, y = m[at + width - 1], state[c[a + A_AT] + width - 1]
+    return bool(x != y and c[a + A_LAST] * compare_bytes(x, y, text) == sign)
+
+
+@helper
+def _clear(c: Plan, state: Line) -> None:
+    """The aggregates of no rows."""
+    for i in range(c[C_WORDS]):
+        state[i] = 0
+    for call in range(c[C_NUMBER]):
+        a = C_CALLS + call * CALL
+        if c[a + A_KIND] >= LEAST:
+            state[c[a + A_AT]] = c[a + A_NULL]
+            if c[a + A_LAST] != VALUE:
+                for i in range(1, c[a + A_WIDTH] - 1):
+                    state[c[a + A_AT] + i] = c[a + A_NULL]
+                state[c[a + A_AT] + c[a + A_WIDTH] - 1] = NULL_CODE
+
+
+@helper
+def _advance(m: Arena, c: Plan, entry: int, is_first: bool, state: Line, ring: Line, past: int, text: Texts) -> None:
+    """The aggregates up to an entry from those up to the one before it; ``ring`` has that and ``past`` - 1 others."""
+    for call in range(c[C_NUMBER]):
+        a = C_CALLS + call * CALL
+        kind, at = c[a + A_KIND], c[a + A_AT]
+        source = entry + E_WORDS + c[a + A_FROM]
+        if kind == ROWS:
+            state[at] += 1
+        elif kind == LAG:
+            back = c[a + A_ROWS]
+            if past >= back:
+                other = ring[(past - back) % c[C_BACK]] + E_WORDS + c[a + A_FROM]
+                for i in range(c[a + A_WIDTH]):
+                    state[at + i] = m[other + i]
+        elif kind == OPENING:
+            if is_first:
+                for i in range(c[a + A_WIDTH]):
+                    state[at + i] = m[source + i]
+        elif not _is_null(c, a, m, source):
+            if kind == LEAST or kind == GREATEST:
+                if _is_beyond(m, c, a, entry, state, text):
+                    for i in range(c[a + A_WIDTH]):
+                        state[at + i] = m[source + i]
+            else:
+                state[at] = state[at] + 1 if kind == VALUES or c[a + A_ROWS] == 1 else 1
+                if kind == SUM:
+                    code = _code(c, a, m[source])
+                    _add(state, at + 1, code, code >> 63, 2)
+                elif kind == SUM_WIDE:
+                    low = m[source + 1] ^ _SIGN ^ c[a + A_FLIP]
+                    _add(state, at + 1, low, m[source] ^ c[a + A_FLIP], 3)
+                elif kind == SUM_DOUBLE:
+                    _add_double(state, at + 1, _code(c, a, m[source]))
+
+
+@helper
+def _write(m: Arena, p: Plan, c: Plan, entry: int, weight: int, version: int, out: Output) -> None:
+    made = m[P_MADE]
+    out[L_WEIGHT, made] = weight
+    out[L_VERSION, made] = version
+    for i in range(p[O_WIDTH] + c[C_WORDS]):
+        out[LINES + i, made] = m[entry + E_WORDS + i]
+    m[P_MADE] = made + 1
+    m[P_TOTAL] += weight
+
+
+@helper
+def _stands(m: Arena, p: Plan, c: Plan, entry: int, state: Line) -> bool:
+    """Whether an entry stands in the result with these aggregates."""
+    if m[entry + E_IN] == 0:
+        return False
+    for i in range(c[C_WORDS]):
+        if m[entry + E_WORDS + p[O_WIDTH] + i] != state[i]:
+            return False
+    return True
+
+
+@helper
+def _settle(m: Arena, p: Plan, c: Plan, entry: int, state: Line, version: int, emit: bool, out: Output) -> int:
+    """Write how else than before an entry stands in the result, but if not ``emit``; the number of changes."""
+    is_there = m[entry + E_COUNT] >> 1 > 0
+    if is_there and _stands(m, p, c, entry, state):
+        return 0
+    made = 0
+    if m[entry + E_IN] > 0:
+        made += 1
+        if emit:
+            _write(m, p, c, entry, -1, version, out)
+            m[entry + E_IN] = 0
+    if is_there:
+        made += 1
+        if emit:
+            for i in range(c[C_WORDS]):
+                m[entry + E_WORDS + p[O_WIDTH] + i] = state[i]
+            m[entry + E_IN] = 1
+            _write(m, p, c, entry, 1, version, out)
+    return made
+
+
+@helper
+def _begin(
+    m: Arena, p: Plan, first: Plan, prefix: Plan, c: Plan, row: int, state: Line, ring: Line, text: Texts
+) -> int:
+    """The aggregates before the entries from a row's place on, by some first words; how many rows ``ring`` has."""
+    previous, ahead = entry_before(m, first, prefix, row, text)
+    if previous == 0:
+        _clear(c, state)
+        return 0
+    for i in range(c[C_WORDS]):
+        state[i] = m[previous + E_WORDS + p[O_WIDTH] + i]
+    past = 1
+    while past < c[C_BACK] and ahead > past:
+        entry, _ = select(m, ahead - past - 1)
+        if compare(m, prefix, entry, row, text) != 0:
+            break
+        past += 1
+    for back in range(1, min(past, c[C_BACK]) + 1):
+        entry, _ = select(m, ahead - back)
+        ring[(past - back) % c[C_BACK]] = entry
+    return past
+
+
+@helper
+def _next(m: Arena, prefix: Plan, row: int, leaf: int, place: int, text: Texts) -> tuple[int, int, int]:
+    """The entry at a place or behind it in a row's partition, 0 if there is none; its leaf and its place."""
+    while leaf != 0 and place == m[leaf + COUNT]:
+        leaf = m[leaf + NEXT]
+        place = 0
+    if leaf == 0:
+        return 0, 0, 0
+    entry = m[leaf + FIRST + LEAF + place]
+    return entry if compare(m, prefix, entry, row, text) == 0 else 0, leaf, place
+
+
+@helper
+def _walk(
+    m: Arena,
+    p: Plan,
+    prefix: Plan,
+    c: Plan,
+    row: int,
+    version: int,
+    emit: bool,
+    state: Line,
+    ring: Line,
+    text: Texts,
+    out: Output,
+) -> int:
+    """Settle the entries from the first that was touched to where the result is as it was; the number of changes."""
+    past = _begin(m, p, p, prefix, c, row, state, ring, text)
+    is_first = past == 0
+    seek(m, p, row, 0, text)
+    entry, leaf, place = _next(m, prefix, row, m[T_LEAF], m[T_PLACE], text)
+    waiting, since, made = m[P_TOUCHED], 0, 0
+    while entry != 0:
+        if m[entry + E_COUNT] >> 1 > 0:
+            _advance(m, c, entry, is_first, state, ring, past, text)
+            is_first = False
+            if c[C_BACK] > 0:
+                ring[past % c[C_BACK]] = entry
+            past += 1
+        if m[entry + E_COUNT] & 1 == 1:
+            waiting -= 1
+            since = 0
+        else:
+            since += 1
+            if waiting == 0 and since > c[C_BACK] and _stands(m, p, c, entry, state):
+                return made
+        made += _settle(m, p, c, entry, state, version, emit, out)
+        entry, leaf, place = _next(m, prefix, row, leaf, place + 1, text)
+    return made
+
+
+@helper
+def _walk_peers(
+    m: Arena,
+    p: Plan,
+    prefix: Plan,
+    keys: Plan,
+    c: Plan,
+    row: int,
+    version: int,
+    emit: bool,
+    state: Line,
+    ring: Line,
+    text: Texts,
+    out: Output,
+) -> int:
+    """The same where rows with equal keys have the same aggregates; without LAG."""
+    is_first = _begin(m, p, keys, prefix, c, row, state, ring, text) == 0
+    seek(m, keys, row, 0, text)
+    head, leaf, place = _next(m, prefix, row, m[T_LEAF], m[T_PLACE], text)
+    waiting, made = m[P_TOUCHED], 0
+    while head != 0:
+        entry, at, position = head, leaf, place
+        while entry != 0 and compare(m, keys, entry, head, text) == 0:
+            if m[entry + E_COUNT] >> 1 > 0:
+                _advance(m, c, entry, is_first, state, ring, 0, text)
+                is_first = False
+            entry, at, position = _next(m, prefix, row, at, position + 1, text)
+        entry, is_same = head, False
+        while entry != 0 and compare(m, keys, entry, head, text) == 0:
+            if m[entry + E_COUNT] & 1 == 1:
+                waiting -= 1
+            elif _stands(m, p, c, entry, state):
+                is_same = True
+            made += _settle(m, p, c, entry, state, version, emit, out)
+            entry, leaf, place = _next(m, prefix, row, leaf, place + 1, text)
+        if is_same and waiting == 0:
+            return made
+        head = entry
+    return made
+
+
+@kernel
+def maintain(
+    arena: ArenaArray,
+    plan: Plan,
+    prefix: Plan,
+    keys: Plan,
+    wide: Plan,
+    calls: Plan,
+    peers: bool,
+    values: Matrix,
+    weights: Line,
+    versions: Line,
+    heap: Words,
+    starts: Words,
+    lengths: Line,
+    touched: Touched,
+    state: Line,
+    ring: Line,
+    out: Output,
+) -> int:
+    """Apply changes of rows and write what the result gains and loses, net within each version.
+
+    Args:
+        arena: The state; changed. A caller starts with P_CHANGE, P_STEP and P_TOUCHED at 0.
+        plan: int64, see O_WIDTH and the constants beside it.
+        prefix, keys: The same for the first words of a row: those of the partition, and these with those of the keys.
+        wide: The same with the words of the calls behind, which an entry has.
+        calls: int64, see C_NUMBER and the constants beside it.
+        peers: Whether rows with equal keys have the same aggregates.
+        values: int64 of shape (words of a row, n): the rows as order words, those of a version partition by partition.
+        weights: int64, what each change adds to its row's multiplicity, which is 0 or 1 after each version.
+        versions: int64, ascending.
+        heap, starts, lengths: The dictionary of strings, if there are any in the rows.
+        touched: int64 of n places, scratch.
+        state: int64 of as many words as the calls have, scratch.
+        ring: int64 of as many places as a LAG goes back, and one, scratch.
+        out: int64 of shape (LINES + words of a row and of the calls, capacity): the changes of the result, P_MADE of
+            them.
+
+    Returns:
+        DONE; MORE: take the changes written and call again; NEED_SPACE: take them, grow the arena and call again;
+        OUTPUT_FULL: take them and call again with at least P_NEEDED places.
+
+    Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta;
+    LAG over k rows adds O(k log n) for each partition and version.
+    """
+    m = words(arena)
+    p, of_partition, of_keys, larger, c = words(plan), words(prefix), words(keys), words(wide), words(calls)
+    text = (heap, starts, lengths)
+    m[P_MADE] = 0
+    change = m[P_CHANGE]
+    left = AT_ONCE
+    while True:
+        if m[P_STEP] == APPLYING:
+            if m[P_TOUCHED] == 0:
+                if change == weights.shape[0]:
+                    return DONE
+                if left <= 0:
+                    m[P_CHANGE] = change
+                    return MORE
+            begin = change
+            change = apply_run(m, p, of_partition, larger, values, weights, versions, change, touched, text)
+            left -= change - begin
+            if m[P_STEP] == APPLYING:
+                m[P_CHANGE] = change
+                return NEED_SPACE
+        row, version = first_touched(m, p, touched, text), versions[change - 1]
+        needed = 0
+        for emit in (False, True):
+            if emit and needed > out.shape[1] - m[P_MADE]:
+                m[P_NEEDED] = needed
+                m[P_CHANGE] = change
+                return OUTPUT_FULL
+            if peers:
+                needed = _walk_peers(m, p, of_partition, of_keys, c, row, version, emit, state, ring, text, out)
+            else:
+                needed = _walk(m, p, of_partition, c, row, version, emit, state, ring, text, out)
+        end_run(m, p, touched, text)
+        left -= needed
+
+
+@kernel
+def scan(arena: ArenaArray, width: int, cursor: Cursor, output: Output) -> int:
+    """Write the rows of the result, partition by partition, in their order.
+
+    Args:
+        arena: As for `maintain`.
+        width: Words of a row and of the calls.
+        cursor: int64[2], a leaf and a place in it: (-1, 0) to begin, (0, ...) at the end; changed.
+        output: int64 of shape (width, capacity).
+
+    Returns:
+        The number of rows written.
+
+    Cost: O(1) a row.
+    """
+    m = words(arena)
+    leaf, place = cursor[0], cursor[1]
+    if leaf == -1:
+        leaf = first_leaf(m)
+    made = 0
+    while True:
+        while leaf != 0 and place == m[leaf + COUNT]:
+            leaf = m[leaf + NEXT]
+            place = 0
+        if leaf == 0 or made == output.shape[1]:
+            cursor[0], cursor[1] = leaf, place
+            return made
+        entry = m[leaf + FIRST + LEAF + place]
+        for i in range(width):
+            output[i, made] = m[entry + E_WORDS + i]
+        made += 1
+        place += 1

@@ -1,0 +1,226 @@
+"""Window functions over a part of each partition: aggregates up to each row, and values of rows before or behind.
+
+    SUM(x) OVER (PARTITION BY k ORDER BY t)                                      RANGE: with all rows of the same t
+    SUM(x) OVER (PARTITION BY k ORDER BY t ROWS UNBOUNDED PRECEDING)             ROWS: up to the row itself
+    SUM(x) OVER (PARTITION BY k ORDER BY t DESC ROWS ... CURRENT ROW AND UNBOUNDED FOLLOWING)
+    LAG(x, 2, 0) OVER (PARTITION BY k ORDER BY t)        LEAD(x) OVER (...)      FIRST_VALUE, LAST_VALUE
+
+What looks forward is the same in the reverse order. `livejoin.query.relational.Running` adds the results as columns,
+over rows of which none stands twice: where they have no key, copies are numbered first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot import exp
+
+from livejoin.query import relational
+from livejoin.query.keys import keys
+from livejoin.query.relational import EVERY_RANK, Ranked, Relation, RunningCall, RunningFunction, SortKey
+from livejoin.schema import SqlType
+from livejoin.sql.lower.grouped.unmaintained import OVER
+from livejoin.sql.parse.source import Source
+
+Reach = Literal["before", "whole", "behind"]
+"""Which rows of its partition a row's frame has: those up to it, all, or those from it on."""
+
+BACKWARD: tuple[Reach, bool] = ("before", False)
+"""What LAG is over."""
+
+_FUNCTIONS: dict[type[exp.Expr], RunningFunction] = {
+    exp.Sum: "sum",
+    exp.Count: "count",
+    exp.CountIf: "count",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.First: "first",
+    exp.FirstValue: "first",
+    exp.Last: "first",
+    exp.LastValue: "first",
+    exp.Lag: "lag",
+    exp.Lead: "lag",
+}
+_LASTS = (exp.Last, exp.LastValue)
+_OFFSETS = (exp.Lag, exp.Lead)
+_NUMBERS = ("integer", "decimal", "double")
+_MOST_BACK = 10_000
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a window function is over, and which one it is.
+
+    Args:
+        function: Which one.
+        argument: The column of its argument, None for COUNT(*).
+        back: How many rows before, of LAG and LEAD.
+        peers: Whether rows that the order does not tell apart have the same result.
+        reverse: Whether it goes through the rows from the last one to the first.
+    """
+
+    function: RunningFunction
+    argument: int | None
+    back: int
+    peers: bool
+    reverse: bool
+
+
+@dataclass(frozen=True)
+class Running:
+    """A window function over a part of each partition.
+
+    Args:
+        frame: What it is.
+        partition: The columns of PARTITION BY.
+        order: Those of ORDER BY.
+        type: The type of its result.
+    """
+
+    frame: Frame
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    type: SqlType
+
+
+def is_offset(call: exp.Expr) -> bool:
+    """Whether a call gives the value of another row: LAG, LEAD."""
+    return isinstance(call, _OFFSETS)
+
+
+def is_of_row(call: exp.Expr) -> bool:
+    """Whether a call gives the value of the first or the last row of its frame."""
+    return isinstance(call, (exp.First, exp.FirstValue, *_LASTS))
+
+
+def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reach, bool]:
+    """Which rows the frame of a window function has, and whether it has all that the order does not tell apart.
+
+    Raises:
+        UnsupportedQueryError: It begins or ends at another row than the first, the row itself and the last.
+    """
+    spec = node.args.get("spec")
+    if spec is None:
+        return ("before" if node.args.get("order") else "whole"), True
+    kind = str(spec.args.get("kind") or "").upper()
+    begin = _bound(spec, "start")
+    end = _bound(spec, "end") or "here"
+    if kind not in ("ROWS", "RANGE") or begin is None or spec.args.get("exclude"):
+        msg = f"{name} OVER this frame is not supported: {OVER}"
+        raise source.unsupported(name, msg, at)
+    frames: dict[tuple[str, str], Reach] = {
+        ("first", "here"): "before",
+        ("first", "last"): "whole",
+        ("here", "last"): "behind",
+    }
+    found = frames.get((begin, end))
+    if found is None:
+        msg = (
+            f"{name} OVER a frame that begins or ends some rows away, or is the row alone, is not supported yet: {OVER}"
+        )
+        raise source.unsupported(name, msg, at)
+    return found, kind == "RANGE"
+
+
+def _bound(spec: exp.Expr, which: str) -> str | None:
+    """One end of a frame: the first row, the last one, or the row itself; another one is some text."""
+    value, side = spec.args.get(which), str(spec.args.get(f"{which}_side") or "").upper()
+    if value is None:
+        return None
+    text = value.upper() if isinstance(value, str) else ""
+    if text == "CURRENT ROW":
+        return "here"
+    if text == "UNBOUNDED":
+        return "first" if side == "PRECEDING" else "last"
+    return "elsewhere"
+
+
+def function_of(call: exp.Expr, reach: Reach) -> tuple[RunningFunction, bool] | None:
+    """Which running function a call is, and whether it goes through the rows from the last one; None of another."""
+    found = _FUNCTIONS.get(type(call))
+    if found is None:
+        return None
+    if isinstance(call, _LASTS):
+        return (found, True) if reach != "before" else None
+    if found == "first":
+        return (found, False) if reach != "behind" else None
+    return found, isinstance(call, exp.Lead) or reach == "behind"
+
+
+def back_of(call: exp.Expr, name: str, source: Source, at: int) -> int:
+    """How many rows before LAG looks, or behind LEAD.
+
+    Raises:
+        UnsupportedQueryError: That is no number from 0 to 10,000.
+    """
+    given = call.args.get("offset")
+    if given is None:
+        return 1
+    number = given.name if isinstance(given, exp.Literal) and not given.is_string else ""
+    if number.isdigit() and int(number) <= _MOST_BACK:
+        return int(number)
+    msg = f"{name} takes a whole number of rows from 0 to {_MOST_BACK:,}, written as one"
+    raise source.unsupported(name, msg, at)
+
+
+def check_argument(function: RunningFunction, kind: SqlType, name: str, source: Source, at: int) -> None:
+    """Refuse an argument that a function does not take.
+
+    Raises:
+        UnsupportedQueryError: It is no number where one is added up.
+    """
+    if function in ("sum", "avg") and kind.kind not in _NUMBERS:
+        msg = f"{name} OVER a part of each partition adds up numbers, and its argument is {kind}: cast it"
+        raise source.unsupported(name, msg, at)
+
+
+def with_running(rows: Relation, windows: Sequence[Running]) -> tuple[Relation, list[int]]:
+    """Rows with the results of windows behind their columns, and the position of each."""
+    if not windows:
+        return rows, []
+    width = len(rows.types)
+    found = rows
+    if not keys(rows):
+        found = Ranked(rows, tuple(range(width)), (), "row_number", EVERY_RANK, follows=True)
+    apart = len(found.types)
+    places = [0] * len(windows)
+    groups: dict[tuple[tuple[int, ...], tuple[SortKey, ...], bool], list[int]] = {}
+    for i, window in enumerate(windows):
+        order = _reversed(window, apart) if window.frame.reverse else window.order
+        peers = window.frame.peers and window.frame.function not in ("lag", "first")
+        groups.setdefault((window.partition, order, peers), []).append(i)
+    # Those that change fewer rows come first, as the others see each row that changes.
+    for (partition, order, peers), chosen in sorted(groups.items(), key=lambda one: _moves(windows, one[1])):
+        calls: list[RunningCall] = []
+        for i in chosen:
+            frame = windows[i].frame
+            call = RunningCall(frame.function, frame.argument, windows[i].type, frame.back)
+            if call not in calls:
+                calls.append(call)
+            places[i] = len(found.types) + calls.index(call)
+        found = relational.Running(found, partition, order, peers, tuple(calls))
+    return found, places
+
+
+def _moves(windows: Sequence[Running], chosen: Sequence[int]) -> bool:
+    return any(windows[i].frame.function != "lag" for i in chosen)
+
+
+def _reversed(window: Running, width: int) -> tuple[SortKey, ...]:
+    """The order from the last row to the first, with all columns unless rows with equal keys have the same result."""
+    turned = tuple(SortKey(key.column, not key.descending, not key.nulls_first) for key in window.order)
+    if window.frame.peers and window.frame.function not in ("lag", "first"):
+        return turned
+    named = {*window.partition, *(key.column for key in window.order)}
+    return (*turned, *(SortKey(column, True, False) for column in range(width) if column not in named))
+
+
+def with_filter(value: exp.Expr | None, condition: exp.Expr | None) -> exp.Expr | None:
+    """An argument that is NULL where a FILTER clause is not true; None for all rows."""
+    if condition is None:
+        return value
+    counted = exp.Literal.number(1) if value is None else value.copy()
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=counted)])

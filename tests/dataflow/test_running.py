@@ -1,0 +1,204 @@
+"""Aggregates up to each row: the changes of every version against all rows gone through at once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livejoin.dataflow.batches import Delta, Rows
+from livejoin.dataflow.reading.store_access import ScannedAccess
+from livejoin.dataflow.stores.running import RunningStore
+from livejoin.errors import CapacityError
+from livejoin.kernels.memory.layout import H_BUMP, H_END
+from livejoin.query.relational import RunningCall, SortKey
+from livejoin.schema import SqlType
+from livejoin.state.codec import Codec
+from strategies import FUZZ
+
+pytestmark = pytest.mark.nojit
+
+BIGINT, TEXT, DOUBLE = SqlType.integer(64), SqlType("string"), SqlType("double")
+TYPES = (BIGINT, TEXT, DOUBLE, BIGINT)
+VALUES: tuple[tuple[Any, ...], ...] = (
+    (None, 0, 1),
+    (None, "", "a", "a text of more than sixteen bytes", "a text of more than sixteen bytes!"),
+    (None, 0.5, -1.0, 7.0),
+    (None, -(1 << 62), 3, 1 << 61),
+)
+Row = tuple[Any, ...]
+CALLS = (
+    RunningCall("count", None, BIGINT),
+    RunningCall("count", 1, BIGINT),
+    RunningCall("sum", 2, DOUBLE),
+    RunningCall("avg", 3, DOUBLE),
+    RunningCall("min", 1, TEXT),
+    RunningCall("max", 1, TEXT),
+    RunningCall("min", 2, DOUBLE),
+    RunningCall("max", 3, BIGINT),
+    RunningCall("first", 1, TEXT),
+)
+LAGS = (RunningCall("lag", 1, TEXT, 1), RunningCall("lag", 3, BIGINT, 3), RunningCall("lag", 2, DOUBLE, 2))
+
+
+def result(call: RunningCall, rows: list[Row]) -> Any:
+    """A call over the rows up to one."""
+    if call.argument is None:
+        return len(rows)
+    values = [row[call.argument] for row in rows]
+    there = [value for value in values if value is not None]
+    match call.function:
+        case "count":
+            return len(there)
+        case "sum":
+            return sum(there) if there else None
+        case "avg":
+            return sum(there) / len(there) if there else None
+        case "min" | "max":
+            known = sorted(there, key=lambda value: value.encode() if isinstance(value, str) else value)
+            return (known[0] if call.function == "min" else known[-1]) if known else None
+        case "first":
+            return values[0]
+        case "lag":
+            return values[-1 - call.back] if len(values) > call.back else None
+
+
+def expected(
+    present: set[Row], partition: list[int], keys: list[SortKey], peers: bool, calls: tuple[RunningCall, ...]
+) -> Counter[Row]:
+    """The definition."""
+
+    def sort(chosen: list[Row], key: SortKey) -> list[Row]:
+        nulls = [row for row in chosen if row[key.column] is None]
+        others = sorted((row for row in chosen if row[key.column] is not None), key=lambda row: row[key.column])
+        others = sorted(others, key=lambda row: row[key.column], reverse=key.descending)
+        return [*nulls, *others] if key.nulls_first else [*others, *nulls]
+
+    rows = list(present)
+    for column in reversed(range(len(TYPES))):
+        rows = sort(rows, SortKey(column, False, True))
+    for key in reversed([*(SortKey(column, False, True) for column in partition), *keys]):
+        rows = sort(rows, key)
+    found: Counter[Row] = Counter()
+    for _, group in groupby(rows, key=lambda row: [row[column] for column in partition]):
+        ordered = list(group)
+        for i, row in enumerate(ordered):
+            end = i + 1
+            if peers:
+                same = [row[key.column] for key in keys]
+                while end < len(ordered) and [ordered[end][key.column] for key in keys] == same:
+                    end += 1
+            found[(*row, *(result(call, ordered[:end]) for call in calls))] += 1
+    return found
+
+
+def content(rows: Rows, weights: Any) -> Counter[Row]:
+    columns = [rows.arrow(i).to_pylist() for i in range(len(rows.types))]
+    found: Counter[Row] = Counter()
+    for i in range(rows.length):
+        found[tuple(column[i] for column in columns)] += int(weights[i])
+    return found
+
+
+def delta_of(codec: Codec, changes: list[tuple[Row, int, int]]) -> Delta:
+    columns = [pa.array([row[i] for row, _, _ in changes], kind.arrow) for i, kind in enumerate(TYPES)]
+    weights, versions = (np.array([change[i] for change in changes], np.int64) for i in (1, 2))
+    return Delta(Rows(codec, TYPES, columns, len(changes)), weights, versions)
+
+
+SPECS = [
+    ([0], [SortKey(2, False, True)]),
+    ([1], [SortKey(2, True, False), SortKey(0, False, False)]),
+    ([], [SortKey(1, True, False)]),
+    ([], [SortKey(3, True, True), SortKey(1, False, False)]),
+    ([0, 1], [SortKey(2, False, True)]),
+    ([2], [SortKey(1, False, True)]),
+]
+CELLS = st.tuples(*(st.sampled_from(values) for values in VALUES))
+
+
+@FUZZ
+@given(
+    spec=st.sampled_from(SPECS),
+    frame=st.sampled_from([(True, CALLS), (False, CALLS), (False, LAGS), (False, (*LAGS, CALLS[3]))]),
+    steps=st.lists(st.lists(CELLS, max_size=8), max_size=8),
+    batched=st.booleans(),
+)
+def test_the_changes_are_the_differences_of_the_results(
+    spec: tuple[list[int], list[SortKey]],
+    frame: tuple[bool, tuple[RunningCall, ...]],
+    steps: list[list[Row]],
+    batched: bool,
+) -> None:
+    partition, keys = spec
+    codec = Codec()
+    store = RunningStore(partition, keys, *frame, codec, TYPES)
+    present: set[Row] = set()
+    before: Counter[Row] = Counter()
+    waiting: list[tuple[Row, int, int]] = []
+    wanted: dict[int, Counter[Row]] = {}
+    for version, step in enumerate(steps):
+        for row in step:  # comes, or goes if it is there
+            waiting.append((row, -1 if row in present else 1, version))
+            present ^= {row}
+        after = expected(present, partition, keys, *frame)
+        wanted[version] = Counter(after)
+        wanted[version].subtract(before)
+        before = after
+        if (batched and version + 1 < len(steps)) or not waiting:
+            continue
+        store.arena.words[H_END] = min(int(store.arena.words[H_BUMP]) + 700, store.arena.words.shape[0])
+        delta = store.maintain([delta_of(codec, waiting)])
+        store._check()
+        assert np.all(np.diff(delta.versions) >= 0)
+        for one in {change[2] for change in waiting}:
+            at = np.flatnonzero(delta.versions == one)
+            rows = delta.rows.take(at)
+            found = content(rows, delta.weights[at])
+            assert {row: n for row, n in found.items() if n} == {row: n for row, n in wanted[one].items() if n}
+            assert content(rows, np.abs(delta.weights[at])) == {row: abs(n) for row, n in found.items()}, "net"
+        waiting = []
+        scanned: Counter[Row] = Counter()
+        for rows, weights in store.scan(3):
+            assert 0 < rows.length <= 3
+            scanned += content(rows, weights)
+        assert scanned == after
+        assert store.count() == after.total()
+
+
+def test_many_rows_and_a_restored_store() -> None:
+    draw, codec = random.Random(9), Codec()
+    arguments = ([0], [SortKey(2, True, False)], False, (*CALLS, *LAGS))
+    store = RunningStore(*arguments, codec, TYPES)
+    present: set[Row] = set()
+    for version in range(6):
+        changes = []
+        for number in range(400):
+            row = (draw.randrange(20), draw.choice("abc"), float(draw.randrange(60)), number % 97)
+            changes.append((row, -1 if row in present else 1, version))
+            present ^= {row}
+        store.maintain([delta_of(codec, changes)])
+    store._check()
+    wanted = expected(present, *arguments)
+    access = ScannedAccess(store)
+    rows = access.at(np.arange(store.count()))
+    assert content(rows, np.ones(rows.length)) == wanted
+    second = RunningStore(*arguments, codec, TYPES)
+    second.restore({name: words.copy() for name, words in store.arrays().items()})
+    second._check()
+    assert [content(*part) for part in second.scan(100)] == [content(*part) for part in store.scan(100)]
+
+
+def test_a_sum_that_its_type_cannot_hold() -> None:
+    codec = Codec()
+    store = RunningStore([], [SortKey(0, False, True)], False, [RunningCall("sum", 3, BIGINT)], codec, TYPES)
+    rows = [((i, None, None, 1 << 62), 1, 0) for i in range(2)]
+    with pytest.raises(CapacityError, match="SUM OVER a part of a partition is 9,223,372,036,854,775,808"):
+        store.maintain([delta_of(codec, rows)])
