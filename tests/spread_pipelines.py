@@ -142,6 +142,8 @@ def graph(seed: int, batches: int = 5, edges: int = 30, nodes: int = 8) -> Pipel
         "one_way": f"SELECT src, dst FROM G EXCEPT SELECT A.src, B.dst FROM {hop2}",
         "more": "SELECT src, dst FROM G EXCEPT ALL SELECT dst, src FROM G",
         "first": "SELECT src, dst, w FROM G ORDER BY w DESC, src, dst LIMIT 5 OFFSET 1",
+        "so_far": "SELECT src, w, dst, SUM(dst) OVER (PARTITION BY src ORDER BY w) AS s FROM G",
+        "places": "SELECT src, dst, RANK() OVER (PARTITION BY w ORDER BY dst DESC) AS p FROM G",
         "busiest": "SELECT src, COUNT(*) AS n FROM G GROUP BY src ORDER BY n DESC, src LIMIT 3",
     }
 

@@ -4,98 +4,33 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from datetime import date
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
-from livejoin import Database
+from livejoin import Commit, Database
+from livejoin.errors import CapacityError, UnsupportedQueryError
 from oracle import connect, multiset, signed_multiset, without_zeros
 from strategies import EXAMPLES
-
-Row = tuple[Any, ...]
-SCHEMA = """
-CREATE TABLE R (a INT, b INT NOT NULL, x BIGINT);
-CREATE TABLE T (id INT PRIMARY KEY, y INT, z BIGINT);
-CREATE TABLE D (id INT PRIMARY KEY, k INT, d DOUBLE, s STRING, n DECIMAL(9, 2), w DECIMAL(30, 3), t DATE, f BOOLEAN);
-"""
-FEW = (None, 0, 1, 2, 3)
-NUMBERS = (None, -5, 0, 1, 7)
-VALUES: dict[str, tuple[tuple[Any, ...], ...]] = {
-    "R": (FEW, FEW[1:], NUMBERS),
-    "T": (tuple(range(25)), FEW[:3], NUMBERS),
-    "D": (
-        tuple(range(25)),
-        FEW[:3],
-        (None, 0.5, -1.25, 7.0),
-        (None, "", "a", "a text of more than sixteen bytes", "a text of more than sixteen bytes!"),
-        (None, Decimal("-1.25"), Decimal("0.00"), Decimal("7.50")),
-        (None, Decimal("-123456789012345678901234.125"), Decimal("0.001"), Decimal("9876543210987654321.999")),
-        (None, date(1969, 12, 31), date(2024, 2, 29)),
-        (None, False, True),
-    ),
-}
-_PEERS = "OVER (PARTITION BY a ORDER BY b)"
-_ROWS = "OVER (PARTITION BY y ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
-_BY_K = "OVER (PARTITION BY k ORDER BY id)"
-VIEWS = [
-    # RANGE: rows with equal keys have equal results, copies too.
-    f"SELECT a, b, x, SUM(x) {_PEERS} AS s, COUNT(*) {_PEERS} AS n, COUNT(x) {_PEERS} AS m FROM R",
-    f"SELECT a, b, MIN(x) {_PEERS} AS p, MAX(x) {_PEERS} AS q, AVG(x) {_PEERS} AS m FROM R",
-    "SELECT b, SUM(b) OVER (ORDER BY x DESC NULLS LAST) AS s FROM R",
-    "SELECT a, SUM(x) OVER (ORDER BY a NULLS FIRST, b RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS s FROM R",
-    # ROWS: each row its own.
-    f"SELECT id, SUM(z) {_ROWS} AS s, MAX(z) {_ROWS} AS m, COUNT(*) FILTER (WHERE z > 0) {_ROWS} AS c FROM T",
-    "SELECT id, z, SUM(z) OVER (PARTITION BY y ORDER BY id DESC ROWS UNBOUNDED PRECEDING) AS s FROM T",
-    "SELECT id, MIN(z) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS s FROM T",
-    "SELECT a, b, x, SUM(b) OVER (PARTITION BY a ORDER BY b, x NULLS FIRST ROWS UNBOUNDED PRECEDING) AS s FROM R",
-    # Rows before and behind, and the first and the last one.
-    "SELECT id, LAG(z) OVER (PARTITION BY y ORDER BY id) AS p, LEAD(z) OVER (PARTITION BY y ORDER BY id) AS n FROM T",
-    "SELECT id, LAG(z, 2, 0) OVER (ORDER BY id) AS p, LEAD(y, 3, id) OVER (ORDER BY id) AS n, LAG(z, 0) OVER (ORDER BY"
-    " id) AS o FROM T",
-    "SELECT id, z - LAG(z) OVER (PARTITION BY y ORDER BY id) AS step FROM T QUALIFY step > 0",
-    "SELECT id, FIRST_VALUE(z) OVER (PARTITION BY y ORDER BY id) AS p, LAST_VALUE(z) OVER (PARTITION BY y ORDER BY id"
-    " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS q FROM T",
-    # All types.
-    f"SELECT id, SUM(d) {_BY_K} AS a, AVG(d) {_BY_K} AS b, MIN(d) {_BY_K} AS p, MAX(d) {_BY_K} AS q FROM D",
-    f"SELECT id, MIN(s) {_BY_K} AS a, MAX(s) {_BY_K} AS b, LAG(s) {_BY_K} AS c, FIRST_VALUE(s) {_BY_K} AS f FROM D",
-    f"SELECT id, SUM(n) {_BY_K} AS a, SUM(w) {_BY_K} AS b, MIN(w) {_BY_K} AS p, MAX(n) {_BY_K} AS q, LEAD(w) {_BY_K} AS"
-    " r FROM D",
-    f"SELECT id, MIN(t) {_BY_K} AS a, LAG(t, 2) {_BY_K} AS b, MAX(f) {_BY_K} AS c, COUNT(f) {_BY_K} AS d FROM D",
-    "SELECT s, MAX(s) OVER (ORDER BY s DESC NULLS LAST) AS a, MIN(s) OVER (ORDER BY s DESC NULLS LAST, id ROWS"
-    " UNBOUNDED PRECEDING) AS b, SUM(w) OVER (ORDER BY w DESC NULLS LAST) AS c, SUM(d) OVER (ORDER BY d NULLS FIRST)"
-    " AS e FROM D",
-    # Beside others, over groups and joins, below them.
-    f"SELECT a, b, SUM(x) {_PEERS} AS s, RANK() {_PEERS} AS g, SUM(x) OVER (PARTITION BY a) AS w FROM R",
-    f"SELECT a, b, SUM(x) {_PEERS} AS s, RANK() {_PEERS} AS g, DENSE_RANK() OVER (ORDER BY x NULLS FIRST) AS d FROM R"
-    " QUALIFY g <= 2",
-    "SELECT a, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY a NULLS FIRST) AS s FROM R GROUP BY a",
-    "SELECT t.id, SUM(r.x) OVER (PARTITION BY t.y ORDER BY t.id) AS s FROM T t JOIN R r ON t.id = r.a",
-    "SELECT s, COUNT(*) AS n FROM (SELECT SUM(z) OVER (ORDER BY id) AS s FROM T) q GROUP BY s",
-    "SELECT q.s, r.x FROM (SELECT id, SUM(z) OVER (ORDER BY id) AS s FROM T) q JOIN R r ON r.a = q.id WHERE q.s > 0",
-    "SELECT DISTINCT MAX(z) OVER (PARTITION BY y ORDER BY id) AS m FROM T",
-]
-
+from window_views import SCHEMA, VALUES, VIEWS, Row, changed
 
 COMMITS = 40 if EXAMPLES > 100 else 14
 
 
-def changed(rows: dict[str, list[Row]], draw: random.Random) -> dict[str, list[tuple[Row, str]]]:
-    """Change some rows of some tables; what was done."""
-    found = {}
-    for name in draw.sample(list(rows), draw.choice([1, 1, 2, 3])):
-        kind = draw.choice(["few", "few", "few", "few", "empty", "fill"])
-        gone = list(rows[name]) if kind == "empty" else draw.sample(rows[name], min(len(rows[name]), draw.randrange(3)))
-        count = {"few": draw.randrange(3), "empty": 0, "fill": 12}[kind]
-        came = [tuple(map(draw.choice, VALUES[name])) for _ in range(count)]
-        for row in gone:
-            rows[name].remove(row)
-        if name != "R":
-            came = list({row[0]: row for row in came if row[0] not in {old[0] for old in rows[name]}}.values())
-        rows[name] += came
-        found[name] = [(row, "delete") for row in gone] + [(row, "insert") for row in came]
-    return {name: changes for name, changes in found.items() if changes}
+def apply(databases: Sequence[Database], changes: dict[str, list[tuple[Row, str]]]) -> list[Commit]:
+    """Bring changes into each of some databases."""
+    tables = databases[0].tables
+    given = {
+        name: [
+            {**{one.name: value for one, value in zip(tables[name].columns, row, strict=True)}, "_change_type": kind}
+            for row, kind in listed
+        ]
+        for name, listed in changes.items()
+    }
+    return [database.apply(given) for database in databases]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -103,17 +38,11 @@ def test_equal_to_duckdb_after_every_commit(seed: int) -> None:
     draw, database, sums = random.Random(seed), Database(threads=seed % 2 + 1), dict[str, Counter[Row]]()
     for statement in SCHEMA.strip().splitlines():
         database.execute(statement)
-    columns = {name: [column.name for column in database.tables[name].columns] for name in VALUES}
     views = {f"v{i}": database.create_view(f"v{i}", sql) for i, sql in enumerate(VIEWS)}
     rows: dict[str, list[Row]] = {name: [] for name in VALUES}
     for _ in range(COMMITS):
         changes = changed(rows, draw)
-        commit = database.apply(
-            {
-                name: [{**dict(zip(columns[name], row, strict=True)), "_change_type": kind} for row, kind in listed]
-                for name, listed in changes.items()
-            }
-        )
+        (commit,) = apply([database], changes)
         with connect() as connection:
             connection.execute(SCHEMA)
             for name, listed in rows.items():
@@ -135,3 +64,61 @@ def test_explain_says_what_a_change_costs() -> None:
     assert any("up to the last row with its keys of each partition" in line for line in told.operators)
     told = database.explain("SELECT b, LAG(b) OVER (PARTITION BY a ORDER BY b) AS s FROM R")
     assert "also changes" not in str(told)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_snapshot_goes_on(tmp_path: Path, trusted: bool) -> None:
+    draw, database = random.Random(5), Database()
+    for statement in SCHEMA.strip().splitlines():
+        database.execute(statement)
+    names = [database.create_view(f"v{i}", sql).name for i, sql in enumerate(VIEWS)]
+    rows: dict[str, list[Row]] = {name: [] for name in VALUES}
+    for _ in range(3):
+        apply([database], changed(rows, draw))
+    database.save(tmp_path / "saved")
+    loaded = Database.load(tmp_path / "saved", trusted=trusted)
+    for _ in range(3):
+        apply([database, loaded], changed(rows, draw))
+        loaded._check()
+        for name in names:
+            assert multiset(loaded.views[name].to_arrow()) == multiset(database.views[name].to_arrow())
+
+
+def test_averages_of_decimals_are_rounded_once() -> None:
+    draw, database = random.Random(3), Database()
+    database.execute("CREATE TABLE N (id INT PRIMARY KEY, n DECIMAL(9, 2), w DECIMAL(30, 3), i BIGINT)")
+    view = database.create_view("v", "SELECT id, AVG(n) OVER (ORDER BY id) AS n FROM N")
+    wide = database.create_view("w", "SELECT id, AVG(w) OVER (ORDER BY id) AS w, AVG(i) OVER (ORDER BY id) AS i FROM N")
+    mills = 10**25
+    rows = [
+        (
+            i,
+            Decimal(draw.randrange(-999, 999)) / 100,
+            Decimal(draw.randrange(-mills, mills)) / 1000,
+            draw.getrandbits(61),
+        )
+        for i in range(60)
+    ]
+    database.apply("N", rows)
+    sums = [Fraction(0)] * 3
+    for row, narrow, other in zip(rows, view.to_arrow().to_pylist(), wide.to_arrow().to_pylist(), strict=True):
+        sums = [before + Fraction(value) for before, value in zip(sums, row[1:], strict=True)]
+        means = [total / (row[0] + 1) for total in sums]
+        assert abs(Fraction(narrow["n"]) - means[0]) <= Fraction(1, 2 * 10**6)
+        assert abs(Fraction(other["w"]) - means[1]) <= Fraction(1, 2 * 10**7)
+        assert other["i"] == float(means[2])
+
+
+def test_sums_beyond_their_type() -> None:
+    database = Database()
+    database.execute("CREATE TABLE N (id INT PRIMARY KEY, w DECIMAL(38, 0), i BIGINT)")
+    view = database.create_view("v", "SELECT id, SUM(i) OVER (ORDER BY id) AS i FROM N")
+    database.create_view("w", "SELECT id, SUM(w) OVER (ORDER BY id) AS w FROM N")
+    database.apply("N", [(1, 9 * Decimal(10) ** 37, 1 << 62), (2, 0, 1)])
+    with pytest.raises(CapacityError, match="BIGINT cannot hold"):
+        database.apply("N", [(3, 0, 1 << 62)])
+    with pytest.raises(CapacityError, match="needs more than 128 bits"):
+        database.apply("N", [(3, 9 * Decimal(10) ** 37, 0)])
+    assert view.to_arrow()["i"].to_pylist() == [1 << 62, (1 << 62) + 1]
+    with pytest.raises(UnsupportedQueryError, match="some rows away"):
+        database.create_view("x", "SELECT SUM(i) OVER (ORDER BY id ROWS 2 PRECEDING) FROM N")

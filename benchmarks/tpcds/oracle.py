@@ -3,7 +3,8 @@
 - CONCAT of NULL is NULL.
 - Averages and quotients of decimals are decimals: an average of columns with two digits has six, and so has a quotient
   of two short constants. Quotients of sums have many, and are rounded to twelve here, for equal ones have to be equal.
-- Rows that ORDER BY does not tell apart stand by all columns from left to right, which matters where LIMIT cuts.
+- Rows that ORDER BY does not tell apart stand by all columns from left to right, which matters where LIMIT cuts, and
+  where a window function is over the rows up to each.
 """
 
 from __future__ import annotations
@@ -21,12 +22,25 @@ def in_duckdb(sql: str, columns: int) -> str:
         sql: Its text.
         columns: How many columns its result has.
     """
-    tree = sqlglot.parse_one(sql, dialect="duckdb").transform(_exchanged)
+    tree = sqlglot.parse_one(sql, dialect="duckdb")
+    for window in list(tree.find_all(exp.Window)):
+        _tell_apart(window)
+    tree = tree.transform(_exchanged)
     order = tree.args.get("order")
     if order is not None and tree.args.get("limit") is not None:
         for place in range(1, columns + 1):
             order.append("expressions", exp.Ordered(this=exp.Literal.number(place), desc=False, nulls_first=True))
     return tree.sql("duckdb")
+
+
+def _tell_apart(window: exp.Window) -> None:
+    """Order the rows of a frame of ROWS also by the columns beside it."""
+    spec, order, select = window.args.get("spec"), window.args.get("order"), window.find_ancestor(exp.Select)
+    if spec is None or spec.args.get("kind") != "ROWS" or order is None or select is None:
+        return
+    for one in select.selects:
+        if isinstance(one.unalias(), exp.Column):
+            order.append("expressions", exp.Ordered(this=one.unalias().copy(), desc=False, nulls_first=True))
 
 
 def _exchanged(node: exp.Expr) -> exp.Expr:

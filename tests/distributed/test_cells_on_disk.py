@@ -39,6 +39,8 @@ VIEWS = {
     "number": "SELECT COUNT(*) AS n, MIN(src) AS least FROM G",
     "lonely": "SELECT id FROM P WHERE id NOT IN (SELECT src FROM G)",
     "first": "SELECT src, dst FROM G ORDER BY dst DESC, src LIMIT 3",
+    "so_far": "SELECT src, dst, SUM(dst) OVER (PARTITION BY src ORDER BY dst) AS s FROM G",
+    "before": "SELECT src, dst, LAG(dst) OVER (ORDER BY dst) AS p FROM G",
 }
 
 

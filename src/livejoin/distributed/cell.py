@@ -170,5 +170,6 @@ def _changes(columns: Sequence[Column], bits: int, pieces: Iterable[Piece]) -> p
 
 
 def _named(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
-    """Rows with the names of a table's columns."""
-    return rows.rename_columns([*(column.name for column in columns), *rows.column_names[len(columns) :]])
+    """Rows with the names of a table's columns; deltas and whole results differ in what Arrow says of NULL."""
+    names = [*(column.name for column in columns), *rows.column_names[len(columns) :]]
+    return pa.Table.from_arrays(rows.columns, names=names)
