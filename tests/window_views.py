@@ -31,6 +31,7 @@ VALUES: dict[str, tuple[tuple[Any, ...], ...]] = {
 }
 _PEERS = "OVER (PARTITION BY a ORDER BY b)"
 _ROWS = "OVER (PARTITION BY y ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+_AROUND = "OVER (PARTITION BY y ORDER BY id ROWS BETWEEN {})"
 _BY_K = "OVER (PARTITION BY k ORDER BY id)"
 VIEWS = [
     # RANGE: rows with equal keys have equal results, copies too.
@@ -50,11 +51,23 @@ VIEWS = [
     "SELECT id, z - LAG(z) OVER (PARTITION BY y ORDER BY id) AS step FROM T QUALIFY step > 0",
     "SELECT id, FIRST_VALUE(z) OVER (PARTITION BY y ORDER BY id) AS p, LAST_VALUE(z) OVER (PARTITION BY y ORDER BY id"
     " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS q FROM T",
+    # Some rows around each.
+    f"SELECT id, SUM(z) {_AROUND.format('2 PRECEDING AND CURRENT ROW')} AS a, COUNT(*) OVER (ORDER BY id ROWS 3"
+    " PRECEDING) AS b FROM T",
+    f"SELECT id, AVG(z) {_AROUND.format('1 PRECEDING AND 2 FOLLOWING')} AS a, MIN(z)"
+    f" {_AROUND.format('1 PRECEDING AND 2 FOLLOWING')} AS b FROM T",
+    f"SELECT id, MAX(z) {_AROUND.format('3 PRECEDING AND 1 PRECEDING')} AS a, SUM(y)"
+    f" {_AROUND.format('1 FOLLOWING AND 2 FOLLOWING')} AS b FROM T",
+    f"SELECT id, FIRST_VALUE(z) {_AROUND.format('2 PRECEDING AND 1 FOLLOWING')} AS a, LAST_VALUE(z)"
+    f" {_AROUND.format('2 PRECEDING AND 1 FOLLOWING')} AS b FROM T",
+    "SELECT a, b, x, SUM(b) OVER (PARTITION BY a ORDER BY b, x NULLS FIRST ROWS 1 PRECEDING) AS s FROM R",
     # All types.
     f"SELECT id, SUM(d) {_BY_K} AS a, AVG(d) {_BY_K} AS b, MIN(d) {_BY_K} AS p, MAX(d) {_BY_K} AS q FROM D",
     f"SELECT id, MIN(s) {_BY_K} AS a, MAX(s) {_BY_K} AS b, LAG(s) {_BY_K} AS c, FIRST_VALUE(s) {_BY_K} AS f FROM D",
     f"SELECT id, SUM(n) {_BY_K} AS a, SUM(w) {_BY_K} AS b, MIN(w) {_BY_K} AS p, MAX(n) {_BY_K} AS q, LEAD(w) {_BY_K} AS"
     " r FROM D",
+    "SELECT id, SUM(w) OVER (ORDER BY id ROWS 2 PRECEDING) AS a, MAX(s) OVER (ORDER BY id ROWS 2 PRECEDING) AS b,"
+    " SUM(d) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS c FROM D",
     f"SELECT id, MIN(t) {_BY_K} AS a, LAG(t, 2) {_BY_K} AS b, MAX(f) {_BY_K} AS c, COUNT(f) {_BY_K} AS d FROM D",
     "SELECT s, MAX(s) OVER (ORDER BY s DESC NULLS LAST) AS a, MIN(s) OVER (ORDER BY s DESC NULLS LAST, id ROWS"
     " UNBOUNDED PRECEDING) AS b, SUM(w) OVER (ORDER BY w DESC NULLS LAST) AS c, SUM(d) OVER (ORDER BY d NULLS FIRST)"

@@ -18,7 +18,7 @@ from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.errors import CapacityError
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.relational import RunningCall, SortKey
+from livejoin.query.relational import RowsAround, RunningCall, RunningFrame, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from strategies import FUZZ
@@ -65,13 +65,13 @@ def result(call: RunningCall, rows: list[Row]) -> Any:
             known = sorted(there, key=lambda value: value.encode() if isinstance(value, str) else value)
             return (known[0] if call.function == "min" else known[-1]) if known else None
         case "first":
-            return values[0]
+            return values[0] if values else None
         case "lag":
             return values[-1 - call.back] if len(values) > call.back else None
 
 
 def expected(
-    present: set[Row], partition: list[int], keys: list[SortKey], peers: bool, calls: tuple[RunningCall, ...]
+    present: set[Row], partition: list[int], keys: list[SortKey], frame: RunningFrame, calls: tuple[RunningCall, ...]
 ) -> Counter[Row]:
     """The definition."""
 
@@ -90,12 +90,14 @@ def expected(
     for _, group in groupby(rows, key=lambda row: [row[column] for column in partition]):
         ordered = list(group)
         for i, row in enumerate(ordered):
-            end = i + 1
-            if peers:
+            begin, end = 0, i + 1
+            if isinstance(frame, RowsAround):
+                begin, end = max(i - frame.before, 0), max(i + frame.behind + 1, 0)
+            if frame == "range":
                 same = [row[key.column] for key in keys]
                 while end < len(ordered) and [ordered[end][key.column] for key in keys] == same:
                     end += 1
-            found[(*row, *(result(call, ordered[:end]) for call in calls))] += 1
+            found[(*row, *(result(call, ordered[begin:end]) for call in calls))] += 1
     return found
 
 
@@ -121,19 +123,29 @@ SPECS = [
     ([0, 1], [SortKey(2, False, True)]),
     ([2], [SortKey(1, False, True)]),
 ]
+FRAMES: list[tuple[RunningFrame, tuple[RunningCall, ...]]] = [
+    ("range", CALLS),
+    ("rows", CALLS),
+    ("rows", LAGS),
+    ("rows", (*LAGS, CALLS[3])),
+    *(
+        (RowsAround(*frame), CALLS)
+        for frame in ((0, 0), (1, 0), (2, 0), (0, 2), (1, 1), (3, 2), (2, -1), (-1, 3), (-2, 2))
+    ),
+]
 CELLS = st.tuples(*(st.sampled_from(values) for values in VALUES))
 
 
 @FUZZ
 @given(
     spec=st.sampled_from(SPECS),
-    frame=st.sampled_from([(True, CALLS), (False, CALLS), (False, LAGS), (False, (*LAGS, CALLS[3]))]),
+    frame=st.sampled_from(FRAMES),
     steps=st.lists(st.lists(CELLS, max_size=8), max_size=8),
     batched=st.booleans(),
 )
 def test_the_changes_are_the_differences_of_the_results(
     spec: tuple[list[int], list[SortKey]],
-    frame: tuple[bool, tuple[RunningCall, ...]],
+    frame: tuple[RunningFrame, tuple[RunningCall, ...]],
     steps: list[list[Row]],
     batched: bool,
 ) -> None:
@@ -175,7 +187,7 @@ def test_the_changes_are_the_differences_of_the_results(
 
 def test_many_rows_and_a_restored_store() -> None:
     draw, codec = random.Random(9), Codec()
-    arguments = ([0], [SortKey(2, True, False)], False, (*CALLS, *LAGS))
+    arguments = ([0], [SortKey(2, True, False)], "rows", (*CALLS, *LAGS))
     store = RunningStore(*arguments, codec, TYPES)
     present: set[Row] = set()
     for version in range(6):
@@ -198,7 +210,7 @@ def test_many_rows_and_a_restored_store() -> None:
 
 def test_a_sum_that_its_type_cannot_hold() -> None:
     codec = Codec()
-    store = RunningStore([], [SortKey(0, False, True)], False, [RunningCall("sum", 3, BIGINT)], codec, TYPES)
+    store = RunningStore([], [SortKey(0, False, True)], "rows", [RunningCall("sum", 3, BIGINT)], codec, TYPES)
     rows = [((i, None, None, 1 << 62), 1, 0) for i in range(2)]
     with pytest.raises(CapacityError, match="SUM OVER a part of a partition is 9,223,372,036,854,775,808"):
         store.maintain([delta_of(codec, rows)])

@@ -81,7 +81,9 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
         case RunningOver():
             keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
             calls = tuple((call.function, call.argument, call.back) for call in operator.calls)
-            return ("running", operator.partition, keys, operator.peers, calls, _types(operator.types))
+            frame = operator.frame
+            rows = frame if isinstance(frame, str) else (frame.before, frame.behind)
+            return ("running", operator.partition, keys, rows, calls, _types(operator.types))
         case Numbers():
             return ("numbers", operator.count)
         case Stored():

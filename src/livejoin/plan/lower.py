@@ -162,7 +162,7 @@ def lower(relation: Relation, by: Compiler, live: bool) -> Operator:
             return FirstOfEach(below, *what, relation.types)
         case Running():
             below = _below(relation.input, by)
-            return RunningOver(below, relation.partition, relation.keys, relation.peers, relation.calls, relation.types)
+            return RunningOver(below, relation.partition, relation.keys, relation.frame, relation.calls, relation.types)
         case Numbers():
             return operators.Numbers(relation.count)
         case TopK():

@@ -14,7 +14,7 @@ from livejoin.families.cells.partition import Partition
 from livejoin.families.derived import DerivedTable, RowProgram
 from livejoin.families.program import Program
 from livejoin.query import ConjunctiveQuery, Output
-from livejoin.query.relational import Call, RankFunction, RunningCall, SetKind, SortKey
+from livejoin.query.relational import Call, RankFunction, RunningCall, RunningFrame, SetKind, SortKey
 from livejoin.query.scalar import Expression
 from livejoin.schema import SqlType, Table
 
@@ -210,12 +210,12 @@ class FirstOfEach:
 
 @dataclass(frozen=True, eq=False)
 class RunningOver:
-    """The rows of each partition in an order, each with aggregates up to it behind its columns: an ordered store."""
+    """The rows of each partition in an order, with aggregates of the rows up to each or around it: an ordered store."""
 
     input: Operator
     partition: tuple[int, ...]
     keys: tuple[SortKey, ...]
-    peers: bool
+    frame: RunningFrame
     calls: tuple[RunningCall, ...]
     types: tuple[SqlType, ...]
 

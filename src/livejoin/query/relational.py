@@ -288,6 +288,18 @@ RunningFunction = Literal["count", "sum", "avg", "min", "max", "first", "lag"]
 
 
 @dataclass(frozen=True)
+class RowsAround:
+    """A frame of so many rows before each row to so many behind it; below 0 it begins behind it, or ends before it."""
+
+    before: int
+    behind: int
+
+
+RunningFrame: TypeAlias = Literal["rows", "range"] | RowsAround
+"""The rows up to each, or up to the last one with its keys, or some around it."""
+
+
+@dataclass(frozen=True)
 class RunningCall:
     """A function over the rows of a partition up to each of them.
 
@@ -306,7 +318,7 @@ class RunningCall:
 
 @dataclass(frozen=True)
 class Running:
-    """Each row with aggregates over the rows of its partition up to it, in an order, behind its columns.
+    """Each row with aggregates over a part of its partition, in an order, behind its columns.
 
     Rows with equal keys are ordered by all columns. NULLs are one partition.
 
@@ -314,14 +326,14 @@ class Running:
         input: The relation, in which no row stands twice.
         partition: The columns that are equal in a partition.
         keys: The order within one.
-        peers: Whether the aggregates of a row are those up to the last one with its keys: RANGE, not ROWS.
+        frame: Which rows the aggregates of a row are over.
         calls: The aggregates.
     """
 
     input: Relation
     partition: tuple[int, ...]
     keys: tuple[SortKey, ...]
-    peers: bool
+    frame: RunningFrame
     calls: tuple[RunningCall, ...]
 
     @property

@@ -1,7 +1,7 @@
-"""Aggregates up to each row of a partition, and rows before it, over deltas: SUM(x) OVER (... ORDER BY ...), LAG(x).
+"""Aggregates over parts of partitions, and rows before each, over deltas: SUM(x) OVER (... ORDER BY ...), LAG(x).
 
 Law: after every delta, what `scan` gives is the rows of the input, each with the results of the calls over the rows of
-its partition up to it, and the deltas of `maintain` add up to it. The order is total, by the keys and then by all
+its frame, and the deltas of `maintain` add up to it. The order is total, by the keys and then by all
 columns, and no row of the input stands there twice, so that every result is determined. The state is the rows in their
 order, each with what its results are made of.
 
@@ -26,7 +26,7 @@ from livejoin.kernels.ordered import order_nodes as t
 from livejoin.kernels.ordered import running as kernel
 from livejoin.kernels.ordered import runs
 from livejoin.kernels.values.row_order import O_WIDTH
-from livejoin.query.relational import RunningCall, SortKey
+from livejoin.query.relational import RowsAround, RunningCall, RunningFrame, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import averages, bigint_column, decimals, double_words
@@ -34,6 +34,7 @@ from livejoin.words import NULL_CODE, Words
 
 _SIGN_BIT = 63
 _CHANGES = 1024  # smallest buffer of changes
+_FRAMES = {"rows": kernel.UP_TO, "range": kernel.UP_TO_PEERS}
 _NUMBER_WORDS = {kernel.ROWS: 1, kernel.VALUES: 1, kernel.SUM: 3, kernel.SUM_WIDE: 4, kernel.SUM_DOUBLE: 2}
 
 
@@ -43,7 +44,7 @@ class RunningStore(OrderedState):
     Args:
         partition: The columns that are equal in a partition.
         keys: The order within one.
-        peers: Whether the aggregates of a row are those up to the last one with its keys (RANGE, not ROWS).
+        frame: Which rows the aggregates of a row are over.
         calls: The aggregates.
         codec: The database's codec.
         types: The types of the input's columns.
@@ -53,7 +54,7 @@ class RunningStore(OrderedState):
         self,
         partition: Sequence[int],
         keys: Sequence[SortKey],
-        peers: bool,
+        frame: RunningFrame,
         calls: Sequence[RunningCall],
         codec: Codec,
         types: Sequence[SqlType],
@@ -61,8 +62,8 @@ class RunningStore(OrderedState):
         self.types = (*types, *(call.type for call in calls))
         own = [SortKey(column, descending=False, nulls_first=True) for column in partition]
         super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, runs.P_HEADER)
-        self._arguments = (tuple(partition), tuple(keys), peers, tuple(calls))
-        self._peers, self._calls = peers, tuple(calls)
+        self._arguments = (tuple(partition), tuple(keys), frame, tuple(calls))
+        self._frame, self._calls = frame, tuple(calls)
         self.plan = self.order.plan(len(types))
         self.prefix = self.order.plan(len(dict.fromkeys(partition)))
         self.keys = self.order.plan(len(dict.fromkeys(key.column for key in (*own, *keys))))
@@ -78,7 +79,8 @@ class RunningStore(OrderedState):
             ChangeValueError: A value that livejoin reserves.
             CapacityError: A sum that its type cannot hold.
 
-        Cost: O(log n) a change with n rows, and O(1) for each row between two changes of a partition, and of the delta.
+        Cost: O(log n) a change with n rows, and O(1) for each row between two changes of a partition, and of the delta;
+        with a frame of k rows O(k) for each of the delta.
         """
         (delta,) = inputs
         refuse_lists(delta.rows, "OVER")
@@ -86,9 +88,9 @@ class RunningStore(OrderedState):
         text = self.order.text(self.codec)
         touched = np.empty(weights.shape[0], np.int64)
         state = np.empty(int(self.calls[kernel.C_WORDS]), np.int64)
-        ring = np.empty(int(self.calls[kernel.C_BACK]) + 1, np.int64)
+        ring = np.empty(self._reach + 1, np.int64)
         self.arena.words[[runs.P_CHANGE, runs.P_STEP, runs.P_TOUCHED]] = 0
-        given = (self.plan, self.prefix, self.keys, self.wide, self.calls, self._peers, values, weights, versions)
+        given = (self.plan, self.prefix, self.keys, self.wide, self.calls, values, weights, versions)
         parts = []
         capacity, status = _CHANGES, k.NEED_SPACE
         while status != k.DONE:
@@ -128,6 +130,16 @@ class RunningStore(OrderedState):
         """Rows of the result; O(1)."""
         return int(self.arena.words[runs.P_TOTAL])
 
+    @property
+    def _around(self) -> tuple[int, int]:
+        """How many rows before each row and behind it are in its frame, if it is of some rows."""
+        return (self._frame.before, self._frame.behind) if isinstance(self._frame, RowsAround) else (0, 0)
+
+    @property
+    def _reach(self) -> int:
+        """How many rows beside one the kernel has in mind."""
+        return sum(max(rows, 0) for rows in (*self._around, *(call.back for call in self._calls)))
+
     def _compiled(self) -> Words:
         """The plan of the calls."""
         calls: list[list[int]] = []
@@ -137,7 +149,8 @@ class RunningStore(OrderedState):
             calls.append(compiled)
             at += words
         back = max((call.back for call in self._calls), default=0)
-        return np.array([len(calls), at, back, *(word for call in calls for word in call)], np.int64)
+        frame = (_FRAMES[self._frame], 0, 0) if isinstance(self._frame, str) else (kernel.AROUND, *self._around)
+        return np.array([len(calls), at, back, *frame, *(word for call in calls for word in call)], np.int64)
 
     def _call(self, call: RunningCall, at: int) -> tuple[list[int], int]:
         """The plan of a call whose words begin at a place, and how many these are."""

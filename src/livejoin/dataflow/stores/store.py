@@ -74,7 +74,7 @@ def make_store(plan: StorePlan, codec: Codec) -> Store:
             what = (plan.partition, plan.keys, plan.function, plan.limit)
             return RankStore(*what, codec, plan.input.types)
         case RunningOver():
-            what_of = (plan.partition, plan.keys, plan.peers, plan.calls)
+            what_of = (plan.partition, plan.keys, plan.frame, plan.calls)
             return RunningStore(*what_of, codec, plan.input.types)
         case Threshold():
             return ThresholdStore(plan.types, plan.keys, plan.comparison, codec)

@@ -6,7 +6,9 @@ its own: so what a run of changes does begins with those of the entry before the
 behind the last one where they are as they were. A run costs O(log n) a change and O(1) for each row between its
 changes or whose aggregates change, which is a row of the delta.
 
-With *peers* a row's aggregates are those up to the last row with its keys (RANGE), else up to the row itself (ROWS).
+The *frame* of a row, which its aggregates are over, is the rows up to it (ROWS), or up to the last one with its keys
+(RANGE), or from so many rows before it to so many behind. With the last kind each row is computed by itself, O(rows of
+a frame), if its frame has one that changed.
 
 Law: the changes written for a version are the result after it minus the result before it, as multisets.
 """
@@ -19,7 +21,7 @@ from livejoin.kernels.jit import helper, inlined, kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered.order_nodes import COUNT, FIRST, LEAF, NEXT, T_LEAF, T_PLACE
-from livejoin.kernels.ordered.order_tree import first_leaf, seek, select
+from livejoin.kernels.ordered.order_tree import first_leaf, rows_before, seek, select
 from livejoin.kernels.ordered.runs import (
     APPLYING,
     P_CHANGE,
@@ -37,6 +39,11 @@ from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix,
 from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, VALUE, compare, compare_bytes
 from livejoin.words import NULL_CODE
 
+# Which frames there are
+UP_TO = 0
+UP_TO_PEERS = 1
+AROUND = 2
+
 # What a call is; the words that it has in an entry stand behind it
 ROWS = 0  # rows
 VALUES = 1  # rows whose argument is not NULL
@@ -48,11 +55,15 @@ GREATEST = 6
 OPENING = 7  # those of the first row of the partition
 LAG = 8  # those of the row so many rows before
 
-# Plan: the number of calls, the words of all, the most rows that a LAG goes back, then for each call
+# Plan: the number of calls, the words of all, the most rows that a LAG goes back, which frame it is and of AROUND how
+# many rows before and behind (below 0 it begins behind the row, or ends before it), then for each call
 C_NUMBER = 0
 C_WORDS = 1
 C_BACK = 2
-C_CALLS = 3
+C_FRAME = 3
+C_BEFORE = 4
+C_BEHIND = 5
+C_CALLS = 6
 A_KIND = 0
 A_FROM = 1  # the argument's first word among the row's
 A_WIDTH = 2  # its words
@@ -350,6 +361,76 @@ def _walk_peers(
     return made
 
 
+@helper
+def _around(m: Arena, c: Plan, number: int, last: int, size: int, state: Line, ring: Line, text: Texts) -> None:
+    """The aggregates of the frame of a row with a number; ``ring`` has the rows up to the last of it."""
+    _clear(c, state)
+    is_first = True
+    for other in range(max(number - c[C_BEFORE], 0), min(number + c[C_BEHIND], last) + 1):
+        _advance(m, c, ring[other % size], is_first, state, ring, 0, text)
+        is_first = False
+
+
+@helper
+def _walk_around(
+    m: Arena,
+    p: Plan,
+    prefix: Plan,
+    c: Plan,
+    row: int,
+    version: int,
+    emit: bool,
+    state: Line,
+    ring: Line,
+    text: Texts,
+    out: Output,
+) -> int:
+    """Settle the entries whose frames have one that was touched; the number of changes.
+
+    Rows are numbered from the first one that some of these frames have. A cursor goes ahead to the last row of a frame.
+    """
+    far, near = max(c[C_BEFORE], 0), max(c[C_BEHIND], 0)
+    size = far + near + 1
+    begin, at = rows_before(m, prefix, row, text), rows_before(m, p, row, text)
+    start = max(at - near, begin)
+    number = start - max(start - far, begin)
+    for i in range(number):
+        ring[i], _ = select(m, start - number + i)
+    first = row
+    if start < at:
+        first, _ = select(m, start)
+    seek(m, p, first, 0, text)
+    entry, leaf, place = _next(m, prefix, row, m[T_LEAF], m[T_PLACE], text)
+    ahead, ahead_leaf, ahead_place = entry, leaf, place
+    last, changed = number - 1, -1 - far
+    waiting, since, made = m[P_TOUCHED], 0, 0
+    while entry != 0:
+        is_there, is_touched = m[entry + E_COUNT] >> 1 > 0, m[entry + E_COUNT] & 1 == 1
+        while ahead != 0 and last < number + near:
+            if m[ahead + E_COUNT] & 1 == 1:
+                changed = last + 1
+            if m[ahead + E_COUNT] >> 1 > 0:
+                last += 1
+                ring[last % size] = ahead
+            ahead, ahead_leaf, ahead_place = _next(m, prefix, row, ahead_leaf, ahead_place + 1, text)
+        if is_touched:
+            waiting -= 1
+            since = 0
+        else:
+            since += 1
+            if waiting == 0 and since > far:
+                return made
+        if not is_there:
+            made += _settle(m, p, c, entry, state, version, emit, out)
+        else:
+            if changed >= number - far:
+                _around(m, c, number, last, size, state, ring, text)
+                made += _settle(m, p, c, entry, state, version, emit, out)
+            number += 1
+        entry, leaf, place = _next(m, prefix, row, leaf, place + 1, text)
+    return made
+
+
 @kernel
 def maintain(
     arena: ArenaArray,
@@ -358,7 +439,6 @@ def maintain(
     keys: Plan,
     wide: Plan,
     calls: Plan,
-    peers: bool,
     values: Matrix,
     weights: Line,
     versions: Line,
@@ -378,14 +458,13 @@ def maintain(
         prefix, keys: The same for the first words of a row: those of the partition, and these with those of the keys.
         wide: The same with the words of the calls behind, which an entry has.
         calls: int64, see C_NUMBER and the constants beside it.
-        peers: Whether rows with equal keys have the same aggregates.
         values: int64 of shape (words of a row, n): the rows as order words, those of a version partition by partition.
         weights: int64, what each change adds to its row's multiplicity, which is 0 or 1 after each version.
         versions: int64, ascending.
         heap, starts, lengths: The dictionary of strings, if there are any in the rows.
         touched: int64 of n places, scratch.
         state: int64 of as many words as the calls have, scratch.
-        ring: int64 of as many places as a LAG goes back, and one, scratch.
+        ring: int64 of as many places as a LAG goes back or a frame has rows, and one, scratch.
         out: int64 of shape (LINES + words of a row and of the calls, capacity): the changes of the result, P_MADE of
             them.
 
@@ -394,7 +473,8 @@ def maintain(
         OUTPUT_FULL: take them and call again with at least P_NEEDED places.
 
     Cost: O(log n) a change, and O(1) for each row between two changes of a partition and version, and of the delta;
-    LAG over k rows adds O(k log n) for each partition and version.
+    LAG over k rows, and a frame of k rows, add O(k log n) for each partition and version, a frame O(k) for each row of
+    which it has one that changed.
     """
     m = words(arena)
     p, of_partition, of_keys, larger, c = words(plan), words(prefix), words(keys), words(wide), words(calls)
@@ -423,7 +503,9 @@ def maintain(
                 m[P_NEEDED] = needed
                 m[P_CHANGE] = change
                 return OUTPUT_FULL
-            if peers:
+            if c[C_FRAME] == AROUND:
+                needed = _walk_around(m, p, of_partition, c, row, version, emit, state, ring, text, out)
+            elif c[C_FRAME] == UP_TO_PEERS:
                 needed = _walk_peers(m, p, of_partition, of_keys, c, row, version, emit, state, ring, text, out)
             else:
                 needed = _walk(m, p, of_partition, c, row, version, emit, state, ring, text, out)

@@ -113,7 +113,7 @@ def _beside(plan: Operator) -> str:
     for one in _upwards(plan):
         if isinstance(one, FirstOfEach) and _ranks_all(one):
             what.append("ranks")
-        if isinstance(one, RunningOver) and any(call.function != "lag" for call in one.calls):
+        if isinstance(one, RunningOver) and isinstance(one.frame, str) and any(c.function != "lag" for c in one.calls):
             what.append("running aggregates")
     if not what:
         return ""
@@ -378,11 +378,14 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
                 f"rank that changes, which is in the delta{advice}"
             )
         case RunningOver():
-            up_to = "the last row with its keys" if operator.peers else "each row"
+            which = {"rows": "up to each row", "range": "up to the last row with its keys"}
+            frame = operator.frame
+            rows = frame if isinstance(frame, str) else ""
+            cost = "O(1)" if isinstance(frame, str) else f"O({frame.before + frame.behind + 1})"
             yield (
-                f"{_many(len(operator.calls), 'running function')} up to {up_to} of {_each(operator.partition)}, over "
-                "an ordered store of all rows: O(log rows) a row that changes, and O(1) for each whose results that "
-                "changes, which is in the delta"
+                f"{_many(len(operator.calls), 'running function')} {which.get(rows, 'around each row')} of "
+                f"{_each(operator.partition)}, over an ordered store of all rows: O(log rows) a row that changes, and "
+                f"{cost} for each whose results that changes, which is in the delta"
             )
         case Threshold():
             yield (

@@ -3,6 +3,7 @@
     SUM(x) OVER (PARTITION BY k ORDER BY t)                                      RANGE: with all rows of the same t
     SUM(x) OVER (PARTITION BY k ORDER BY t ROWS UNBOUNDED PRECEDING)             ROWS: up to the row itself
     SUM(x) OVER (PARTITION BY k ORDER BY t DESC ROWS ... CURRENT ROW AND UNBOUNDED FOLLOWING)
+    AVG(x) OVER (PARTITION BY k ORDER BY t ROWS BETWEEN 6 PRECEDING AND CURRENT ROW)
     LAG(x, 2, 0) OVER (PARTITION BY k ORDER BY t)        LEAD(x) OVER (...)      FIRST_VALUE, LAST_VALUE
 
 What looks forward is the same in the reverse order. `livejoin.query.relational.Running` adds the results as columns,
@@ -19,15 +20,23 @@ from sqlglot import exp
 
 from livejoin.query import relational
 from livejoin.query.keys import keys
-from livejoin.query.relational import EVERY_RANK, Ranked, Relation, RunningCall, RunningFunction, SortKey
+from livejoin.query.relational import (
+    EVERY_RANK,
+    Ranked,
+    Relation,
+    RowsAround,
+    RunningCall,
+    RunningFrame,
+    RunningFunction,
+    SortKey,
+)
 from livejoin.schema import SqlType
-from livejoin.sql.lower.grouped.unmaintained import OVER
 from livejoin.sql.parse.source import Source
 
 Reach = Literal["before", "whole", "behind"]
 """Which rows of its partition a row's frame has: those up to it, all, or those from it on."""
 
-BACKWARD: tuple[Reach, bool] = ("before", False)
+BACKWARD: tuple[Reach, RunningFrame] = ("before", "rows")
 """What LAG is over."""
 
 _FUNCTIONS: dict[type[exp.Expr], RunningFunction] = {
@@ -58,14 +67,14 @@ class Frame:
         function: Which one.
         argument: The column of its argument, None for COUNT(*).
         back: How many rows before, of LAG and LEAD.
-        peers: Whether rows that the order does not tell apart have the same result.
+        over: Which rows it is over, from the row's side.
         reverse: Whether it goes through the rows from the last one to the first.
     """
 
     function: RunningFunction
     argument: int | None
     back: int
-    peers: bool
+    over: RunningFrame
     reverse: bool
 
 
@@ -96,55 +105,59 @@ def is_of_row(call: exp.Expr) -> bool:
     return isinstance(call, (exp.First, exp.FirstValue, *_LASTS))
 
 
-def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reach, bool]:
-    """Which rows the frame of a window function has, and whether it has all that the order does not tell apart.
+def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reach, RunningFrame]:
+    """Which rows the frame of a window function has: those up to each row, all, or those from it on; or some around it.
 
     Raises:
-        UnsupportedQueryError: It begins or ends at another row than the first, the row itself and the last.
+        UnsupportedQueryError: It is another one.
     """
     spec = node.args.get("spec")
     if spec is None:
-        return ("before" if node.args.get("order") else "whole"), True
-    kind = str(spec.args.get("kind") or "").upper()
-    begin = _bound(spec, "start")
-    end = _bound(spec, "end") or "here"
-    if kind not in ("ROWS", "RANGE") or begin is None or spec.args.get("exclude"):
-        msg = f"{name} OVER this frame is not supported: {OVER}"
-        raise source.unsupported(name, msg, at)
-    frames: dict[tuple[str, str], Reach] = {
-        ("first", "here"): "before",
-        ("first", "last"): "whole",
-        ("here", "last"): "behind",
-    }
-    found = frames.get((begin, end))
-    if found is None:
-        msg = (
-            f"{name} OVER a frame that begins or ends some rows away, or is the row alone, is not supported yet: {OVER}"
-        )
-        raise source.unsupported(name, msg, at)
-    return found, kind == "RANGE"
+        return ("before" if node.args.get("order") else "whole"), "range"
+    is_rows = str(spec.args.get("kind") or "").upper() == "ROWS"
+    is_range = str(spec.args.get("kind") or "").upper() == "RANGE"
+    frame: RunningFrame = "range" if is_range else "rows"
+    match _bound(spec, "start"), _bound(spec, "end"):
+        case "first", 0 | None if is_rows or is_range:
+            return "before", frame
+        case "first", "last" if is_rows or is_range:
+            return "whole", frame
+        case 0, "last" if is_rows or is_range:
+            return "behind", frame
+        case int(begin), int(end) if is_rows and begin <= end:
+            return "before", RowsAround(-begin, end)
+        case int(begin), None if is_rows and begin <= 0:
+            return "before", RowsAround(-begin, 0)
+    msg = (
+        f"{name} OVER this frame is not supported: it may be ROWS or RANGE from the first row of a partition or to the "
+        f"last one, or ROWS from at most {_MOST_BACK:,} rows before each to so many behind"
+    )
+    raise source.unsupported(name, msg, at)
 
 
-def _bound(spec: exp.Expr, which: str) -> str | None:
-    """One end of a frame: the first row, the last one, or the row itself; another one is some text."""
+def _bound(spec: exp.Expr, which: str) -> Literal["first", "last", "elsewhere"] | int | None:
+    """One end of a frame: the first row, the last one, or how many rows behind the row; None if it is not given."""
     value, side = spec.args.get(which), str(spec.args.get(f"{which}_side") or "").upper()
     if value is None:
         return None
     text = value.upper() if isinstance(value, str) else ""
     if text == "CURRENT ROW":
-        return "here"
+        return 0
     if text == "UNBOUNDED":
         return "first" if side == "PRECEDING" else "last"
-    return "elsewhere"
+    number = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
+    if not number.isdigit() or int(number) > _MOST_BACK:
+        return "elsewhere"
+    return -int(number) if side == "PRECEDING" else int(number)
 
 
-def function_of(call: exp.Expr, reach: Reach) -> tuple[RunningFunction, bool] | None:
+def function_of(call: exp.Expr, reach: Reach, over: RunningFrame) -> tuple[RunningFunction, bool] | None:
     """Which running function a call is, and whether it goes through the rows from the last one; None of another."""
     found = _FUNCTIONS.get(type(call))
     if found is None:
         return None
     if isinstance(call, _LASTS):
-        return (found, True) if reach != "before" else None
+        return (found, True) if reach != "before" or isinstance(over, RowsAround) else None
     if found == "first":
         return (found, False) if reach != "behind" else None
     return found, isinstance(call, exp.Lead) or reach == "behind"
@@ -187,13 +200,12 @@ def with_running(rows: Relation, windows: Sequence[Running]) -> tuple[Relation, 
         found = Ranked(rows, tuple(range(width)), (), "row_number", EVERY_RANK, follows=True)
     apart = len(found.types)
     places = [0] * len(windows)
-    groups: dict[tuple[tuple[int, ...], tuple[SortKey, ...], bool], list[int]] = {}
+    groups: dict[tuple[tuple[int, ...], tuple[SortKey, ...], RunningFrame], list[int]] = {}
     for i, window in enumerate(windows):
         order = _reversed(window, apart) if window.frame.reverse else window.order
-        peers = window.frame.peers and window.frame.function not in ("lag", "first")
-        groups.setdefault((window.partition, order, peers), []).append(i)
+        groups.setdefault((window.partition, order, _over(window.frame)), []).append(i)
     # Those that change fewer rows come first, as the others see each row that changes.
-    for (partition, order, peers), chosen in sorted(groups.items(), key=lambda one: _moves(windows, one[1])):
+    for (partition, order, over), chosen in sorted(groups.items(), key=lambda one: _moves(windows, one[1])):
         calls: list[RunningCall] = []
         for i in chosen:
             frame = windows[i].frame
@@ -201,18 +213,25 @@ def with_running(rows: Relation, windows: Sequence[Running]) -> tuple[Relation, 
             if call not in calls:
                 calls.append(call)
             places[i] = len(found.types) + calls.index(call)
-        found = relational.Running(found, partition, order, peers, tuple(calls))
+        found = relational.Running(found, partition, order, over, tuple(calls))
     return found, places
 
 
+def _over(frame: Frame) -> RunningFrame:
+    """Which rows the results are over, as the order goes; LAG and FIRST_VALUE have one of their own for each row."""
+    if isinstance(frame.over, RowsAround):
+        return RowsAround(frame.over.behind, frame.over.before) if frame.reverse else frame.over
+    return "rows" if frame.function in ("lag", "first") else frame.over
+
+
 def _moves(windows: Sequence[Running], chosen: Sequence[int]) -> bool:
-    return any(windows[i].frame.function != "lag" for i in chosen)
+    return any(windows[i].frame.function != "lag" and isinstance(windows[i].frame.over, str) for i in chosen)
 
 
 def _reversed(window: Running, width: int) -> tuple[SortKey, ...]:
     """The order from the last row to the first, with all columns unless rows with equal keys have the same result."""
     turned = tuple(SortKey(key.column, not key.descending, not key.nulls_first) for key in window.order)
-    if window.frame.peers and window.frame.function not in ("lag", "first"):
+    if _over(window.frame) == "range":
         return turned
     named = {*window.partition, *(key.column for key in window.order)}
     return (*turned, *(SortKey(column, True, False) for column in range(width) if column not in named))

@@ -211,10 +211,10 @@ class _Below:
 
     def _frame(self, node: exp.Window, call: exp.Expr, name: str, at: int) -> Frame | None:
         """What a window function is over, None if that is the whole of each partition in whichever order."""
-        reach, peers = BACKWARD if is_offset(call) else reach_of(node, name, self._source, at)
+        reach, over = BACKWARD if is_offset(call) else reach_of(node, name, self._source, at)
         if reach == "whole" and not (is_of_row(call) and node.args.get("order")):
             return None
-        found = function_of(call, reach)
+        found = function_of(call, reach, over)
         if found is None or isinstance(node.this, exp.IgnoreNulls) or call.args.get("expressions"):
             msg = f"{name} OVER a part of each partition is not supported yet: {OVER}"
             raise self._source.unsupported(name, msg, at)
@@ -228,7 +228,7 @@ class _Below:
             msg = f"{name}(DISTINCT ...) OVER a part of each partition is not maintained: {OVER}"
             raise self._source.unsupported(name, msg, at)
         argument = None if value is None else self._column(value.unnest())
-        return Frame(function, argument, self._back(call) if is_offset(call) else 0, peers, reverse)
+        return Frame(function, argument, self._back(call) if is_offset(call) else 0, over, reverse)
 
     def _key(self, node: exp.Expr) -> SortKey:
         column = self._column(node.this.unnest())
