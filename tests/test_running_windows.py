@@ -122,3 +122,6 @@ def test_sums_beyond_their_type() -> None:
     with pytest.raises(CapacityError, match="needs more than 128 bits"):
         database.apply("N", [(3, 9 * Decimal(10) ** 37, 0)])
     assert view.to_arrow()["i"].to_pylist() == [1 << 62, (1 << 62) + 1]
+    database.apply("N", [(3, -1, -1)])
+    assert view.to_arrow()["i"].to_pylist() == [1 << 62, (1 << 62) + 1, 1 << 62]
+    database._check()

@@ -73,7 +73,10 @@ QUERIES = [
     ("SELECT ^row_number() OVER (PARTITION BY src) FROM G", "ROW_NUMBER", "needs an order"),
     ("SELECT ^lag(src) OVER (PARTITION BY dst) FROM G", "LAG", "needs an order"),
     ("SELECT ^lag(src, dst) OVER (ORDER BY dst) FROM G", "LAG", "a whole number of rows from 0 to 10,000"),
-    ("SELECT ^lag(src) IGNORE NULLS OVER (ORDER BY dst) FROM G", "LAG", "a part of each partition is not supported"),
+    ("SELECT ^lag(src) IGNORE NULLS OVER (ORDER BY dst) FROM G", "LAG", "IGNORE NULLS is not supported yet"),
+    ("SELECT ^lag(src) OVER (ORDER BY dst ROWS 1 PRECEDING) FROM G", "LAG", "takes no frame"),
+    ("SELECT sum(^lag(src) OVER (ORDER BY dst)) OVER (ORDER BY dst) FROM G", "LAG", "within another window function"),
+    ("SELECT sum(src) OVER (ORDER BY ^rank() OVER (ORDER BY dst)) FROM G", "RANK", "within another window function"),
     ("SELECT ^variance(src) OVER (ORDER BY dst) FROM G", "VARIANCE", "a part of each partition is not supported yet"),
     (
         "SELECT ^last_value(src) OVER (ORDER BY dst) FROM G",

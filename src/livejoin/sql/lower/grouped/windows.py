@@ -158,6 +158,7 @@ class _Below:
     def _result(self, node: exp.Window) -> exp.Expr:
         """The result of a window function; the default of LAG is that where there is no row so far away."""
         call = node.this
+        self._refuse_within(node)
         if is_offset(call) and self._back(call) == 0:
             return self.over(call.this.copy())
         default = call.args.get("default") if is_offset(call) else None
@@ -169,6 +170,14 @@ class _Below:
         there.this.set("this", exp.true())
         is_beyond = exp.Is(this=self._placed(there), expression=exp.null())
         return exp.Case(ifs=[exp.If(this=is_beyond, true=self.over(default.copy()))], default=self._placed(plain))
+
+    def _refuse_within(self, node: exp.Window) -> None:
+        within = next((one for one in node.find_all(exp.Window) if one is not node), None)
+        if within is not None:
+            at = call_offset(within.this, self._source, self._block.start)
+            name = written_name(within.this, self._source, at)
+            msg = f"{name} OVER stands within another window function: compute it in a query in FROM, and read that"
+            raise self._source.unsupported(name, msg, at)
 
     def _placed(self, node: exp.Window) -> exp.Expr:
         key = key_of(node)
@@ -191,6 +200,9 @@ class _Below:
 
     def _window(self, node: exp.Window) -> _Window:
         at = call_offset(node.this, self._source, self._block.start)
+        if isinstance(node.this, exp.RespectNulls):
+            node = node.copy()
+            node.set("this", node.this.this)
         inner = node.this.this if isinstance(node.this, (exp.Filter, exp.IgnoreNulls)) else node.this
         name = written_name(inner, self._source, at)
         rank = _RANKS.get(type(inner))
@@ -211,11 +223,17 @@ class _Below:
 
     def _frame(self, node: exp.Window, call: exp.Expr, name: str, at: int) -> Frame | None:
         """What a window function is over, None if that is the whole of each partition in whichever order."""
+        if is_offset(call) and node.args.get("spec"):
+            msg = f"{name} takes no frame: it says itself how many rows before or behind it looks"
+            raise self._source.unsupported(name, msg, at)
         reach, over = BACKWARD if is_offset(call) else reach_of(node, name, self._source, at)
         if reach == "whole" and not (is_of_row(call) and node.args.get("order")):
             return None
         found = function_of(call, reach, over)
-        if found is None or isinstance(node.this, exp.IgnoreNulls) or call.args.get("expressions"):
+        if isinstance(node.this, exp.IgnoreNulls):
+            msg = f"{name} OVER a part of each partition counts rows with NULL; IGNORE NULLS is not supported yet"
+            raise self._source.unsupported(name, msg, at)
+        if found is None or call.args.get("expressions"):
             msg = f"{name} OVER a part of each partition is not supported yet: {OVER}"
             raise self._source.unsupported(name, msg, at)
         function, reverse = found
