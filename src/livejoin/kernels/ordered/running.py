@@ -385,7 +385,7 @@ def _walk_around(
     text: Texts,
     out: Output,
 ) -> int:
-    """Settle the entries whose frames have one that was touched; the number of changes.
+    """Settle the entries whose frames have one that was touched; the number of changes, or with ``emit`` not set a bound.
 
     Rows are numbered from the first one that some of these frames have. A cursor goes ahead to the last row of a frame.
     """
@@ -423,7 +423,9 @@ def _walk_around(
         if not is_there:
             made += _settle(m, p, c, entry, state, version, emit, out)
         else:
-            if changed >= number - far:
+            if changed >= number - far and not emit:
+                made += 2  # at most
+            elif changed >= number - far:
                 _around(m, c, number, last, size, state, ring, text)
                 made += _settle(m, p, c, entry, state, version, emit, out)
             number += 1
