@@ -385,7 +385,7 @@ def _walk_around(
     text: Texts,
     out: Output,
 ) -> int:
-    """Settle the entries whose frames have one that was touched; the number of changes, or with ``emit`` not set a bound.
+    """Settle the entries whose frames have one that was touched; the number of changes, a bound of it if not ``emit``.
 
     Rows are numbered from the first one that some of these frames have. A cursor goes ahead to the last row of a frame.
     """
