@@ -24,6 +24,7 @@ from livejoin.errors import CapacityError
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as t
 from livejoin.kernels.ordered import running as kernel
+from livejoin.kernels.ordered import running_state as aggregates
 from livejoin.kernels.ordered import runs
 from livejoin.kernels.values.row_order import O_WIDTH
 from livejoin.query.relational import RowsAround, RunningCall, RunningFrame, SortKey
@@ -34,8 +35,14 @@ from livejoin.words import NULL_CODE, Words
 
 _SIGN_BIT = 63
 _CHANGES = 1024  # smallest buffer of changes
-_FRAMES = {"rows": kernel.UP_TO, "range": kernel.UP_TO_PEERS}
-_NUMBER_WORDS = {kernel.ROWS: 1, kernel.VALUES: 1, kernel.SUM: 3, kernel.SUM_WIDE: 4, kernel.SUM_DOUBLE: 2}
+_FRAMES = {"rows": aggregates.UP_TO, "range": aggregates.UP_TO_PEERS}
+_NUMBER_WORDS = {
+    aggregates.ROWS: 1,
+    aggregates.VALUES: 1,
+    aggregates.SUM: 3,
+    aggregates.SUM_WIDE: 4,
+    aggregates.SUM_DOUBLE: 2,
+}
 
 
 class RunningStore(OrderedState):
@@ -69,7 +76,7 @@ class RunningStore(OrderedState):
         self.keys = self.order.plan(len(dict.fromkeys(key.column for key in (*own, *keys))))
         self.calls = self._compiled()
         self.wide = self.plan.copy()
-        self.wide[O_WIDTH] += self.calls[kernel.C_WORDS]
+        self.wide[O_WIDTH] += self.calls[aggregates.C_WORDS]
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes of the one input; what the result gains and loses, net within each version.
@@ -87,7 +94,7 @@ class RunningStore(OrderedState):
         values, weights, versions = self.by_partition(delta, int(self.prefix[O_WIDTH]))
         text = self.order.text(self.codec)
         touched = np.empty(weights.shape[0], np.int64)
-        state = np.empty(int(self.calls[kernel.C_WORDS]), np.int64)
+        state = np.empty(int(self.calls[aggregates.C_WORDS]), np.int64)
         ring = np.empty(self._reach + 1, np.int64)
         self.arena.words[[runs.P_CHANGE, runs.P_STEP, runs.P_TOUCHED]] = 0
         given = (self.plan, self.prefix, self.keys, self.wide, self.calls, values, weights, versions)
@@ -149,27 +156,27 @@ class RunningStore(OrderedState):
             calls.append(compiled)
             at += words
         back = max((call.back for call in self._calls), default=0)
-        frame = (_FRAMES[self._frame], 0, 0) if isinstance(self._frame, str) else (kernel.AROUND, *self._around)
+        frame = (_FRAMES[self._frame], 0, 0) if isinstance(self._frame, str) else (aggregates.AROUND, *self._around)
         return np.array([len(calls), at, back, *frame, *(word for call in calls for word in call)], np.int64)
 
     def _call(self, call: RunningCall, at: int) -> tuple[list[int], int]:
         """The plan of a call whose words begin at a place, and how many these are."""
         if call.argument is None:
-            return [kernel.ROWS, 0, 0, 0, at, 0, 0, 0, 0, 0, 0], 1
+            return [aggregates.ROWS, 0, 0, 0, at, 0, 0, 0, 0, 0, 0], 1
         place = self.order.place(call.argument)
         type_ = self.order.types[call.argument]
         match call.function:
             case "count":
-                kind = kernel.VALUES
+                kind = aggregates.VALUES
             case "sum" | "avg":
-                wide = kernel.SUM_WIDE if place.width == 2 else kernel.SUM
-                kind = kernel.SUM_DOUBLE if type_.kind == "double" else wide
+                wide = aggregates.SUM_WIDE if place.width == 2 else aggregates.SUM
+                kind = aggregates.SUM_DOUBLE if type_.kind == "double" else wide
             case "first":
-                kind = kernel.OPENING
+                kind = aggregates.OPENING
             case "lag":
-                kind = kernel.LAG
+                kind = aggregates.LAG
             case "min" | "max":
-                kind = kernel.LEAST if (call.function == "min") != place.key.descending else kernel.GREATEST
+                kind = aggregates.LEAST if (call.function == "min") != place.key.descending else aggregates.GREATEST
         what = [place.offset, place.width, place.last, at, place.null, place.hole, int(not place.key.nulls_first)]
         flip = -1 if place.key.descending else 0
         words = _NUMBER_WORDS.get(kind, place.width)
@@ -182,8 +189,8 @@ class RunningStore(OrderedState):
         rows = self.order.decode(words[:width], self.codec)
         columns: list[Words | pa.Array] = [rows.column(i) for i in range(len(rows.types))]
         for i, call in enumerate(self._calls):
-            at = width + int(self.calls[kernel.C_CALLS + i * kernel.CALL + kernel.A_AT])
-            kind = int(self.calls[kernel.C_CALLS + i * kernel.CALL + kernel.A_KIND])
+            at = width + int(self.calls[aggregates.C_CALLS + i * aggregates.CALL + aggregates.A_AT])
+            kind = int(self.calls[aggregates.C_CALLS + i * aggregates.CALL + aggregates.A_KIND])
             columns.append(self._result(call, kind, words[at:]))
         return Rows(self.codec, self.types, columns, words.shape[1])
 
@@ -206,19 +213,19 @@ class RunningStore(OrderedState):
     def _result(self, call: RunningCall, kind: int, words: Words) -> Words | pa.Array:
         """The results of a call from its words."""
         what = f"{call.function.upper()} OVER a part of a partition"
-        if kind in (kernel.ROWS, kernel.VALUES):
+        if kind in (aggregates.ROWS, aggregates.VALUES):
             return np.ascontiguousarray(words[0])
         if kind not in _NUMBER_WORDS:
             assert call.argument is not None
             return self.order.decode_column(call.argument, words)
         valid = words[0] > 0
-        if kind == kernel.SUM_DOUBLE:
+        if kind == aggregates.SUM_DOUBLE:
             total = np.ascontiguousarray(words[1]).view(np.float64)
             if call.function == "avg":
                 total = total / np.where(valid, words[0], 1)
             return np.where(valid, double_words(total), NULL_CODE)
         low, high = words[1], words[2]
-        if kind == kernel.SUM_WIDE and np.any(words[3] != high >> _SIGN_BIT):
+        if kind == aggregates.SUM_WIDE and np.any(words[3] != high >> _SIGN_BIT):
             msg = f"{what} needs more than 128 bits, which {call.type} cannot hold; cast the argument to DOUBLE"
             raise CapacityError(msg)
         if call.function == "avg":

@@ -15,13 +15,22 @@ Law: the changes written for a version are the result after it minus the result 
 
 from __future__ import annotations
 
-import numpy as np
-
-from livejoin.kernels.jit import helper, inlined, kernel
+from livejoin.kernels.jit import helper, kernel
 from livejoin.kernels.memory.arena import words
 from livejoin.kernels.memory.layout import AT_ONCE, DONE, MORE, NEED_SPACE, OUTPUT_FULL
 from livejoin.kernels.ordered.order_nodes import COUNT, FIRST, LEAF, NEXT, T_LEAF, T_PLACE
 from livejoin.kernels.ordered.order_tree import first_leaf, rows_before, seek, select
+from livejoin.kernels.ordered.running_state import (
+    AROUND,
+    C_BACK,
+    C_BEFORE,
+    C_BEHIND,
+    C_FRAME,
+    C_WORDS,
+    UP_TO_PEERS,
+    advance,
+    clear,
+)
 from livejoin.kernels.ordered.runs import (
     APPLYING,
     P_CHANGE,
@@ -36,170 +45,12 @@ from livejoin.kernels.ordered.runs import (
     first_touched,
 )
 from livejoin.kernels.parameters import Arena, ArenaArray, Cursor, Line, Matrix, Output, Plan, Texts, Touched, Words
-from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, VALUE, compare, compare_bytes
-from livejoin.words import NULL_CODE
-
-# Which frames there are
-UP_TO = 0
-UP_TO_PEERS = 1
-AROUND = 2
-
-# What a call is; the words that it has in an entry stand behind it
-ROWS = 0  # rows
-VALUES = 1  # rows whose argument is not NULL
-SUM = 2  # VALUES, or 1 if there are any, then the sum, two words
-SUM_WIDE = 3  # the same, then the sum of arguments of two words, three words
-SUM_DOUBLE = 4  # the same, then the sum as a double, added up in the order of the rows
-LEAST = 5  # the argument's words, by their own order
-GREATEST = 6
-OPENING = 7  # those of the first row of the partition
-LAG = 8  # those of the row so many rows before
-
-# Plan: the number of calls, the words of all, the most rows that a LAG goes back, which frame it is and of AROUND how
-# many rows before and behind (below 0 it begins behind the row, or ends before it), then for each call
-C_NUMBER = 0
-C_WORDS = 1
-C_BACK = 2
-C_FRAME = 3
-C_BEFORE = 4
-C_BEHIND = 5
-C_CALLS = 6
-A_KIND = 0
-A_FROM = 1  # the argument's first word among the row's
-A_WIDTH = 2  # its words
-A_LAST = 3  # what the last of these is, see `livejoin.kernels.values.row_order`
-A_AT = 4  # the call's first word among those behind the row's
-A_NULL = 5  # the argument's first word where it is NULL
-A_HOLE = 6  # the word that words were moved away from, towards which side
-A_DOWN = 7  # 1 where they were moved down, those above it
-A_FLIP = 8  # -1 where bits are inverted, else 0
-A_DOUBLE = 9  # 1 of a double, whose bits below the sign are inverted where it is set
-A_ROWS = 10  # of LAG: how many; of a sum: whether its values are counted
-CALL = 11
+from livejoin.kernels.values.row_order import E_COUNT, E_IN, E_WORDS, O_WIDTH, compare
 
 # Lines of the output, then the row's words, then those of the calls
 L_WEIGHT = 0
 L_VERSION = 1
 LINES = 2
-
-_SIGN = -(1 << 63)
-_GREATEST = (1 << 63) - 1
-_CANONICAL_NAN = 0x7FF8000000000000
-
-
-@inlined
-def _code(c: Plan, a: int, word: int) -> int:
-    """The word of a value from its order word (`livejoin.dataflow.stores.order_words`)."""
-    code: int
-    if c[a + A_DOWN] == 1:
-        code = word + (1 if word >= c[a + A_HOLE] else 0)
-    else:
-        code = word - (1 if word <= c[a + A_HOLE] else 0)
-    code ^= c[a + A_FLIP]
-    if c[a + A_DOUBLE] == 1 and code < 0:
-        code ^= _GREATEST
-    return code
-
-
-@helper
-def _add(state: Line, at: int, low: int, high: int, words_of_sum: int) -> None:
-    """Add a number of two words to one of two or three."""
-    total = state[at] + low
-    carry = 1 if np.uint64(total) < np.uint64(low) else 0
-    state[at] = total
-    for i in range(1, words_of_sum):
-        term = high if i == 1 else high >> 63
-        had = state[at + i]
-        total = had + term
-        over = 1 if np.uint64(total) < np.uint64(term) else 0
-        total += carry
-        if carry == 1 and total == 0:
-            over = 1
-        state[at + i] = total
-        carry = over
-
-
-@helper
-def _add_double(state: Line, at: int, word: int) -> None:
-    total = np.int64(state[at]).view(np.float64) + np.int64(word).view(np.float64)
-    state[at] = np.float64(total).view(np.int64) if not np.isnan(total) else _CANONICAL_NAN
-
-
-@inlined
-def _is_null(c: Plan, a: int, line: Words, at: int) -> bool:
-    """Whether an argument is NULL, which of a text only its code says: the empty one has the same first words."""
-    if c[a + A_LAST] != VALUE:
-        return bool(line[at + c[a + A_WIDTH] - 1] == NULL_CODE)
-    return bool(line[at] == c[a + A_NULL])
-
-
-@helper
-def _is_beyond(m: Arena, c: Plan, a: int, entry: int, state: Line, text: Texts) -> bool:
-    """Whether an entry's argument is less than the one noted, or greater for GREATEST."""
-    sign = -1 if c[a + A_KIND] == LEAST else 1
-    at, width = entry + E_WORDS + c[a + A_FROM], c[a + A_WIDTH]
-    if _is_null(c, a, state, c[a + A_AT]):
-        return True
-    is_text = c[a + A_LAST] != VALUE
-    for i in range(width - (1 if is_text else 0)):
-        x, y = m[at + i], state[c[a + A_AT] + i]
-        if x != y:
-            return bool((x > y) == (sign > 0))
-    if not is_text:
-        return False
-    x, y = m[at + width - 1], state[c[a + A_AT] + width - 1]
-    return bool(x != y and c[a + A_LAST] * compare_bytes(x, y, text) == sign)
-
-
-@helper
-def _clear(c: Plan, state: Line) -> None:
-    """The aggregates of no rows."""
-    for i in range(c[C_WORDS]):
-        state[i] = 0
-    for call in range(c[C_NUMBER]):
-        a = C_CALLS + call * CALL
-        if c[a + A_KIND] >= LEAST:
-            state[c[a + A_AT]] = c[a + A_NULL]
-            if c[a + A_LAST] != VALUE:
-                for i in range(1, c[a + A_WIDTH] - 1):
-                    state[c[a + A_AT] + i] = c[a + A_NULL]
-                state[c[a + A_AT] + c[a + A_WIDTH] - 1] = NULL_CODE
-
-
-@helper
-def _advance(m: Arena, c: Plan, entry: int, is_first: bool, state: Line, ring: Line, past: int, text: Texts) -> None:
-    """The aggregates up to an entry from those up to the one before it; ``ring`` has that and ``past`` - 1 others."""
-    for call in range(c[C_NUMBER]):
-        a = C_CALLS + call * CALL
-        kind, at = c[a + A_KIND], c[a + A_AT]
-        source = entry + E_WORDS + c[a + A_FROM]
-        if kind == ROWS:
-            state[at] += 1
-        elif kind == LAG:
-            back = c[a + A_ROWS]
-            if past >= back:
-                other = ring[(past - back) % c[C_BACK]] + E_WORDS + c[a + A_FROM]
-                for i in range(c[a + A_WIDTH]):
-                    state[at + i] = m[other + i]
-        elif kind == OPENING:
-            if is_first:
-                for i in range(c[a + A_WIDTH]):
-                    state[at + i] = m[source + i]
-        elif not _is_null(c, a, m, source):
-            if kind == LEAST or kind == GREATEST:
-                if _is_beyond(m, c, a, entry, state, text):
-                    for i in range(c[a + A_WIDTH]):
-                        state[at + i] = m[source + i]
-            else:
-                state[at] = state[at] + 1 if kind == VALUES or c[a + A_ROWS] == 1 else 1
-                if kind == SUM:
-                    code = _code(c, a, m[source])
-                    _add(state, at + 1, code, code >> 63, 2)
-                elif kind == SUM_WIDE:
-                    low = m[source + 1] ^ _SIGN ^ c[a + A_FLIP]
-                    _add(state, at + 1, low, m[source] ^ c[a + A_FLIP], 3)
-                elif kind == SUM_DOUBLE:
-                    _add_double(state, at + 1, _code(c, a, m[source]))
 
 
 @helper
@@ -253,7 +104,7 @@ def _begin(
     """The aggregates before the entries from a row's place on, by some first words; how many rows ``ring`` has."""
     previous, ahead = entry_before(m, first, prefix, row, text)
     if previous == 0:
-        _clear(c, state)
+        clear(c, state)
         return 0
     for i in range(c[C_WORDS]):
         state[i] = m[previous + E_WORDS + p[O_WIDTH] + i]
@@ -303,7 +154,7 @@ def _walk(
     waiting, since, made = m[P_TOUCHED], 0, 0
     while entry != 0:
         if m[entry + E_COUNT] >> 1 > 0:
-            _advance(m, c, entry, is_first, state, ring, past, text)
+            advance(m, c, entry, is_first, state, ring, past, text)
             is_first = False
             if c[C_BACK] > 0:
                 ring[past % c[C_BACK]] = entry
@@ -344,7 +195,7 @@ def _walk_peers(
         entry, at, position = head, leaf, place
         while entry != 0 and compare(m, keys, entry, head, text) == 0:
             if m[entry + E_COUNT] >> 1 > 0:
-                _advance(m, c, entry, is_first, state, ring, 0, text)
+                advance(m, c, entry, is_first, state, ring, 0, text)
                 is_first = False
             entry, at, position = _next(m, prefix, row, at, position + 1, text)
         entry, is_same = head, False
@@ -364,10 +215,10 @@ def _walk_peers(
 @helper
 def _around(m: Arena, c: Plan, number: int, last: int, size: int, state: Line, ring: Line, text: Texts) -> None:
     """The aggregates of the frame of a row with a number; ``ring`` has the rows up to the last of it."""
-    _clear(c, state)
+    clear(c, state)
     is_first = True
     for other in range(max(number - c[C_BEFORE], 0), min(number + c[C_BEHIND], last) + 1):
-        _advance(m, c, ring[other % size], is_first, state, ring, 0, text)
+        advance(m, c, ring[other % size], is_first, state, ring, 0, text)
         is_first = False
 
 
