@@ -8,12 +8,11 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ordered_rows import Row, content, delta_of, sort
 
-from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.ranks import RankStore
 from livejoin.kernels.memory.layout import H_BUMP, H_END
@@ -31,7 +30,6 @@ VALUES: tuple[tuple[Any, ...], ...] = (
     (None, 0.5, -1.0, 7.0),
 )
 FUNCTIONS: tuple[RankFunction, ...] = ("row_number", "rank", "dense_rank")
-Row = tuple[Any, ...]
 
 
 def ranked(
@@ -41,12 +39,6 @@ def ranked(
 
     def part(row: Row, key: SortKey) -> Any:
         return (row[key.column] is None) != key.nulls_first, row[key.column]
-
-    def sort(chosen: list[Row], key: SortKey) -> list[Row]:
-        nulls = [row for row in chosen if row[key.column] is None]
-        others = sorted((row for row in chosen if row[key.column] is not None), key=lambda row: row[key.column])
-        others = sorted(others, key=lambda row: row[key.column], reverse=key.descending)
-        return [*nulls, *others] if key.nulls_first else [*others, *nulls]
 
     all_rows = list(rows.elements())
     for column in reversed(range(len(TYPES))):
@@ -63,20 +55,6 @@ def ranked(
             place = {"row_number": number, "rank": rank, "dense_rank": dense}[function]
             found[(*row, place)] += place <= limit
     return +found
-
-
-def content(rows: Rows, weights: Any) -> Counter[Row]:
-    columns = [rows.arrow(i).to_pylist() for i in range(len(rows.types))]
-    found: Counter[Row] = Counter()
-    for i in range(rows.length):
-        found[tuple(column[i] for column in columns)] += int(weights[i])
-    return found
-
-
-def delta_of(codec: Codec, changes: list[tuple[Row, int, int]]) -> Delta:
-    columns = [pa.array([row[i] for row, _, _ in changes], kind.arrow) for i, kind in enumerate(TYPES)]
-    weights, versions = (np.array([change[i] for change in changes], np.int64) for i in (1, 2))
-    return Delta(Rows(codec, TYPES, columns, len(changes)), weights, versions)
 
 
 SPECS = [
@@ -126,7 +104,7 @@ def test_the_changes_are_the_differences_of_the_ranks(
         if not waiting:
             continue
         store.arena.words[H_END] = min(int(store.arena.words[H_BUMP]) + 700, store.arena.words.shape[0])
-        delta = store.maintain([delta_of(codec, waiting)])
+        delta = store.maintain([delta_of(codec, TYPES, waiting)])
         store._check()
         assert np.all(np.diff(delta.versions) >= 0)
         for one in {change[2] for change in waiting}:
@@ -156,7 +134,7 @@ def test_many_rows_by_position_and_by_value() -> None:
             by = 1 if version < 4 or not present[row] else -present[row]
             present[row] += by
             changes.append((row, by, version))
-        store.maintain([delta_of(codec, changes)])
+        store.maintain([delta_of(codec, TYPES, changes)])
         store._check()
         expected = ranked(+present, [0], [SortKey(2, True, False)], "rank", 5)
         access = ScannedAccess(store)

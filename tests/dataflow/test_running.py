@@ -8,12 +8,11 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ordered_rows import Row, content, delta_of, sort
 
-from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.errors import CapacityError
@@ -33,7 +32,6 @@ VALUES: tuple[tuple[Any, ...], ...] = (
     (None, 0.5, -1.0, 7.0),
     (None, -(1 << 62), 3, 1 << 61),
 )
-Row = tuple[Any, ...]
 CALLS = (
     RunningCall("count", None, BIGINT),
     RunningCall("count", 1, BIGINT),
@@ -74,13 +72,6 @@ def expected(
     present: set[Row], partition: list[int], keys: list[SortKey], frame: RunningFrame, calls: tuple[RunningCall, ...]
 ) -> Counter[Row]:
     """The definition."""
-
-    def sort(chosen: list[Row], key: SortKey) -> list[Row]:
-        nulls = [row for row in chosen if row[key.column] is None]
-        others = sorted((row for row in chosen if row[key.column] is not None), key=lambda row: row[key.column])
-        others = sorted(others, key=lambda row: row[key.column], reverse=key.descending)
-        return [*nulls, *others] if key.nulls_first else [*others, *nulls]
-
     rows = list(present)
     for column in reversed(range(len(TYPES))):
         rows = sort(rows, SortKey(column, False, True))
@@ -99,20 +90,6 @@ def expected(
                     end += 1
             found[(*row, *(result(call, ordered[begin:end]) for call in calls))] += 1
     return found
-
-
-def content(rows: Rows, weights: Any) -> Counter[Row]:
-    columns = [rows.arrow(i).to_pylist() for i in range(len(rows.types))]
-    found: Counter[Row] = Counter()
-    for i in range(rows.length):
-        found[tuple(column[i] for column in columns)] += int(weights[i])
-    return found
-
-
-def delta_of(codec: Codec, changes: list[tuple[Row, int, int]]) -> Delta:
-    columns = [pa.array([row[i] for row, _, _ in changes], kind.arrow) for i, kind in enumerate(TYPES)]
-    weights, versions = (np.array([change[i] for change in changes], np.int64) for i in (1, 2))
-    return Delta(Rows(codec, TYPES, columns, len(changes)), weights, versions)
 
 
 SPECS = [
@@ -167,7 +144,7 @@ def test_the_changes_are_the_differences_of_the_results(
         if (batched and version + 1 < len(steps)) or not waiting:
             continue
         store.arena.words[H_END] = min(int(store.arena.words[H_BUMP]) + 700, store.arena.words.shape[0])
-        delta = store.maintain([delta_of(codec, waiting)])
+        delta = store.maintain([delta_of(codec, TYPES, waiting)])
         store._check()
         assert np.all(np.diff(delta.versions) >= 0)
         for one in {change[2] for change in waiting}:
@@ -196,7 +173,7 @@ def test_many_rows_and_a_restored_store() -> None:
             row = (draw.randrange(20), draw.choice("abc"), float(draw.randrange(60)), number % 97)
             changes.append((row, -1 if row in present else 1, version))
             present ^= {row}
-        store.maintain([delta_of(codec, changes)])
+        store.maintain([delta_of(codec, TYPES, changes)])
     store._check()
     wanted = expected(present, *arguments)
     access = ScannedAccess(store)
@@ -213,4 +190,4 @@ def test_a_sum_that_its_type_cannot_hold() -> None:
     store = RunningStore([], [SortKey(0, False, True)], "rows", [RunningCall("sum", 3, BIGINT)], codec, TYPES)
     rows = [((i, None, None, 1 << 62), 1, 0) for i in range(2)]
     with pytest.raises(CapacityError, match="SUM OVER a part of a partition is 9,223,372,036,854,775,808"):
-        store.maintain([delta_of(codec, rows)])
+        store.maintain([delta_of(codec, TYPES, rows)])

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from livejoin.dataflow.batches import Delta
 from livejoin.dataflow.stores.order_words import RowOrder
 from livejoin.kernels.ordered import order_nodes as nodes
 from livejoin.kernels.ordered import top_k
@@ -29,15 +28,6 @@ class OrderedState:
         self.codec = codec
         self.arena = Arena(header, budget=codec.budget)
         top_k.prepare(self.arena.words)
-
-    def by_partition(self, delta: Delta, width: int) -> tuple[Words, Words, Words]:
-        """The order words, weights and versions of a delta, version by version and sorted by so many first words."""
-        values = self.order.encode(delta.rows)
-        weights, versions = np.ascontiguousarray(delta.weights), np.ascontiguousarray(delta.versions)
-        if weights.shape[0] > 1 and width:
-            order = np.lexsort((*values[:width], versions))
-            values, weights, versions = np.take(values, order, axis=1), weights[order], versions[order]
-        return values, weights, versions
 
     def column_words(self, column: int) -> Words:
         """The codes of a column over all rows that are kept, also outside of the result; O(rows).

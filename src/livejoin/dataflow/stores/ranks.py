@@ -14,19 +14,15 @@ import numpy as np
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.comparable import refuse_lists
-from livejoin.dataflow.stores.order_words import RowOrder
-from livejoin.dataflow.stores.ordered_state import OrderedState
+from livejoin.dataflow.stores.partitioned_state import PartitionedState
 from livejoin.dataflow.stores.ranks_checks import check
-from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import partitions as kernel
-from livejoin.kernels.ordered import runs
 from livejoin.kernels.values.row_order import O_WIDTH
 from livejoin.query.relational import RankFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.words import Words
 
-_CHANGES = 1024  # smallest buffer of changes
 _FUNCTIONS: dict[RankFunction, int] = {
     "row_number": kernel.ROW_NUMBER,
     "rank": kernel.RANK,
@@ -35,7 +31,7 @@ _FUNCTIONS: dict[RankFunction, int] = {
 _UNLIMITED = 1 << 60
 
 
-class RankStore(OrderedState):
+class RankStore(PartitionedState):
     """The rows of each partition with their ranks; mutable.
 
     Args:
@@ -57,15 +53,8 @@ class RankStore(OrderedState):
         types: Sequence[SqlType],
     ) -> None:
         self.types = (*types, SqlType.integer(32))
-        own = [SortKey(column, descending=False, nulls_first=True) for column in partition]
-        super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, runs.P_HEADER)
-        window = (_FUNCTIONS[function], min(limit, _UNLIMITED))
-        named = len(dict.fromkeys(key.column for key in (*own, *keys)))
-        self.plan = self.order.plan(len(types), window)
-        self.prefix = self.order.plan(len(dict.fromkeys(partition)), window)
-        self.keys = self.order.plan(named, window)
-        self.wide = self.plan.copy()
-        self.wide[O_WIDTH] += 1
+        super().__init__(partition, keys, codec, types, (_FUNCTIONS[function], min(limit, _UNLIMITED)))
+        self.wide = self.with_more_words(1)
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes of the one input; what the result gains and loses, net within each version.
@@ -78,23 +67,14 @@ class RankStore(OrderedState):
         """
         (delta,) = inputs
         refuse_lists(delta.rows, "OVER")
-        values, weights, versions = self.by_partition(delta, int(self.prefix[O_WIDTH]))
-        text = self.order.text(self.codec)
+        values, weights, versions = self._by_partition(delta)
+        plans, text = (self.plan, self.prefix, self.keys, self.wide), self.order.text(self.codec)
         touched = np.empty(weights.shape[0], np.int64)
-        self.arena.words[[runs.P_CHANGE, runs.P_STEP, runs.P_TOUCHED]] = 0
-        plans = (self.plan, self.prefix, self.keys, self.wide)
-        parts = []
-        capacity = _CHANGES
-        status = k.NEED_SPACE
-        while status != k.DONE:
-            out = np.empty((kernel.LINES + values.shape[0], capacity), np.int64)
-            status = kernel.maintain(self.arena.words, *plans, values, weights, versions, *text, touched, out)
-            parts.append(out[:, : int(self.arena.words[runs.P_MADE])])
-            if status == k.NEED_SPACE:
-                self.arena.grow()
-            elif status == k.OUTPUT_FULL:
-                capacity = max(2 * capacity, int(self.arena.words[runs.P_NEEDED]))
-        changes = np.concatenate(parts, axis=1)
+
+        def maintain(out: Words) -> int:
+            return kernel.maintain(self.arena.words, *plans, values, weights, versions, *text, touched, out)
+
+        changes = self._changes(maintain, kernel.LINES + values.shape[0])
         rows = self._decoded(changes[kernel.LINES :], changes[kernel.L_RANK])
         return Delta(rows, changes[kernel.L_WEIGHT], changes[kernel.L_VERSION])
 
@@ -119,10 +99,6 @@ class RankStore(OrderedState):
     def nothing(self) -> Rows:
         """No rows."""
         return self._decoded(np.empty((int(self.plan[O_WIDTH]), 0), np.int64), np.empty(0, np.int64))
-
-    def count(self) -> int:
-        """Rows of the result, counted with multiplicities; O(1)."""
-        return int(self.arena.words[runs.P_TOTAL])
 
     def _decoded(self, words: Words, ranks: Words) -> Rows:
         """Rows of order words, with their ranks behind their columns."""

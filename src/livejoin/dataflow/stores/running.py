@@ -17,15 +17,12 @@ import pyarrow as pa
 
 from livejoin.dataflow.batches import Delta, Rows
 from livejoin.dataflow.stores.comparable import refuse_lists
-from livejoin.dataflow.stores.order_words import RowOrder
-from livejoin.dataflow.stores.ordered_state import OrderedState
+from livejoin.dataflow.stores.partitioned_state import PartitionedState
 from livejoin.dataflow.stores.top_k_checks import Walk
 from livejoin.errors import CapacityError
-from livejoin.kernels.memory import layout as k
 from livejoin.kernels.ordered import order_nodes as t
 from livejoin.kernels.ordered import running as kernel
 from livejoin.kernels.ordered import running_state as aggregates
-from livejoin.kernels.ordered import runs
 from livejoin.kernels.values.row_order import O_WIDTH
 from livejoin.query.relational import RowsAround, RunningCall, RunningFrame, SortKey
 from livejoin.schema import SqlType
@@ -34,7 +31,6 @@ from livejoin.state.exact_aggregates import averages, bigint_column, decimals, d
 from livejoin.words import NULL_CODE, Words
 
 _SIGN_BIT = 63
-_CHANGES = 1024  # smallest buffer of changes
 _FRAMES = {"rows": aggregates.UP_TO, "range": aggregates.UP_TO_PEERS}
 _NUMBER_WORDS = {
     aggregates.ROWS: 1,
@@ -45,7 +41,7 @@ _NUMBER_WORDS = {
 }
 
 
-class RunningStore(OrderedState):
+class RunningStore(PartitionedState):
     """The rows of each partition with aggregates up to each; mutable.
 
     Args:
@@ -67,16 +63,11 @@ class RunningStore(OrderedState):
         types: Sequence[SqlType],
     ) -> None:
         self.types = (*types, *(call.type for call in calls))
-        own = [SortKey(column, descending=False, nulls_first=True) for column in partition]
-        super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, runs.P_HEADER)
+        super().__init__(partition, keys, codec, types)
         self._arguments = (tuple(partition), tuple(keys), frame, tuple(calls))
         self._frame, self._calls = frame, tuple(calls)
-        self.plan = self.order.plan(len(types))
-        self.prefix = self.order.plan(len(dict.fromkeys(partition)))
-        self.keys = self.order.plan(len(dict.fromkeys(key.column for key in (*own, *keys))))
         self.calls = self._compiled()
-        self.wide = self.plan.copy()
-        self.wide[O_WIDTH] += self.calls[aggregates.C_WORDS]
+        self.wide = self.with_more_words(int(self.calls[aggregates.C_WORDS]))
 
     def maintain(self, inputs: Sequence[Delta]) -> Delta:
         """Apply changes of the one input; what the result gains and loses, net within each version.
@@ -91,24 +82,17 @@ class RunningStore(OrderedState):
         """
         (delta,) = inputs
         refuse_lists(delta.rows, "OVER")
-        values, weights, versions = self.by_partition(delta, int(self.prefix[O_WIDTH]))
-        text = self.order.text(self.codec)
+        values, weights, versions = self._by_partition(delta)
+        plans, text = (self.plan, self.prefix, self.keys, self.wide, self.calls), self.order.text(self.codec)
         touched = np.empty(weights.shape[0], np.int64)
         state = np.empty(int(self.calls[aggregates.C_WORDS]), np.int64)
         ring = np.empty(self._reach + 1, np.int64)
-        self.arena.words[[runs.P_CHANGE, runs.P_STEP, runs.P_TOUCHED]] = 0
-        given = (self.plan, self.prefix, self.keys, self.wide, self.calls, values, weights, versions)
-        parts = []
-        capacity, status = _CHANGES, k.NEED_SPACE
-        while status != k.DONE:
-            out = np.empty((kernel.LINES + int(self.wide[O_WIDTH]), capacity), np.int64)
-            status = kernel.maintain(self.arena.words, *given, *text, touched, state, ring, out)
-            parts.append(out[:, : int(self.arena.words[runs.P_MADE])])
-            if status == k.NEED_SPACE:
-                self.arena.grow()
-            elif status == k.OUTPUT_FULL:
-                capacity = max(2 * capacity, int(self.arena.words[runs.P_NEEDED]))
-        changes = np.concatenate(parts, axis=1)
+
+        def maintain(out: Words) -> int:
+            scratch = (touched, state, ring)
+            return kernel.maintain(self.arena.words, *plans, values, weights, versions, *text, *scratch, out)
+
+        changes = self._changes(maintain, kernel.LINES + int(self.wide[O_WIDTH]))
         delta = Delta(self._decoded(changes[kernel.LINES :]), changes[kernel.L_WEIGHT], changes[kernel.L_VERSION])
         return self._net(delta, changes[kernel.LINES :][: int(self.plan[O_WIDTH])])
 
@@ -132,10 +116,6 @@ class RunningStore(OrderedState):
     def nothing(self) -> Rows:
         """No rows."""
         return self._decoded(np.empty((int(self.wide[O_WIDTH]), 0), np.int64))
-
-    def count(self) -> int:
-        """Rows of the result; O(1)."""
-        return int(self.arena.words[runs.P_TOTAL])
 
     @property
     def _around(self) -> tuple[int, int]:

@@ -378,12 +378,13 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
                 f"rank that changes, which is in the delta{advice}"
             )
         case RunningOver():
-            which = {"rows": "up to each row", "range": "up to the last row with its keys"}
             frame = operator.frame
-            rows = frame if isinstance(frame, str) else ""
-            cost = "O(1)" if isinstance(frame, str) else f"O({frame.before + frame.behind + 1})"
+            if isinstance(frame, str):
+                which, cost = {"rows": "up to each row", "range": "up to the last row with its keys"}[frame], "O(1)"
+            else:
+                which, cost = "around each row", f"O({frame.before + frame.behind + 1})"
             yield (
-                f"{_many(len(operator.calls), 'running function')} {which.get(rows, 'around each row')} of "
+                f"{_many(len(operator.calls), 'running function')} {which} of "
                 f"{_each(operator.partition)}, over an ordered store of all rows: O(log rows) a row that changes, and "
                 f"{cost} for each whose results that changes, which is in the delta"
             )

@@ -18,13 +18,13 @@ from typing import Literal
 
 from sqlglot import exp
 
-from livejoin.query import relational
 from livejoin.query.keys import keys
 from livejoin.query.relational import (
     EVERY_RANK,
     Ranked,
     Relation,
     RowsAround,
+    Running,
     RunningCall,
     RunningFrame,
     RunningFunction,
@@ -79,7 +79,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningWindow:
     """A window function over a part of each partition.
 
     Args:
@@ -190,7 +190,7 @@ def check_argument(function: RunningFunction, kind: SqlType, name: str, source: 
         raise source.unsupported(name, msg, at)
 
 
-def with_running(rows: Relation, windows: Sequence[Running]) -> tuple[Relation, list[int]]:
+def with_running(rows: Relation, windows: Sequence[RunningWindow]) -> tuple[Relation, list[int]]:
     """Rows with the results of windows behind their columns, and the position of each."""
     if not windows:
         return rows, []
@@ -213,7 +213,7 @@ def with_running(rows: Relation, windows: Sequence[Running]) -> tuple[Relation, 
             if call not in calls:
                 calls.append(call)
             places[i] = len(found.types) + calls.index(call)
-        found = relational.Running(found, partition, order, over, tuple(calls))
+        found = Running(found, partition, order, over, tuple(calls))
     return found, places
 
 
@@ -224,11 +224,11 @@ def _over(frame: Frame) -> RunningFrame:
     return "rows" if frame.function in ("lag", "first") else frame.over
 
 
-def _moves(windows: Sequence[Running], chosen: Sequence[int]) -> bool:
+def _moves(windows: Sequence[RunningWindow], chosen: Sequence[int]) -> bool:
     return any(windows[i].frame.function != "lag" and isinstance(windows[i].frame.over, str) for i in chosen)
 
 
-def _reversed(window: Running, width: int) -> tuple[SortKey, ...]:
+def _reversed(window: RunningWindow, width: int) -> tuple[SortKey, ...]:
     """The order from the last row to the first, with all columns unless rows with equal keys have the same result."""
     turned = tuple(SortKey(key.column, not key.descending, not key.nulls_first) for key in window.order)
     if _over(window.frame) == "range":

@@ -25,7 +25,7 @@ from livejoin.sql.lower.grouped.bounded_ranks import bounded
 from livejoin.sql.lower.grouped.running import (
     BACKWARD,
     Frame,
-    Running,
+    RunningWindow,
     back_of,
     check_argument,
     function_of,
@@ -326,7 +326,7 @@ def _with_windows(rows: Relation, below: _Below, bind: Bind) -> tuple[Relation, 
     return bind(_plain(below.block(), scope, conditions, items)), places
 
 
-def _running(rows: Relation, window: _Window, below: _Below, bind: Bind) -> Running:
+def _running(rows: Relation, window: _Window, below: _Below, bind: Bind) -> RunningWindow:
     """A window over a part of each partition, with the type of its result."""
     frame = window.frame
     assert frame is not None
@@ -336,7 +336,7 @@ def _running(rows: Relation, window: _Window, below: _Below, bind: Bind) -> Runn
         kind = rows.types[frame.argument]
     else:
         kind = _groups(rows, (), [window.function], below, bind).types[0]
-    return Running(frame, window.partition, window.order, kind)
+    return RunningWindow(frame, window.partition, window.order, kind)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,83 @@
+"""What stores of rows by partition have in common: a kernel goes from run to run (`livejoin.kernels.ordered.runs`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from livejoin.dataflow.batches import Delta
+from livejoin.dataflow.stores.order_words import RowOrder
+from livejoin.dataflow.stores.ordered_state import OrderedState
+from livejoin.kernels.memory import layout as k
+from livejoin.kernels.ordered import runs
+from livejoin.kernels.values.row_order import O_WIDTH
+from livejoin.query.relational import SortKey
+from livejoin.schema import SqlType
+from livejoin.state.codec import Codec
+from livejoin.words import Words
+
+_CHANGES = 1024  # smallest buffer of changes
+
+
+class PartitionedState(OrderedState):
+    """Rows in the order of their partitions and of keys within these; mutable.
+
+    Args:
+        partition: The columns that are equal in a partition.
+        keys: The order within one.
+        codec: The database's codec.
+        types: The types of the rows' columns.
+        window: Two words of the plans.
+
+    Attributes:
+        plan, prefix, keys: What the words of a row are, those of its partition, and these with those of the keys.
+    """
+
+    def __init__(
+        self,
+        partition: Sequence[int],
+        keys: Sequence[SortKey],
+        codec: Codec,
+        types: Sequence[SqlType],
+        window: tuple[int, int] = (0, 0),
+    ) -> None:
+        own = [SortKey(column, descending=False, nulls_first=True) for column in partition]
+        super().__init__(RowOrder(tuple(types), (*own, *keys)), codec, runs.P_HEADER)
+        self.plan = self.order.plan(len(types), window)
+        self.prefix = self.order.plan(len(dict.fromkeys(partition)), window)
+        self.keys = self.order.plan(len(dict.fromkeys(key.column for key in (*own, *keys))), window)
+
+    def with_more_words(self, more: int) -> Words:
+        """The plan of entries that have so many words behind those of a row."""
+        wide = self.plan.copy()
+        wide[O_WIDTH] += more
+        return wide
+
+    def count(self) -> int:
+        """Rows of the result, counted with multiplicities; O(1)."""
+        return int(self.arena.words[runs.P_TOTAL])
+
+    def _by_partition(self, delta: Delta) -> tuple[Words, Words, Words]:
+        """The order words, weights and versions of a delta, those of a version partition by partition."""
+        values, width = self.order.encode(delta.rows), int(self.prefix[O_WIDTH])
+        weights, versions = np.ascontiguousarray(delta.weights), np.ascontiguousarray(delta.versions)
+        if weights.shape[0] > 1 and width:
+            order = np.lexsort((*values[:width], versions))
+            values, weights, versions = np.take(values, order, axis=1), weights[order], versions[order]
+        return values, weights, versions
+
+    def _changes(self, maintain: Callable[[Words], int], lines: int) -> Words:
+        """What a kernel writes until it is done, which gets buffers of so many lines."""
+        self.arena.words[[runs.P_CHANGE, runs.P_STEP, runs.P_TOUCHED]] = 0
+        parts = []
+        capacity, status = _CHANGES, k.NEED_SPACE
+        while status != k.DONE:
+            out = np.empty((lines, capacity), np.int64)
+            status = maintain(out)
+            parts.append(out[:, : int(self.arena.words[runs.P_MADE])])
+            if status == k.NEED_SPACE:
+                self.arena.grow()
+            elif status == k.OUTPUT_FULL:
+                capacity = max(2 * capacity, int(self.arena.words[runs.P_NEEDED]))
+        return np.concatenate(parts, axis=1)
