@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ordered_rows import Row, content, delta_of, sort
 
 from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.ranks import RankStore
@@ -19,6 +18,7 @@ from livejoin.kernels.memory.layout import H_BUMP, H_END
 from livejoin.query.relational import RankFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
+from ordered_rows import Row, content, delta_of, sort
 from strategies import FUZZ
 
 pytestmark = pytest.mark.nojit
