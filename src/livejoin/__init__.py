@@ -8,10 +8,11 @@
 [{'src': 1, 'dst': 3, '_change_type': 'insert', '_commit_version': 1}]
 """
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from livejoin import errors
+from livejoin.aside import aside
 from livejoin.errors import (
     AbsentRowError,
     CapacityError,
@@ -39,15 +40,12 @@ if TYPE_CHECKING:
     from livejoin.changes import from_debezium, from_delta
     from livejoin.database import Commit, Database, Replay, View
 
+    __version__: str
+
 _HOMES = {
     **dict.fromkeys(("Commit", "Database", "Replay", "View"), "livejoin.database"),
     **dict.fromkeys(("from_debezium", "from_delta"), "livejoin.changes"),
 }
-
-try:
-    __version__ = metadata.version("livejoin")
-except metadata.PackageNotFoundError:  # a source tree that is not installed
-    __version__ = "0+unknown"
 
 __all__ = [
     "AbsentRowError",
@@ -82,13 +80,28 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The engine is imported when it is first asked for: the compiler and Arrow take a second and 150 MB."""
+    """The engine is imported when it is first asked for: the compiler and Arrow take a second and 150 MB.
+
+    Where no signal arrives: what Ctrl-C leaves of NumPy, Arrow or Numba cannot be imported again in the same process.
+    """
+    if name == "__version__":
+        return _version()
     if name not in _HOMES:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    found = getattr(import_module(_HOMES[name]), name)
+    found = getattr(aside(import_module, _HOMES[name]), name)
     globals()[name] = found
     return found
+
+
+def _version() -> str:
+    """What is installed. Looked up when it is asked for: that imports more than all else that is imported at once."""
+    from importlib import metadata  # noqa: PLC0415
+
+    try:
+        return metadata.version("livejoin")
+    except metadata.PackageNotFoundError:  # a source tree that is not installed
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

@@ -39,6 +39,7 @@ import datetime as dt
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.aside import aside
 from livejoin.changes.encoding import first_failure, plain, too_long
 from livejoin.changes.payload import Payload
 from livejoin.changes.source import ARROW_ERRORS, Values
@@ -329,9 +331,16 @@ def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray
         values = tuple(v.astimezone(dt.UTC).replace(tzinfo=None) if v is not None and v.tzinfo else v for v in values)
     if type == _FLOAT:
         return _rounded_floats(values)
+    _import_what_arrow_wants()
     if type.kind == "months":
         return _as_months(pa.array(values, type.arrow))
     return pa.array(values, type.arrow)
+
+
+@cache
+def _import_what_arrow_wants() -> None:
+    """Arrow imports pandas, where there is one, when it builds its first array: not where Ctrl-C could cut that off."""
+    aside(pa.array, ())
 
 
 def _rounded_floats(values: tuple[Any, ...]) -> pa.Array:

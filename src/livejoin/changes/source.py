@@ -140,8 +140,9 @@ def _is_ascii(chunk: pa.Array) -> bool:
 
 
 def _is_pandas(data: object) -> bool:
-    pandas = sys.modules.get("pandas")  # whoever holds a DataFrame has imported pandas; we need not
-    return pandas is not None and isinstance(data, pandas.DataFrame)
+    # Whoever holds a DataFrame has imported pandas; we need not. Another thread may be in the middle of importing it.
+    frame = getattr(sys.modules.get("pandas"), "DataFrame", None)
+    return frame is not None and isinstance(data, frame)
 
 
 def _as_arrow(table: Table, data: Any) -> pa.Table:

@@ -18,12 +18,12 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from livejoin import own_folders
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.parts import Part, advance
 from livejoin.distributed.task import Cells, Outcome, Task
@@ -33,7 +33,6 @@ IDLE = 300.0
 
 _SIZE = struct.Struct("<Q")
 _STARTING = 60.0  # seconds that one may take to start
-_OTHERS = 0o077  # what others may not do
 _END = b""
 
 
@@ -83,13 +82,8 @@ def end_processes(plan: Plan, folder: Path) -> None:
 
 def _address(plan: Plan, folder: Path, cell: int) -> Path | None:
     """The socket of a cell of a checkpoint, in a folder that is this user's alone; None if there can be none."""
-    sockets = Path(tempfile.gettempdir()) / f"livejoin-{os.getuid()}"
-    try:
-        sockets.mkdir(mode=0o700, exist_ok=True)
-        found = sockets.lstat()
-    except OSError:
-        return None
-    if sockets.is_symlink() or found.st_uid != os.getuid() or found.st_mode & _OTHERS:
+    sockets = own_folders.temporary_folder()
+    if sockets is None:
         return None
     name = hashlib.sha256(f"{folder}\n{plan.digest}\n{plan.limits}\n{cell}".encode()).hexdigest()[:24]
     return sockets / f"{name}.sock"

@@ -8,11 +8,13 @@ not an edited callee in another file. With ``NUMBA_DISABLE_JIT=1`` kernels are t
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -20,7 +22,8 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
-from livejoin.kernels.compiling.linking import KernelCompiler, as_helper
+from livejoin import own_folders
+from livejoin.kernels.compiling.linking import as_helper, as_kernel
 from livejoin.kernels.compiling.rules import ask_plain_first
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -31,7 +34,7 @@ def cache_folder() -> Path:
     """The folder of compiled kernels, which is made if it is not there.
 
     Below ``NUMBA_CACHE_DIR`` if set, else below the user's cache folder, and below the folder for temporary files where
-    that cannot be written.
+    that cannot be written. Where no folder is the user's alone, one that goes with this process.
     """
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
     if numba.config.BOUNDSCHECK:  # type: ignore[attr-defined]
@@ -40,21 +43,25 @@ def cache_folder() -> Path:
     for source in sorted(root.rglob("*.py")):
         digest.update(f"{source.relative_to(root)}\n".encode() + source.read_bytes())
     name = f"kernels-{digest.hexdigest()[:16]}"
-    base = os.environ.get("NUMBA_CACHE_DIR")
-    cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for parent in (Path(base) if base else cache_home / "livejoin", _temporary()):
-        folder = parent / name
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    for parent in (Path(named) if named else own_folders.cache_folder(), own_folders.temporary_folder()):
+        if parent is None:
             continue
+        folder = parent / name
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
             return folder
-    return _temporary() / name
+    return _folder_of_this_process(name)
 
 
-def _temporary() -> Path:
-    return Path(tempfile.gettempdir()) / f"livejoin-{os.getuid()}"
+def _folder_of_this_process(name: str) -> Path:
+    """A folder that goes with this process: nothing that it compiles is kept."""
+    made = tempfile.TemporaryDirectory(prefix="livejoin-")
+    atexit.register(made.cleanup)
+    folder = Path(made.name) / name
+    folder.mkdir()
+    return folder
 
 
 def kernel(function: Function) -> Function:
@@ -66,9 +73,8 @@ def kernel(function: Function) -> Function:
         return np.errstate(over="ignore")(function)
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
-    options: dict[str, Any] = {"boundscheck": False, "nogil": True, "no_cfunc_wrapper": True}
     try:
-        return cast(Function, numba.njit(cache=True, pipeline_class=KernelCompiler, **options)(function))
+        return cast(Function, as_kernel(function, boundscheck=False, nogil=True, no_cfunc_wrapper=True))
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 
@@ -81,6 +87,11 @@ def inlined(function: Function) -> Function:
 def helper(function: Function) -> Function:
     """Compile a function that only other kernels call; the compiler decides about inlining."""
     return function if _INTERPRETED else cast(Function, as_helper(function, boundscheck=False))
+
+
+def as_written(function: Function) -> Function:
+    """A helper that Python calls with a few small numbers. Numba would compile it for that, in every process anew."""
+    return function if _INTERPRETED else cast(Function, function.py_func)  # type: ignore[attr-defined]
 
 
 _INTERPRETED = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ import numba
 from numba.core import types
 from numba.core.event import Event, Listener, register
 
+from livejoin.aside import aside, is_ending
 from livejoin.kernels import route
 from livejoin.kernels.compiling import beside
 from livejoin.kernels.crown import maintain
@@ -118,7 +119,7 @@ def ready(cells: bool = False) -> float:
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return 0.0
-    return _ready() + (_cells_ready() if cells else 0.0)
+    return aside(_ready) + (aside(_cells_ready) if cells else 0.0)
 
 
 @cache
@@ -151,8 +152,10 @@ def compile_largest() -> None:
 
 
 def _compile(kernels: tuple[tuple[Any, tuple[Any, ...]], ...]) -> None:
-    """Compile, or load, each kernel for its signature."""
+    """Compile, or load, each kernel for its signature, unless nobody will call it any more."""
     for kernel, signature in kernels:
+        if is_ending():
+            return
         kernel.compile(signature)
 
 

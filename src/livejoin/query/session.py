@@ -76,21 +76,28 @@ def session(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
     """
     kind = (os.getpid(), limits)
     idle = _idle.setdefault(kind, [])
-    try:
-        connection = idle.pop()
-    except IndexError:
-        connection = _opened(limits)
-    try:
-        with _time_limits.of(connection.interrupt, limits.seconds):
-            yield connection
-    except _REFUSALS:
+    with _interrupts_by_their_name():
+        try:
+            connection = idle.pop()
+        except IndexError:
+            connection = _opened(limits)
+        try:
+            with _time_limits.of(connection.interrupt, limits.seconds):
+                yield connection
+        except _REFUSALS:
+            idle.append(connection)
+            raise
         idle.append(connection)
-        raise
+
+
+@contextmanager
+def _interrupts_by_their_name() -> Iterator[None]:
+    try:
+        yield
     except RuntimeError as error:
         if str(error) == _INTERRUPTED:
             raise KeyboardInterrupt from error
         raise
-    idle.append(connection)
 
 
 def _opened(limits: Limits) -> duckdb.DuckDBPyConnection:

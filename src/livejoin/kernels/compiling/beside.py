@@ -9,9 +9,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+from livejoin.aside import is_ending
+
 _LONGEST = 120.0  # seconds that are waited for it
+_A_LOOK = 0.02  # seconds between two looks whether it is done
 
 
 def start(statement: str) -> subprocess.Popen[bytes] | None:
@@ -28,13 +32,13 @@ def start(statement: str) -> subprocess.Popen[bytes] | None:
 
 
 def end(process: subprocess.Popen[bytes] | None) -> None:
-    """Wait for it to be done, or end it where that takes too long or this process is interrupted."""
+    """Wait for it to be done, or end it where that takes too long or this process comes to its end."""
     if process is None:
         return
+    longest = time.monotonic() + _LONGEST
     try:
-        process.wait(_LONGEST)
-    except subprocess.TimeoutExpired:
-        pass
+        while process.poll() is None and time.monotonic() < longest and not is_ending():
+            time.sleep(_A_LOOK)
     finally:
         process.kill()
         process.wait()

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-import numba
 from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
@@ -22,6 +21,8 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
+
+from livejoin.aside import aside
 
 
 class _HelperLibrary(JITCodeLibrary):
@@ -101,12 +102,28 @@ class KernelCompiler(Compiler):
                 gc.enable()
 
 
+class Kernel(CPUDispatcher):
+    """A function that Python calls. It is compiled, or loaded from the cache, where no signal arrives.
+
+    An interrupt inside of that leaves Numba unusable for the rest of the process: generators read its registries, and
+    one that was cut off ends every later compilation with `StopIteration`.
+    """
+
+    def compile(self, sig: Any) -> Any:
+        """Compile it for a signature, or load it; also called where another kernel calls this one."""
+        return aside(super().compile, sig)
+
+    def _compile_for_args(self, *args: Any, **named: Any) -> Any:
+        """What Numba calls where it has no code for the arguments of a call."""
+        return aside(super()._compile_for_args, *args, **named)  # type: ignore[misc]  # Numba is not typed
+
+
 class Helper(CPUDispatcher):
-    """A function that kernels call. Where Python calls it, as tests do, it is compiled for that alone."""
+    """A function that kernels call. Where Python calls it, as tests and checks do, it is compiled for that alone."""
 
     @cached_property
     def _for_python(self) -> Any:
-        return numba.njit(boundscheck=False)(self.py_func)
+        return Kernel(self.py_func, targetoptions={"nopython": True, "boundscheck": False})
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self._for_python(*args, **named)
@@ -114,6 +131,13 @@ class Helper(CPUDispatcher):
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """How a call in a kernel is compiled: one code for all values, also where an argument is a constant."""
         return super().get_call_template(tuple(types.unliteral(one) for one in args), kws)
+
+
+def as_kernel(function: Callable[..., Any], **options: Any) -> Kernel:
+    """A kernel, cached on disk; the options are those of `numba.njit`."""
+    made = Kernel(function, targetoptions={"nopython": True, **options}, pipeline_class=KernelCompiler)
+    made.enable_caching()
+    return made
 
 
 def as_helper(function: Callable[..., Any], **options: Any) -> Helper:

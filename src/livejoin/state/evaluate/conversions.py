@@ -17,13 +17,18 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from livejoin.kernels.evaluate import civil
 from livejoin.kernels.evaluate import layout as k
-from livejoin.kernels.evaluate.civil import DAY_MICROSECONDS, civil_from_days, days_from_civil, days_of_month
+from livejoin.kernels.evaluate.civil import DAY_MICROSECONDS
+from livejoin.kernels.jit import as_written
 from livejoin.query.binary32 import nearest_float
 from livejoin.query.scalar import Call
 from livejoin.schema import SqlType
 from livejoin.state.evaluate.failures import FailedCall
 
+_civil_from_days = as_written(civil.civil_from_days)
+_days_from_civil = as_written(civil.days_from_civil)
+_days_of_month = as_written(civil.days_of_month)
 _BLANKS = "".join(map(chr, (*range(33), 127)))  # what trimAll takes off
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -252,7 +257,7 @@ def decimal_text(value: int, scale: int) -> str:
 
 def date_text(days: int) -> str:
     """A date by ISO 8601; a year beyond 9999 has its sign."""
-    year, month, day = civil_from_days(days)
+    year, month, day = _civil_from_days(days)
     sign = "-" if year < 0 else ("+" if year > 9999 else "")
     return f"{sign}{abs(year):04}-{month:02}-{day:02}"
 
@@ -276,9 +281,9 @@ def to_date(text: str) -> int:
 
 
 def _day(year: int, month: int, day: int) -> int:
-    if not (1 <= month <= 12 and 1 <= day <= days_of_month(year, month)):
+    if not (1 <= month <= 12 and 1 <= day <= _days_of_month(year, month)):
         raise FailedCall(k.MALFORMED)
-    days = days_from_civil(year, month, day)
+    days = _days_from_civil(year, month, day)
     if not -(1 << 31) <= days < 1 << 31:
         raise FailedCall(k.MALFORMED)
     return days

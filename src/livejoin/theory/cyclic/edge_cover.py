@@ -19,8 +19,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from importlib import import_module
 from math import log, prod
 
+from livejoin.aside import aside
 from livejoin.errors import CapacityError, UnknownNameError
 from livejoin.theory.classes.hypergraph import Hypergraph
 
@@ -213,8 +215,8 @@ def _linear_program(
     """Weights of the edges that cover the variables at least cost, and the weights of the variables in the dual."""
     if not variables:
         return [0.0] * len(edges), []
-    from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, and acyclic queries do not need it
-
+    # Late: it is slow, and acyclic queries do not need it. Aside: half of it cannot be imported again.
+    linprog = aside(import_module, "scipy.optimize").linprog
     # HiGHS wants upper bounds: minus the weights around a variable is at most -1.
     matrix = [[-float(variable in edge) for edge in edges] for variable in variables]
     result = linprog(costs, A_ub=matrix, b_ub=[-1.0] * len(variables), bounds=(0, None), method="highs")
