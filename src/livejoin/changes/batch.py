@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.changes.convert import convert, refuse_null
+from livejoin.changes.convert import convert, import_what_arrow_wants, refuse_null
 from livejoin.changes.match import listed, match_names
 from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column, plain_words
 from livejoin.changes.source import TUPLES, Source, read_source
@@ -247,6 +247,7 @@ def _read_kinds(types: pa.Array, table: Table, keyed: bool) -> Words:
     """The place of each change type among `_KINDS`."""
     kinds = _known(types.to_pylist(), keyed) if len(types) <= _FEW else None  # a call of Arrow's costs more than they
     if kinds is None:
+        import_what_arrow_wants()
         found = pc.index_in(types, pa.array(_KINDS, pa.string()))  # made here: pyarrow imports pandas for it
         if found.null_count:
             raise _unknown(types, pc.index(found.is_null(), True).as_py(), table, keyed)

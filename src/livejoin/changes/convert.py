@@ -331,14 +331,14 @@ def _build(values: tuple[Any, ...], type: SqlType) -> pa.Array | pa.ChunkedArray
         values = tuple(v.astimezone(dt.UTC).replace(tzinfo=None) if v is not None and v.tzinfo else v for v in values)
     if type == _FLOAT:
         return _rounded_floats(values)
-    _import_what_arrow_wants()
+    import_what_arrow_wants()
     if type.kind == "months":
         return _as_months(pa.array(values, type.arrow))
     return pa.array(values, type.arrow)
 
 
 @cache
-def _import_what_arrow_wants() -> None:
+def import_what_arrow_wants() -> None:
     """Arrow imports pandas, where there is one, when it builds its first array: not where Ctrl-C could cut that off."""
     aside(pa.array, ())
 
