@@ -30,7 +30,7 @@ class Computation:
         computed = [(o.name, o.source) for o in plan.outputs if isinstance(o.source, Expression)]
         self._predicate = None
         if plan.predicate is not None:
-            self._predicate = Evaluator([plan.predicate], columns, codec, [plan.across or "HAVING"], ())
+            self._predicate = Evaluator([plan.predicate], columns, codec, [plan.across or plan.written], ())
         self._outputs = None
         if computed:
             names = [name for name, _ in computed]

@@ -1,6 +1,7 @@
 """Expressions over the words of rows: by a program where they have trees, by DuckDB where they have none.
 
-A program reads words and gives words (decision 27); for DuckDB rows become Arrow, and its values words again.
+A program reads words and gives words (decision 27); for DuckDB rows become Arrow, and its values words again. A
+condition in steps is evaluated step by step, each for the rows that are left.
 """
 
 from __future__ import annotations
@@ -55,9 +56,14 @@ class Evaluator:
             self._program.raise_if_failing()
         self._names = [column.name for column in columns] if names is None else list(names)
         self._shown = [shown[place] for place, _ in trees] if shown else []
-        others = [(place, one) for place, one in enumerate(expressions) if one.scalar is None]
+        others = [(place, one) for place, one in enumerate(expressions) if one.scalar is None and not one.steps]
         self._others = [place for place, _ in others]
         self._texts = [one.text for _, one in others]
+        self._steps = {
+            place: [Evaluator([step], columns, codec, shown[place : place + 1], names) for step in one.steps]
+            for place, one in enumerate(expressions)
+            if one.steps
+        }
         self._written = None if names is None else Written(tuple(shown or self._texts), tuple(self._names))
 
     def words(self, words: Words) -> Words:
@@ -70,7 +76,7 @@ class Evaluator:
             ExpressionError: One has no value for some row; the message names both.
         """
         found = self._run(words)
-        if not self._others:
+        if len(self._places) == self._count:
             return found
         lines = np.empty((self._count, words.shape[1]), np.int64)
         lines[self._places] = found
@@ -78,6 +84,8 @@ class Evaluator:
         for place, values in zip(self._others, self._by_duckdb(rows), strict=True):
             numbers = values.cast(pa.int64())
             lines[place] = numbers.fill_null(NULL_CODE).to_numpy()
+        for place in self._steps:
+            lines[place] = self._by_steps(place, rows)
         return lines
 
     def values(self, rows: Rows) -> list[Words | pa.ChunkedArray]:
@@ -93,10 +101,22 @@ class Evaluator:
         if self._program is not None:
             for place, line in zip(self._places, self._run(rows.lines(self._read), rows), strict=True):
                 found[place] = line
-        if self._others:
-            for place, values in zip(self._others, self._by_duckdb(rows), strict=True):
-                found[place] = values
+        for place, values in zip(self._others, self._by_duckdb(rows), strict=True):
+            found[place] = values
+        for place in self._steps:
+            found[place] = self._by_steps(place, rows)
         return found
+
+    def _by_steps(self, place: int, rows: Rows) -> Words:
+        """Where all steps of a condition are true."""
+        left = np.arange(rows.length)
+        for step in self._steps[place]:
+            values = step.values(rows.take(left))[0]
+            is_true = values == 1 if isinstance(values, np.ndarray) else values.fill_null(False).to_numpy()
+            left = left[is_true]
+        line = np.zeros(rows.length, np.int64)
+        line[left] = 1
+        return line
 
     def _run(self, words: Words, rows: Rows | None = None) -> Words:
         """The words of what has trees; ``rows`` are shown as they are if columns have no names."""
@@ -113,6 +133,8 @@ class Evaluator:
         return values.words
 
     def _by_duckdb(self, rows: Rows) -> list[pa.ChunkedArray]:
+        if not self._others:
+            return []
         return evaluate(self._texts, rows.table([column.name for column in self._columns]), self._written)
 
 

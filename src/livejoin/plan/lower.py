@@ -189,8 +189,8 @@ def _below(relation: Relation, by: Compiler) -> Operator:
 def _computed(relation: Project, below: Operator) -> Compute:
     found = compared(relation)
     reason = _MANY_ROWS if isinstance(found, Compared) else found or ""
-    written = {"across": relation.across, "refusal": relation.refusal, "reason": reason}
-    return Compute(below, relation.outputs, relation.types, relation.predicate, **written)
+    said = {"across": relation.across, "refusal": relation.refusal, "reason": reason, "written": relation.written}
+    return Compute(below, relation.outputs, relation.types, relation.predicate, **said)
 
 
 def _threshold(relation: Project, by: Compiler) -> Compared | None:

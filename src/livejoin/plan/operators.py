@@ -146,7 +146,7 @@ class Compute:
         types: Their types.
         predicate: The condition, or None.
         too_large: What an error says where an output has no value, as it does not fit; empty where users wrote it.
-        across, refusal: As of a `livejoin.query.relational.Project`.
+        across, refusal, written: As of a `livejoin.query.relational.Project`.
         reason: Why rows that ``across`` compares with groups are those of a join with these and not of a `Threshold`.
     """
 
@@ -158,6 +158,7 @@ class Compute:
     across: str = ""
     refusal: str = ""
     reason: str = ""
+    written: str = ""
 
 
 @dataclass(frozen=True, eq=False)

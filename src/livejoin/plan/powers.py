@@ -18,8 +18,9 @@ from functools import reduce
 
 from livejoin.query import ConjunctiveQuery, Output
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.filters import conjunction
 from livejoin.query.relational import Aggregate, Join
-from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar, conjunction
+from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar
 from livejoin.schema import Column, SqlType
 
 BOOLEAN, BIGINT = SqlType("boolean"), SqlType.integer(64)

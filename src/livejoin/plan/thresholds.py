@@ -22,9 +22,10 @@ from dataclasses import dataclass, replace
 
 from livejoin.plan.operators import Comparison
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
+from livejoin.query.filters import conjunction, conjuncts_of
 from livejoin.query.relational import Aggregate, Call, Join, Project, Relation
 from livejoin.query.scalar import Call as Function
-from livejoin.query.scalar import Expression, Field, Scalar, conjunction, fields_of, moved
+from livejoin.query.scalar import Expression, Field, Scalar, fields_of, moved
 from livejoin.query.total import fails_on_large_numbers_only, is_total
 from livejoin.schema import SqlType
 
@@ -79,7 +80,7 @@ def compared(relation: Relation) -> Compared | str | None:
         return None
     if relation.predicate is None or (scalar := relation.predicate.scalar) is None:
         return "the condition is one that DuckDB evaluates"
-    parts = scalar.arguments if isinstance(scalar, Function) and scalar.function == "and" else (scalar,)
+    parts = tuple(conjuncts_of(scalar))
     reasons = []
     for part in parts:
         rest = [other for other in parts if other is not part]
@@ -215,6 +216,8 @@ def _with_bounds(relation: Project, join: Join, part: Scalar, rest: Sequence[Sca
         return f"the aggregate of {groups.alias} is shown, or read by another condition"
     if not is_total(side) or not fails_on_large_numbers_only(bound):
         return "a side of the comparison has no value for some rows, which may be rows without a group"
+    if not all(map(fails_on_large_numbers_only, rest)):
+        return "another condition has no value for some rows, which the comparison may drop"
     keys = _keys(query, place)
     if isinstance(keys, str):
         return keys

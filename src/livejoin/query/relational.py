@@ -92,6 +92,7 @@ class Project:
         across: Where the predicate holds the conditions across tables that a join below cannot decide: these as they
             are written, for messages. Empty elsewhere.
         refusal: What an error says where an output has no value, which is how a query forbids rows; empty elsewhere.
+        written: The predicate as users wrote it, for messages.
     """
 
     input: Relation
@@ -100,6 +101,7 @@ class Project:
     predicate: Expression | None = None
     across: str = field(default="", compare=False)
     refusal: str = field(default="", compare=False)
+    written: str = field(default="", compare=False)
 
     @property
     def schema(self) -> pa.Schema:
@@ -453,6 +455,8 @@ class Query:
 
 def _read(expression: Expression, table: Table) -> set[int]:
     """The columns of a table that an expression may read: those that its text names if it has no tree."""
+    if expression.steps:
+        return set[int]().union(*(_read(step, table) for step in expression.steps))
     if expression.scalar is not None:
         return {field.position for field in expression.fields()}
     text = expression.text.lower()

@@ -12,7 +12,7 @@ Spark would not look it gives none: ``and``, ``or``, ``case`` and ``coalesce`` l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -128,15 +128,20 @@ class Expression:
 
     Args:
         text: What people see, in Spark's SQL.
-        scalar: The tree. None: DuckDB evaluates the text, which is in DuckDB's SQL then.
+        scalar: The tree. None: DuckDB evaluates the text, which is in DuckDB's SQL then, unless there are steps.
+        steps: The conditions whose conjunction it is, each of which is evaluated for those rows alone for which all
+            before it are true; none has steps itself.
     """
 
     text: str
     scalar: Scalar | None
+    steps: tuple[Expression, ...] = ()
 
     @cached_property
     def identity(self) -> str:
         """What it says over its columns, whatever its text is; the same in every process."""
+        if self.steps:
+            return " then ".join(step.identity for step in self.steps)
         return f"DuckDB: {self.text}" if self.scalar is None else _spelled(self.scalar)
 
     def __str__(self) -> str:
@@ -186,20 +191,6 @@ def moved(scalar: Scalar, place: Callable[[int], int]) -> Scalar:
             return replace(scalar, arguments=tuple(moved(part, place) for part in scalar.arguments))
         case _:
             return scalar
-
-
-def conjunction(parts: Iterable[Expression]) -> Expression | None:
-    """All of some conditions, each once; None if there is none.
-
-    Law: all of them are evaluated in one way, so that one without a tree leaves the whole without.
-    """
-    distinct = list({part.identity: part for part in parts}.values())
-    if len(distinct) <= 1:
-        return distinct[0] if distinct else None
-    text = " AND ".join(f"({part.text})" for part in distinct)
-    trees = [part.scalar for part in distinct if part.scalar is not None]
-    whole = Call("and", tuple(trees), SqlType("boolean"), text) if len(trees) == len(distinct) else None
-    return Expression(text, whole)
 
 
 def _spelled(scalar: Scalar) -> str:

@@ -1,26 +1,34 @@
-"""Expressions that have a value for every row, so that they may be evaluated for rows that no result has.
+"""Which expressions have a value for every row, so that they may be evaluated for rows that no result has.
 
-A plan that evaluates an expression earlier than the text says must not raise an error where the text has none.
+A plan that evaluates an expression earlier than the text says must not raise an error where the text has none. This is
+the one place that knows: conditions are put into an order by it (`livejoin.query.filters`), and what goes below a join
+or beside a comparison with groups asks here. Strings and memory beyond a limit do not count.
 """
 
 from __future__ import annotations
 
-from livejoin.query.scalar import Call, Function, Scalar
+from livejoin.query.scalar import Call, Constant, Function, Scalar
 from livejoin.schema import SqlType
 
 _TOTAL: frozenset[Function] = frozenset(
     (
         "and", "or", "not", "case", "coalesce", "is_null", "is_nan", "equal", "not_equal", "less", "less_equal",
         "greater", "greater_equal", "null_safe_equal", "in", "greatest", "least", "year", "quarter", "month", "day",
-        "day_of_week", "weekday", "day_of_year", "week", "year_of_week", "hour", "minute", "second", "length",
-        "byte_length", "upper", "lower", "substring", "left", "right", "trim", "trim_left", "trim_right", "position",
-        "like", "like_any_case", "starts_with", "ends_with", "contains", "concatenate",
+        "day_of_week", "weekday", "day_of_year", "week", "year_of_week", "hour", "minute", "second",
+        "second_with_fraction", "microseconds_of", "date_difference", "length", "byte_length", "upper", "lower",
+        "substring", "left", "right", "trim", "trim_left", "trim_right", "position", "starts_with", "ends_with",
+        "contains", "concatenate", "reverse", "translate", "initial_capitals", "ascii", "hexadecimal",
+        "from_hexadecimal", "try_add", "try_subtract", "try_multiply", "try_divide", "try_remainder", "try_cast",
+        "sign", "square_root", "exponential", "logarithm", "logarithm_10", "cube_root", "nearest_whole", "sine",
+        "cosine", "tangent", "arc_sine", "arc_cosine", "arc_tangent", "arc_tangent_2", "hyperbolic_sine",
+        "hyperbolic_cosine", "hyperbolic_tangent", "degrees", "radians", "power",
     )
 )  # fmt: skip
 _ARITHMETIC: frozenset[Function] = frozenset(("add", "subtract", "multiply"))
 _OF_NUMBERS: frozenset[Function] = frozenset((*_ARITHMETIC, "negate", "absolute", "cast"))
 _NUMBERS = ("integer", "decimal", "double")
 _MOST_DIGITS = 38
+_BACKSLASH = Constant("\\", SqlType("string"))
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 
 
@@ -42,9 +50,13 @@ def is_total(scalar: Scalar) -> bool:
                 scalar.type.kind == "decimal" and scalar.type.precision < _MOST_DIGITS
             )
         case "negate" | "absolute":
-            return scalar.type.kind in ("double", "decimal")
+            return scalar.type.kind == "double" or (
+                scalar.type.kind == "decimal" and scalar.type.precision < _MOST_DIGITS
+            )
         case "cast":
             return _holds(scalar.type, scalar.arguments[0].type)
+        case "like" | "like_any_case":
+            return _is_well_formed(*scalar.arguments[1:])
         case _:
             return scalar.function in _TOTAL
 
@@ -60,12 +72,27 @@ def fails_on_large_numbers_only(scalar: Scalar) -> bool:
     return is_total(scalar)
 
 
+def _is_well_formed(pattern: Scalar, escape: Scalar = _BACKSLASH) -> bool:
+    """Whether a pattern is a constant that has its escape character before %, _ and itself alone."""
+    if not (isinstance(pattern, Constant) and isinstance(escape, Constant)):
+        return False
+    text, mark = str(pattern.value or ""), str(escape.value or "")
+    pairs = text.replace(mark + mark, "").split(mark)[1:] if mark else []
+    return all(part[:1] in ("%", "_") and part for part in pairs)
+
+
 def _holds(wide: SqlType, narrow: SqlType) -> bool:
     """Whether every value of a type has one of another type."""
     if wide == narrow:
         return True
+    if wide.kind == "string":
+        return narrow.kind != "binary"
     if wide.kind == "double":
-        return narrow.kind in ("integer", "decimal")
+        return narrow.kind in ("integer", "decimal", "double", "boolean")
+    if narrow.kind == "boolean":
+        return wide.kind == "integer"
+    if (wide.kind, narrow.kind) == ("date", "timestamp"):
+        return True
     if wide.kind == "integer":
         return narrow.kind == "integer" and narrow.bits <= wide.bits
     if wide.kind == "decimal":

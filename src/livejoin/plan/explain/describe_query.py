@@ -307,7 +307,7 @@ def operator_lines(operator: Operator, families: Mapping[ConjunctiveQuery, Seque
         families: What the programs of joins were chosen from, the chosen ones first.
     """
     yield from _lines(operator, families)
-    if slow := [one.text for one in _expressions(operator) if one.scalar is None]:
+    if slow := [step.text for one in _expressions(operator) for step in one.steps or (one,) if step.scalar is None]:
         yield f"evaluated by DuckDB, a call of about a millisecond a commit: {', '.join(slow)}"
 
 

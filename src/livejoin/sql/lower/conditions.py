@@ -20,9 +20,11 @@ import pyarrow as pa
 from sqlglot import TokenType, exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
-from livejoin.query.scalar import Call, Constant, Expression, Scalar, conjunction
+from livejoin.query.filters import conjunction
+from livejoin.query.scalar import Constant, Expression, Scalar
+from livejoin.query.total import fails_on_large_numbers_only, is_total
 from livejoin.sql.lower.equalities import Classes, Equalities
-from livejoin.sql.lower.factored import factors, implied, never_fails, parts
+from livejoin.sql.lower.factored import factors, implied, parts
 from livejoin.sql.lower.substitute import onto_one_atom
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.scope import Relation, Scope
@@ -31,7 +33,7 @@ from livejoin.sql.scalars.expression import RowType, bind_expression
 from livejoin.sql.scalars.operands import BOOLEAN
 from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
 
-GUARDED = "guarded"
+BEHIND = "behind"
 AT = "at"  # in the ``meta`` of a condition that is not written as one: where the text says it
 _BOUNDARIES = (TokenType.ON, TokenType.WHERE, TokenType.AND)
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -84,11 +86,7 @@ class Conditions:
             SqlTypeError: One is not BOOLEAN, or its types do not fit.
             UnsupportedQueryError: One is no function of its row.
         """
-        bound = [
-            (_bound(one.condition, one.condition, row, source, one.offset), GUARDED in one.condition.meta)
-            for one in self.residuals
-        ]
-        whole = conjunction(_in_order(bound))
+        whole = conjunction(_bound(one.condition, one.condition, row, source, one.offset) for one in self.residuals)
         assert whole is not None, "there are residuals"
         return whole
 
@@ -108,9 +106,9 @@ def split_conditions(
     among: Collection[int] | None = None,
     links: Classes = (),
 ) -> Conditions:
-    """Split resolved conditions; one with `GUARDED` in its ``meta`` is decided behind those before it (see `merge`).
+    """Split resolved conditions; one with `BEHIND` in its ``meta`` is one behind those before it (see `merge`).
 
-    A guarded one that stands behind a residual is a residual too.
+    Such a one is a residual if it stands behind a residual and may fail.
 
     Args:
         conditions: ON and WHERE conditions whose columns are resolved.
@@ -158,7 +156,7 @@ def _without_computed(conditions: Sequence[tuple[exp.Expr, int]], found: Equalit
     has_residual = False
     for conjunct, at in conditions:
         across = onto_one_atom(conjunct, found.equal, found.scope, found.among) is None
-        waits = has_residual and GUARDED in conjunct.meta
+        waits = has_residual and BEHIND in conjunct.meta and not _is_harmless(found.tree(conjunct, at))
         if not across or waits or not found.add_computed(conjunct, at):
             left.append((conjunct, at))
             has_residual = has_residual or across
@@ -176,28 +174,34 @@ def _placed(
     """The conditions that join nothing, as predicates and residuals."""
     scope, equal = found.scope, found.equal
     connecting = (*found.joins, *links)
-    predicates: dict[int, list[tuple[Expression, bool]]] = {}
+    predicates: dict[int, list[Expression]] = {}
     residuals: list[Residual] = []
     for conjunct, at in conditions:
-        is_guarded = GUARDED in conjunct.meta
         placed = onto_one_atom(conjunct, equal, scope, among)
-        if placed is None or (is_guarded and residuals):
-            if not allow_product and not are_connected(conjunct, connecting, scope):
-                raise _refusal(conjunct, connecting, scope, source, at)
-            residuals.append(Residual(conjunct, at))
-            for atom, predicate in implied(conjunct, conjuncts):
-                if among is not None and atom not in among:
-                    continue  # below an edge a filter would make rows without a match of those that it drops
-                bound = _over_atom(conjunct, predicate, scope.relations[atom], source, at)
-                if bound.scalar is not None and never_fails(bound.scalar):
-                    predicates.setdefault(atom, []).append((bound, False))
-            continue
-        atom, predicate = placed
-        if not _is_true(predicate):
+        if placed is not None:
+            atom, predicate = placed
+            if _is_true(predicate):
+                continue
             bound = _over_atom(conjunct, predicate, scope.relations[atom], source, at)
-            predicates.setdefault(atom, []).append((bound, is_guarded))
-    in_order = {atom: _in_order(bound) for atom, bound in predicates.items()}
+            if not (residuals and BEHIND in conjunct.meta) or _is_harmless(bound.scalar):
+                predicates.setdefault(atom, []).append(bound)
+                continue
+        if not allow_product and not are_connected(conjunct, connecting, scope):
+            raise _refusal(conjunct, connecting, scope, source, at)
+        residuals.append(Residual(conjunct, at))
+        for atom, predicate in implied(conjunct, conjuncts):
+            if among is not None and atom not in among:
+                continue  # below an edge a filter would make rows without a match of those that it drops
+            bound = _over_atom(conjunct, predicate, scope.relations[atom], source, at)
+            if bound.scalar is not None and is_total(bound.scalar):
+                predicates.setdefault(atom, []).append(bound)
+    in_order = {atom: tuple(bound) for atom, bound in predicates.items()}
     return Conditions(scope, found.joins, equal, in_order, tuple(residuals))
+
+
+def _is_harmless(scalar: Scalar | None) -> bool:
+    """Whether a condition may be decided for rows that those before it drop."""
+    return scalar is not None and fails_on_large_numbers_only(scalar)
 
 
 def equality_of(using: Equality, scope: Scope) -> exp.Expr:
@@ -226,53 +230,23 @@ def connected(equal: Classes, scope: Scope) -> list[set[int]]:
     return parts
 
 
-def _in_order(predicates: Sequence[tuple[Expression, bool]]) -> tuple[Expression, ...]:
-    """Predicates of which each guarded one is decided for those rows alone for which all before it are true.
-
-    Args:
-        predicates: Each with whether it is guarded. All up to the last guarded one become one predicate, in which each
-            of them stands once, however many there are.
-    """
-    steps: list[list[Expression]] = []
-    for predicate, is_guarded in predicates:
-        if is_guarded or not steps:
-            steps.append([])
-        steps[-1].append(predicate)
-    *before, (last, *rest) = steps
-    conditions = [whole for step in before if (whole := conjunction(step)) is not None]
-    return (_guarded(conditions, last), *rest) if conditions else (last, *rest)
-
-
-def _guarded(conditions: Sequence[Expression], last: Expression) -> Expression:
-    """``CASE WHEN a IS NOT TRUE THEN FALSE WHEN b IS NOT TRUE THEN FALSE ... ELSE last END``."""
-    cases = " ".join(f"WHEN ({condition.text}) IS NOT TRUE THEN FALSE" for condition in conditions)
-    text = f"CASE {cases} ELSE {last.text} END"
-    arguments: list[Scalar] = []
-    for condition in conditions:
-        if condition.scalar is None:
-            return Expression(text, None)
-        is_true = Call("null_safe_equal", (condition.scalar, Constant(True, BOOLEAN)), BOOLEAN)
-        arguments += [Call("not", (is_true,), BOOLEAN), Constant(False, BOOLEAN)]
-    return Expression(text, last.scalar and Call("case", (*arguments, last.scalar), BOOLEAN, text))
-
-
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     """The conjuncts of a resolved condition, without parentheses around them.
 
     What is common to the terms of a disjunction over several atoms is taken out of it, and an equality of tuples is
-    taken apart (see `factored`). All are guarded if the condition is.
+    taken apart (see `factored`). All are behind others if the condition is.
     """
     waiting = [(node, False)]
     while waiting:
-        whole, guarded = waiting.pop()
+        whole, behind = waiting.pop()
         part = whole.unnest()
-        guarded = guarded or GUARDED in whole.meta or GUARDED in part.meta
+        behind = behind or BEHIND in whole.meta or BEHIND in part.meta
         if isinstance(part, exp.And):
-            waiting += [(part.expression, guarded), (part.this, guarded)]
+            waiting += [(part.expression, behind), (part.this, behind)]
             continue
         for one in _inner_conjuncts(part):
-            if guarded:
-                one.meta[GUARDED] = True
+            if behind:
+                one.meta[BEHIND] = True
             yield one
 
 

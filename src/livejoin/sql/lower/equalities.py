@@ -111,6 +111,10 @@ class Equalities:
         self._found = None
         return True
 
+    def tree(self, conjunct: exp.Expr, offset: int) -> Scalar | None:
+        """A resolved condition as a tree; None if the tree of scalars cannot say it, and raises as `add_computed`."""
+        return _tree(conjunct, self.scope, self._source, offset)
+
     def joins_all(self, pairs: Iterable[Equality]) -> bool:
         """Whether some pairs of columns are equal in each row of the join."""
         joins = self.joins

@@ -20,16 +20,10 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from livejoin.query.scalar import Call, Constant, Scalar
-from livejoin.schema import SqlType
 from livejoin.sql.to_duckdb.scalar_text import REF, refs_of
 
 Conjuncts: TypeAlias = Callable[[exp.Expr], Iterator[exp.Expr]]
 _Key: TypeAlias = "tuple[type[exp.Expr], frozenset[exp.Expr]] | exp.Expr"
-
-_NEVER_FAIL = frozenset(
-    ("and", "or", "not", "case", "coalesce", "is_null", "is_nan", "equal", "not_equal", "less", "less_equal")
-) | frozenset(("greater", "greater_equal", "null_safe_equal", "in", "like", "starts_with", "ends_with", "contains"))
 
 
 def parts(node: exp.Expr) -> list[exp.Expr]:
@@ -80,23 +74,6 @@ def implied(node: exp.Expr, conjuncts: Conjuncts) -> Iterator[tuple[int, exp.Exp
         own = [[part.copy() for part, atoms in term if atoms == {atom}] for term in terms]
         if all(own):
             yield atom, exp.or_(*(exp.and_(*term) for term in own))
-
-
-def never_fails(scalar: Scalar) -> bool:
-    """Whether an expression has a value, or NULL, for every row: it compares columns and constants."""
-    if not isinstance(scalar, Call):
-        return True
-    if scalar.function == "cast":
-        return _widens(scalar.arguments[0], scalar.type)
-    return scalar.function in _NEVER_FAIL and all(map(never_fails, scalar.arguments))
-
-
-def _widens(value: Scalar, to: SqlType) -> bool:
-    if isinstance(value, Constant):
-        return True
-    numbers = ("integer", "decimal", "double")
-    wider = to.kind == "integer" and value.type.kind == "integer" and to.bits >= value.type.bits
-    return never_fails(value) and (wider or (to.kind == "double" and value.type.kind in numbers))
 
 
 def _terms(node: exp.Expr) -> list[exp.Expr]:

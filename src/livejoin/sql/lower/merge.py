@@ -21,11 +21,11 @@ as any other. A query stays apart, and its rows are stored where they are joined
 One that reads columns of a query around cannot stay apart, whatever a condition of the reader then is checked on.
 
 Merging changes the rows that an expression is evaluated for. In the SELECT list, in groups and in aggregates these are
-rows that the query gives too, and fewer of them: what failed for none fails for none. A condition of the reader over a
-computed column becomes a predicate of one table, which is evaluated for all of its rows, and could fail for those that
-the query's WHERE keeps away from the reader. So a condition that may fail is written behind the query's own conditions
-on that table, ``CASE WHEN c THEN p(e) END``. Rows of the table that join nothing are not kept away: SQL leaves open
-whether a filter comes before a join.
+rows that the query gives too, and fewer of them: what failed for none fails for none. A condition of the reader becomes
+a predicate of one table, and could fail for rows that the query's WHERE keeps away from the reader. So the query's own
+conditions come first, and a row that one of them drops is not looked at by the reader's (`livejoin.query.filters`); one
+that may fail stands behind the query's residuals too. Rows of the table that join nothing are not kept away: SQL leaves
+open whether a filter comes before a join, and Spark filters first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.schema import SqlType, is_made_list
 from livejoin.sql.lower.conditions import (
-    GUARDED,
+    BEHIND,
     are_connected,
     column_equality,
     conjuncts,
@@ -59,14 +59,6 @@ from livejoin.sql.to_duckdb.scalar_text import REF, bound_column, refs_of
 MOST_ATOMS = 62
 _MOST_NODES = 400  # written in the place of the columns of one query
 _MOST_LEVELS = 40  # of one expression
-
-# What gives a value, or NULL, whatever its arguments are.
-_NEVER_FAILS = (
-    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren),
-    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In, exp.Is),
-    *(exp.And, exp.Or, exp.Not, exp.Case, exp.If, exp.Coalesce, exp.TryCast, exp.DataType, exp.DataTypeParam),
-    *(exp.Upper, exp.Lower, exp.Length, exp.DPipe, exp.Like, exp.Var),
-)
 
 
 def merge(block: SelectBlock) -> SelectBlock:
@@ -252,8 +244,8 @@ class _Merger:
         ]
         inner = [one for relation in merged for one in self._inner_conditions(relation)]
         computed = [e for e in equalities if not (self.is_column(e.left) and self.is_column(e.right))]
-        own = [self.over(equality_of(e, self.block.scope)) for e in computed]
-        own += [self.over(conjunct) for condition in conditions for conjunct in conjuncts(condition)]
+        own = [self._behind(equality_of(e, self.block.scope)) for e in computed]
+        own += [self._behind(conjunct) for condition in conditions for conjunct in conjuncts(condition)]
         return tuple(equal), (*inner, *own)
 
     def _parts(self) -> tuple[Part, ...]:
@@ -289,7 +281,6 @@ class _Merger:
 
     def over(self, value: exp.Expr) -> exp.Expr:
         """An expression of the reader over the tables of the queries."""
-        is_computed = any(ref.atom in self.chosen and not self.is_column(ref) for ref in refs_of(value))
 
         def exchanged(part: exp.Expr) -> exp.Expr:
             if not isinstance(part, exp.Column):
@@ -297,9 +288,13 @@ class _Merger:
             found = _placed_at(self._value(part.meta[REF]), part)
             return found if part.parent is None else _within(found, self._type(part.meta[REF]))
 
-        found = value.transform(exchanged)
-        if is_computed and not all(isinstance(node, _NEVER_FAILS) for node in found.walk()):
-            found.meta[GUARDED] = True
+        return value.transform(exchanged)
+
+    def _behind(self, condition: exp.Expr) -> exp.Expr:
+        """A condition of the reader over the tables of the queries, which is decided behind theirs."""
+        found = self.over(condition)
+        if any(ref.atom in self.chosen for ref in refs_of(condition)):
+            found.meta[BEHIND] = True
         return found
 
     def is_column(self, ref: ColumnRef) -> bool:

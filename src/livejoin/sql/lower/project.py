@@ -12,9 +12,11 @@ from sqlglot import exp
 
 from livejoin.errors import SqlTypeError, UnsupportedQueryError
 from livejoin.query.conjunctive import ColumnRef, Output
+from livejoin.query.filters import conjunction
 from livejoin.query.relational import Project, Relation, SortKey, TopK
 from livejoin.query.scalar import Constant, Expression
 from livejoin.schema import SqlType, is_made_list
+from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.names.order import Order, SortBy
 from livejoin.sql.names.outputs import Item, no_column_type
 from livejoin.sql.parse.source import Source, shown
@@ -48,16 +50,21 @@ def project(
         output, kind = _output(item, value, relation, row, source)
         outputs.append(output)
         types.append(kind)
-    predicate = None
-    if condition is not None:
-        written, value = condition
-        at = source.word("HAVING", 0, 0)
-        value = exp.cast(value, exp.DType.BOOLEAN) if isinstance(value, exp.Null) else value
-        predicate, found = bind_expression(value, row, source, at, written)
-        if found != pa.bool_():
-            msg = f"the condition {shown(written)} has the type {found}; a condition is BOOLEAN"
+    predicate = None if condition is None else _predicate(*condition, row, source)
+    said = "" if condition is None else shown(condition[0])
+    return Project(relation, tuple(outputs), tuple(types), predicate, written=said)
+
+
+def _predicate(written: exp.Expr, value: exp.Expr, row: RowType, source: Source) -> Expression | None:
+    at = source.word("HAVING", 0, 0)
+    found = []
+    for part in conjuncts(exp.cast(value, exp.DType.BOOLEAN) if isinstance(value, exp.Null) else value):
+        bound, kind = bind_expression(part, row, source, at, written)
+        if kind != pa.bool_():
+            msg = f"the condition {shown(written)} has the type {kind}; a condition is BOOLEAN"
             raise source.error(SqlTypeError, msg, at)
-    return Project(relation, tuple(outputs), tuple(types), predicate)
+        found.append(bound)
+    return conjunction(found)
 
 
 def first_rows(

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from livejoin.query.conjunctive import ColumnRef, ConjunctiveQuery, Output, Product
+from livejoin.query.filters import conjunction
 from livejoin.query.relational import Join, Project, Relation
-from livejoin.query.scalar import conjunction
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import Conditions, split_conditions
 from livejoin.sql.lower.grouped.bounded_ranks import bounded
@@ -148,7 +148,7 @@ class Joined:
         found = project(relation, [(item, item.value) for item in items], None, self.source)
         predicate = conjunction(self.conditions.predicates.get(0, ()))
         if predicate is not None:
-            return replace(found if items else project_nothing(relation), predicate=predicate)
+            return replace(found if items else project_nothing(relation), predicate=predicate, written=predicate.text)
         if not items:
             return project_nothing(relation) if list_columns(relation.schema) else relation
         is_same = [output.source for output in found.outputs] == list(range(len(relation.types)))

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from livejoin.query.conjunctive import Atom, ColumnRef
-from livejoin.query.scalar import Call, Expression, Field, conjunction
+from livejoin.query.filters import conjunction
+from livejoin.query.scalar import Call, Expression, Field
 from livejoin.schema import SqlType
 from livejoin.sql.names.from_clause import Equality
 from livejoin.sql.names.scope import Relation, Scope

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from livejoin.errors import SchemaError, SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.filters import filtering
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
 from livejoin.sql.parse.column_types import TYPES, declared_type
@@ -63,6 +64,7 @@ _OPERATIONS: dict[type[exp.Expr], Function] = {
     exp.Mod: "remainder",
 }
 _CHAINS = (*_OPERATIONS, exp.DPipe)
+FILTERS = "filters"  # in the ``meta`` of a CASE whose condition chooses rows, as that of FILTER
 _ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Between: frozenset({"this", "low", "high"}),
     exp.In: frozenset({"this", "expressions"}),
@@ -136,6 +138,13 @@ def bind_scalar(
     value = as_value(found)
     assert not isinstance(value, Void), "it is one of the two"
     return value
+
+
+def filtered(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Case:
+    """A value for the rows that a condition chooses, as FILTER says; another one, or NULL, for all others."""
+    found = exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())], default=otherwise)
+    found.meta[FILTERS] = True
+    return found
 
 
 def _refuse_payload(node: exp.Expr, field: Callable[[ColumnRef], Field], source: Source, offset: int) -> None:
@@ -392,6 +401,8 @@ class _Binder:
         if any(isinstance(each, Void) for each in conditions):
             msg = "a condition is BOOLEAN, and VOID is found"
             raise Mismatch(msg)
+        if FILTERS in node.meta:
+            conditions = [each if isinstance(each, (Void, Interval)) else filtering(each) for each in conditions]
         return choices.case(conditions, [*(self.operand(branch.args["true"]) for branch in node.args["ifs"]), default])
 
     def _like(self, node: exp.Expr, escape: exp.Expr | None = None) -> Operand:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from livejoin.query.filters import conjuncts_of
 from livejoin.query.relational import Input, Join, Project, Ranked, Relation
 from livejoin.query.scalar import Call, Constant, Expression, Field, Scalar
 from livejoin.sql.lower.grouped.several_ranks import within
@@ -20,19 +21,16 @@ _SWAPPED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 def bounded(relation: Relation, predicates: Iterable[Expression]) -> Relation:
     """A relation of which only rows are read that predicates over its columns are true for: with fewer ranks, if so."""
     for predicate in predicates:
-        if predicate.scalar is not None:
-            for column, most in _bounds(predicate.scalar):
+        trees = [step.scalar for step in predicate.steps or (predicate,) if step.scalar is not None]
+        for part in (one for tree in trees for one in conjuncts_of(tree)):
+            for column, most in _bounds(part):
                 relation = _within(relation, column, most)
     return relation
 
 
 def _bounds(tree: Scalar) -> Iterator[tuple[int, int]]:
-    """The columns that a condition bounds from above, and their greatest values."""
+    """The columns that a conjunct bounds from above, and their greatest values."""
     if not isinstance(tree, Call):
-        return
-    if tree.function == "and":
-        for part in tree.arguments:
-            yield from _bounds(part)
         return
     if tree.function == "in" and all(isinstance(one, Constant) for one in tree.arguments[1:]):
         column = _column(tree.arguments[0])

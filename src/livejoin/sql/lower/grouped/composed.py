@@ -24,6 +24,7 @@ from livejoin.sql.lower.grouped.sums_of_products import product_of
 from livejoin.sql.lower.select_block import key_of
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.parse.source import shown
+from livejoin.sql.scalars.bind import filtered
 from livejoin.sql.scalars.operands import BIGINT, BOOLEAN, DOUBLE, STRING
 from livejoin.sql.to_duckdb.result_types import average_type, sum_type
 
@@ -68,7 +69,7 @@ def where(value: exp.Expr, condition: exp.Expr | None) -> exp.Expr:
     """A value where a condition is true, NULL elsewhere."""
     if condition is None:
         return value
-    return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
+    return filtered(condition, value)
 
 
 def composed(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:

@@ -223,7 +223,7 @@ class Grouping:
         single = values[0] if len(values) == 1 and condition is None else None
         if not isinstance(single, exp.Column):
             present = [exp.Not(this=exp.Is(this=exp.paren(value), expression=exp.null())) for value in values]
-            single = where(exp.Literal.number(1), exp.and_(*present, *([condition] if condition is not None else [])))
+            single = where(exp.Literal.number(1), exp.and_(*([condition] if condition is not None else []), *present))
         return Wanted(Call("count", None, False, BIGINT, product), single)
 
     def _combination(self, values: tuple[exp.Expr, ...], call: AggregateCall) -> exp.Expr:

@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from livejoin.query.conjunctive import Factor, Product
-from livejoin.query.scalar import Call, Constant, Expression, conjunction
+from livejoin.query.filters import conjunction
+from livejoin.query.scalar import Call, Constant, Expression
+from livejoin.query.total import fails_on_large_numbers_only
 from livejoin.schema import SqlType
 from livejoin.sql.lower.conditions import conjuncts
 from livejoin.sql.lower.parts.null_rejection import gives_null, rejects
 from livejoin.sql.lower.select_join import Joined
 from livejoin.sql.lower.substitute import onto_one_atom
-from livejoin.sql.scalars.bind import Unsaid
+from livejoin.sql.scalars.bind import Unsaid, filtered
 from livejoin.sql.scalars.expression import RowType, bind_tree
 from livejoin.sql.to_duckdb.scalar_text import refs_of
 
@@ -52,7 +54,7 @@ def product_of(
     if joined.query is not None or kind.kind not in ("integer", "decimal"):
         return None
     parts = _parts(value, joined)
-    conditions = (*parts.conditions, *(conjuncts(condition) if condition is not None else ()))
+    conditions = (*(conjuncts(condition) if condition is not None else ()), *parts.conditions)
     values = _by_atom(parts.factors, joined)
     guards = _by_atom(conditions, joined)
     if values is None or guards is None or not _is_null_without_match(values, guards, joined):
@@ -75,7 +77,7 @@ def count_of(present: Sequence[exp.Expr], condition: exp.Expr | None, joined: Jo
     if joined.query is not None:
         return None
     conditions: list[exp.Expr] = [exp.Not(this=exp.Is(this=exp.paren(x), expression=exp.null())) for x in present]
-    guards = _by_atom([*conditions, *(conjuncts(condition) if condition is not None else ())], joined)
+    guards = _by_atom([*(conjuncts(condition) if condition is not None else ()), *conditions], joined)
     if guards is None or not _is_null_without_match({}, guards, joined):
         return None
     factors = []
@@ -138,8 +140,7 @@ def _guarded(
 
 
 def _indicator(condition: exp.Expr) -> exp.Expr:
-    one, zero = exp.Literal.number(1), exp.Literal.number(0)
-    return exp.Case(ifs=[exp.If(this=condition.copy(), true=one)], default=zero)
+    return filtered(condition, exp.Literal.number(1), exp.Literal.number(0))
 
 
 def _is_zero(node: exp.Expr) -> bool:
@@ -203,7 +204,7 @@ def _factors(
                 continue
         products.append(node)
     if guards:
-        products[0] = exp.Case(ifs=[exp.If(this=exp.and_(*guards), true=products[0])])
+        products[0] = filtered(exp.and_(*guards), products[0])
     return [_narrow(product, atom, joined, offset) for product in products]
 
 
@@ -217,13 +218,16 @@ def _narrow(node: exp.Expr, atom: int, joined: Joined, offset: int) -> Expressio
     """A factor as an expression of its atom, which must not fail for rows that the atom's predicates keep out.
 
     Returns:
-        None if a word does not hold its values, or the tree of scalars cannot say it.
+        None if a word does not hold its values, if it may fail for rows that join nothing, or if the tree of scalars
+        cannot say it.
     """
     found = _bound(node, atom, joined, offset)
     if isinstance(found, Unsaid):
         return None
     value, kind = found
     if kind.kind not in ("integer", "decimal") or kind.precision > NARROW_DIGITS:
+        return None
+    if len(joined.scope.relations) > 1 and (value.scalar is None or not fails_on_large_numbers_only(value.scalar)):
         return None
     if joined.scope.relations[atom].nested is not None or isinstance(node, (exp.Column, exp.Literal)):
         return value  # an input has the rows that its predicates keep

@@ -20,7 +20,7 @@ from sqlglot import exp
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.relational import RankFunction, Relation, SortKey
 from livejoin.schema import Column, SqlType, Table
-from livejoin.sql.lower.grouped.aggregates import call_offset, find_aggregate, written_name
+from livejoin.sql.lower.grouped.aggregates import aggregate_call, call_offset, find_aggregate, written_name
 from livejoin.sql.lower.grouped.bounded_ranks import bounded
 from livejoin.sql.lower.grouped.running import (
     BACKWARD,
@@ -151,9 +151,18 @@ class _Below:
         if isinstance(part, exp.Window):
             return self._result(part)
         is_value = isinstance(part, (exp.Condition, exp.Filter, exp.WithinGroup)) and not part.find(exp.Window)
-        if is_value and (part.find(exp.Column) or find_aggregate(part)):
+        if is_value and (part.find(exp.Column) or find_aggregate(part)) and self._is_of_rows(part):
             return bound_column(ColumnRef(_ROWS, self._column(part)), "c")
         return part
+
+    def _is_of_rows(self, part: exp.Expr) -> bool:
+        """Whether an expression is one of the rows, and not of those that QUALIFY leaves of them: it may fail."""
+        if not self._block.qualified or isinstance(part, exp.Column):
+            return True
+        if self._block.groups is None:
+            return False
+        is_group = key_of(part) in map(key_of, self._block.groups)
+        return is_group or aggregate_call(part, self._source, self._block.start) is not None
 
     def _result(self, node: exp.Window) -> exp.Expr:
         """The result of a window function; the default of LAG is that where there is no row so far away."""
