@@ -14,6 +14,8 @@ from livejoin.state.evaluate.compiler import Compiler
 
 # Those whose types tell, where the machine looks at values; `concatenate` fails for strings beyond 64 MiB alone.
 BY_TYPES = {
+    "like",
+    "like_any_case",
     "try_add",
     "try_subtract",
     "try_multiply",

@@ -16,6 +16,8 @@ as any other. A query stays apart, and its rows are stored where they are joined
 * the reader would join more than `MOST_ATOMS` tables;
 * the expressions written in the place of columns would grow too long: each level of queries may double them;
 * it is read by an optional part, and an expression of it is used above that: it is NULL there without a match;
+* a grouping set of the reader may lack a column of it that is computed: what is written in its place could be another
+  expression of the reader too, which is not NULL there;
 * it reads lists, which a join does not.
 
 One that reads columns of a query around cannot stay apart, whatever a condition of the reader then is checked on.
@@ -88,6 +90,7 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
     """The queries that are plain and not too large, taken in their order."""
     found: set[int] = set()
     atoms = len(block.scope.relations)
+    grouped = [ref for value in block.groups or () for ref in _all_refs(value)]
     uses = [ref for value in (*_values(block), *_of_parts(block)) for ref in _all_refs(value)]
     for relation in block.scope.relations:
         plain = None if relation.nested is None else relation.nested.plain
@@ -97,6 +100,8 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
             continue
         used = [plain.items[ref.column].value for ref in uses if ref.atom == relation.atom]
         computed = [value for value in used if not isinstance(value, exp.Column)]
+        if block.sets is not None and any(_is_computed(ref, relation, plain) for ref in grouped):
+            continue
         if sum(len(list(value.walk())) for value in computed) > _MOST_NODES:
             continue
         if not _may_be_null(relation, plain, block):
@@ -106,6 +111,10 @@ def _candidates(block: SelectBlock) -> frozenset[int]:
         found.add(relation.atom)
         atoms += len(plain.scope.relations) - 1
     return frozenset(found)
+
+
+def _is_computed(ref: ColumnRef, relation: Relation, plain: SelectBlock) -> bool:
+    return ref.atom == relation.atom and not isinstance(plain.items[ref.column].value, exp.Column)
 
 
 def _may_be_null(relation: Relation, plain: SelectBlock, block: SelectBlock) -> bool:

@@ -23,6 +23,7 @@ from livejoin.sql.lower.grouped.aggregates import (
 )
 from livejoin.sql.lower.grouped.grouping_sets import grouping_sets
 from livejoin.sql.lower.grouped.one_row import limit_keeps_all
+from livejoin.sql.lower.operand_order import in_order
 from livejoin.sql.names.from_clause import Equality, FromClause, bind_from
 from livejoin.sql.names.nested import Names
 from livejoin.sql.names.order import Order, SortBy, is_all, order_of, position_of
@@ -180,7 +181,7 @@ def select_of(clause: FromClause, items: tuple[Item, ...], source: Source) -> Se
 
 
 def key_of(node: exp.Expr) -> str:
-    """A text that is the same for expressions that are written alike over the same columns.
+    """A text that is the same for expressions that are written alike over the same columns, as Spark compares them.
 
     >>> from livejoin.query.conjunctive import ColumnRef
     >>> from livejoin.sql.to_duckdb.scalar_text import bound_column
@@ -195,7 +196,11 @@ def key_of(node: exp.Expr) -> str:
             return exp.column(exp.to_identifier(f"{ref.atom}.{ref.column}", quoted=True))
         return part
 
-    return node.unnest().transform(named).sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE, copy=False)
+    return _text(in_order(node.unnest().transform(named)))
+
+
+def _text(node: exp.Expr) -> str:
+    return node.sql("duckdb", comments=False, unsupported_level=ErrorLevel.IGNORE, copy=False)
 
 
 def place_of(part: exp.Expr, places: Mapping[str, int]) -> int | None:
