@@ -238,6 +238,8 @@ def resolve_order(tree: Sorted, names: list[str]) -> Order:
     """
     order = order_of(tree.node, tree.source)
     assert order is not None, "a query is sorted by its ORDER BY"
+    if is_all(order.keys[0].value) and "all" in map(str.lower, names):
+        order = replace(order, keys=(replace(order.keys[0], value=exp.Column(this=exp.to_identifier("all"))),))
     if is_all(order.keys[0].value):
         return replace(order, keys=tuple(replace(order.keys[0], value=column_at(i)) for i in range(len(names))))
     return replace(order, keys=tuple(_resolved(key, names, tree.source) for key in order.keys))

@@ -15,13 +15,27 @@ def same_values(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
 
     >>> same_values(pa.array([1.0, None, float("nan")]), pa.array([2.0, None, float("nan")])).tolist()
     [False, True, True]
+    >>> nan = float("nan")
+    >>> same_values(pa.array([[nan], [1.0, nan], None, []]), pa.array([[nan], [nan, 1.0], None, [None]])).tolist()
+    [True, False, True, False]
     """
-    if pa.types.is_nested(left.type):
-        return np.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)], bool)
+    if pa.types.is_list(left.type):
+        return _same_lists(left, right)
     equal = pc.fill_null(pc.equal(left, right), False)
     both = pc.and_(pc.is_null(left, nan_is_null=True), pc.is_null(right, nan_is_null=True))
     there = pc.equal(pc.is_null(left), pc.is_null(right))
     same: npt.NDArray[np.bool_] = pc.or_(equal, pc.and_(both, there)).to_numpy(zero_copy_only=False)
+    return same
+
+
+def _same_lists(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
+    """Whether lists have the same values in the same places."""
+    lengths, others = (pc.fill_null(pc.list_value_length(one), -1).to_numpy() for one in (left, right))
+    same: npt.NDArray[np.bool_] = lengths == others
+    filled = np.flatnonzero(same & (lengths > 0))
+    places = pa.array(filled)
+    inner = same_values(pc.list_flatten(left.take(places)), pc.list_flatten(right.take(places)))
+    same[np.repeat(filled, lengths[filled])[~inner]] = False
     return same
 
 

@@ -20,7 +20,7 @@ def in_order(node: exp.Expr) -> exp.Expr:
 
     >>> from sqlglot import parse_one
     >>> in_order(parse_one("(c + b) + a > d")).sql(), in_order(parse_one("d < a + (b + c)")).sql()
-    ('d < (a + b + c)', 'd < (a + b + c)')
+    ('d < a + b + c', 'd < a + b + c')
     """
     for part in reversed(list(node.walk())):
         found = part if _is_within(part) else _ordered(part)

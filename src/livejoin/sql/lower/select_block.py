@@ -221,10 +221,12 @@ class _Names:
         if group is None:
             return None, None
         start = self.source.find_outermost({TokenType.GROUP_BY})
-        if group.args.get("all"):
+        if group.args.get("all") and not self.scope.named("all"):
             # Spark too takes what has no aggregate in it, and then refuses other columns beside aggregates.
             found = [item.value for item in self.items if find_aggregate(item.value) is None]
             return tuple({key_of(node): node for node in found}.values()), None
+        if group.args.get("all"):
+            group = exp.Group(expressions=[exp.Column(this=exp.to_identifier("all"))])
         sets = grouping_sets(group, self.source)
         if sets is None and not group.expressions:
             msg = "GROUP BY names no columns; write them behind it"
@@ -298,6 +300,8 @@ class _Names:
 
     def order(self, key: SortBy) -> tuple[SortBy, ...]:
         """The keys that one of ORDER BY is: ALL is one for each output."""
+        if is_all(key.value) and (self._output("all") or self.scope.named("all")):
+            key = replace(key, value=exp.Column(this=exp.to_identifier("all")))
         if is_all(key.value):
             return tuple(replace(key, value=item.value.copy()) for item in self.items)
         return (replace(key, value=self._sorted_by(key, "ORDER BY")),)

@@ -20,7 +20,15 @@ from livejoin.query.relational import SetKind
 from livejoin.sql.parse.first_by_order import first_by_order
 from livejoin.sql.parse.refuse import check_select, check_with, refuse_modifiers, refuse_statement
 from livejoin.sql.parse.source import Source, offset_of
-from livejoin.sql.parse.spans import has_text, inner_source, keyword_offset, laterals, mark_expression, select_source
+from livejoin.sql.parse.spans import (
+    VALUES_ALONE,
+    has_text,
+    inner_source,
+    keyword_offset,
+    laterals,
+    mark_expression,
+    select_source,
+)
 from livejoin.sql.parse.sub_queries import fold, in_expressions, query_of
 
 _KINDS: dict[type[exp.SetOperation], SetKind] = {
@@ -114,8 +122,7 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
             refuse_modifiers(tree, source)
             return _with(_sorted(query_tree(tree.this, text), tree, source), tree, source, text)
         case exp.Select() if not has_text(tree):
-            msg = "VALUES as a query of its own is not supported; write SELECT * FROM VALUES (...), (...) AS v(a, b)"
-            raise source.unsupported("VALUES", msg, source.find({TokenType.VALUES}))
+            raise source.unsupported("VALUES", VALUES_ALONE, source.find({TokenType.VALUES}))
         case exp.Select():
             fold(tree)
             first_by_order(tree)

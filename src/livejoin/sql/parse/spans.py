@@ -51,6 +51,9 @@ def mark_inside(content: Node | None, start: int, end: int) -> Node | None:
     return content
 
 
+VALUES_ALONE = "VALUES as a query of its own is not supported; write SELECT * FROM VALUES (...), (...) AS v(a, b)"
+
+
 def has_text(select: exp.Select) -> bool:
     """Whether a SELECT is written as one; sqlglot makes one of VALUES in the place of a query."""
     return _SPAN in select.meta
@@ -88,7 +91,9 @@ def mark_expression(query: exp.Expr, source: Source) -> None:
     nodes = [query]
     while isinstance(nodes[-1], exp.Subquery):
         nodes.append(nodes[-1].this)
-    spans = [select.meta[_SPAN] for select in nodes[-1].find_all(exp.Select)]
+    spans = [select.meta[_SPAN] for select in nodes[-1].find_all(exp.Select) if has_text(select)]
+    if not spans:
+        raise source.unsupported("VALUES", VALUES_ALONE, source.find({TokenType.VALUES}))
     start, end = min(first for first, _ in spans), max(last for _, last in spans)
     for node in reversed(nodes):
         if any(node.args.get(clause) for clause in ("order", "limit", "offset")) and node is not nodes[-1]:

@@ -411,6 +411,9 @@ class _Binder:
         if isinstance(node.expression, (exp.Any, exp.All)):
             several = node.expression.this
             patterns = several.expressions if isinstance(several, exp.Tuple) else [several.unnest()]
+        if not patterns:
+            msg = "there is no pattern within the parentheses; write one"
+            raise Mismatch(msg)
         tested = self.operand(node.this)
         found = []
         for pattern in patterns:

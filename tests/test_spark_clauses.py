@@ -1,0 +1,65 @@
+"""Clauses that are read as Spark reads them, and what is malformed or not maintained is refused by its name."""
+
+from __future__ import annotations
+
+import pytest
+
+import livejoin
+
+NAN = float("nan")
+
+
+def _database() -> livejoin.Database:
+    db = livejoin.Database()
+    db.create_table("t", "a INT, s STRING, d DOUBLE, k INT, ts TIMESTAMP")
+    db.create_table("g", "`all` INT, x INT")
+    return db
+
+
+def test_a_column_all_is_grouped_and_ordered_by() -> None:
+    """Spark 4.3 takes ALL for the word only where no column is called so."""
+    db = _database()
+    groups = db.create_view("groups", "SELECT `all`, SUM(x) AS s FROM g GROUP BY all")
+    first = db.create_view("first", "SELECT x, `all` FROM g ORDER BY all DESC LIMIT 1")
+    whole = db.create_view("whole", "SELECT a, COUNT(*) AS n FROM t GROUP BY all")
+    db.apply("g", [(1, 9), (2, 2), (1, 1)])
+    db.apply("t", [(1, "x", 0.0, 1, None), (1, "y", 0.0, 1, None)])
+    assert sorted(tuple(row.values()) for row in groups.to_arrow().to_pylist()) == [(1, 10), (2, 2)]
+    assert first.to_arrow().to_pylist() == [{"x": 2, "all": 2}]
+    assert whole.to_arrow().to_pylist() == [{"a": 1, "n": 2}]
+    with pytest.raises(livejoin.UnsupportedQueryError, match="neither in GROUP BY"):
+        db.create_view("other", "SELECT x, COUNT(*) AS n FROM g GROUP BY all")
+
+
+def test_lists_with_nan_stay_as_they_are() -> None:
+    """One NaN is another one within lists too: in deltas and where a row is looked up."""
+    db = _database()
+    sets = db.create_view("sets", "SELECT k, collect_set(d) AS l FROM t GROUP BY k")
+    wider = db.create_view("wider", "SELECT k, l, k + 1 AS m FROM sets")
+    bags = db.create_view("bags", "SELECT k, array_agg(d) AS l FROM t GROUP BY k")
+    db.apply("t", [(1, "x", NAN, 1, None)])
+    commit = db.apply("t", [(1, "x", NAN, 1, None)])
+    assert [commit[name].num_rows for name in ("sets", "wider", "bags")] == [0, 0, 2]
+    db.apply("t", [(1, "x", 0.0, 1, None)])
+    assert (1, [0.0, NAN]) in sets
+    assert wider.multiplicity((1, [0.0, NAN], 2)) == bags.multiplicity((1, [0.0, NAN, NAN])) == 1
+    assert (
+        sets.multiplicity((1, [NAN, 0.0])) == sets.multiplicity((1, [0.0])) == sets.multiplicity((1, [1.0, NAN])) == 0
+    )
+    db.apply("t", [{"a": 1, "s": "x", "d": NAN, "k": 1, "ts": None, "_change_type": "delete"}])
+    assert bags.multiplicity((1, [0.0, NAN])) == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT MODE() WITHIN GROUP (ORDER BY a DESC) AS m FROM t", "MODE with ORDER BY ... DESC is not supported"),
+        ("SELECT a FROM t WHERE s LIKE ANY ()", "no pattern within the parentheses"),
+        ("SELECT a, (WITH q(f) AS (VALUES (a)) SELECT (SELECT f FROM q)) AS z FROM t", "VALUES as a query of its own"),
+        ("SELECT a FROM t WHERE a = (VALUES (1))", "VALUES as a query of its own"),
+    ],
+)
+def test_what_is_refused_says_so(sql: str, message: str) -> None:
+    with pytest.raises(livejoin.LivejoinError) as caught:
+        _database().create_view("v", sql)
+    assert message in str(caught.value)
