@@ -57,9 +57,35 @@ def test_lists_with_nan_stay_as_they_are() -> None:
         ("SELECT a FROM t WHERE s LIKE ANY ()", "no pattern within the parentheses"),
         ("SELECT a, (WITH q(f) AS (VALUES (a)) SELECT (SELECT f FROM q)) AS z FROM t", "VALUES as a query of its own"),
         ("SELECT a FROM t WHERE a = (VALUES (1))", "VALUES as a query of its own"),
+        ("SELECT a FROM t WHERE ts > now() - INTERVAL 1 HOUR", "declare the table with window_range"),
+        ("SELECT 3 & abs(a) AS b FROM t", "& over ABS is not supported: & takes columns and constants alone"),
+        ("SELECT concat_ws('-', s, upper(s)) AS b FROM t", "CONCAT_WS over UPPER is not supported"),
+        ("SELECT nosuch(a) AS b FROM t", "NOSUCH is not supported: the evaluator does not have it"),
+        ("SELECT ROUND(d, 0, 0) AS b FROM t", "ROUND is not supported"),
+        ("SELECT array(a)[0] AS b FROM t", "[...] is not supported"),
+        ("SELECT ts + interval '中文 interval 1 day' AS b FROM t", "is not understood; write an interval as"),
+        ("SELECT CEIL(2.5, 0, 0) AS b FROM t", "ceil takes 1 to 2 arguments, and 3 are given"),
+        ("SELECT FLOOR(d, 0, 0) AS b FROM t", "floor takes 1 to 2 arguments, and 3 are given"),
+        ("SELECT MODE(a, 'true') AS m FROM t", "the second argument of MODE is 'true'; allowed are TRUE and FALSE"),
     ],
 )
 def test_what_is_refused_says_so(sql: str, message: str) -> None:
     with pytest.raises(livejoin.LivejoinError) as caught:
         _database().create_view("v", sql)
     assert message in str(caught.value)
+    assert "DuckDB" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["'1 day'", "' 1 day '", "'1' DAY", "1 DAY", "'-1 day'", "'1 day 2 hours'"])
+def test_intervals_in_a_text_are_read_as_a_whole(text: str) -> None:
+    _database().create_view("v", f"SELECT ts + INTERVAL {text} AS b FROM t")
+
+
+def test_a_name_that_is_not_there_says_which_are() -> None:
+    db = _database()
+    db.create_view("v", "SELECT a FROM t")
+    with pytest.raises(livejoin.LivejoinError, match="there is no 'to' here; the names: 'v'") as caught:
+        db.views["to"]
+    assert isinstance(caught.value, KeyError)
+    assert db.views.get("to") is None
+    assert "to" not in db.views

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from livejoin import errors
 from livejoin.aside import aside
 from livejoin.errors import (
+    AbsentNameError,
     AbsentRowError,
     CapacityError,
     ChangeError,
@@ -48,6 +49,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AbsentNameError",
     "AbsentRowError",
     "CapacityError",
     "ChangeError",

@@ -9,6 +9,7 @@ Every message names what was found, where it was found, what is allowed there an
     │   ├── SqlTypeError              an expression whose types do not fit
     │   └── UnsupportedQueryError     a query outside of what livejoin maintains; carries `clause`
     ├── SchemaError                   a table or view declaration, or a name that the database does not know
+    ├── AbsentNameError               a name that a mapping such as `Database.views` lacks; a KeyError too
     ├── ChangeError                   a change that cannot be applied; nothing of its commit was applied
     │   ├── ChangeFormatError         missing, unknown or malformed columns; a bad `_change_type`
     │   ├── ChangeValueError          a value outside of its column's type; NULL where it is not allowed
@@ -83,6 +84,13 @@ class UnsupportedQueryError(SqlError):
 
 class SchemaError(LivejoinError):
     """A declaration that cannot stand, or a name that the database does not know."""
+
+
+class AbsentNameError(LivejoinError, KeyError):
+    """A mapping by name, such as ``db.views``, has no such name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ChangeError(LivejoinError):

@@ -116,7 +116,7 @@ TYPES = [
     ("SELECT src FROM G WHERE ^src", "has the type int64; a condition is BOOLEAN"),
     ("SELECT src FROM G WHERE dst > 1 AND ^src + 1", "has the type int64"),
     ("SELECT src FROM H WHERE ^b + 1 > 3", "a number is wanted, and BOOLEAN is found"),
-    ("SELECT src, ^foo(src) FROM G", "Scalar Function with name foo does not exist"),
+    ("SELECT src, ^foo(src) FROM G", "FOO is not supported: the evaluator does not have it"),
     ("SELECT src, ^array(1) AS l FROM G", "output column 'l' has the type list"),
 ]
 

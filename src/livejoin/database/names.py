@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from livejoin.errors import AbsentNameError
+
 Value = TypeVar("Value")
 
 
@@ -26,14 +28,14 @@ class ByName(Mapping[str, Value]):
         self._others = others
 
     def __getitem__(self, name: str) -> Value:
-        if not isinstance(name, str):
-            raise KeyError(name)
-        found = self._items.get(name.lower())
-        if found is None:
-            if self._others is None:
-                raise KeyError(name)
-            return self._others[name]
-        return found[1]
+        found = self._items.get(name.lower()) if isinstance(name, str) else None
+        if found is not None:
+            return found[1]
+        if self._others is None or not isinstance(name, str):
+            names = ", ".join(map(repr, self)) or "none"
+            msg = f"there is no {name!r} here; the names: {names}"
+            raise AbsentNameError(msg)
+        return self._others[name]
 
     def __iter__(self) -> Iterator[str]:
         if self._others is not None:

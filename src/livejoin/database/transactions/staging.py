@@ -194,7 +194,8 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
     if table.has_window and not batch.by_key:
         remedy = "or replay the changes one by one (granularity='change') with on_conflict='ignore'"
     msg = (
-        f"the change inserts a second row with the primary key ({key}); delete the old row in the same commit, {remedy}"
+        f"the change inserts a second row with the primary key ({key}); bring one row of each key, and delete the one "
+        f"that the table has in the same commit, {remedy}"
     )
     return DuplicateKeyError(msg, table.name, row)
 

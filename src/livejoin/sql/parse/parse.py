@@ -46,6 +46,7 @@ _OPERATORS = {
 NAME = "spark_name"
 UNIT = "spark_unit"
 PLUS = "plus"
+_INTERVAL = re.compile(r"\s*[+-]?[0-9]*\.?[0-9]*\s*[a-z]+\s*", re.IGNORECASE)
 
 
 def _with_unit(build: Callable[..., exp.Expr], at: int) -> Callable[..., exp.Expr]:
@@ -75,6 +76,16 @@ def _of_one(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     def built(args: list[exp.Expr]) -> exp.Expr:
         is_plain = len(args) < 2 or isinstance(args[1], exp.Boolean)
         return build(args) if is_plain else exp.Anonymous(this=name, expressions=args)
+
+    return built
+
+
+def _of_most(name: str, most: int) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """What builds a call of so many arguments; with more of them, which sqlglot leaves out, one that nobody knows."""
+    build = SparkParser.FUNCTIONS[name]
+
+    def built(args: list[exp.Expr]) -> exp.Expr:
+        return build(args) if len(args) <= most else exp.Anonymous(this=name, expressions=args)
 
     return built
 
@@ -113,10 +124,25 @@ class SparkAnsi(Spark):
         FUNCTIONS: ClassVar = {
             **SparkParser.FUNCTIONS,
             **{name: _of_one(name) for name in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE")},
+            **{name: _of_most(name, 2) for name in ("CEIL", "CEILING", "FLOOR")},
             "TRUNC": _with_unit(SparkParser.FUNCTIONS["TRUNC"], 1),
             "DATE_TRUNC": _with_unit(SparkParser.FUNCTIONS["DATE_TRUNC"], 0),
             "DATE_FORMAT": _with_unit(SparkParser.FUNCTIONS["DATE_FORMAT"], 1),
         }
+
+        FUNCTION_PARSERS: ClassVar = {
+            name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name not in ("CEIL", "FLOOR")
+        }
+
+        def _parse_interval(self, *args: bool, **options: bool) -> exp.Add | exp.Interval | None:
+            """An amount and a unit are the whole text of INTERVAL '...'; sqlglot looks for them anywhere in it."""
+            text = self._next
+            node = super()._parse_interval(*args, **options)
+            if isinstance(node, exp.Interval) and text is not None and text.token_type == TokenType.STRING:
+                amount = node.this
+                if isinstance(amount, exp.Literal) and amount.name != text.text and not _INTERVAL.fullmatch(text.text):
+                    return exp.Interval(this=exp.Literal.string(text.text))
+            return node
 
         def _parse_select_query(self, *args: bool, **options: bool) -> exp.Expr | None:
             start = self._index

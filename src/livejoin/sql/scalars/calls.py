@@ -150,7 +150,9 @@ def called(node: exp.Expr) -> Called | None:
         case exp.TimeToStr() if _written(node) == "date_format":
             return _formatted(node)
         case exp.Concat() | exp.DecodeCase():
-            return Called({"decodecase": "decode"}.get(node.key, node.key), tuple(node.expressions))
+            return Called(
+                {"decodecase": "decode", "concatws": "concat_ws"}.get(node.key, node.key), tuple(node.expressions)
+            )
         case exp.Log() if _written(node) in ("log10", "log2"):
             return Called(_written(node), (node.expression,))
         case exp.Chr():

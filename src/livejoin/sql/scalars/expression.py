@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
+from livejoin.errors import SqlTypeError
 from livejoin.query.conjunctive import ColumnRef
 from livejoin.query.scalar import Expression, Field
 from livejoin.schema import Column, SqlType, is_made_list
@@ -21,6 +22,8 @@ from livejoin.sql.scalars.labels import column_text
 from livejoin.sql.scalars.operands import INT, Unsayable
 from livejoin.sql.to_duckdb.same_meaning import other_meaning
 from livejoin.sql.to_duckdb.scalar_text import REF, check_scalar, expression_text
+
+_OF_COLUMNS = ("&", "|", "^", "~", "CONCAT_WS", "MD5")  # which DuckDB evaluates (`livejoin.sql.to_duckdb.same_meaning`)
 
 
 @dataclass(frozen=True)
@@ -112,13 +115,27 @@ def bind_expression(
         tree, kind = found
         return tree, kind.arrow
     text = expression_text(node, row.name, source, offset)
-    given = check_scalar(written or node, text, row.schema, source, offset)
     other = other_meaning(node, row.arrow_type)
+    try:
+        given = check_scalar(written or node, text, row.schema, source, offset)
+    except SqlTypeError as error:
+        if other is None:
+            raise
+        raise source.error(SqlTypeError, _refusal(found, other), found.offset) from error
     if other is not None:
-        what = found.what if found.what != "ARRAY" else other
-        msg = f"{what} is not supported: {found.why}; store what it gives in a column, or leave it out"
-        raise source.unsupported(what, msg, found.offset)
+        raise source.unsupported(found.what if found.what != "ARRAY" else other, _refusal(found, other), found.offset)
     return Expression(text, None), given
+
+
+def _refusal(found: Unsaid, other: str) -> str:
+    """What cannot be said, or what it stands beside where it can be by itself."""
+    what = found.what if found.what != "ARRAY" else other
+    if what in _OF_COLUMNS and what != other:
+        return (
+            f"{what} over {other} is not supported: {what} takes columns and constants alone; store what {other} gives "
+            "in a column, or leave it out"
+        )
+    return f"{what} is not supported: {found.why}; store what it gives in a column, or leave it out"
 
 
 def bind_tree(node: exp.Expr, row: RowType, source: Source, offset: int) -> tuple[Expression, SqlType] | Unsaid:

@@ -13,6 +13,16 @@ from livejoin.sql.parse.parse import NAME
 from livejoin.sql.parse.source import shown
 
 _SHOWN_NODES = 64
+_SIGNS: dict[type[exp.Expr], str] = {
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseNot: "~",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+    exp.Bracket: "[...]",
+    exp.ConcatWs: "CONCAT_WS",
+}
 
 
 def text_of(node: exp.Expr) -> str:
@@ -25,7 +35,8 @@ def text_of(node: exp.Expr) -> str:
 
 def name_of(node: exp.Expr) -> str:
     """What a node is called in SQL."""
-    return str(node.meta.get(NAME) or (node.sql_name() if isinstance(node, exp.Func) else node.key)).upper()
+    written = node.meta.get(NAME) or _SIGNS.get(type(node))
+    return str(written or (node.sql_name() if isinstance(node, exp.Func) else node.key)).upper()
 
 
 def column_text(name: str) -> str:

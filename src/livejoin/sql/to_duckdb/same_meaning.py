@@ -12,6 +12,8 @@ from collections.abc import Callable
 import pyarrow as pa
 from sqlglot import exp
 
+from livejoin.sql.scalars.labels import name_of
+
 _NODES = (
     *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.DataType, exp.DataTypeParam),
     *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.And, exp.Or, exp.Not, exp.Coalesce, exp.In),
@@ -36,7 +38,7 @@ def other_meaning(node: exp.Expr, arrow: Callable[[exp.Column], pa.DataType]) ->
             if part.name.lower() not in _OWN:
                 return part.name.upper()
         elif not isinstance(part, _NODES):
-            return (part.sql_name() if isinstance(part, exp.Func) else part.key).upper()
+            return name_of(part)
     return None
 
 

@@ -83,6 +83,9 @@ def parts_of(outer: exp.Expr, call: exp.Expr, written: str, source: Source, offs
     if order is not None and not isinstance(call, (*_INVERSE, *_ORDERED, exp.Mode)):
         msg = f"ORDER BY within {written} is not supported: it says nothing of its result; leave it out"
         raise source.unsupported("ORDER BY", msg, source.find({TokenType.ORDER_BY}, offset, offset))
+    if isinstance(call, exp.Mode) and not isinstance(call.args.get("deterministic") or exp.true(), exp.Boolean):
+        msg = f"the second argument of {written} is {shown(call.args['deterministic'])}; allowed are TRUE and FALSE"
+        raise source.unsupported(written, msg, offset)
     if isinstance(call, exp.Mode) and order is not None and order.descending:
         msg = (
             f"{written} with ORDER BY ... DESC is not supported: of the values that are there most often it gives the "
