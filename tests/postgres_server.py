@@ -20,8 +20,10 @@ _SETTINGS = {
     "wal_level": "logical",
     "listen_addresses": "127.0.0.1",
     "fsync": "off",
-    "max_connections": "30",
+    "max_connections": "60",
     "wal_writer_delay": "10ms",
+    "max_replication_slots": "60",
+    "max_wal_senders": "20",
 }
 
 

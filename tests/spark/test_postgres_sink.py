@@ -202,7 +202,11 @@ def test_what_does_not_fit_is_refused(place: str, reader: Any) -> None:
     reader.execute("DROP TABLE v; CREATE TABLE v (k bigint, n bigint)")
     with pytest.raises(SchemaError, match=r"no unique index on a key of view 'v', which are \(k\)"):
         opened(place, database)
-    reader.execute("CREATE UNIQUE INDEX ON v (k); INSERT INTO v VALUES (7, 7)")
+    reader.execute("CREATE UNIQUE INDEX ON v (k, n); CREATE UNIQUE INDEX ON v (n) INCLUDE (k)")
+    reader.execute("ALTER TABLE v ADD CONSTRAINT late UNIQUE (k) DEFERRABLE")
+    with pytest.raises(SchemaError, match=r"no unique index on a key of view 'v', which are \(k\)"):
+        opened(place, database)
+    reader.execute("CREATE UNIQUE INDEX ON v (k) INCLUDE (n); INSERT INTO v VALUES (7, 7)")
     with pytest.raises(StateError, match=r"public\.v of .* holds rows that are not of this checkpoint"):
         opened(place, database)
     with pytest.raises(StorageError, match=r"PostgreSQL at 127\.0\.0\.1:1/x: connection .*; nothing was written"):
@@ -260,6 +264,7 @@ def test_a_server_that_goes_away(postgres: PostgresServer) -> None:
                 yield batch
 
     commit = database.apply("T", [(k, k % 7) for k in range(1000, 2000)])
+    sink._retry_seconds = 0.3
     with pytest.raises(StorageError, match=r"the tables hold batch 2 whole or not at all\. Repair that"):
         sink.deliver({"v": commit["v"], "w": Dying(commit["w"])}, 2)
     postgres.start()

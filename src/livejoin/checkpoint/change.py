@@ -1,8 +1,9 @@
 """From the job that a checkpoint is the state of to the job that is asked for now.
 
-What may change: a view may come, go, or become another query; a table may come or go; a column may come, and rows that
-are there have NULL in it; VARCHAR(n) may become longer. Formatting of SQL text is no change. Everything else that
-differs is refused, with every reason at once, unless the table has no rows: then it is declared anew.
+What may change: a view may come, go, or become another query; a table may come or go. A column may come, and rows that
+are there have NULL in it, or what its source says that they have; one that its source has no more may go. VARCHAR(n)
+may become longer, an integer or a DECIMAL wider. Formatting of SQL text is no change. Everything else that differs is
+refused, with every reason at once, unless the table has no rows: then it is declared anew.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 
 from livejoin.checkpoint.job import Job, restricted
 from livejoin.database import Database
-from livejoin.database.snapshots.tables import Limits, empty_rows, image_of_tables, of_image, widened
+from livejoin.database.base_rows import word_of
+from livejoin.database.snapshots.tables import Limits, empty_rows, image_of_tables, of_image, with_columns
 from livejoin.errors import StateError
 from livejoin.schema import Column, Table
 from livejoin.sql import names_read, normal_text
@@ -65,26 +67,32 @@ def merged(before: Job, now: Job, rows: Mapping[str, int], folder: Path) -> Job:
     Raises:
         StateError: It cannot go on; the message has all reasons.
     """
-    tables, reasons = {}, list[str]()
+    tables, reasons, earlier = {}, list[str](), dict[str, dict[str, str | None]]()
     for name, table in now.tables.items():
         old = before.tables.get(name)
         if old is None or not rows[name]:
             tables[name] = table
             continue
-        found = list(_reasons(old, before.offered[name], table, now.offered[name]))
+        known = now.earlier.get(name)
+        found = list(_reasons(old, before.offered[name], table, now.offered[name], known))
         reasons += found
         if not found:
-            kept = [column.name for column in old.columns]
+            present = {column.name for column in now.offered[name].columns}
+            kept = [column.name for column in old.columns if column.name in present]
             more = [column.name for column in table.columns if column.name not in kept]
             offered = now.offered[name]
             tables[name] = restricted(offered, [offered.position(column) for column in (*kept, *more)])
+            texts: dict[str, str | None] = {
+                column: text for column in more if (text := (known or {}).get(column)) is not None
+            }
+            earlier |= {name: texts} if texts else {}
     if reasons:
         msg = (
             f"the checkpoint in {folder} belongs to another job: {'; '.join(reasons)}. Give the declarations of "
             "before, or start over with an empty checkpoint and an empty output"
         )
         raise StateError(msg)
-    return replace(now, tables=tables)
+    return replace(now, tables=tables, earlier=earlier)
 
 
 def moved(database: Database, now: Job, limits: Limits) -> Database:
@@ -97,6 +105,15 @@ def moved(database: Database, now: Job, limits: Limits) -> Database:
 
     Cost: O(rows).
     """
+    filled = {
+        name: [
+            word_of(database, column, now.earlier.get(name, {}).get(column.name))
+            for column in now.tables[name].columns
+            if column.name not in {one.name for one in table.columns}
+        ]
+        for name, table in database.tables.items()
+        if name in now.tables
+    }
     image = image_of_tables(database, {})
     there = {table.name: (table, rows) for table, rows in image.tables}
     tables = []
@@ -105,21 +122,23 @@ def moved(database: Database, now: Job, limits: Limits) -> Database:
         if found is None or not (found[1].weights.size or found[1].tombstones.size):
             tables.append((table, empty_rows(table)))
         else:
-            tables.append((table, widened(*found, table)))
+            tables.append((table, with_columns(*found, table, filled[name])))
     return of_image(replace(image, tables=tables), limits)
 
 
-def _reasons(old: Table, offered: Table, now: Table, offers: Table) -> Iterable[str]:
+def _reasons(
+    old: Table, offered: Table, now: Table, offers: Table, earlier: Mapping[str, str | None] | None
+) -> Iterable[str]:
     """Why the rows of a table cannot be those of another declaration."""
     named = f"table {old.name!r}"
     known = {column.name: column for column in old.columns}
     were = {column.name for column in offered.columns}
     for column in offers.columns:
         before = known.get(column.name)
-        if before is not None and before.declared != column.declared and not _is_longer(before, column):
+        if before is not None and before.declared != column.declared and not _is_wider(before, column):
             yield f"{named}: column {column.name!r} was {before.declared} and is now {column.declared}"
     present = {column.name for column in offers.columns}
-    for name in known.keys() - present:
+    for name in known.keys() - present if earlier is None or old.has_window else ():
         yield (
             f"{named}: column {name!r} was there, the rows have it, and the changes come without it now; give it as "
             "NULL if need be"
@@ -132,6 +151,13 @@ def _reasons(old: Table, offered: Table, now: Table, offers: Table) -> Iterable[
                 f"{named}: column {column.name!r} was not kept of the rows that are there, because no view read it; "
                 'keep = "all" from the beginning keeps every column'
             )
+        elif earlier is not None and column.name not in earlier:
+            yield (
+                f"{named}: the new column {column.name!r} has values in rows that are there which were not read: it "
+                "came while the stream was read without it, or its default was computed. Let no view read it; to have "
+                "its values, stop the query, add another column without a default, start it with views that read that "
+                "one, and copy: UPDATE t SET new = old"
+            )
         elif not column.nullable:
             yield f"{named}: the new column {column.name!r} is NOT NULL, and the rows that are there have no value"
     for what, was, is_now in zip(_PROPERTIES, _properties(old), _properties(now), strict=True):
@@ -139,8 +165,16 @@ def _reasons(old: Table, offered: Table, now: Table, offers: Table) -> Iterable[
             yield f"{named}: {what} was {_shown(was)} and is now {_shown(is_now)}"
 
 
-def _is_longer(before: Column, now: Column) -> bool:
-    """Whether texts of VARCHAR(n) are declared to be longer, or of any length, so that those there fit."""
+def _is_wider(before: Column, now: Column) -> bool:
+    """Whether all values of a column are values of its new type, which are kept in the same way.
+
+    Texts of VARCHAR(n) that may be longer, or of any length; larger integers; DECIMALs of the same scale.
+    """
+    was, is_now = before.type, now.type
+    if was.kind == is_now.kind == "integer":
+        return was.bits <= is_now.bits
+    if was.kind == is_now.kind == "decimal":
+        return was.scale == is_now.scale and was.precision <= is_now.precision
     plain = all(one.type.kind == "string" and not (one.is_char or one.is_uuid) for one in (before, now))
     return plain and before.length > 0 and (now.length == 0 or now.length > before.length)
 

@@ -21,12 +21,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from livejoin.checkpoint.batch import REASON, Arrival, LoggedBatch
+from livejoin.checkpoint.batch import Arrival, LoggedBatch
 from livejoin.checkpoint.batch_delta import BatchDelta, JoinedDelta, SpilledDelta, timed
 from livejoin.checkpoint.change import merged, view_changes
 from livejoin.checkpoint.history import History, Recovered
 from livejoin.checkpoint.initial import Initial, initial_deltas, results
 from livejoin.checkpoint.job import Job
+from livejoin.checkpoint.letters import joined, letters_of, settle
 from livejoin.checkpoint.pace import SnapshotPace
 from livejoin.checkpoint.policy import FAIL, Policy
 from livejoin.checkpoint.recovery import Recovery, recovery_of
@@ -129,12 +130,13 @@ class Engine:
             read: Reads what comes.
 
         Raises:
-            StateError: Another process owns the checkpoint by now.
+            StateError: Another process owns the checkpoint by now, or a row lacks a value that nobody has.
             StorageError: The disk refuses; the batch was not taken.
+            ChangeValueError: A text that came is no value of its column, and that ends the stream.
         """
         if self.pending is not None and self.pending.batch_id == batch_id:
             return self.pending
-        arrival = read()
+        arrival, letters, skipped = settle(self.database, self.job, self.policy, read())
         on_conflict: OnConflict = "ignore" if self.policy.on_conflict == "skip" else "error"
         if any(self.job.tables[name].primary_key for name in arrival.changes):
             on_conflict = "update"
@@ -146,6 +148,8 @@ class Engine:
             arrival.time,
             on_conflict,
             arrival.changes,
+            letters,
+            skipped,
         )
         self._append(batch)
         return batch
@@ -230,14 +234,10 @@ class Engine:
                 error.add_note(f"it is one of more than {self.policy.most:,} changes of this batch that are refused")
             raise
         posted = [refusal for refusal in refused if self.policy.of(refusal) == "dead_letter"]
-        letters = {}
-        for name in dict.fromkeys(refusal.table for refusal in posted):
-            rows = sorted((refusal.row, refusal.reason) for refusal in posted if refusal.table == name)
-            reasons = pa.array([reason for _, reason in rows], pa.string())
-            letters[name] = batch.changes[name].take([row for row, _ in rows]).append_column(REASON, reasons)
+        letters = joined(batch.letters, letters_of(batch.changes, posted))
         changes = without(batch.changes, refused)
         on_conflict = manner_for(self.database, changes, batch.on_conflict)
-        skipped = len(refused) - len(posted)
+        skipped = batch.skipped + len(refused) - len(posted)
         return replace(batch, on_conflict=on_conflict, changes=changes, letters=letters, skipped=skipped)
 
     def finish(self, batch_id: int, parts: Iterable[str]) -> None:

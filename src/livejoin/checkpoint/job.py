@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -27,12 +27,15 @@ class Job:
         views: The SQL text of each view, which may read those before it.
         offered: Each table with all columns that its changes come with, also those that are not kept.
         allow_product: As for `livejoin.Database.create_view`, for all views.
+        earlier: For a table, the text of what columns are in rows from before they came, as Arrow casts it; NULL, where
+            nothing is said of the table. A column that is missing then has values there that nobody knows.
     """
 
     tables: Mapping[str, Table]
     views: Mapping[str, str]
     offered: Mapping[str, Table]
     allow_product: bool = False
+    earlier: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
@@ -55,6 +58,7 @@ class Job:
             "views": dict(self.views),
             "offered": {name: plain_table(table) for name, table in self.offered.items()},
             "allow_product": self.allow_product,
+            **({"earlier": {name: dict(texts) for name, texts in self.earlier.items()}} if self.earlier else {}),
         }
 
     @staticmethod
@@ -70,6 +74,7 @@ class Job:
                 {name: str(sql) for name, sql in value(entry, "views", dict).items()},
                 {name: read_table(table) for name, table in value(entry, "offered", dict).items()},
                 value(entry, "allow_product", bool),
+                {name: dict(texts) for name, texts in dict(entry).get("earlier", {}).items()},  # type: ignore[call-overload]
             )
         except (ValueError, KeyError, TypeError) as error:
             msg = f"the declarations of the checkpoint are damaged: {error}"
@@ -88,6 +93,7 @@ def job_of(
     append_only: AbstractSet[str],
     keep_all: bool = False,
     allow_product: bool = False,
+    earlier: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> Job:
     """The job of declarations: tables cut to the columns that have to be kept.
 
@@ -102,6 +108,7 @@ def job_of(
         append_only: Tables without deletions and without a window.
         keep_all: Whether all columns are kept.
         allow_product: As of `livejoin.sql.bind_query`.
+        earlier: What columns are in rows from before they came.
 
     Raises:
         SqlError: A view does not bind.
@@ -123,7 +130,7 @@ def job_of(
             continue
         needed = used[table.name] | {column for column in every if table.needs(column)}
         kept[name] = restricted(table, sorted(needed or {0}))
-    return Job(kept, dict(views), dict(tables), allow_product)
+    return Job(kept, dict(views), dict(tables), allow_product, dict(earlier or {}))
 
 
 def restricted(table: Table, columns: Sequence[int]) -> Table:

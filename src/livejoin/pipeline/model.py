@@ -122,6 +122,7 @@ class ServerTable(_Strict):
     Args:
         server: The name of one of the ``servers``.
         name: What it is called there, if not as here; also with its schema, as ``shop.orders``.
+        columns: What columns are called here, and there, where that is not the same.
         window_rows: The table keeps this many rows.
         window_range: A column of times and a range, as ``"at 1 HOUR"``.
         retain: As of tables from files.
@@ -129,6 +130,7 @@ class ServerTable(_Strict):
 
     server: str
     name: str | None = None
+    columns: dict[str, str] = {}
     window_rows: PositiveInt | None = None
     window_range: Annotated[str | None, AfterValidator(_range)] = None
     retain: Literal["all", "used"] = "all"
@@ -194,7 +196,9 @@ class PostgresServer(_Strict):
         url: As for libpq: ``postgresql://user@host/database``; a password is better in ``~/.pgpass``.
         publication: The publication that the tables are in.
         slot: What the slot on the server is called; no other pipeline has it.
-        max_changes: The most changes of a batch, in whole transactions; all that are there without it.
+        max_changes: The most changes of a batch, in whole transactions; all that are there without it. Also the most
+            rows of a piece of what the tables hold first.
+        retry_seconds: How long the server may be away, as when it restarts, until the pipeline ends.
     """
 
     kind: Literal["postgres"]
@@ -202,6 +206,7 @@ class PostgresServer(_Strict):
     publication: str
     slot: str
     max_changes: PositiveInt | None = None
+    retry_seconds: NonNegativeFloat = 60
 
 
 class ViewText(_Strict):

@@ -53,17 +53,18 @@ class _Postgres:
         self._settings = settings
         self._asked = asked
         self._names = {name: table.name or name for name, table in asked.items()}
+        self._columns = {name: table.columns for name, table in asked.items() if table.columns}
 
     def look_up(self) -> dict[str, Table]:
         given = self._settings
-        found = self._client.published_tables(given.url, given.publication, self._names)
+        found = self._client.published_tables(given.url, given.publication, self._names, self._columns)
         texts = {table.name: sql_columns(table.name, table.arrow_schema, table.key) for table in found}
         return {name: _declared(name, text, self._asked[name]) for name, text in texts.items()}
 
     def read(self, spark: Any) -> dict[str, Any]:
         given = self._settings
         reading = (given.url, given.publication, given.slot, self._names, given.max_changes)
-        return dict(self._client.read_postgres(spark, *reading))
+        return dict(self._client.read_postgres(spark, *reading, self._columns, given.retry_seconds))
 
     def clear(self, checkpoint: Path) -> None:
         if (checkpoint / "spark").exists():  # else the slot may be somebody else's

@@ -1,13 +1,18 @@
 """What tables are declared to be: types, columns, keys, windows, and the columns that tell of changes."""
 
 from livejoin.schema.tables import (
+    ABSENT,
     CHANGE_COLUMNS,
     CHANGE_TYPE,
     COMMIT_VERSION,
     CONSTRAINTS,
+    GONE,
     RESERVED_PREFIX,
     SEQUENCE,
+    TEXT,
     TOMBSTONES,
+    UNCHANGED,
+    WITHOUT,
     Column,
     ForeignKey,
     Retain,
@@ -17,15 +22,20 @@ from livejoin.schema.tables import (
 from livejoin.schema.types import ELEMENT, VARIANT, Kind, SqlType, is_made_list, is_variant
 
 __all__ = [
+    "ABSENT",
     "CHANGE_COLUMNS",
     "CHANGE_TYPE",
     "COMMIT_VERSION",
     "CONSTRAINTS",
     "ELEMENT",
+    "GONE",
     "RESERVED_PREFIX",
     "SEQUENCE",
+    "TEXT",
     "TOMBSTONES",
+    "UNCHANGED",
     "VARIANT",
+    "WITHOUT",
     "Column",
     "ForeignKey",
     "Kind",

@@ -28,6 +28,10 @@ RESERVED_PREFIX = "_"
 CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"
 SEQUENCE = "_seq"
+WITHOUT = "_without"
+"""The columns that a change of a stream has no value of, and why, as JSON; `livejoin.checkpoint.settled` reads it."""
+UNCHANGED, ABSENT, GONE, TEXT = "unchanged", "absent", "gone", "="
+"""Why: it is as it was; the column was not there yet; it is no more; behind the last one, a text that is no value."""
 CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp", SEQUENCE)
 
 TOMBSTONES = 100_000

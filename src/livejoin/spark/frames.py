@@ -31,6 +31,7 @@ from livejoin.schema import (
     CHANGE_TYPE,
     SEQUENCE,
     TOMBSTONES,
+    WITHOUT,
     Column,
     ForeignKey,
     Retain,
@@ -227,7 +228,8 @@ def _packed_parts(stream: DataFrame, parts: Mapping[int, tuple[StreamPart, Seque
         row = F.col(quoted(part.column))
         tags = F.when(row.isNotNull(), F.lit(tag)).otherwise(tags)
         fields = [row.getField(name).alias(name) for name in columns]
-        carried = F.struct(*fields, *(F.col(name) for name in _CARRIED))
+        also = [WITHOUT] if WITHOUT in stream.columns else []
+        carried = F.struct(*fields, *(F.col(name) for name in (*_CARRIED, *also)))
         rows.append(F.when(row.isNotNull(), carried).alias(f"t{tag}"))
     return stream.select(tags.alias(TAG), *rows).where(F.col(TAG).isNotNull())
 

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 
 from livejoin.errors import StateError, StorageError
 from livejoin.spark.frames import streams
-from livejoin.spark.stream_part import StreamPart
+from livejoin.spark.stream_part import NUMBERS, StreamPart
 
 _NOTE = "livejoin-sources.json"
 _NOTHING = "-"  # Spark's line for a source that has read nothing
@@ -55,6 +55,34 @@ def arranged(folder: Path, frames: Mapping[str, Frame], filled: Collection[str])
         msg = f"Spark's checkpoint in {folder} could not be changed: {error}; repair that and start again"
         raise StorageError(msg) from error
     return {name: frames[name] for names in now for name in names}
+
+
+def unread_columns(folder: Path, frames: Mapping[str, Frame]) -> dict[str, list[str]]:
+    """The columns of each table that were there when its newest offset was made: their values may have been read past.
+
+    Args:
+        folder: Spark's checkpoint.
+        frames: The streaming frame of each table.
+
+    Raises:
+        StateError: The notes of the checkpoint are damaged.
+    """
+    parts = {name: frame for name, frame in frames.items() if isinstance(frame, StreamPart) and frame.numbers}
+    before = _noted(folder) if parts else None
+    if before is None:
+        return {}
+    newest = max(_offsets(folder), key=lambda file: int(file.name))
+    _, _, *lines = newest.read_text().splitlines()
+    found: dict[str, list[str]] = {}
+    begin = 0
+    for names, count in before.items():
+        offset = json.loads(lines[begin]) if count == 1 and lines[begin] != _NOTHING else {}
+        for name in names:
+            if name in parts:
+                last = offset.get(NUMBERS, {}).get(parts[name].column, 0)
+                found[name] = [column for column, number in parts[name].numbers.items() if number <= last]
+        begin += count
+    return found
 
 
 def clear_unbegun(folder: Path) -> None:

@@ -6,12 +6,15 @@ in two, where it falls between the two questions; one source over both tables do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from livejoin.schema import CHANGE_TYPE, SEQUENCE
+
+NUMBERS = "columns"
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,17 @@ class StreamPart:
         stream: It has ``_change_type``, ``_seq``, and a struct column a table, which is NULL in the rows of others.
         column: The struct column of this table.
         key: The columns of its primary key; empty for a multiset.
+        earlier: The text of what columns are in rows from before they came; of columns that are missing nobody knows.
+            None for NULL in all of them.
+        numbers: With ``earlier`` the numbers of the columns, which are given in the order in which they come. The
+            stream's offsets say below `NUMBERS` of each table which was the largest when they were made.
     """
 
     stream: DataFrame
     column: str
     key: tuple[str, ...] = ()
+    earlier: Mapping[str, str | None] | None = None
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def frame(self) -> DataFrame:

@@ -27,7 +27,7 @@ from livejoin.spark.distributed.start import cells_of, open_cells
 from livejoin.spark.frames import Declared, pack, rows_of, table_of
 from livejoin.spark.local_folder import local_folder
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
-from livejoin.spark.offsets import arranged, clear_unbegun
+from livejoin.spark.offsets import arranged, clear_unbegun, unread_columns
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Keep, Mode, RunOptions
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView, refuse_months
@@ -238,8 +238,9 @@ def start(
     plain = {name: frame.frame if isinstance(frame, StreamPart) else frame for name, frame in tables.items()}
     found = {name: table_of(name, frame, declared.get(name)) for name, frame in plain.items()}
     append_only = {name for name, frame in plain.items() if _is_append_only(frame) and not found[name].has_window}
-    job = job_of(found, views, append_only, options.keep == "all", options.allow_product)
     state = local_folder(checkpoint, "checkpoint")
+    earlier = _earlier(tables, unread_columns(state / "spark", tables))
+    job = job_of(found, views, append_only, options.keep == "all", options.allow_product, earlier)
     target = _sink(spark, sink, path)
     moving = {name: frame for name, frame in tables.items() if not found[name].static}
     if not moving:
@@ -287,6 +288,17 @@ def start(
         raise
     lock.hand_to(query)
     return query, batches
+
+
+def _earlier(
+    tables: Mapping[str, DataFrame | StreamPart], unread: Mapping[str, Collection[str]]
+) -> dict[str, dict[str, str | None]]:
+    """What columns are in rows from before they came, as far as their sources know."""
+    return {
+        name: {column: text for column, text in part.earlier.items() if column not in unread.get(name, ())}
+        for name, part in tables.items()
+        if isinstance(part, StreamPart) and part.earlier is not None
+    }
 
 
 def _is_append_only(frame: DataFrame) -> bool:

@@ -6,7 +6,7 @@ while the database goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,9 @@ from livejoin.database.engine import Database
 from livejoin.database.snapshots import snapshot
 from livejoin.database.snapshots.image import restored
 from livejoin.database.transactions.guard import alone
-from livejoin.schema import Column, Table
+from livejoin.schema import Table
 from livejoin.state.codec import Codec
-from livejoin.state.table_rows import TableRows, rows_of
-from livejoin.words import NULL_CODE
+from livejoin.state.table_rows import TableRows, rows_of, with_dense_ids
 
 _WORD = 8
 _BESIDE = 2  # words beside the values of a row: its id and how often it is there
@@ -120,14 +119,24 @@ def check_limit(database: Database) -> None:
         budget.end()
 
 
-def widened(table: Table, rows: TableRows, new: Table) -> TableRows:
-    """The rows of a table with further columns, which are NULL in all of them.
+def with_columns(table: Table, rows: TableRows, new: Table, words: Sequence[int]) -> TableRows:
+    """The rows of a table with other columns: fewer of those that they have, and further ones of one word in all rows.
 
     Args:
         table: The declaration.
-        rows: Its rows.
-        new: The declaration with all columns of the old one first, then others.
+        rows: Its rows; without a window where columns go.
+        new: The declaration with columns of the old one first, in their order, then others.
+        words: That of each of these.
+
+    Cost: O(rows), and a sort of them where rows become equal.
     """
-    added: tuple[Column, ...] = new.columns[len(table.columns) :]
-    nothing = np.full((len(added), rows.weights.shape[0]), NULL_CODE, np.int64)
-    return replace(rows, values=np.ascontiguousarray(np.concatenate([rows.values, nothing])))
+    places = {column.name: place for place, column in enumerate(table.columns)}
+    kept = [places[column.name] for column in new.columns if column.name in places]
+    assert len(kept) + len(words) == len(new.columns)
+    values = rows.values[kept]
+    if len(kept) < len(table.columns) and not new.primary_key:
+        values, where = np.unique(values, axis=1, return_inverse=True)
+        weights = np.bincount(where.ravel(), rows.weights, values.shape[1]).astype(np.int64)
+        rows = with_dense_ids(replace(rows, weights=weights))
+    added = np.repeat(np.array(words, np.int64), values.shape[1]).reshape(len(words), values.shape[1])
+    return replace(rows, values=np.ascontiguousarray(np.concatenate([values, added])))

@@ -13,6 +13,7 @@ from pyspark.errors.exceptions.base import PythonException
 from pyspark.sql import DataFrame
 
 from livejoin.changes.convert import in_one_form
+from livejoin.checkpoint.settled import complete
 from livejoin.distributed import Outcome, Plan, Task
 from livejoin.distributed.bad_rows import Kept, Some, keep, refuse_null, send
 from livejoin.distributed.cell_process import advance_warm
@@ -147,7 +148,7 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
             try:
                 for table in packing.tables:
                     if table.name in arrived.changes:
-                        found = whole_changes(table, arrived.changes[table.name])
+                        found = whole_changes(table, complete(table, arrived.changes[table.name]))
                         refuse_null(table, found)
                         outbox.send(table.name.lower(), found)
             except LivejoinError as error:
@@ -180,7 +181,7 @@ def kept(frame: DataFrame, tables: Sequence[Table], task: Task) -> list[Kept]:
             time = arrived.time if time is None else time
             for table in tables:
                 if table.name in arrived.changes:
-                    found = whole_changes(table, arrived.changes[table.name])
+                    found = whole_changes(table, complete(table, arrived.changes[table.name]))
                     changes.setdefault(table.name, []).append(found)
         whole = {name: pa.concat_tables(pieces) for name, pieces in changes.items()}
         try:

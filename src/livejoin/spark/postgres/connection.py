@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 
 from livejoin.errors import StorageError
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+Result = TypeVar("Result")
+RETRY_SECONDS = 60.0
+"""How long a server may be away, where the user does not say."""
+
+logger = logging.getLogger("livejoin")
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0  # seconds
 _TIMEOUT = 10  # seconds that a server may take to answer the first time, where the user gives none
 _SESSION = "SET DateStyle = 'ISO, YMD'; SET bytea_output = 'hex'; SET TimeZone = 'UTC'; SET extra_float_digits = 1"
 
@@ -33,10 +41,46 @@ def connect(conninfo: str, **options: Any) -> Connection:
     }
     connection: Connection = psycopg.connect(autocommit=True, **settings)
     if "replication" not in options:
-        connection.execute(
-            "SET DateStyle = 'ISO, YMD'; SET bytea_output = 'hex'; SET TimeZone = 'UTC'; SET extra_float_digits = 1"
-        )
+        connection.execute(_SESSION)
     return connection
+
+
+class Patience:
+    """How long a server may be away until that is an error; mutable.
+
+    Args:
+        seconds: So long; from the last time that something came of it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._since: float | None = None
+        self._pause = _SHORTEST_PAUSE
+
+    def succeed(self) -> None:
+        """Note that the server answers."""
+        self._since = None
+        self._pause = _SHORTEST_PAUSE
+
+    def wait(self, error: psycopg.OperationalError) -> None:
+        """Wait a while, longer each time; raises the error where that would be too long."""
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if now + self._pause > self._since + self._seconds:
+            raise error
+        logger.warning("PostgreSQL does not answer, tried again in %.1f s: %s", self._pause, reason(error))
+        time.sleep(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+
+def patiently(attempt: Callable[[], Result], seconds: float) -> Result:
+    """Do something that may be done again, until the server is there; for so many seconds."""
+    patience = Patience(seconds)
+    while True:
+        try:
+            return attempt()
+        except psycopg.OperationalError as error:
+            patience.wait(error)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,16 +34,26 @@ JOIN pg_namespace n ON n.nspname = p.schemaname
 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
 WHERE p.pubname = %s ORDER BY 1, 2
 """
+# An index has the columns of INCLUDE behind those of its key. A deferred key is not one until the transaction ends.
+# A constant default of ADD COLUMN stays in the catalog for the rows that were there; a computed one is in the rows.
 _COLUMNS = """
-SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), EXISTS (
-    SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND a.attnum = ANY (i.indkey)
-    AND CASE WHEN %(identity)s = 'i' THEN i.indisreplident ELSE i.indisprimary END)
-FROM pg_attribute a
-WHERE a.attrelid = %(table)s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum
+SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), i.indrelid IS NOT NULL,
+    NOT coalesce(i.indimmediate, true), a.attgenerated <> '',
+    CASE WHEN a.atthasmissing THEN (a.attmissingval::text::text[])[1] END,
+    a.atthasmissing OR NOT (a.atthasdef OR a.attnotnull OR a.attidentity <> ''), a.attnum
+FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid
+    AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+    AND CASE WHEN %(identity)s = 'i' THEN i.indisreplident ELSE i.indisprimary END
+WHERE a.attrelid = %(table)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 _PARTS = """
 SELECT attnames::text[], rowfilter FROM pg_publication_tables
 WHERE pubname = %s AND schemaname = %s AND tablename = %s
+"""
+_NUMBERS = """
+SELECT a.attname::text, a.attnum FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped
 """
 _HAS_PARTS = 150000  # the first version of the server whose publications choose columns and rows
 
@@ -52,14 +63,30 @@ class PublishedColumn:
     """A column.
 
     Args:
-        name: Its name.
-        type: The Arrow type that its values become.
-        text: What strings are in Spark, ``char(n)`` or ``varchar(n)``; empty for all others.
+        name: What it is called in the stream.
+        kind: Its type in PostgreSQL.
+        source: Its name in the database.
+        before: What it is in rows that were there before it, as text, if ``knows_before``.
+        knows_before: Whether the catalog says that; not where a default was computed row by row.
+        number: Its number in the table. Each new column has a greater one.
     """
 
     name: str
-    type: pa.DataType
-    text: str = ""
+    kind: str
+    source: str
+    before: str | None = None
+    knows_before: bool = True
+    number: int = 0
+
+    @property
+    def type(self) -> pa.DataType:
+        """The Arrow type that its values become."""
+        return _arrow_type(self.kind)
+
+    @property
+    def text(self) -> str:
+        """What strings are in Spark, ``char(n)`` or ``varchar(n)``; empty for all others."""
+        return _text_type(self.kind)
 
 
 @dataclass(frozen=True)
@@ -73,6 +100,7 @@ class PublishedTable:
         columns: What is published of it.
         key: The columns by which its changes find rows; empty for rows that are found as a whole.
         row_filter: The condition of the rows that are published; empty for all.
+        is_deferrable: Whether two rows may have one key until their transaction ends.
     """
 
     name: str
@@ -81,11 +109,37 @@ class PublishedTable:
     columns: tuple[PublishedColumn, ...]
     key: tuple[str, ...]
     row_filter: str = ""
+    is_deferrable: bool = False
 
     @property
     def arrow_schema(self) -> pa.Schema:
         """Its columns."""
         return pa.schema([marked(pa.field(column.name, column.type), column.text) for column in self.columns])
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """Its columns by their names in the database."""
+        return tuple(column.source for column in self.columns)
+
+    @property
+    def before(self) -> tuple[str | None, ...]:
+        """PostgreSQL's text of each column in rows from before it."""
+        return tuple(column.before for column in self.columns)
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number of each column."""
+        return {column.name: column.number for column in self.columns}
+
+    def plain(self) -> dict[str, object]:
+        """The table as JSON values."""
+        return asdict(self)
+
+    @staticmethod
+    def from_plain(entry: Mapping[str, Any]) -> PublishedTable:
+        """The table of the JSON values that `plain` made."""
+        columns = tuple(PublishedColumn(**column) for column in entry["columns"])
+        return PublishedTable(**{**entry, "columns": columns, "key": tuple(entry["key"])})
 
     @property
     def row_type(self) -> pa.DataType:
@@ -94,7 +148,10 @@ class PublishedTable:
 
 
 def published(
-    connection: Connection, publication: str, chosen: Sequence[str] | Mapping[str, str] | None = None
+    connection: Connection,
+    publication: str,
+    chosen: Sequence[str] | Mapping[str, str] | None = None,
+    columns: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PublishedTable, ...]:
     """The tables of a publication.
 
@@ -102,9 +159,11 @@ def published(
         connection: The database.
         publication: The publication.
         chosen: Those that are wanted, as ``table`` or ``schema.table``; also by other names. None for all.
+        columns: For a table, the columns that are called otherwise in the stream: their names there, and in the
+            database.
 
     Raises:
-        SchemaError: There is no such publication or table, or two tables have one name.
+        SchemaError: There is no such publication, table or column, two of them have one name, or a key is not sent.
     """
     place = where(connection.info.dsn)
     if not connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (publication,)).fetchone():
@@ -115,12 +174,33 @@ def published(
         raise SchemaError(msg)
     found = connection.execute(_TABLES, (publication,)).fetchall()
     there = {f"{schema}.{table}": (schema, table, oid, identity) for schema, table, oid, identity in found}
+    for called in columns or {}:
+        if chosen is not None and called not in _called(chosen):
+            msg = f"columns= names the table {called!r}; those that are read are {', '.join(_called(chosen))}"
+            raise SchemaError(msg)
     names = _named([f"{schema}.{table}" for schema, table, _, _ in found], chosen, publication)
     tables = []
     for name, full in names.items():
         schema, table, oid, identity = there[full]
-        tables.append(_table(connection, publication, name, schema, table, oid, identity))
+        tables.append(
+            _table(connection, publication, name, schema, table, oid, identity, (columns or {}).get(name, {}))
+        )
     return tuple(tables)
+
+
+def numbers_of(connection: Connection, table: PublishedTable) -> dict[str, int]:
+    """The columns that a table has by now, and their numbers."""
+    return dict(connection.execute(_NUMBERS, (table.schema, table.table)).fetchall())
+
+
+def gone_from(table: PublishedTable, there: Mapping[str, int]) -> frozenset[str]:
+    """The columns of the stream that a table has no more, or by another name."""
+    return frozenset(column.name for column in table.columns if there.get(column.source) != column.number)
+
+
+def _called(chosen: Sequence[str] | Mapping[str, str]) -> list[str]:
+    """What the chosen tables are called in the stream."""
+    return list(chosen) if isinstance(chosen, Mapping) else [text.rpartition(".")[2] for text in chosen]
 
 
 def _named(there: Sequence[str], chosen: Sequence[str] | Mapping[str, str] | None, publication: str) -> dict[str, str]:
@@ -147,7 +227,14 @@ def _named(there: Sequence[str], chosen: Sequence[str] | Mapping[str, str] | Non
 
 
 def _table(
-    connection: Connection, publication: str, name: str, schema: str, table: str, oid: int, identity: str
+    connection: Connection,
+    publication: str,
+    name: str,
+    schema: str,
+    table: str,
+    oid: int,
+    identity: str,
+    renamed: Mapping[str, str],
 ) -> PublishedTable:
     shown: list[str] | None = None
     row_filter = ""
@@ -155,13 +242,38 @@ def _table(
         parts = connection.execute(_PARTS, (publication, schema, table)).fetchone()
         if parts is not None:
             shown, row_filter = parts[0], parts[1] or ""
-    columns, key = [], []
-    for column, kind, is_key in connection.execute(_COLUMNS, {"table": oid, "identity": identity}):
-        if shown is None or column in shown:
-            columns.append(PublishedColumn(column, _arrow_type(kind), _text_type(kind)))
-            if is_key:
-                key.append(column)
-    return PublishedTable(name, schema, table, tuple(columns), tuple(key), row_filter)
+    here = {source: called for called, source in renamed.items()}
+    columns, key, unsent = [], [], list[str]()
+    is_deferrable = False
+    for source, kind, is_key, deferrable, is_generated, before, knows_before, number in connection.execute(
+        _COLUMNS, {"table": oid, "identity": identity}
+    ):
+        called = here.pop(source, source)
+        is_sent = not is_generated and (shown is None or source in shown)
+        if is_sent:
+            columns.append(PublishedColumn(called, kind, source, before, knows_before, number))
+        else:
+            unsent.append(source)
+        if is_key:
+            key.append(called if is_sent else "")
+            is_deferrable |= deferrable
+    if here:
+        source, called = here.popitem()
+        msg = f"table {schema}.{table}: columns= calls {source!r} {called!r}, and there is no {source!r}"
+        raise SchemaError(msg)
+    names = [column.name for column in columns]
+    for name_twice in names:
+        if names.count(name_twice) > 1:
+            msg = f"table {schema}.{table}: columns= lets two columns be called {name_twice!r}"
+            raise SchemaError(msg)
+    if "" in key:
+        msg = (
+            f"table {schema}.{table} has a key with {unsent[0]!r}, which the publication {publication!r} does not send "
+            "(a generated column, or one that its list of columns leaves out): rows cannot be told apart without it. "
+            "Publish it, or choose another key by ALTER TABLE ... REPLICA IDENTITY USING INDEX ..."
+        )
+        raise SchemaError(msg)
+    return PublishedTable(name, schema, table, tuple(columns), tuple(key), row_filter, is_deferrable)
 
 
 def _text_type(kind: str) -> str:

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import pyarrow as pa
-from psycopg import OperationalError, sql
+from psycopg import sql
 
 from livejoin.checkpoint.batch_delta import TIMESTAMP, TIMESTAMP_TYPE, BatchDelta
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.spark.postgres.columns import column_type
-from livejoin.spark.postgres.connection import Connection, connect, explained, where
+from livejoin.spark.postgres.connection import RETRY_SECONDS, Connection, connect, explained, patiently, where
 from livejoin.spark.postgres.target import Target
 from livejoin.spark.sinks.sink import SinkView
 
@@ -46,6 +46,7 @@ class PostgresSink:
         tables: The table of a view that is not called as it is.
         history: Views whose deltas are appended as they are, with ``_change_type``, ``_commit_version`` and
             ``_commit_timestamp``.
+        retry_seconds: How long the server may be away, as when it restarts, until the query ends.
     """
 
     def __init__(
@@ -54,7 +55,9 @@ class PostgresSink:
         schema: str = "public",
         tables: Mapping[str, str] | None = None,
         history: Collection[str] = (),
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
+        self._retry_seconds = retry_seconds
         self._conninfo = conninfo
         self._schema = schema
         self._names = dict(tables or {})
@@ -107,14 +110,8 @@ class PostgresSink:
             "with this batch"
         )
         with explained(self._conninfo, said):
-            before = self._connection
-            try:
-                self._write(deltas, batch_id)
-            except OperationalError:
-                if self._connected() is before:
-                    raise
-                # The server closed the connection while it was idle, or went away and is back.
-                self._write(deltas, batch_id)
+            # A batch that the server has, though it went away before it said so, is not written again.
+            patiently(lambda: self._write(deltas, batch_id), self._retry_seconds)
         return []
 
     def forget(self, run: str) -> None:
@@ -260,8 +257,10 @@ class PostgresSink:
             return ()
         found = connection.execute(
             "SELECT array_agg(a.attname::text ORDER BY a.attname::text) FROM pg_index i "
-            "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) "
-            "WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL "
+            "JOIN pg_attribute a ON a.attrelid = i.indrelid "
+            "AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1]) "
+            "WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indimmediate AND i.indisvalid "
+            "AND i.indpred IS NULL AND i.indexprs IS NULL "
             "GROUP BY i.indexrelid",
             (f'"{self._schema}"."{name}"'.replace("%", "%%"),),
         ).fetchall()

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from struct import Struct
 
 from psycopg import sql
 from psycopg.pq import ExecStatus
 
 from livejoin.errors import StateError, StorageError
-from livejoin.spark.postgres.connection import Connection, connect, where
+from livejoin.spark.postgres.connection import Connection, where
 
 _FETCHED = 10_000  # messages at a time
+_PAGE, _HEADERS = 8192, (24, 40)  # bytes of a page of the log, and of its header
 _PATIENCE = 2.0  # seconds to wait for the log to be flushed
 _PEEK = (
     "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', "
@@ -39,8 +39,10 @@ def newest_position(connection: Connection) -> int | None:
     soon as it is flushed, which the server does by itself within a fraction of a second.
     """
     end = _asked(connection, "SELECT pg_current_wal_insert_lsn()")
+    # At the beginning of a page the next record goes behind the page's header, which is not there before the record is.
+    header = end % _PAGE if end % _PAGE in _HEADERS else 0
     deadline = time.monotonic() + _PATIENCE
-    while _asked(connection, "SELECT pg_current_wal_flush_lsn()") < end:
+    while _asked(connection, "SELECT pg_current_wal_flush_lsn()") < end - header:
         if time.monotonic() > deadline:
             return None
         time.sleep(0.01)
@@ -54,6 +56,12 @@ def confirmed(connection: Connection, slot: str) -> int | None:
         (slot,),
     ).fetchone()
     return None if found is None or found[0] is None else number(found[0])
+
+
+def is_taken(connection: Connection, slot: str) -> bool:
+    """Whether there is a slot of this name, of whatever database of the server."""
+    found = connection.execute("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (slot,))
+    return found.fetchone() is not None
 
 
 def check_holds(connection: Connection, slot: str, start: int) -> None:
@@ -138,39 +146,38 @@ def drop(connection: Connection, slot: str) -> None:
     )
 
 
-@contextmanager
-def created(conninfo: str, slot: str) -> Iterator[Connection]:
-    """Make a slot, and read the database as it was when it was made.
+def created(walsender: Connection, conninfo: str, slot: str) -> tuple[int, str]:
+    """Make a temporary slot: its position, and the name of a snapshot of the database as it was when it was made.
 
-    Law: what the connection that is given sees, and the changes of the slot, make all changes, none of them twice.
+    Law: what the snapshot sees, and the changes of the slot, make all changes, none of them twice.
 
     Args:
+        walsender: A connection for replication, with which both go.
         conninfo: The database.
-        slot: The slot; one of this name is dropped first.
+        slot: The slot.
 
     Raises:
         StorageError: The server refuses: it has ``wal_level`` below ``logical``, no slot is left, or the user has not
             the attribute REPLICATION.
     """
-    with connect(conninfo) as plain:
-        drop(plain, slot)
-    with connect(conninfo, replication="database") as walsender, connect(conninfo) as reader:
-        # The statements of a replication connection go by the simple protocol, which psycopg's cursors do not speak.
-        statement = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(sql.Identifier(slot))
-        result = walsender.pgconn.exec_(statement.as_bytes(walsender))
-        if result.status != ExecStatus.TUPLES_OK:
-            msg = (
-                f"PostgreSQL at {where(conninfo)} does not make the slot {slot!r}: "
-                f"{' '.join(result.get_error_message().split())}. It needs wal_level = logical, a slot that is free "
-                "(max_replication_slots) and a user with the attribute REPLICATION"
-            )
-            raise StorageError(msg)
-        snapshot = result.get_value(0, 2)
-        assert snapshot is not None
-        with reader.transaction():
-            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            reader.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot.decode())))
-            yield reader
+    # The statements of a replication connection go by the simple protocol, which psycopg's cursors do not speak.
+    statement = sql.SQL("CREATE_REPLICATION_SLOT {} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT")
+    result = walsender.pgconn.exec_(statement.format(sql.Identifier(slot)).as_bytes(walsender))
+    if result.status != ExecStatus.TUPLES_OK:
+        msg = (
+            f"PostgreSQL at {where(conninfo)} does not make the slot {slot!r}: "
+            f"{' '.join(result.get_error_message().split())}. It needs wal_level = logical, two slots that are free "
+            "(max_replication_slots; one is for the first batches alone) and a user with the attribute REPLICATION"
+        )
+        raise StorageError(msg)
+    position, snapshot = result.get_value(0, 1), result.get_value(0, 2)
+    assert position is not None and snapshot is not None
+    return number(position.decode()), snapshot.decode()
+
+
+def copy(connection: Connection, temporary: str, slot: str) -> None:
+    """Make a slot that stays, at the position of a temporary one."""
+    connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s, false)", (temporary, slot))
 
 
 def number(position: str) -> int:

@@ -4,41 +4,45 @@ Offsets are positions in the server's log. A micro-batch holds whole transaction
 positions, over all tables of the stream. The slot on the server is advanced when Spark has committed the batch behind,
 so that a batch that runs again is read again from the server, the same.
 
-The first batch is what the tables hold. The slot is made while it is read, in one transaction with a snapshot of the
-same moment; if that batch has to run again, the slot is made anew, with a newer snapshot.
+The first batches are what the tables hold, in pieces of one snapshot (`livejoin.spark.postgres.snapshot`); the slot
+that stays is there when the last one was read. A start that finds it missing begins with a newer snapshot, and empties
+first what the pieces before have filled.
 """
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
-from psycopg import sql
+from psycopg import OperationalError
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from livejoin.errors import StateError
-from livejoin.schema import CHANGE_TYPE, SEQUENCE
-from livejoin.spark.arrow_columns import mark_texts
 from livejoin.spark.postgres import slot as slots
-from livejoin.spark.postgres.connection import Connection, connect, explained, where
-from livejoin.spark.postgres.pgoutput import changes
-from livejoin.spark.postgres.published import PublishedTable, published
-from livejoin.spark.postgres.values import rows_of
+from livejoin.spark.postgres.connection import (
+    RETRY_SECONDS,
+    Connection,
+    Patience,
+    Result,
+    connect,
+    explained,
+    patiently,
+    where,
+)
+from livejoin.spark.postgres.published import PublishedTable, numbers_of, published
+from livejoin.spark.postgres.snapshot import SNAPSHOT, HeldSnapshot, is_there
+from livejoin.spark.postgres.stream_rows import change_rows, earlier_of, piece_rows, types_of
 from livejoin.spark.read_limit import checked, most_of, read_limit
-from livejoin.spark.stream_part import StreamPart
+from livejoin.spark.stream_part import NUMBERS, StreamPart
 
 FORMAT = "livejoin-postgres"
-_NOTHING, _SNAPSHOT = "nothing", "snapshot"  # offsets before and behind the first batch
-_PIECE = 50_000  # changes in an Arrow batch
+_NOTHING = "nothing"  # the offset before the first batch
+_ROWS = 250_000  # of what the tables hold in a batch, so that it passes the memory that Spark gives a result
 _FAILED = "the query ends; start it again when that is repaired, and it goes on with this batch"
 
 
@@ -49,6 +53,8 @@ def read_postgres(
     slot: str,
     tables: Sequence[str] | Mapping[str, str] | None = None,
     max_changes: int | None = None,
+    columns: Mapping[str, Mapping[str, str]] | None = None,
+    retry_seconds: float = RETRY_SECONDS,
 ) -> dict[str, StreamPart]:
     """The tables of a publication as `maintain` takes them: what they hold first, then every change, without a gap.
 
@@ -64,31 +70,37 @@ def read_postgres(
             stream is not wanted any more.
         tables: Those of the publication that are read: their names, or what they are called here and their names.
         max_changes: The most changes of a batch, for streams that have fallen behind; None for all that are there.
-            Transactions stay whole, so that one with more changes is a batch alone, and the first batch has all that
-            the tables hold.
+            Transactions stay whole, so that one with more changes is a batch alone. What the tables hold first comes in
+            pieces of so many rows, of 250,000 at most.
+        columns: For a table, the columns that have other names here than in the database:
+            ``{"customers": {"name": "full_name"}}``. With it a stream goes on whose column was renamed.
+        retry_seconds: How long the server may be away, as when it restarts, until the query ends.
 
     Raises:
         SchemaError: There is no such publication or table, or ``max_changes`` is less than 1.
         StorageError: The server is not there, or refuses.
     """
     checked(max_changes, "max_changes")
-    found = published_tables(conninfo, publication, tables)
+    found = published_tables(conninfo, publication, tables, columns)
     spark.dataSource.register(PostgresSource)
-    names = {table.name: f"{table.schema}.{table.table}" for table in found}
     reader = spark.readStream.format(FORMAT).option("url", conninfo).option("publication", publication)
     # Spark would start a process of its own to ask for the schema.
-    reader = reader.schema(_types(found))
-    reader = reader.option("slot", slot).option("tables", json.dumps(names))
+    reader = reader.schema(types_of(found))
+    reader = reader.option("slot", slot).option("tables", json.dumps([table.plain() for table in found]))
+    reader = reader.option("retry_seconds", str(float(retry_seconds)))
     stream = (reader if max_changes is None else reader.option("max_changes", max_changes)).load()
-    return {table.name: StreamPart(stream, table.name, table.key) for table in found}
+    return {table.name: StreamPart(stream, table.name, table.key, earlier_of(table), table.numbers) for table in found}
 
 
 def published_tables(
-    conninfo: str, publication: str, tables: Sequence[str] | Mapping[str, str] | None = None
+    conninfo: str,
+    publication: str,
+    tables: Sequence[str] | Mapping[str, str] | None = None,
+    columns: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[PublishedTable, ...]:
     """The tables that `read_postgres` would read; raises as it does."""
     with explained(conninfo, "nothing was read"), connect(conninfo) as connection:
-        return published(connection, publication, tables)
+        return published(connection, publication, tables, columns)
 
 
 def drop_slot(conninfo: str, slot: str) -> None:
@@ -109,27 +121,22 @@ class PostgresSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        place = Place(self.options)
-        with explained(place.conninfo, "nothing was read"), connect(place.conninfo) as connection:
-            return _types(place.tables(connection))
+        return types_of(Place(self.options).tables)
 
     def streamReader(self, schema: StructType) -> PostgresReader:
         return PostgresReader(Place(self.options))
 
 
 class Place:
-    """What a stream reads; it goes to Spark's workers."""
+    """What a stream reads; it goes to Spark's workers. Tables and columns are those that the query began with."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.conninfo = options["url"]
         self.publication = options["publication"]
         self.slot = options["slot"]
         self.max_changes = int(options["max_changes"]) if "max_changes" in options else None
-        self._tables: dict[str, str] = json.loads(options["tables"])
-
-    def tables(self, connection: Connection) -> tuple[PublishedTable, ...]:
-        """The tables as the catalog has them now."""
-        return published(connection, self.publication, self._tables)
+        self.retry_seconds = float(options["retry_seconds"])
+        self.tables = tuple(map(PublishedTable.from_plain, json.loads(options["tables"])))
 
 
 class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -138,168 +145,140 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, place: Place) -> None:
         self._place = place
         self._last: int | None = None  # where a query ends that reads what is there now
+        self._held: HeldSnapshot | None = None  # by the process that plans batches
 
-    def initialOffset(self) -> dict[str, str]:
+    def initialOffset(self) -> dict[str, Any]:
         return {"at": _NOTHING}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return read_limit(self._place.max_changes)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        with _asking(self._place.conninfo) as connection:
-            self._last = slots.newest_position(connection)
+        self._last = self._asked(slots.newest_position)
 
-    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The newest position at which all transactions before are whole, or one before it, of no more changes.
+
+        Before it come the pieces of what the tables hold. With a position stand the numbers of the newest columns: the
+        stream may have read past values of those that it is read without.
 
         Raises:
             StateError: The slot is not there any more, or is there before the first batch.
         """
-        place = self._place
-        with _asking(self._place.conninfo) as connection:
-            held = slots.confirmed(connection, place.slot)
-            if start["at"] == _NOTHING:
-                if held is not None:
-                    msg = (
-                        f"the slot {place.slot!r} of {where(place.conninfo)} is there already, and this checkpoint has "
-                        "not begun: it may be of another pipeline. Name another one, or drop it: "
-                        f"SELECT pg_drop_replication_slot('{place.slot}')"
-                    )
-                    raise StateError(msg)
-                return {"at": _SNAPSHOT}
-            if held is None:
-                slots.check_holds(connection, place.slot, 0)
-            newest = self._last if self._last is not None else slots.newest_position(connection)
-            if newest is None and start["at"] != _SNAPSHOT:
-                return start
-            begin = (held or 0) if start["at"] == _SNAPSHOT else slots.number(start["at"])
-            end = max(newest or 0, begin)
-            most = most_of(limit)
-            if most is not None and begin < end:
-                end = slots.position_behind(connection, place.slot, place.publication, begin, end, most)
-            return {"at": slots.text(end)}
+        return self._asked(lambda connection: self._latest(connection, start, most_of(limit)))
 
-    def partitions(self, start: dict[str, str], end: dict[str, str]) -> list[InputPartition]:
-        return [InputPartition((start["at"], end["at"]))]
+    def _latest(self, connection: Connection, start: dict[str, Any], most: int | None) -> dict[str, Any]:
+        place = self._place
+        held = slots.confirmed(connection, place.slot)
+        if start["at"] == _NOTHING and slots.is_taken(connection, place.slot):
+            msg = (
+                f"the slot {place.slot!r} of {where(place.conninfo)} is there already, and this checkpoint has "
+                "not begun: it may be of another pipeline. Name another one, or drop it: "
+                f"SELECT pg_drop_replication_slot('{place.slot}')"
+            )
+            raise StateError(msg)
+        if start["at"] == _NOTHING or "of" in start:
+            piece = self._piece(connection, start, held, most)
+            if piece is not None:
+                return piece
+            begin = slots.number(start["of"])
+            return {"at": slots.text(begin), NUMBERS: self._numbers(connection)}
+        if held is None:
+            slots.check_holds(connection, place.slot, 0)
+        newest = self._last if self._last is not None else slots.newest_position(connection)
+        is_old = start["at"] == SNAPSHOT  # a checkpoint of before there were pieces
+        if newest is None and not is_old:
+            return start
+        begin = (held or 0) if is_old else slots.number(start["at"])
+        end = max(newest or 0, begin)
+        if most is not None and begin < end:
+            end = slots.position_behind(connection, place.slot, place.publication, begin, end, most)
+        if end == begin and not is_old:
+            return start
+        return {"at": slots.text(end), NUMBERS: self._numbers(connection)}
+
+    def _piece(
+        self, connection: Connection, start: dict[str, Any], slot: int | None, most: int | None
+    ) -> dict[str, Any] | None:
+        """The offset behind the next piece of what the tables hold; None behind the last one."""
+        place, held = self._place, self._held
+        if start["at"] != _NOTHING and start["ends"] and slot == slots.number(start["of"]):
+            return None
+        if held is not None and not held.is_alive(connection):
+            held.close()
+            held = self._held = None
+        if held is not None and held.was_given(start) and start["ends"]:
+            held.keep(connection, place.slot)
+            self._held = None
+            return None
+        if held is None or not (held.was_given(start) or held.began_at(start)):
+            if held is not None:
+                held.close()
+            held = HeldSnapshot.take(place.conninfo, place.slot, place.tables, start["at"] != _NOTHING)
+            self._held = held
+        return held.next(connection, start, place.tables, min(most or _ROWS, _ROWS))
+
+    def _numbers(self, connection: Connection) -> dict[str, int]:
+        """The largest number of a column of each table by now."""
+        return {table.name: max(numbers_of(connection, table).values(), default=0) for table in self._place.tables}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        return [InputPartition((start, end))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The changes between two positions, in one partition: they have an order."""
+        """The changes between two positions, in one partition: they have an order.
+
+        Where the server goes away in the middle they are read once more, and those that were handed on are left out.
+        """
         start, end = partition.value
         place = self._place
+        patience = Patience(place.retry_seconds)
+        given = 0
         with explained(place.conninfo, _FAILED):
-            if end == _SNAPSHOT:
-                with slots.created(place.conninfo, place.slot) as connection:
-                    yield from _snapshot(connection, place.tables(connection))
-            elif start != end:
-                with connect(place.conninfo) as connection:
-                    begin = (
-                        (slots.confirmed(connection, place.slot) or 0) if start == _SNAPSHOT else slots.number(start)
-                    )
-                    slots.check_holds(connection, place.slot, begin)
-                    yield from _changes(connection, place, begin, slots.number(end))
+            while True:
+                try:
+                    for number, batch in enumerate(self._read(start, end)):
+                        patience.succeed()
+                        if number >= given:
+                            given += 1
+                            yield batch
+                except OperationalError as error:
+                    patience.wait(error)
+                else:
+                    return
 
-    def commit(self, end: dict[str, str]) -> None:
-        if end["at"] not in (_NOTHING, _SNAPSHOT):
-            with _asking(self._place.conninfo) as connection:
-                slots.advance(connection, self._place.slot, slots.number(end["at"]))
+    def _read(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        place = self._place
+        if start["at"] == end["at"] != SNAPSHOT:
+            return
+        with connect(place.conninfo) as connection:
+            if "of" in end:
+                with connection.transaction():
+                    if is_there(connection, end):
+                        yield from piece_rows(connection, place.tables, end)
+            elif end["at"] != SNAPSHOT and start["at"] != SNAPSHOT:
+                begin = slots.number(start["at"])
+                slots.check_holds(connection, place.slot, begin)
+                yield from self._changes(connection, begin, end)
+            elif "of" not in start:
+                begin = slots.confirmed(connection, place.slot) or 0
+                yield from self._changes(connection, begin, end)
 
+    def _changes(self, connection: Connection, begin: int, end: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        place = self._place
+        return change_rows(connection, place.slot, place.publication, place.tables, begin, slots.number(end["at"]))
 
-@contextmanager
-def _asking(conninfo: str) -> Iterator[Connection]:
-    with explained(conninfo, _FAILED), connect(conninfo) as connection:
-        yield connection
+    def commit(self, end: dict[str, Any]) -> None:
+        if end["at"] not in (_NOTHING, SNAPSHOT):
+            self._asked(lambda connection: slots.advance(connection, self._place.slot, slots.number(end["at"])))
 
+    def _asked(self, ask: Callable[[Connection], Result]) -> Result:
+        """What the server answers, when it is there."""
+        place = self._place
 
-def _schema(tables: Sequence[PublishedTable]) -> pa.Schema:
-    """The columns of the stream."""
-    own = [pa.field(SEQUENCE, pa.int64()), pa.field(CHANGE_TYPE, pa.string())]
-    return pa.schema([*own, *(pa.field(table.name, table.row_type) for table in tables)])
+        def attempt() -> Result:
+            with connect(place.conninfo) as connection:
+                return ask(connection)
 
-
-def _types(tables: Sequence[PublishedTable]) -> StructType:
-    """The same as Spark has it."""
-    types: StructType = from_arrow_schema(_schema(tables), prefer_timestamp_ntz=True)
-    for table in tables:
-        mark_texts(types[table.name].dataType, table.arrow_schema)
-    return types
-
-
-def _snapshot(connection: Connection, tables: Sequence[PublishedTable]) -> Iterator[pa.RecordBatch]:
-    """What the tables hold."""
-    schema = _schema(tables)
-    for place, table in enumerate(tables):
-        columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.columns)
-        rows = sql.SQL("SELECT {} FROM {}").format(columns, sql.Identifier(table.schema, table.table))
-        if table.row_filter:
-            rows = sql.SQL("{} WHERE {}").format(rows, sql.SQL(table.row_filter))
-        kind = "upsert" if table.key else "insert"
-        statement = sql.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(rows)
-        with connection.cursor() as cursor, cursor.copy(statement) as copy:
-            lines: list[bytes] = []
-            for line in copy:
-                lines.append(bytes(line))
-                if len(lines) == _PIECE:
-                    yield _batch(schema, place, rows_of(table, _texts(lines, len(table.columns))), kind)
-                    lines.clear()
-            if lines:
-                yield _batch(schema, place, rows_of(table, _texts(lines, len(table.columns))), kind)
-
-
-def _texts(lines: Sequence[bytes], columns: int) -> list[pa.Array]:
-    """The texts of rows in CSV, where NULL is nothing and the empty string is in quotes."""
-    names = [str(position) for position in range(columns)]
-    read = pacsv.read_csv(
-        io.BytesIO(b"".join(lines)),
-        read_options=pacsv.ReadOptions(column_names=names, use_threads=False),
-        parse_options=pacsv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        convert_options=pacsv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
-    return [column.combine_chunks() for column in read.columns]
-
-
-def _batch(schema: pa.Schema, place: int, rows: pa.StructArray, kind: str) -> pa.RecordBatch:
-    """Rows of one table that all have one kind; their order does not matter."""
-    count = len(rows)
-    arrays = [pa.repeat(pa.scalar(0, pa.int64()), count), pa.repeat(kind, count)]
-    arrays += [rows if place == at else pa.nulls(count, field.type) for at, field in enumerate(list(schema)[2:])]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _changes(connection: Connection, place: Place, start: int, end: int) -> Iterator[pa.RecordBatch]:
-    """The changes between two positions, numbered in their order."""
-    tables = place.tables(connection)
-    schema = _schema(tables)
-    messages = slots.read(connection, place.slot, place.publication, end)
-    by_name = {(table.schema, table.table): table for table in tables}
-    taken = []
-    first = 0
-    for change in changes(messages, by_name, start, end):
-        taken.append(change)
-        if len(taken) == _PIECE:
-            yield _numbered(schema, tables, taken, first)
-            first += len(taken)
-            taken.clear()
-    if taken:
-        yield _numbered(schema, tables, taken, first)
-
-
-def _numbered(schema: pa.Schema, tables: Sequence[PublishedTable], taken: Sequence[Any], first: int) -> pa.RecordBatch:
-    """Changes of several tables as rows of the stream."""
-    arrays = [
-        pa.array(range(first, first + len(taken)), pa.int64()),
-        pa.array([change.kind for change in taken], pa.string()),
-    ]
-    for table in tables:
-        places = [at for at, change in enumerate(taken) if change.table == table.name]
-        columns = zip(*(taken[at].row for at in places), strict=True) if places else [()] * len(table.columns)
-        rows = rows_of(table, [pa.array(column, pa.binary()) for column in columns])
-        chosen: list[int | None] = [None] * len(taken)
-        for position, at in enumerate(places):
-            chosen[at] = position
-        arrays.append(rows.take(pa.array(chosen, pa.int64())))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        with explained(place.conninfo, _FAILED):
+            return patiently(attempt, place.retry_seconds)

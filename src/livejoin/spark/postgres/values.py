@@ -1,4 +1,8 @@
-"""PostgreSQL's text of values as Arrow columns. Law: a value that has none in the column's type is an error."""
+"""PostgreSQL's text of values as Arrow columns.
+
+Law: a value that its column's type has not is NULL here, and said to be missing. ``infinity`` is the end of the year
+9999 and ``-infinity`` the beginning of the year 1; in a key, where two rows could become one, they are missing.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +11,60 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from livejoin.errors import ChangeValueError
+from livejoin.schema import TEXT
 from livejoin.spark.postgres.published import PublishedTable
 
+_DATES = {"infinity": "9999-12-31", "-infinity": "0001-01-01"}
+_TIMES = {"infinity": "9999-12-31 23:59:59.999999", "-infinity": "0001-01-01 00:00:00"}
 
-def rows_of(table: PublishedTable, columns: Sequence[pa.Array]) -> pa.StructArray:
-    """Rows from the text of their columns. Cost: linear, in Arrow.
+Missing = dict[int, dict[str, str]]
+"""Why values are missing, by row and column, as `livejoin.checkpoint.settled` reads it."""
 
-    Raises:
-        ChangeValueError: A text is no value of its column's type: ``infinity`` as a date, or NaN as a decimal.
+
+def rows_of(table: PublishedTable, columns: Sequence[pa.Array]) -> tuple[pa.StructArray, Missing]:
+    """Rows from the text of their columns, and the values that their types do not have.
+
+    Cost: linear, in Arrow; columns with such values are read one by one.
     """
-    arrays = []
-    for column, texts in zip(table.columns, columns, strict=True):
+    arrays, missing = [], Missing()
+    for column, given in zip(table.columns, columns, strict=True):
+        texts = given.cast(pa.string())
+        if column.name not in table.key:
+            texts = _finite(texts, column.type)
         try:
-            arrays.append(_converted(texts, column.type))
-        except pa.ArrowInvalid as error:
-            msg = f"column {column.name!r} has a value that {column.type} cannot hold: {error}"
-            raise ChangeValueError(msg, table.name) from error
-    return pa.StructArray.from_arrays(arrays, names=[column.name for column in table.columns])
+            array = _converted(texts, column.type)
+        except pa.ArrowInvalid:
+            found = [_held(text, column.type) for text in texts]
+            array = _converted(pa.array(found, pa.string()), column.type)
+            for row, (text, held) in enumerate(zip(texts.to_pylist(), found, strict=True)):
+                if text is not None and held is None:
+                    missing.setdefault(row, {})[column.name] = TEXT + text
+        arrays.append(array)
+    return pa.StructArray.from_arrays(arrays, names=[column.name for column in table.columns]), missing
+
+
+def _finite(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The texts of dates and times, with those of infinity as finite ones."""
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        return texts
+    zone = "+00" if pa.types.is_timestamp(kind) and kind.tz is not None else ""
+    for infinite, finite in (_DATES if pa.types.is_date(kind) else _TIMES).items():
+        is_infinite = pc.fill_null(pc.equal(texts, infinite), False)
+        if pc.any(is_infinite).as_py():
+            texts = pc.if_else(is_infinite, finite + zone, texts)
+    return texts
+
+
+def _held(text: pa.StringScalar, kind: pa.DataType) -> str | None:
+    """A text, if it is that of a value of a type."""
+    try:
+        _converted(pa.array([text.as_py()], pa.string()), kind)
+    except pa.ArrowInvalid:
+        return None
+    return text.as_py()  # type: ignore[no-any-return]
 
 
 def _converted(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    texts = texts.cast(pa.string())
     if pa.types.is_binary(kind):  # PostgreSQL writes bytes as \\x and their hexadecimal digits
         return pa.array([None if text is None else bytes.fromhex(text[2:]) for text in texts.to_pylist()], kind)
     if pa.types.is_boolean(kind):

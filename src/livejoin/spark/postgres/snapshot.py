@@ -1,0 +1,215 @@
+"""What the tables hold before the first change of a stream, read in pieces from one state of the database.
+
+A temporary slot of logical replication comes with a snapshot of its moment, which lives as long as the connection that
+made the slot. Whoever plans the batches holds it; pieces are ranges of places in the tables' files. When the last piece
+was read, the temporary slot is copied to the one that stays.
+
+Law: the pieces of one snapshot are the rows at the slot's position, each once. Where the snapshot is gone before its
+end, there is another one, which begins with the truncation of all tables; a piece of one that is gone has no rows.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from psycopg import errors, sql
+
+from livejoin.spark.postgres import slot as slots
+from livejoin.spark.postgres.connection import Connection, connect
+from livejoin.spark.postgres.published import PublishedTable
+
+SNAPSHOT = "snapshot"
+_PARTS = """
+WITH RECURSIVE part AS (
+    SELECT c.oid, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = %s AND c.relname = %s
+    UNION ALL
+    SELECT c.oid, c.relkind FROM part p JOIN pg_inherits i ON i.inhparent = p.oid AND p.relkind = 'p'
+    JOIN pg_class c ON c.oid = i.inhrelid)
+SELECT n.nspname::text, c.relname::text FROM part p JOIN pg_class c ON c.oid = p.oid
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.relkind <> 'p' ORDER BY p.oid
+"""
+# A range of places is read in their order, so that the first rows are a piece.
+_IN_ORDER = (
+    "SET LOCAL synchronize_seqscans = off; SET LOCAL max_parallel_workers_per_gather = 0; "
+    "SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_bitmapscan = off"
+)
+_GONE = (errors.InvalidParameterValue, errors.ObjectNotInPrerequisiteState, errors.UndefinedObject)
+_FIRST = "(0,0)"
+_LONGEST = 50  # of the characters of a slot's name, so that something random fits behind
+
+
+@dataclass(frozen=True)
+class Range:
+    """Rows of a table, or of one of its partitions, that lie behind each other.
+
+    Args:
+        table: The place of the table among those of the stream.
+        schema: The schema of the table or partition.
+        name: Its name.
+        after: Behind which place.
+        upto: Up to which place; None for the end.
+    """
+
+    table: int
+    schema: str
+    name: str
+    after: str
+    upto: str | None
+
+    def condition(self) -> sql.Composed:
+        """Which rows these are."""
+        found = sql.SQL("ctid > {}::tid").format(sql.Literal(self.after))
+        return found if self.upto is None else found + sql.SQL(" AND ctid <= {}::tid").format(sql.Literal(self.upto))
+
+
+@dataclass(eq=False)
+class HeldSnapshot:
+    """A snapshot that is held, and how far it was handed out; mutable.
+
+    Args:
+        walsender: The connection that it lives with.
+        temporary: The slot that came with it.
+        position: That of the slot.
+        name: What it is called.
+        state: What it sees, to know it again.
+        again: Whether another one was begun before it.
+        left: What was not handed out.
+    """
+
+    walsender: Connection
+    temporary: str
+    position: int
+    name: str
+    state: str
+    again: bool
+    left: list[Range] = field(default_factory=list)
+    _given: tuple[object, dict[str, Any]] | None = None
+
+    @staticmethod
+    def take(conninfo: str, slot: str, tables: Sequence[PublishedTable], again: bool) -> HeldSnapshot:
+        """Take one.
+
+        Raises:
+            StorageError: The server refuses.
+        """
+        # Else a server that ends idle transactions ends this one.
+        walsender = connect(conninfo, replication="database", options="-c idle_in_transaction_session_timeout=0")
+        try:
+            temporary = f"{slot[:_LONGEST]}_{secrets.token_hex(4)}"
+            position, name = slots.created(walsender, conninfo, temporary)
+            held = HeldSnapshot(walsender, temporary, position, name, "", again)
+            with connect(conninfo) as connection, connection.transaction():
+                _begin(connection, name)
+                held.state = _state(connection)
+                for place, table in enumerate(tables):
+                    for schema, part in connection.execute(_PARTS, (table.schema, table.table)).fetchall():
+                        held.left.append(Range(place, schema, part, _FIRST, None))
+        except BaseException:
+            walsender.close()
+            raise
+        return held
+
+    def is_alive(self, connection: Connection) -> bool:
+        """Whether it is still there."""
+        found = connection.execute(
+            "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active_pid = %s",
+            (self.temporary, self.walsender.info.backend_pid),
+        )
+        return found.fetchone() is not None
+
+    def was_given(self, offset: Mapping[str, Any]) -> bool:
+        """Whether an offset is the one that was handed out last."""
+        return self._given is not None and self._given[1] == offset
+
+    def began_at(self, offset: object) -> bool:
+        """Whether the offset that was handed out last began at this one, and is asked for again."""
+        return self._given is None or self._given[0] == offset
+
+    def next(
+        self, connection: Connection, start: object, tables: Sequence[PublishedTable], most: int
+    ) -> dict[str, Any]:
+        """The offset behind the next piece, of so many rows at most; the same where the same start is asked again.
+
+        Cost: that of counting the piece.
+        """
+        if self._given is not None and self._given[0] == start:
+            return self._given[1]
+        ranges, left = [], list(self.left)
+        with connection.transaction():
+            _begin(connection, self.name)
+            connection.execute(_IN_ORDER)
+            while left and most > 0:
+                one = left.pop(0)
+                count, last = _counted(connection, one, tables[one.table], most)
+                if count == most:
+                    left.insert(0, Range(one.table, one.schema, one.name, last, None))
+                    one = Range(one.table, one.schema, one.name, one.after, last)
+                most -= count
+                ranges.append(one)
+        offset = {
+            "at": SNAPSHOT,
+            "of": slots.text(self.position),
+            "name": self.name,
+            "state": self.state,
+            "again": self.again and self._given is None,
+            "ranges": [list(vars(one).values()) for one in ranges],
+            "ends": not left,
+        }
+        self.left, self._given = left, (start, offset)
+        return offset
+
+    def keep(self, connection: Connection, slot: str) -> None:
+        """Let the slot stay, and the snapshot go."""
+        slots.copy(connection, self.temporary, slot)
+        self.close()
+
+    def close(self) -> None:
+        """Let the snapshot go."""
+        self.walsender.close()
+
+
+def is_there(connection: Connection, offset: Mapping[str, Any]) -> bool:
+    """Let a transaction see a piece's snapshot; whether that is there."""
+    try:
+        _begin(connection, offset["name"])
+    except _GONE:
+        return False
+    return bool(_state(connection) == offset["state"])  # a server that started again uses the names again
+
+
+def ranges_of(offset: Mapping[str, Any]) -> Iterator[Range]:
+    """What a piece has."""
+    return (Range(*one) for one in offset["ranges"])
+
+
+def _begin(connection: Connection, name: str) -> None:
+    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(name)))
+
+
+def _state(connection: Connection) -> str:
+    found = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
+    assert found is not None
+    return str(found[0])
+
+
+def filtered(table: PublishedTable, rows: Range, columns: sql.Composable) -> sql.Composed:
+    """The query for a range of rows."""
+    found = sql.SQL("SELECT {} FROM ONLY {} WHERE {}").format(
+        columns, sql.Identifier(rows.schema, rows.name), rows.condition()
+    )
+    return found + sql.SQL(" AND ({})").format(sql.SQL(table.row_filter)) if table.row_filter else found
+
+
+def _counted(connection: Connection, rows: Range, table: PublishedTable, most: int) -> tuple[int, str]:
+    """How many of so many rows there are, and where the last one lies."""
+    query = sql.SQL("SELECT count(*), max(ctid)::text FROM ({} LIMIT {}) piece").format(
+        filtered(table, rows, sql.SQL("ctid")), sql.Literal(most)
+    )
+    found = connection.execute(query).fetchone()
+    assert found is not None
+    return int(found[0]), str(found[1])
