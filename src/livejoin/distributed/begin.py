@@ -88,7 +88,7 @@ def begin(
     Cost: O(rows), twice as much for the reading of them as for a restart, and the loading of the views.
     """
     before = declared.before
-    source = None if before is None else Source(before.plan, task.held, declared.kept)
+    source = None if before is None else Source(before.plan, task.held, declared.kept, declared.job.earlier)
     told = before.changes.changed if before is not None and initial == "difference" else ()
     found = [] if source is None else steps.survey(source, task, told)
     moved = samples_of(found, declared.kept)

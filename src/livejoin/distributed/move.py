@@ -40,11 +40,13 @@ class Source:
         plan: The plan.
         held: What each cell of each stage holds.
         tables: The base tables whose rows go on, as they are declared now, by their names in lower case.
+        earlier: For a table, by its name, the text of what new columns are in these rows; NULL where nothing is said.
     """
 
     plan: Plan
     held: Mapping[tuple[int, int], Held]
     tables: Mapping[str, Table]
+    earlier: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def survey(source: Source, task: Task, views: Iterable[str], cell: int) -> Surve
     staged = source.plan.staged
     asked = {view: staged.views[view] for view in views}
     for stage, database in _databases(source, task.folder, cell):
-        for name, changes, mark in rows_at_home(staged, source.tables, stage, cell, database):
+        for name, changes, mark in rows_at_home(staged, source.tables, stage, cell, database, source.earlier):
             there = sampled(source.tables[name], changes, most=most)
             samples[name] = pa.concat_tables([*([samples[name]] if name in samples else []), there.rows])
             rows[name] = rows.get(name, 0) + changes.num_rows
@@ -112,7 +114,7 @@ def rows_of_cell(source: Source, now: Plan, task: Task, cell: int) -> list[Part]
     """
     outbox = Outbox(now, f"{cell:08d}")
     for stage, database in _databases(source, task.folder, cell):
-        for name, changes, _ in rows_at_home(source.plan.staged, source.tables, stage, cell, database):
+        for name, changes, _ in rows_at_home(source.plan.staged, source.tables, stage, cell, database, source.earlier):
             outbox.send(name, changes)
     return outbox.left(task.folder, task.batch_id)
 
@@ -150,9 +152,14 @@ def _databases(source: Source, folder: Path, cell: int) -> Iterator[tuple[int, D
 
 
 def rows_at_home(
-    staged: Staged, tables: Mapping[str, Table], stage: int, cell: int, database: Database
+    staged: Staged,
+    tables: Mapping[str, Table],
+    stage: int,
+    cell: int,
+    database: Database,
+    earlier: Mapping[str, Mapping[str, str | None]] | None = None,
 ) -> Iterator[tuple[str, pa.Table, Marks]]:
-    """The rows whose home a cell is, in one stage, with NULL in the columns that their table did not have.
+    """The rows whose home a cell is, in one stage, with the columns that their table has now.
 
     Args:
         staged: The stages.
@@ -160,6 +167,7 @@ def rows_at_home(
         stage: The stage.
         cell: The cell.
         database: What it has in the stage.
+        earlier: What columns are in them that their table did not have; NULL without.
 
     Cost: O(rows log rows) of its tables, and for the rows of a join that of sending them.
     """
@@ -167,15 +175,18 @@ def rows_at_home(
         for home in staged.homes.get(name, ()):
             if home.stage == stage:
                 changes, marks = carried(database, home.table)
-                yield name, _as_now(first_of(changes, home, cell), table), marks
+                yield name, as_now(first_of(changes, home, cell), table, (earlier or {}).get(table.name, {})), marks
 
 
-def _as_now(changes: pa.Table, table: Table) -> pa.Table:
+def as_now(changes: pa.Table, table: Table, earlier: Mapping[str, str | None]) -> pa.Table:
     """Changes with the columns that their table has now."""
     columns = {}
     for column in table.columns:
+        kind = column.type.arrow
         if column.name in changes.column_names:
-            columns[column.name] = changes.column(column.name)
+            columns[column.name] = changes.column(column.name).cast(kind)
         else:
-            columns[column.name] = pa.nulls(changes.num_rows, column.type.arrow)
+            columns[column.name] = pa.repeat(pa.scalar(earlier.get(column.name), pa.string()), changes.num_rows).cast(
+                kind
+            )
     return pa.table({**columns, CHANGE_TYPE: changes.column(CHANGE_TYPE)})

@@ -1,0 +1,103 @@
+"""Changes that speak of rows that are there: what they come to, and what cells, which do not know these, refuse."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import livejoin
+from livejoin.checkpoint.settled import complete, settled
+from livejoin.distributed.move import as_now
+from livejoin.errors import ChangeFormatError, StateError
+from livejoin.schema import Table
+from livejoin.sql import parse_columns
+
+TABLE = parse_columns("T", "id BIGINT, v STRING, n DECIMAL(10, 2), PRIMARY KEY (id)")
+LARGE = json.dumps({"v": "unchanged"})
+
+
+def changes(*rows: tuple[Any, ...], table: Table = TABLE) -> pa.Table:
+    """Rows of values, ``_change_type`` and ``_without``."""
+    columns = [*zip(*rows, strict=True)]
+    fields = [*((column.name, column.type.arrow) for column in table.columns)]
+    fields += [("_change_type", pa.string()), ("_without", pa.string())]
+    return pa.table({name: pa.array(column, kind) for (name, kind), column in zip(fields, columns, strict=True)})
+
+
+@pytest.fixture
+def database() -> livejoin.Database:
+    database = livejoin.Database()
+    database.create_table("T", "id BIGINT PRIMARY KEY, v STRING, n DECIMAL(10, 2)")
+    database.apply("T", [(1, "one", None), (2, "two", None), (3, None, None)])
+    return database
+
+
+def test_values_that_stay(database: livejoin.Database) -> None:
+    """From the row that is there, from a change before, over several of them, under another key; NULL is a value."""
+    given = changes(
+        (1, None, 5, "upsert", LARGE),
+        (2, "new", 5, "upsert", None),
+        (2, None, 6, "upsert", LARGE),
+        (1, None, None, "update_preimage", None),
+        (9, None, 7, "update_postimage", LARGE),
+        (9, None, 8, "upsert", LARGE),
+        (3, None, 8, "upsert", LARGE),
+        (1, "again", 8, "upsert", None),
+        (1, None, 9, "upsert", LARGE),
+        (2, None, None, "delete", LARGE),
+    )
+    found = settled(database, TABLE, given).changes
+    assert found["v"].to_pylist() == ["one", "new", "new", None, "one", "one", None, "again", "again", None]
+    with pytest.raises(
+        StateError, match="column 'v' of an updated row was not changed and not sent, and there is no row"
+    ):
+        settled(database, TABLE, changes((7, None, 5, "upsert", LARGE)))
+    with pytest.raises(StateError, match="there is no row with its key"):
+        settled(database, TABLE, changes((1, None, None, "delete", None), (1, None, 5, "upsert", LARGE)))
+
+
+def test_truncation(database: livejoin.Database) -> None:
+    """What came before the last one does not count, not even where it could not be applied."""
+    before = (5, None, None, "upsert", json.dumps({"n": "=NaN"}))
+    given = changes(before, (None, None, None, "truncate", None), (2, "x", None, "upsert", None))
+    found = settled(database, TABLE, given)
+    assert not found.refused
+    database.apply("T", found.changes, on_conflict="update")
+    assert database.stats()["tables"]["T"]["rows"] == 1
+
+
+def test_what_is_not_kept_does_not_count(database: livejoin.Database) -> None:
+    other = json.dumps({"other": "absent", "more": "gone", "one": "=infinity", "big": "unchanged"})
+    given = changes((1, "x", None, "upsert", other), (2, None, None, "delete", json.dumps({"v": "absent"})))
+    expected = given.drop_columns(["_without"])
+    assert settled(database, TABLE, given).changes == expected == complete(TABLE, given)
+    for why, says in (("absent", "before the column 'v' came"), ("gone", "the column 'v' of the stream is not there")):
+        with pytest.raises(StateError, match=says):
+            settled(database, TABLE, changes((1, None, None, "upsert", json.dumps({"v": why}))))
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ((1, None, None, "upsert", LARGE), "column 'v' of an updated row is large .* cells do not look up"),
+        ((1, None, None, "truncate", None), "it was truncated"),
+        ((1, None, None, "upsert", json.dumps({"n": "=NaN"})), r"column 'n' has the value NaN, which DECIMAL\(10, 2\)"),
+    ],
+)
+def test_cells_refuse(row: tuple[Any, ...], says: str) -> None:
+    with pytest.raises(ChangeFormatError, match=says):
+        complete(TABLE, changes(row))
+
+
+def test_rows_that_move_to_cells_get_the_columns_of_now() -> None:
+    table = parse_columns("T", "id BIGINT, n DECIMAL(10, 2), s STRING, x INT")
+    rows = pa.table({"id": pa.array([1, 2], pa.int32()), "gone": ["a", "b"], "_change_type": ["insert", "insert"]})
+    found = as_now(rows, table, {"n": "1.50", "s": "text"})
+    assert found.schema.field("id").type == pa.int64()
+    assert [tuple(map(str, row.values())) for row in found.to_pylist()] == [
+        ("1", "1.50", "text", "None", "insert"),
+        ("2", "1.50", "text", "None", "insert"),
+    ]
