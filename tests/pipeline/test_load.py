@@ -161,7 +161,7 @@ def test_a_product_with_a_condition_wants_leave(folder: Path) -> None:
         ("window_rows = 10", 'apply_as_deletes = "src > 1"', "tables.G", 2, "belongs to feed 'upsert', not to"),
         ("window_rows = 10", 'window_range = "src soon"', "tables.G.window_range", 7, "a column and a range, as in"),
         ("window_rows = 10", 'window_range = "src 5"', "tables.G.window_range", 7, "recomputes no window of times"),
-        ("window_rows = 10", 'server = "shop"', "tables.G.schema", 3, "allowed are server, name, window_rows"),
+        ("window_rows = 10", 'server = "shop"', "tables.G.schema", 3, "allowed are server, name, columns, window_rows"),
         ("check = true", 'trigger = "sometimes"', "run.trigger", 18, "'available-now' and an interval"),
         ('check = true', 'check = true\ntrigger = "5 seconds"', "run.check", 18, "has no end to check at"),
         ("check = true", 'memory_limit = "4 G"', "run.memory_limit", 18, "memory_limit is '4 G'; allowed are"),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 
 from livejoin.checkpoint.policy import Policy
@@ -329,6 +330,25 @@ def test_a_server_that_starts_again(postgres: PostgresServer, follower: Follower
     postgres.start()
 
 
+def test_a_connection_that_breaks_in_the_middle_of_a_batch(follower: Follower, writer: Any) -> None:
+    """What was handed on is not handed on again; a batch that is read again is the same, whatever came meanwhile."""
+    writer.execute("CREATE TABLE t (id int PRIMARY KEY, v int); CREATE PUBLICATION live FOR TABLE t")
+    follower.start({"v": "SELECT id, v FROM t"})
+    follower.drain()
+    writer.execute("INSERT INTO t SELECT i, i FROM generate_series(1, 120000) i")
+    follower.reader.prepareForTriggerAvailableNow()
+    end = follower.reader.latestOffset(follower.offset, follower.limit)
+    (partition,) = follower.reader.partitions(follower.offset, end)
+    reading = follower.reader.read(partition)
+    batches = [next(reading)]
+    writer.execute("ALTER TABLE t ADD COLUMN w int DEFAULT 3; UPDATE t SET v = 0, w = 1 WHERE id < 10")
+    writer.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'livejoin'")
+    batches += reading
+    rows = pa.Table.from_batches(batches)
+    assert rows["_seq"].to_pylist() == [*range(120000)]
+    assert rows == pa.Table.from_batches(follower.reader.read(partition))
+
+
 def test_the_first_rows_come_in_pieces(follower: Follower, writer: Any) -> None:
     """Of one snapshot, whatever changes meanwhile; partitions, filters, empty tables; exact sizes."""
     writer.execute("CREATE TABLE t (id int PRIMARY KEY, v int); CREATE TABLE e (id int PRIMARY KEY)")
@@ -353,6 +373,24 @@ def test_the_first_rows_come_in_pieces(follower: Follower, writer: Any) -> None:
     assert [size for size in follower.batches if size] == [100] * (rows // 100) + [rows % 100]
     for view, query in queries.items():
         check(follower, writer, f"of_{view}", query)
+
+
+def test_tables_that_inherit_are_tables_of_their_own(follower: Follower, writer: Any) -> None:
+    """Also partitions, where the publication does not send them by their root."""
+    writer.execute("CREATE TABLE parent (id int PRIMARY KEY, v int)")
+    writer.execute("CREATE TABLE child (w int, PRIMARY KEY (id)) INHERITS (parent)")
+    writer.execute("CREATE TABLE p (id int, v int, PRIMARY KEY (id, v)) PARTITION BY LIST (v)")
+    writer.execute("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); CREATE TABLE p2 PARTITION OF p DEFAULT")
+    writer.execute("INSERT INTO parent VALUES (1, 1); INSERT INTO child VALUES (2, 2, 2); INSERT INTO p VALUES (1, 1)")
+    writer.execute("CREATE PUBLICATION live FOR TABLE parent, p")
+    queries = {"a": "SELECT id, v FROM parent", "b": "SELECT id, w FROM child"}
+    queries |= {"c": "SELECT id FROM p1", "d": "SELECT v FROM p2"}
+    follower.start(queries)
+    for statement in ("SELECT 1", "UPDATE parent SET v = v + 1", "UPDATE p SET v = 3 - v; INSERT INTO p VALUES (5, 1)"):
+        writer.execute(statement)
+        check(follower, writer, "a", "SELECT id, v FROM ONLY parent")
+        for view in "bcd":
+            check(follower, writer, view, queries[view])
 
 
 @pytest.mark.parametrize("crash", ["planned", "applied", "server", "end"])

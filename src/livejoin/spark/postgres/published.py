@@ -55,6 +55,7 @@ SELECT a.attname::text, a.attnum FROM pg_attribute a JOIN pg_class c ON c.oid = 
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped
 """
+_OLDEST = 140000  # the first version with scans of ranges of places, and the last place of some rows
 _HAS_PARTS = 150000  # the first version of the server whose publications choose columns and rows
 
 
@@ -166,6 +167,12 @@ def published(
         SchemaError: There is no such publication, table or column, two of them have one name, or a key is not sent.
     """
     place = where(connection.info.dsn)
+    if connection.info.server_version < _OLDEST:
+        msg = (
+            f"{place} is PostgreSQL {connection.info.server_version // 10_000}, whose tables cannot be read in pieces; "
+            "it needs 14 or newer"
+        )
+        raise SchemaError(msg)
     if not connection.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (publication,)).fetchone():
         msg = (
             f"there is no publication {publication!r} in {place}; make one: "
