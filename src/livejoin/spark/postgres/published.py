@@ -200,6 +200,11 @@ def numbers_of(connection: Connection, table: PublishedTable) -> dict[str, int]:
     return dict(connection.execute(_NUMBERS, (table.schema, table.table)).fetchall())
 
 
+def newest_columns(connection: Connection, tables: Iterable[PublishedTable]) -> dict[str, int]:
+    """The largest number of a column of each table by now."""
+    return {table.name: max(numbers_of(connection, table).values(), default=0) for table in tables}
+
+
 def gone_from(table: PublishedTable, there: Mapping[str, int]) -> frozenset[str]:
     """The columns of the stream that a table has no more, or by another name."""
     return frozenset(column.name for column in table.columns if there.get(column.source) != column.number)

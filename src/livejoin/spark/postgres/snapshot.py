@@ -19,7 +19,8 @@ from psycopg import errors, sql
 
 from livejoin.spark.postgres import slot as slots
 from livejoin.spark.postgres.connection import Connection, connect
-from livejoin.spark.postgres.published import PublishedTable
+from livejoin.spark.postgres.published import PublishedTable, newest_columns
+from livejoin.spark.stream_part import NUMBERS
 
 SNAPSHOT = "snapshot"
 _PARTS = """
@@ -78,6 +79,7 @@ class HeldSnapshot:
         state: What it sees, to know it again.
         again: Whether another one was begun before it.
         left: What was not handed out.
+        numbers: The largest number of a column of each table then.
     """
 
     walsender: Connection
@@ -87,6 +89,7 @@ class HeldSnapshot:
     state: str
     again: bool
     left: list[Range] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
     _given: tuple[object, dict[str, Any]] | None = None
 
     @staticmethod
@@ -105,6 +108,7 @@ class HeldSnapshot:
             with connect(conninfo) as connection, connection.transaction():
                 _begin(connection, name)
                 held.state = _state(connection)
+                held.numbers = newest_columns(connection, tables)
                 for place, table in enumerate(tables):
                     for schema, part in connection.execute(_PARTS, (table.schema, table.table)).fetchall():
                         held.left.append(Range(place, schema, part, _FIRST, None))
@@ -158,6 +162,7 @@ class HeldSnapshot:
             "again": self.again and self._given is None,
             "ranges": [list(vars(one).values()) for one in ranges],
             "ends": not left,
+            NUMBERS: self.numbers,
         }
         self.left, self._given = left, (start, offset)
         return offset

@@ -34,7 +34,7 @@ from livejoin.spark.postgres.connection import (
     patiently,
     where,
 )
-from livejoin.spark.postgres.published import PublishedTable, numbers_of, published
+from livejoin.spark.postgres.published import PublishedTable, newest_columns, published
 from livejoin.spark.postgres.snapshot import SNAPSHOT, HeldSnapshot, is_there
 from livejoin.spark.postgres.stream_rows import change_rows, earlier_of, piece_rows, types_of
 from livejoin.spark.read_limit import checked, most_of, read_limit
@@ -182,7 +182,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if piece is not None:
                 return piece
             begin = slots.number(start["of"])
-            return {"at": slots.text(begin), NUMBERS: self._numbers(connection)}
+            return {"at": slots.text(begin), NUMBERS: newest_columns(connection, place.tables)}
         if held is None:
             slots.check_holds(connection, place.slot, 0)
         newest = self._last if self._last is not None else slots.newest_position(connection)
@@ -195,7 +195,7 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = slots.position_behind(connection, place.slot, place.publication, begin, end, most)
         if end == begin and not is_old:
             return start
-        return {"at": slots.text(end), NUMBERS: self._numbers(connection)}
+        return {"at": slots.text(end), NUMBERS: newest_columns(connection, place.tables)}
 
     def _piece(
         self, connection: Connection, start: dict[str, Any], slot: int | None, most: int | None
@@ -217,10 +217,6 @@ class PostgresReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             held = HeldSnapshot.take(place.conninfo, place.slot, place.tables, start["at"] != _NOTHING)
             self._held = held
         return held.next(connection, start, place.tables, min(most or _ROWS, _ROWS))
-
-    def _numbers(self, connection: Connection) -> dict[str, int]:
-        """The largest number of a column of each table by now."""
-        return {table.name: max(numbers_of(connection, table).values(), default=0) for table in self._place.tables}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         return [InputPartition((start, end))]
