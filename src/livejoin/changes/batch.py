@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from livejoin.changes.convert import convert, import_what_arrow_wants, refuse_null
+from livejoin.changes.kinds import KINDS, kinds_of_texts
 from livejoin.changes.match import listed, match_names
 from livejoin.changes.plain import PlainColumn, ReadColumn, plain_column, plain_words
 from livejoin.changes.source import TUPLES, Source, read_source
@@ -23,10 +24,9 @@ from livejoin.words import Words
 ByKey = Literal["never", "given", "always"]
 """Whether changes go by key: never, where the data says so, or always, as far as the table has a primary key."""
 
-UPSERT = "upsert"
-_KINDS = ("insert", "delete", "update_preimage", "update_postimage", UPSERT)
+UPSERT = KINDS[-1]
 _WEIGHTS = (1, -1, -1, 1, 1)
-_PLACE = {kind: place for place, kind in enumerate(_KINDS)}
+_PLACE = {kind: place for place, kind in enumerate(KINDS)}
 _FEW = 16
 _WEIGHT_OF_KIND = np.array(_WEIGHTS, np.int64)
 _IMAGE, _UPSERT = _PLACE["update_postimage"], _PLACE[UPSERT]
@@ -147,10 +147,14 @@ def _insertions(rows: int) -> Words:
 
 
 def _kinds(source: Source, place: int, table: Table, keyed: bool) -> Words:
-    """The place of each change type among `_KINDS`."""
+    """The place of each change type among ``KINDS``."""
     given = source.values[place]
     if isinstance(given, tuple) and set(map(type, given)) == {str}:
         kinds = _known(given, keyed)
+        if kinds is not None:
+            return kinds
+    if isinstance(given, pa.ChunkedArray) and source.sound and given.num_chunks == 1:
+        kinds = kinds_of_texts(given.chunk(0), len(KINDS) if keyed else _UPSERT)
         if kinds is not None:
             return kinds
     return _read_kinds(_convert_own(source, place, _CHANGE_TYPE_COLUMN, table), table, keyed)
@@ -238,17 +242,17 @@ def _convert_own(source: Source, place: int, column: Column, table: Table) -> pa
 
 
 def _known(types: Sequence[Any], keyed: bool) -> Words | None:
-    """The place of each change type among `_KINDS`; None if one is none, or may be none here."""
+    """The place of each change type among ``KINDS``; None if one is none, or may be none here."""
     known = [_PLACE.get(value, -1) for value in types]
     return None if -1 in known or (not keyed and _UPSERT in known) else np.array(known, np.int64)
 
 
 def _read_kinds(types: pa.Array, table: Table, keyed: bool) -> Words:
-    """The place of each change type among `_KINDS`."""
+    """The place of each change type among ``KINDS``."""
     kinds = _known(types.to_pylist(), keyed) if len(types) <= _FEW else None  # a call of Arrow's costs more than they
     if kinds is None:
         import_what_arrow_wants()
-        found = pc.index_in(types, pa.array(_KINDS, pa.string()))  # made here: pyarrow imports pandas for it
+        found = pc.index_in(types, pa.array(KINDS, pa.string()))  # made here: pyarrow imports pandas for it
         if found.null_count:
             raise _unknown(types, pc.index(found.is_null(), True).as_py(), table, keyed)
         kinds = found.to_numpy().astype(np.int64)
@@ -260,7 +264,7 @@ def _read_kinds(types: pa.Array, table: Table, keyed: bool) -> Words:
 def _unknown(types: pa.Array, row: int, table: Table, keyed: bool) -> ChangeFormatError:
     value = types[row].as_py()
     shown = "NULL" if value is None else repr(value)
-    allowed = ", ".join(_KINDS if keyed else _KINDS[:-1])
+    allowed = ", ".join(KINDS if keyed else KINDS[:-1])
     why = ""
     if value == UPSERT:
         why = "no change goes by key here" if table.primary_key else "the table has no PRIMARY KEY to upsert by"

@@ -33,6 +33,8 @@ _LINE = types.Array(_INT, 1, "C")
 _MATRIX = types.Array(_INT, 2, "C")
 _SHORT = types.Array(types.int32, 1, "C")
 _BYTES = types.Array(types.uint8, 1, "C")
+_READ_SHORT = types.Array(types.int32, 1, "C", readonly=True)
+_READ_BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 _SLOTS = types.Array(types.uint64, 1, "C")
 _PAIRS = types.Array(types.int16, 1, "C")
 _ROWS = (_LINE, _LINE, _INT, _INT, _LINE, _LINE)  # header, words, stride, first, index, primary key
@@ -44,6 +46,7 @@ _KERNELS: tuple[tuple[Any, tuple[Any, ...]], ...] = (
     (nulls.count_nulls, (_LINE,)),
     (change_types.write_signs, (_LINE, _LINE, _INT, _PAIRS, _PAIRS)),
     (change_types.write_versions, (_LINE, _LINE, _LINE)),
+    (change_types.read_kinds, (_READ_SHORT, _READ_BYTES, _BYTES, _LINE, _LINE)),
     (change_types.write_kinds, (types.Array(types.int8, 1, "C"), _BYTES, _LINE, _SHORT, _BYTES)),
     (arrow_message.write_message, (_MATRIX, _BYTES, _LINE, _LINE, _LINE, _LINE, _BYTES, _LINE, _LINE, _LINE)),
     (rows.rehash, (_LINE, _LINE, _INT, _INT)),

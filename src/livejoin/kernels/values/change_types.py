@@ -1,4 +1,4 @@
-"""The change types and versions of a delta's rows, in the layout of Arrow's arrays."""
+"""Change types, of changes that come and of a delta's rows, and versions of these, in the layout of Arrow's arrays."""
 
 from __future__ import annotations
 
@@ -66,3 +66,33 @@ def write_kinds(kinds: Line, texts: Bytes, begins: Line, offsets: Line, data: By
             data[at] = texts[i]
             at += 1
     offsets[kinds.shape[0]] = at
+
+
+@kernel
+def read_kinds(offsets: Line, data: Bytes, texts: Bytes, begins: Line, kinds: Line) -> bool:
+    """Find the number of each row's change type; whether all of them are some.
+
+    Args:
+        offsets: int32, where each row's text begins, and the end; the data begins where the first one does.
+        data: The bytes of the rows.
+        texts: The bytes of the change types that are known, one behind the other; length and first byte tell each
+            from the others.
+        begins: Where each begins in them, and the end.
+        kinds: A word a row; written.
+    """
+    for row in range(kinds.shape[0]):
+        begin, length = offsets[row] - offsets[0], offsets[row + 1] - offsets[row]
+        if length == 0:
+            return False
+        kind = 0
+        while begins[kind + 1] - begins[kind] != length or texts[begins[kind]] != data[begin]:
+            kind += 1
+            if kind == begins.shape[0] - 1:
+                return False
+        differing = 0
+        for i in range(length):
+            differing |= data[begin + i] ^ texts[begins[kind] + i]
+        if differing != 0:
+            return False
+        kinds[row] = kind
+    return True

@@ -1,0 +1,61 @@
+"""What changes are: their types by name, and how those of a column of Arrow are read.
+
+It is done by bytes. A commit of 100 rows takes some 100 microseconds in all; looking their types up by Arrow's own
+functions took 27 of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from livejoin.kernels.values.change_types import read_kinds
+from livejoin.words import Words
+
+KINDS = ("insert", "delete", "update_preimage", "update_postimage", "upsert")
+"""The change types; the last one only of changes by key."""
+
+_TEXTS = np.frombuffer("".join(KINDS).encode(), np.uint8).copy()
+_BEGINS = np.cumsum([0, *map(len, KINDS)])
+_MOST = 2_048  # rows; beyond them Arrow's look-up takes 13 ns a row, and this 20
+_OFFSETS = {pa.string(): np.int32, pa.large_string(): np.int64}
+
+
+def kinds_of_texts(values: pa.Array, known: int) -> Words | None:
+    """The place of each change type among the first ones of `KINDS`.
+
+    Args:
+        values: A valid array, as ``validate(full=True)`` finds it; a dictionary may have none but such texts.
+        known: How many of the change types there are.
+
+    Returns:
+        int64, one a row; None where one is NULL or none of these, or the array is of another type or too long for
+        this to pay: the caller asks Arrow.
+
+    Cost: 7 microseconds, and 20 ns a row; in a dictionary 4 ns a row.
+
+    >>> kinds_of_texts(pa.array(["delete", "insert"]), 4).tolist(), kinds_of_texts(pa.array(["upsert"]), 4)
+    ([1, 0], None)
+    """
+    if values.null_count:
+        return None
+    if pa.types.is_dictionary(values.type):
+        places = kinds_of_texts(values.dictionary, known)
+        return None if places is None else places[values.indices.to_numpy()]
+    if len(values) > _MOST:
+        return None
+    if values.type == pa.string_view():  # what Polars gives
+        values = values.cast(pa.string())
+    width = _OFFSETS.get(values.type)
+    if width is None:
+        return None
+    found = np.empty(len(values), np.int64)
+    _, offsets, data = values.buffers()
+    if data is None:  # of no row, or of empty texts
+        return None if len(values) else found
+    bounds = np.frombuffer(offsets, width)[values.offset : values.offset + len(values) + 1]
+    text = np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]]
+    if width is np.int64:
+        bounds = (bounds - bounds[0]).astype(np.int32)
+    bounds.flags.writeable = text.flags.writeable = False  # so that there is one compiled form
+    return found if read_kinds(bounds, text, _TEXTS, _BEGINS[: known + 1], found) else None
