@@ -1,4 +1,4 @@
-"""Views with sub-queries under random commits that empty and refill every table, compared with DuckDB after each."""
+"""Views under random commits that empty and refill every table, compared with DuckDB after each, and read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from livejoin import Database, View
 from livejoin.errors import UnsupportedQueryError
 from oracle import connect, multiset, signed_multiset, without_zeros
+from reader import check_reading
 
 Row = tuple[Any, ...]
 
@@ -45,7 +46,7 @@ class Lives:
         return True
 
     def commit(self) -> None:
-        """One commit of a few changes, or one that empties or fills a table; views and deltas are compared."""
+        """One commit: a few changes, or a table is emptied or filled; views and deltas are compared, views read."""
         draw, changes = self._random, {}
         for name in draw.sample(list(self._rows), draw.choice([1, 1, 2, 3])):
             rows = self._rows[name]
@@ -69,8 +70,10 @@ class Lives:
             for row in self._rows[name]:
                 connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in row)})", row)
         for name, sql in self._texts.items():
-            expected = multiset(connection.sql(sql).fetchall())
+            result = connection.sql(sql).to_arrow_table()
+            expected = multiset(result)
             assert multiset(self._views[name].to_arrow()) == expected, (sql, self._rows)
+            check_reading(self._views[name], result, draw)
             self._sums[name].update(signed_multiset(commit[name]))
             assert without_zeros(self._sums[name]) == expected, (sql, self._rows)
 

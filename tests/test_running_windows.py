@@ -14,6 +14,7 @@ import pytest
 from livejoin import Commit, Database
 from livejoin.errors import CapacityError
 from oracle import connect, multiset, signed_multiset, without_zeros
+from reader import check_reading
 from strategies import EXAMPLES
 from window_views import SCHEMA, VALUES, VIEWS, Row, changed
 
@@ -49,11 +50,13 @@ def test_equal_to_duckdb_after_every_commit(seed: int) -> None:
                 for row in listed:
                     connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in row)})", row)
             for (name, view), sql in zip(views.items(), VIEWS, strict=True):
-                expected = multiset(connection.sql(sql).fetchall())
+                result = connection.sql(sql).to_arrow_table()
+                expected = multiset(result)
                 found = multiset(view.to_arrow())
                 assert (found - expected, expected - found) == (Counter(), Counter()), (sql, rows)
                 sums.setdefault(name, Counter()).update(signed_multiset(commit[name]))
                 assert without_zeros(sums[name]) == expected, (sql, rows)
+                check_reading(view, result, draw)
 
 
 def test_explain_says_what_a_change_costs() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from livejoin.families.delta_chunk import DeltaChunk, chunk_limits
 from livejoin.families.derived import DerivedTable
 from livejoin.families.family import INNER_ONLY, NO_CANDIDATES, Candidates, SearchOutline
-from livejoin.families.join_access import RowIndexes, Values
+from livejoin.families.join_access import Found, RowIndexes, Values
 from livejoin.families.layout.table_use import TableUse
 from livejoin.families.outline import EdgeOutline, NodeOutline, PlanOutline, atom_outlines
 from livejoin.families.program import TableBytes
@@ -272,14 +272,15 @@ class LoopAccess:
         lines = np.array(self._join._lines(), np.int64).reshape(-1, self._join.plan.columns)
         return lines[ranks].T
 
-    def find(self, values: Values, length: int) -> tuple[Words, Words]:
+    def find(self, values: Values, length: int) -> Found:
         head = [values[self._query.variable(ref)] for ref in self._query.head]
         found = [self._join._result.get(tuple(int(line[i]) for line in head)) for i in range(length)]
         if not self._query.sums:
-            return np.array([0 if one is None else one[0] for one in found], np.int64), np.empty((0, length), np.int64)
+            times = np.array([0 if one is None else one[0] for one in found], np.int64)
+            return Found(times, np.empty((0, length), np.int64), values)
         width = self._join.plan.columns - len(head)
         annotations = np.array([one or (0,) * width for one in found], np.int64).reshape(length, width).T.copy()
-        return np.array([one is not None for one in found], np.int64), annotations
+        return Found(np.array([one is not None for one in found], np.int64), annotations, values)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from livejoin.families.cells.rows import CellRows
@@ -15,6 +16,22 @@ Values = Mapping[str, Words]
 
 RowIndexes = Mapping[str, BaseTable | DerivedRows | CellRows]
 """Tables by their names in lower case."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Results that were looked up.
+
+    Args:
+        times: int64, their multiplicities; of distinct and annotated results 0 or 1.
+        annotations: int64 of shape (words of an annotation, length), which means nothing where there is no such result.
+        values: The words of all variables that results show, those too that the others tell, as the key of what an
+            outer join brings; they mean nothing where there is no such result.
+    """
+
+    times: Words
+    annotations: Words
+    values: Values
 
 
 class JoinAccess(Protocol):
@@ -32,16 +49,12 @@ class JoinAccess(Protocol):
     def results(self, ranks: Words) -> Words:
         """The results at some ranks, as the join's scan writes them, of shape (columns, n)."""
 
-    def find(self, values: Values, length: int) -> tuple[Words, Words]:
+    def find(self, values: Values, length: int) -> Found:
         """Look results up.
 
         Args:
             values: The words of the needed variables, and perhaps of others.
             length: Number of results that are asked for.
-
-        Returns:
-            Their multiplicities, of distinct and annotated results 0 or 1; and int64 of shape (words of an annotation,
-            length), which means nothing where there is no such result.
 
         Raises:
             ReadError: The state has no index for it.

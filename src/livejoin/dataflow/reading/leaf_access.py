@@ -47,13 +47,13 @@ class ScanAccess:
         if hidden := self._join.needed - {query.variable(ref) for ref in shown}:
             raise ReadError(_hidden(query, hidden))
         values, same = _by_variable(query, shown, [rows.codes(i) for i, _ in copies], rows.length)
-        found, _ = self._join.find(values, rows.length)
-        times = np.where(same, found, 0)
+        found = self._join.find(values, rows.length)
+        times = np.where(same, found.times, 0)
         there = np.flatnonzero(times)
         computed = [i for i, o in enumerate(query.outputs) if not isinstance(o.source, int)]
         if not computed or not there.size:
             return times
-        words = np.array([values[query.variable(ref)][there] for ref in query.head], np.int64)
+        words = np.array([found.values[query.variable(ref)][there] for ref in query.head], np.int64)
         given = rows.take(there)
         result = self._results.rows(words.reshape(len(query.head), there.shape[0]))
         for i in computed:
@@ -88,9 +88,11 @@ class AnnotatedAccess:
         query = self._plan.physical.query
         length = keys.shape[1]
         values, same = _by_variable(query, query.head, list(keys), length)
-        found, annotations = self._join.find(values, length)
-        annotations[:, found == 0] = 0  # the annotation of no rows, which a group of all rows has too
-        there = np.flatnonzero(same & ((found > 0) | self._plan.is_global))
+        found = self._join.find(values, length)
+        is_there = found.times > 0
+        # No rows have the annotation 0, which a group of all rows has too.
+        annotations = np.where(is_there, found.annotations, 0)
+        there = np.flatnonzero(same & (is_there | self._plan.is_global))
         words = np.concatenate([keys, annotations])[:, there]
         return group_rows(self._plan, self._codec, np.ascontiguousarray(words)), there
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import assert_never
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from livejoin.dataflow.reading.access import Access
 from livejoin.dataflow.reading.same_values import same_rows
 from livejoin.dataflow.stores.groups import AggregateStore
 from livejoin.dataflow.stores.ranks import RankStore
+from livejoin.dataflow.stores.running import RunningStore
 from livejoin.dataflow.stores.set_operation import SetOperator
-from livejoin.dataflow.stores.store import Store
+from livejoin.dataflow.stores.store import AnyStore
 from livejoin.dataflow.stores.thresholds import ThresholdStore
 from livejoin.dataflow.stores.top_k import TopKOperator
 from livejoin.kernels.groups import layout as g
@@ -26,18 +28,19 @@ from livejoin.words import Words
 _BATCH = 1 << 16
 
 
-def store_access(store: Store) -> Access:
+def store_access(store: AnyStore) -> Access:
     """Access to the rows of a store."""
     match store:
         case SetOperator():
             return SetAccess(store)
         case AggregateStore():
             return GroupAccess(store)
-        case RankStore() | ThresholdStore():
+        case RankStore() | RunningStore() | ThresholdStore():
             return ScannedAccess(store)
-        case _:
-            assert isinstance(store, TopKOperator)
+        case TopKOperator():
             return TopKAccess(store)
+        case _:
+            assert_never(store)
 
 
 class SetAccess:
@@ -158,7 +161,7 @@ class ScannedAccess:
         store: The ordered rows.
     """
 
-    def __init__(self, store: RankStore | ThresholdStore) -> None:
+    def __init__(self, store: RankStore | RunningStore | ThresholdStore) -> None:
         self._store = store
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, assert_never
 
 import numpy as np
 
@@ -57,7 +57,11 @@ StorePlan: TypeAlias = Combine | Group | First | FirstOfEach | RunningOver | Thr
 """An operator that keeps a store."""
 
 
-def make_store(plan: StorePlan, codec: Codec) -> Store:
+AnyStore: TypeAlias = SetOperator | AggregateStore | TopKOperator | RankStore | RunningStore | ThresholdStore
+"""The stores that there are, each a `Store`; `ThresholdGroups` are one of groups."""
+
+
+def make_store(plan: StorePlan, codec: Codec) -> AnyStore:
     """The store of an operator.
 
     Raises:
@@ -82,11 +86,16 @@ def make_store(plan: StorePlan, codec: Codec) -> Store:
             return ThresholdGroups(plan, codec)
 
 
-def used_words(store: Store, kind: Kind) -> Words:
+def used_words(store: AnyStore, kind: Kind) -> Words:
     """The words of all values of a kind that a store keeps, which the codec must not forget; O(state)."""
-    if isinstance(store, (AggregateStore, ThresholdStore)):
-        return store.used_words(kind)
-    assert isinstance(store, (SetOperator, TopKOperator, RankStore, RunningStore))
-    types = store.order.types if isinstance(store, RunningStore) else store.types
+    match store:
+        case AggregateStore() | ThresholdStore():
+            return store.used_words(kind)
+        case RunningStore() | RankStore() | TopKOperator():
+            types = store.order.types
+        case SetOperator():
+            types = store.types
+        case _:
+            assert_never(store)
     columns = [i for i, type_ in enumerate(types) if type_.word_kind == kind]
     return np.concatenate([np.empty(0, np.int64), *(store.column_words(column) for column in columns)])

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from livejoin.families.cells.rounds import Places
-from livejoin.families.join_access import JoinAccess, Values
+from livejoin.families.join_access import Found, JoinAccess, Values
 from livejoin.families.sizes import exactly
 from livejoin.words import Words
 
@@ -47,10 +47,12 @@ class CellAccess:
         found[:, order] = whole
         return found
 
-    def find(self, values: Values, length: int) -> tuple[Words, Words]:
-        times, annotations = self._parts[0].find(values, length)
+    def find(self, values: Values, length: int) -> Found:
+        found = self._parts[0].find(values, length)
         for part in self._parts[1:]:
-            more, others = part.find(values, length)
-            annotations = np.where(more > 0, others, annotations)
-            times = times + more
-        return times, annotations
+            more = part.find(values, length)
+            there = more.times > 0
+            known = {name: np.where(there, line, found.values[name]) for name, line in more.values.items()}
+            annotations = np.where(there, more.annotations, found.annotations)
+            found = Found(found.times + more.times, annotations, known)
+        return found

@@ -18,7 +18,7 @@ import numpy as np
 from livejoin.families.cells.join import CellJoin
 from livejoin.families.cells.limbs import LIMBS, carried, fit, limbs_of, words_of
 from livejoin.families.delta_chunk import DeltaChunk
-from livejoin.families.join_access import JoinAccess, RowIndexes, Values
+from livejoin.families.join_access import Found, JoinAccess, RowIndexes, Values
 from livejoin.families.sizes import too_many
 from livejoin.query import ConjunctiveQuery
 from livejoin.words import Words
@@ -103,8 +103,8 @@ class AddedAccess(JoinAccess):
     def results(self, ranks: Words) -> Words:
         return self._line(ranks.shape[0])
 
-    def find(self, values: Values, length: int) -> tuple[Words, Words]:
-        return np.full(length, self.total()), self._line(length)
+    def find(self, values: Values, length: int) -> Found:
+        return Found(np.full(length, self.total()), self._line(length), values)
 
     def _line(self, length: int) -> Words:
         """The result so often."""

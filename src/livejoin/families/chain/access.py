@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livejoin.families.arena_join import ArenaJoin
-from livejoin.families.join_access import Values
+from livejoin.families.join_access import Found, Values
 from livejoin.families.ranks import no_annotations
 from livejoin.kernels.chain import layout as j
 from livejoin.kernels.join import layout as q
@@ -62,12 +62,12 @@ class ChainAccess:
         whole = np.array(lines, np.int64).reshape(head, ranks.shape[0])
         return np.concatenate([whole, self._annotations(rows)])
 
-    def find(self, values: Values, length: int) -> tuple[Words, Words]:
+    def find(self, values: Values, length: int) -> Found:
         store = self._plan.stores[-1]
         given = np.array([values[v] for v in store.variables], np.int64).reshape(len(store.variables), length)
         rows = np.empty(length, np.int64)
         look_up.find_entries(self._m, self._directory, self._key, given, rows)
-        return np.where(rows != 0, self._times(rows), 0), self._annotations(rows)
+        return Found(np.where(rows != 0, self._times(rows), 0), self._annotations(rows), values)
 
     def _times(self, rows: Words) -> Words:
         """The multiplicities of rows of the result."""

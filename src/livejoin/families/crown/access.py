@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from livejoin.errors import CapacityError, ReadError
 from livejoin.families.arena_join import ArenaJoin
-from livejoin.families.join_access import RowIndexes, Values
+from livejoin.families.join_access import Found, RowIndexes, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
 from livejoin.kernels.crown import layout as u
 from livejoin.kernels.crown import ranks as kernel
@@ -34,6 +34,23 @@ if TYPE_CHECKING:
 
 _KERNELS = RankKernels(kernel.weigh, kernel.total, kernel.descend, kernel.annotate)
 _MAX_MULTIPLICITY = 9.0e18
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """How results are made of a part of the tree.
+
+    Args:
+        times: How often they stand in it, exactly where ``rough`` is not too large.
+        rough: The same as a double.
+        rows: The rows of its nodes.
+        keys: The keys of what hangs on it by optional edges, NULL where nothing has them.
+    """
+
+    times: Words
+    rough: npt.NDArray[np.float64]
+    rows: dict[int, Words]
+    keys: dict[str, Words]
 
 
 @dataclass(frozen=True)
@@ -80,21 +97,23 @@ class TreeAccess:
     def results(self, ranks: Words) -> Words:
         return self._ranks.results(ranks)
 
-    def find(self, values: Values, length: int) -> tuple[Words, Words]:
+    def find(self, values: Values, length: int) -> Found:
         plan = self._plan
-        times, rough, rows = self._part(0, values, length)
+        part = self._part(0, values, length)
+        times, rough = part.times, part.rough
+        known = {**values, **part.keys}
         if rough.max(initial=0) > _MAX_MULTIPLICITY:
             msg = f"a row stands about {rough.max():.3g} times in the result, more than 64 bits count"
             raise CapacityError(msg)
         if not plan.query.sums:
-            return times, no_annotations(length)
+            return Found(times, no_annotations(length), known)
         there = np.flatnonzero(times)
         annotations = np.zeros((int(plan.words[q.P_WORDS]), length), np.int64)
-        annotations[:, there] = self._ranks.annotations(np.array([rows[step][there] for step in _order(plan)]))
-        return times, annotations
+        annotations[:, there] = self._ranks.annotations(np.array([part.rows[step][there] for step in _order(plan)]))
+        return Found(times, annotations, known)
 
-    def _part(self, root: int, values: Values, length: int) -> tuple[Words, npt.NDArray[np.float64], dict[int, Words]]:
-        """How often rows stand in a part of the tree: exactly, about, and the rows of its nodes.
+    def _part(self, root: int, values: Values, length: int) -> _Part:
+        """How rows are made of a part of the tree.
 
         A part is a node with all connex ones below it; what is below an optional edge has the values, or NULL in their
         place where nothing has the key.
@@ -103,14 +122,16 @@ class TreeAccess:
         bag = plan.query.free is None
         times, rough = np.ones(length, np.int64), np.ones(length)
         rows: dict[int, Words] = {}
+        keys: dict[str, Words] = {}
         waiting = [root]
         for position in waiting:
             node = plan.nodes[position]
             waiting += [child for child in node.children if plan.nodes[child].connex and child not in self._optional]
             for child in self._optional.intersection(node.children):
-                found, about = self._or_nulls(child, values, length)
-                times *= found
-                rough *= about
+                below = self._or_nulls(child, values, length)
+                times *= below.times
+                rough *= below.rough
+                keys |= below.keys
             if bag and node.atom is None:
                 continue
             if node.atom is None:
@@ -121,10 +142,10 @@ class TreeAccess:
                 found = self._group(position, node.atom, values, length)
             times *= found if bag else found > 0
             rough *= found if bag else 1
-        return times, rough, rows
+        return _Part(times, rough, rows, keys)
 
-    def _or_nulls(self, root: int, values: Values, length: int) -> tuple[Words, npt.NDArray[np.float64]]:
-        """How often rows stand in an optional part for the rows above: exactly, and about."""
+    def _or_nulls(self, root: int, values: Values, length: int) -> _Part:
+        """How rows are made of an optional part for the rows above."""
         plan = self._plan
         node, at = plan.nodes[root], plan.node_offsets[root]
         given = dict(zip(node.key, (values[outer] for outer in node.parent_key), strict=True))
@@ -138,8 +159,10 @@ class TreeAccess:
         is_empty = (self._arena[entries + u.S_LEN] >> 32 == 0) | (entries == 0)
         for variable in _shown_below(plan, root) & values.keys():
             is_empty &= values[variable] == NULL_CODE
-        times, rough, _ = self._part(root, {**values, **given}, length)
-        return np.where(agree, times, 0) + is_empty, np.where(agree, rough, 0) + is_empty
+        part = self._part(root, {**values, **given}, length)
+        keys = {name: np.where(is_empty, NULL_CODE, line) for name, line in {**given, **part.keys}.items()}
+        times, rough = (np.where(agree, found, 0) + is_empty for found in (part.times, part.rough))
+        return _Part(times, rough, part.rows, keys)
 
     def _derived(self, position: int, values: Values, length: int) -> tuple[Words, Words]:
         """Whether the derived rows with some values are in ``V_s``, and the rows."""

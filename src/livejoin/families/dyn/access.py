@@ -9,7 +9,7 @@ import numpy as np
 
 from livejoin.families.arena_join import ArenaJoin
 from livejoin.families.dyn.multiplicities import multiplicities
-from livejoin.families.join_access import Values
+from livejoin.families.join_access import Found, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations, program_outputs
 from livejoin.kernels.dyn import layout as y
 from livejoin.kernels.dyn import ranks as kernel
@@ -41,14 +41,14 @@ class DynAccess:
     def results(self, ranks: Words) -> Words:
         return self._ranks.results(ranks)
 
-    def find(self, values: Values, length: int) -> tuple[Words, Words]:
+    def find(self, values: Values, length: int) -> Found:
         query = self._plan.query
         head = np.array([values[query.variable(ref)] for ref in query.head], np.int64).reshape(len(query.head), length)
         found = multiplicities(self._join, head)
         if query.free is None or not query.sums:
-            return found[0], no_annotations(length)
+            return Found(found[0], no_annotations(length), values)
         there: Words = np.any(found, axis=0).astype(np.int64)
-        return there, found
+        return Found(there, found, values)
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ import numpy as np
 
 from livejoin.errors import ReadError
 from livejoin.families.arena_join import ArenaJoin
-from livejoin.families.join_access import RowIndexes, Values
+from livejoin.families.join_access import Found, RowIndexes, Values
 from livejoin.families.ranks import RankKernels, RankPlan, Ranks, no_annotations
 from livejoin.kernels.foreign_keys import layout as f
 from livejoin.kernels.foreign_keys import ranks as kernel
@@ -48,9 +48,12 @@ class ForeignKeyAccess:
     def results(self, ranks: Words) -> Words:
         return self._ranks.results(ranks)
 
-    def find(self, values: Values, length: int) -> tuple[Words, Words]:
+    def find(self, values: Values, length: int) -> Found:
         rows, times = self._by_index(values, length) if self._key is not None else self._by_link(values, length)
-        return times * self._has(rows, values, length), no_annotations(length)
+        known = self._shown(rows, length)
+        for variable, line in known.items():
+            times = times * (line == values.get(variable, line))
+        return Found(times, no_annotations(length), known)
 
     @cached_property
     def _key(self) -> tuple[int, ...] | None:
@@ -106,14 +109,13 @@ class ForeignKeyAccess:
         kernel.sum_parents(self._arena, plan.words, below, entries, offsets, given, rows, times)
         return rows, times
 
-    def _has(self, rows: Words, values: Values, length: int) -> Words:
-        """Whether the results of rows of the root have some values."""
+    def _shown(self, rows: Words, length: int) -> dict[str, Words]:
+        """The values of the results of rows of the root, where there are such rows."""
         plan = self._plan
         steps = plan.steps
         there = np.flatnonzero(rows)
         found = rows[there]
-        same = np.zeros(length, np.int64)
-        agree = np.ones(there.shape[0], bool)
+        known: dict[str, Words] = {}
         at: list[Words] = []
         listed = int(plan.words[f.P_STEP_LIST])
         for place, step in enumerate(steps):
@@ -124,10 +126,9 @@ class ForeignKeyAccess:
                 found = np.where((holds < least) & step.optional, null, holds & (f.HOLDS_ALIVE - 1))
             at.append(found)
             for variable in plan.query.atoms[step.relation].variables:
-                if variable in values:
-                    agree &= self._arena[found + self._offset(step.relation, variable)] == values[variable][there]
-        same[there] = agree
-        return same
+                known[variable] = np.zeros(length, np.int64)
+                known[variable][there] = self._arena[found + self._offset(step.relation, variable)]
+        return known
 
     def _offset(self, relation: int, variable: str) -> int:
         """Where the records of a relation have a variable."""
