@@ -17,6 +17,7 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import SetKind
+from livejoin.sql.parse.named_windows import named_windows
 from livejoin.sql.parse.first_by_order import first_by_order
 from livejoin.sql.parse.refuse import check_select, check_with, refuse_modifiers, refuse_statement
 from livejoin.sql.parse.source import Source, offset_of
@@ -124,6 +125,7 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
         case exp.Select() if not has_text(tree):
             raise source.unsupported("VALUES", VALUES_ALONE, source.find({TokenType.VALUES}))
         case exp.Select():
+            named_windows(tree, source)
             fold(tree)
             first_by_order(tree)
             within = [query_of(node) for node in in_expressions(tree)]

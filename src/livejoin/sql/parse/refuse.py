@@ -26,7 +26,6 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "hint": ("hint", (TokenType.HINT,), "leave it out; livejoin chooses its own plan"),
     "laterals": ("LATERAL VIEW", (TokenType.LATERAL,), "store its rows in a table and join that"),
     "qualify": ("QUALIFY", (TokenType.QUALIFY,), "write it in the SELECT that has the window functions"),
-    "windows": ("WINDOW", (TokenType.WINDOW,), "write what it says behind each OVER"),
     "order": (
         "ORDER BY",
         (TokenType.ORDER_BY,),

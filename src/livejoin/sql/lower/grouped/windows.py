@@ -216,8 +216,8 @@ class _Below:
         name = written_name(inner, self._source, at)
         rank = _RANKS.get(type(inner))
         order = node.args.get("order")
-        if node.args.get("alias") or (rank is not None and node.args.get("spec")):
-            msg = f"{name} OVER a named window, or a rank over a frame, is not supported: {OVER}"
+        if rank is not None and node.args.get("spec"):
+            msg = f"{name} OVER a frame is not supported: a rank is that among all rows of the partition"
             raise self._source.unsupported(name, msg, at)
         frame = None if rank is not None else self._frame(node, inner, name, at)
         if frame is None and rank is None and (find_aggregate(inner.copy()) is None or _is_window_function(inner)):
