@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from itertools import groupby
@@ -16,7 +17,7 @@ from livejoin.dataflow.reading.store_access import ScannedAccess
 from livejoin.dataflow.stores.running import RunningStore
 from livejoin.errors import CapacityError
 from livejoin.kernels.memory.layout import H_BUMP, H_END
-from livejoin.query.relational import RowsAround, RunningCall, RunningFrame, SortKey
+from livejoin.query.relational import RowsAround, RowsUpTo, RunningCall, RunningFrame, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from ordered_rows import Row, content, delta_of, sort
@@ -42,7 +43,13 @@ CALLS = (
     RunningCall("min", 2, DOUBLE),
     RunningCall("max", 3, BIGINT),
     RunningCall("first", 1, TEXT),
+    RunningCall("last", 1, TEXT),
+    RunningCall("first_known", 1, TEXT),
+    RunningCall("last_known", 2, DOUBLE),
+    RunningCall("var_pop", 2, DOUBLE),
+    RunningCall("stddev_samp", 2, DOUBLE),
 )
+PEERS = (RunningCall("first_peer", 1, TEXT), RunningCall("first_peer", 3, BIGINT))
 LAGS = (RunningCall("lag", 1, TEXT, 1), RunningCall("lag", 3, BIGINT, 3), RunningCall("lag", 2, DOUBLE, 2))
 
 
@@ -64,8 +71,32 @@ def result(call: RunningCall, rows: list[Row]) -> Any:
             return (known[0] if call.function == "min" else known[-1]) if known else None
         case "first":
             return values[0] if values else None
+        case "last":
+            return values[-1] if values else None
+        case "first_known":
+            return there[0] if there else None
+        case "last_known":
+            return there[-1] if there else None
+        case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+            return spread(call.function, there)
+        case "first_peer":
+            msg = "of peers, not of a frame"
+            raise AssertionError(msg)
         case "lag":
             return values[-1 - call.back] if len(values) > call.back else None
+
+
+def spread(function: str, values: list[float]) -> float | None:
+    """A variance or a standard deviation, added up as Spark does."""
+    mean = squares = 0.0
+    for number, value in enumerate(values, 1):
+        distance = value - mean
+        mean += distance / number
+        squares += distance * (distance - distance / number)
+    counted = len(values) - function.endswith("samp")
+    if counted <= 0:
+        return None
+    return math.sqrt(squares / counted) if function.startswith("stddev") else squares / counted
 
 
 def expected(
@@ -84,10 +115,16 @@ def expected(
             begin, end = 0, i + 1
             if isinstance(frame, RowsAround):
                 begin, end = max(i - frame.before, 0), max(i + frame.behind + 1, 0)
+            if isinstance(frame, RowsUpTo):
+                end = max(i + frame.behind + 1, 0)
             if frame == "range":
                 same = [row[key.column] for key in keys]
                 while end < len(ordered) and [ordered[end][key.column] for key in keys] == same:
                     end += 1
+                if calls == PEERS:
+                    first = next(one for one in ordered if [one[key.column] for key in keys] == same)
+                    found[(*row, *(first[call.argument or 0] for call in calls))] += 1
+                    continue
             found[(*row, *(result(call, ordered[begin:end]) for call in calls))] += 1
     return found
 
@@ -103,6 +140,8 @@ SPECS = [
 FRAMES: list[tuple[RunningFrame, tuple[RunningCall, ...]]] = [
     ("range", CALLS),
     ("rows", CALLS),
+    ("range", PEERS),
+    *((RowsUpTo(behind), CALLS) for behind in (1, 2, 5, -1, -3)),
     ("rows", LAGS),
     ("rows", (*LAGS, CALLS[3])),
     *(

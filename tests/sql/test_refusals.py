@@ -18,7 +18,6 @@ CLAUSES = [
     ("SELECT src FROM G ^SORT BY src", "SORT BY"),
     ("SELECT src FROM G ^CLUSTER BY src", "CLUSTER BY"),
     ("SELECT src FROM G ^DISTRIBUTE BY src", "DISTRIBUTE BY"),
-    ("SELECT src FROM G ^WINDOW w AS (PARTITION BY src)", "WINDOW"),
     ("SELECT ^/*+ BROADCAST(G) */ src FROM G", "hint"),
     ("SELECT src FROM G WHERE src IN (SELECT src FROM H ^CLUSTER BY src)", "CLUSTER BY"),
     ("SELECT G.src FROM G, LATERAL (^VALUES (1)) x", "LATERAL"),

@@ -10,6 +10,7 @@ move of the one must not be seen in the figures of the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import TypeAlias
 
 from livejoin.plan.operators import (
@@ -82,7 +83,7 @@ def identity(operator: Operator, algorithm: Algorithm, adaptive: bool) -> Identi
             keys = tuple((key.column, key.descending, key.nulls_first) for key in operator.keys)
             calls = tuple((call.function, call.argument, call.back) for call in operator.calls)
             frame = operator.frame
-            rows = frame if isinstance(frame, str) else (frame.before, frame.behind)
+            rows = frame if isinstance(frame, str) else (type(frame).__name__, *astuple(frame))
             return ("running", operator.partition, keys, rows, calls, _types(operator.types))
         case Numbers():
             return ("numbers", operator.count)

@@ -286,7 +286,23 @@ class Ranked:
         return self.input.schema.append(pa.field(name, pa.int32()))
 
 
-RunningFunction = Literal["count", "sum", "avg", "min", "max", "first", "lag"]
+RunningFunction = Literal[
+    "count",
+    "sum",
+    "avg",
+    "var_pop",
+    "var_samp",
+    "stddev_pop",
+    "stddev_samp",
+    "min",
+    "max",
+    "first",
+    "last",
+    "first_peer",
+    "first_known",
+    "last_known",
+    "lag",
+]
 
 
 @dataclass(frozen=True)
@@ -297,8 +313,15 @@ class RowsAround:
     behind: int
 
 
-RunningFrame: TypeAlias = Literal["rows", "range"] | RowsAround
-"""The rows up to each, or up to the last one with its keys, or some around it."""
+@dataclass(frozen=True)
+class RowsUpTo:
+    """A frame from the first row of a partition to so many behind each row; below 0 it ends before the row."""
+
+    behind: int
+
+
+RunningFrame: TypeAlias = Literal["rows", "range"] | RowsAround | RowsUpTo
+"""The rows up to each, or up to the last one with its keys, or some around it, or up to some behind or before it."""
 
 
 @dataclass(frozen=True)
@@ -306,7 +329,8 @@ class RunningCall:
     """A function over the rows of a partition up to each of them.
 
     Args:
-        function: Its name; FIRST is the value of the first row, LAG that of a row before.
+        function: Its name; FIRST is the value of the first row, FIRST_PEER that of the first row with the row's keys,
+            FIRST_KNOWN that of the first row that has one, LAG that of a row before.
         argument: Position of the argument in the input's columns, None for COUNT(*).
         type: The type of the result.
         back: How many rows before, of LAG.

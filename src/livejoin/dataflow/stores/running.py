@@ -11,6 +11,7 @@ Sums of integers and decimals are exact; those of doubles are added up in the or
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +24,9 @@ from livejoin.errors import CapacityError
 from livejoin.kernels.ordered import order_nodes as t
 from livejoin.kernels.ordered import running as kernel
 from livejoin.kernels.ordered import running_state as aggregates
+from livejoin.kernels.ordered import running_walks as walks
 from livejoin.kernels.values.row_order import O_WIDTH
-from livejoin.query.relational import RowsAround, RunningCall, RunningFrame, SortKey
+from livejoin.query.relational import RowsAround, RowsUpTo, RunningCall, RunningFrame, RunningFunction, SortKey
 from livejoin.schema import SqlType
 from livejoin.state.codec import Codec
 from livejoin.state.exact_aggregates import averages, bigint_column, decimals, double_words
@@ -38,7 +40,18 @@ _NUMBER_WORDS = {
     aggregates.SUM: 3,
     aggregates.SUM_WIDE: 4,
     aggregates.SUM_DOUBLE: 2,
+    aggregates.MOMENTS: 3,
 }
+_OF_ROWS: dict[RunningFunction, int] = {
+    "first": aggregates.OPENING,
+    "last": aggregates.LATEST,
+    "first_peer": aggregates.OPENING_PEER,
+    "first_known": aggregates.FIRST_KNOWN,
+    "last_known": aggregates.LAST_KNOWN,
+    "lag": aggregates.LAG,
+}
+_MOMENTS: tuple[RunningFunction, ...] = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
+_ROUNDED: tuple[RunningFunction, ...] = ("avg", *_MOMENTS)
 
 
 class RunningStore(PartitionedState):
@@ -92,9 +105,9 @@ class RunningStore(PartitionedState):
             scratch = (touched, state, ring)
             return kernel.maintain(self.arena.words, *plans, values, weights, versions, *text, *scratch, out)
 
-        changes = self._changes(maintain, kernel.LINES + int(self.wide[O_WIDTH]))
-        delta = Delta(self._decoded(changes[kernel.LINES :]), changes[kernel.L_WEIGHT], changes[kernel.L_VERSION])
-        return self._net(delta, changes[kernel.LINES :][: int(self.plan[O_WIDTH])])
+        changes = self._changes(maintain, walks.LINES + int(self.wide[O_WIDTH]))
+        delta = Delta(self._decoded(changes[walks.LINES :]), changes[walks.L_WEIGHT], changes[walks.L_VERSION])
+        return self._net(delta, changes[walks.LINES :][: int(self.plan[O_WIDTH])])
 
     def load(self, side: int, delta: Delta) -> None:
         """Apply changes without asking what changed; cost and errors as for `maintain`."""
@@ -136,7 +149,15 @@ class RunningStore(PartitionedState):
             calls.append(compiled)
             at += words
         back = max((call.back for call in self._calls), default=0)
-        frame = (_FRAMES[self._frame], 0, 0) if isinstance(self._frame, str) else (aggregates.AROUND, *self._around)
+        match self._frame:
+            case "rows" | "range":
+                frame = (_FRAMES[self._frame], 0, 0)
+            case RowsAround():
+                frame = (aggregates.AROUND, self._frame.before, self._frame.behind)
+            case RowsUpTo():
+                frame = (aggregates.UP_TO_FAR, 0, self._frame.behind)
+            case _:
+                assert_never(self._frame)
         return np.array([len(calls), at, back, *frame, *(word for call in calls for word in call)], np.int64)
 
     def _call(self, call: RunningCall, at: int) -> tuple[list[int], int]:
@@ -151,12 +172,14 @@ class RunningStore(PartitionedState):
             case "sum" | "avg":
                 wide = aggregates.SUM_WIDE if place.width == 2 else aggregates.SUM
                 kind = aggregates.SUM_DOUBLE if type_.kind == "double" else wide
-            case "first":
-                kind = aggregates.OPENING
-            case "lag":
-                kind = aggregates.LAG
+            case "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp":
+                kind = aggregates.MOMENTS
+            case "first" | "last" | "first_peer" | "first_known" | "last_known" | "lag":
+                kind = _OF_ROWS[call.function]
             case "min" | "max":
                 kind = aggregates.LEAST if (call.function == "min") != place.key.descending else aggregates.GREATEST
+            case _:
+                assert_never(call.function)
         what = [place.offset, place.width, place.last, at, place.null, place.hole, int(not place.key.nulls_first)]
         flip = -1 if place.key.descending else 0
         words = _NUMBER_WORDS.get(kind, place.width)
@@ -176,7 +199,7 @@ class RunningStore(PartitionedState):
 
     def _net(self, delta: Delta, rows: Words) -> Delta:
         """A delta without rows whose averages are as they were, though they are of other sums and numbers."""
-        if delta.rows.length < 2 or all(call.function != "avg" for call in self._calls):
+        if delta.rows.length < 2 or all(call.function not in _ROUNDED for call in self._calls):
             return delta
         first = len(self.order.types)
         codes = np.stack([delta.rows.codes(first + i) for i in range(len(self._calls))])
@@ -204,6 +227,8 @@ class RunningStore(PartitionedState):
             if call.function == "avg":
                 total = total / np.where(valid, words[0], 1)
             return np.where(valid, double_words(total), NULL_CODE)
+        if kind == aggregates.MOMENTS:
+            return _spread(call.function, words)
         low, high = words[1], words[2]
         if kind == aggregates.SUM_WIDE and np.any(words[3] != high >> _SIGN_BIT):
             msg = f"{what} needs more than 128 bits, which {call.type} cannot hold; cast the argument to DOUBLE"
@@ -227,3 +252,12 @@ class RunningStore(PartitionedState):
         found = ([rows.codes(i).tolist() for i in range(len(self.types))] for rows, _ in self.scan(1 << 20))
         expected = ([rows.codes(i).tolist() for i in range(len(self.types))] for rows, _ in again.scan(1 << 20))
         assert list(found) == list(expected), "aggregates follow from the rows before"
+
+
+def _spread(function: RunningFunction, words: Words) -> Words:
+    """The variance or the standard deviation that moments tell, as Spark rounds it."""
+    counted = words[0] - (1 if function.endswith("samp") else 0)
+    with np.errstate(invalid="ignore"):
+        found = np.ascontiguousarray(words[2]).view(np.float64) / np.where(counted > 0, counted, 1)
+        found = np.sqrt(found) if function.startswith("stddev") else found
+    return np.where(counted > 0, double_words(found), NULL_CODE)

@@ -17,6 +17,7 @@ from livejoin.words import NULL_CODE
 UP_TO = 0
 UP_TO_PEERS = 1
 AROUND = 2
+UP_TO_FAR = 3
 
 # What a call is; the words that it has in an entry stand behind it
 ROWS = 0  # rows
@@ -24,13 +25,19 @@ VALUES = 1  # rows whose argument is not NULL
 SUM = 2  # VALUES, or 1 if there are any, then the sum, two words
 SUM_WIDE = 3  # the same, then the sum of arguments of two words, three words
 SUM_DOUBLE = 4  # the same, then the sum as a double, added up in the order of the rows
-LEAST = 5  # the argument's words, by their own order
-GREATEST = 6
-OPENING = 7  # those of the first row of the partition
-LAG = 8  # those of the row so many rows before
+MOMENTS = 5  # VALUES, then the mean of the arguments and the sum of their squared distances from it, doubles
+LEAST = 6  # the argument's words, by their own order
+GREATEST = 7
+OPENING = 8  # those of the first row of the frame
+LATEST = 9  # those of the last one
+OPENING_PEER = 10  # those of the first row with the row's keys
+FIRST_KNOWN = 11  # those of the first row of the frame that are not NULL
+LAST_KNOWN = 12
+LAG = 13  # those of the row so many rows before
 
 # Plan: the number of calls, the words of all, the most rows that a LAG goes back, which frame it is and of AROUND how
-# many rows before and behind (below 0 it begins behind the row, or ends before it), then for each call
+# many rows before and behind (below 0 it begins behind the row, or ends before it), of UP_TO_FAR how many behind (below
+# 0 it ends before the row), then for each call
 C_NUMBER = 0
 C_WORDS = 1
 C_BACK = 2
@@ -94,6 +101,25 @@ def _add_double(state: Line, at: int, word: int) -> None:
     state[at] = np.float64(total).view(np.int64) if not np.isnan(total) else _CANONICAL_NAN
 
 
+@helper
+def _add_moment(state: Line, at: int, word: int) -> None:
+    """Count a double among those that a mean and squared distances are of, as Spark and Welford do."""
+    value = np.int64(word).view(np.float64)
+    mean, squares = np.int64(state[at + 1]).view(np.float64), np.int64(state[at + 2]).view(np.float64)
+    state[at] += 1
+    distance = value - mean
+    step = distance / state[at]
+    state[at + 1] = np.float64(mean + step).view(np.int64)
+    state[at + 2] = np.float64(squares + distance * (distance - step)).view(np.int64)
+
+
+@inlined
+def _copy(m: Arena, c: Plan, a: int, source: int, state: Line) -> None:
+    """Note the words of an argument."""
+    for i in range(c[a + A_WIDTH]):
+        state[c[a + A_AT] + i] = m[source + i]
+
+
 @inlined
 def _is_null(c: Plan, a: int, line: Words, at: int) -> bool:
     """Whether an argument is NULL, which of a text only its code says: the empty one has the same first words."""
@@ -137,7 +163,10 @@ def clear(c: Plan, state: Line) -> None:
 
 @helper
 def advance(m: Arena, c: Plan, entry: int, is_first: bool, state: Line, ring: Line, past: int, text: Texts) -> None:
-    """The aggregates up to an entry from those up to the one before it; ``ring`` has that and ``past`` - 1 others."""
+    """The aggregates up to an entry from those up to the one before it.
+
+    ``ring`` has that and ``past`` - 1 others; in a frame that ends with peers ``past`` counts those before the entry.
+    """
     for call in range(c[C_NUMBER]):
         a = C_CALLS + call * CALL
         kind, at = c[a + A_KIND], c[a + A_AT]
@@ -147,19 +176,18 @@ def advance(m: Arena, c: Plan, entry: int, is_first: bool, state: Line, ring: Li
         elif kind == LAG:
             back = c[a + A_ROWS]
             if past >= back:
-                other = ring[(past - back) % c[C_BACK]] + E_WORDS + c[a + A_FROM]
-                for i in range(c[a + A_WIDTH]):
-                    state[at + i] = m[other + i]
-        elif kind == OPENING:
-            if is_first:
-                for i in range(c[a + A_WIDTH]):
-                    state[at + i] = m[source + i]
-        elif not _is_null(c, a, m, source):
+                _copy(m, c, a, ring[(past - back) % c[C_BACK]] + E_WORDS + c[a + A_FROM], state)
+        elif kind == LATEST or (kind == OPENING and is_first) or (kind == OPENING_PEER and past == 0):
+            _copy(m, c, a, source, state)
+        elif kind != OPENING and kind != OPENING_PEER and not _is_null(c, a, m, source):
             if kind == LEAST or kind == GREATEST:
                 if _is_beyond(m, c, a, entry, state, text):
-                    for i in range(c[a + A_WIDTH]):
-                        state[at + i] = m[source + i]
-            else:
+                    _copy(m, c, a, source, state)
+            elif kind == LAST_KNOWN or (kind == FIRST_KNOWN and _is_null(c, a, state, at)):
+                _copy(m, c, a, source, state)
+            elif kind == MOMENTS:
+                _add_moment(state, at, _code(c, a, m[source]))
+            elif kind != FIRST_KNOWN:
                 state[at] = state[at] + 1 if kind == VALUES or c[a + A_ROWS] == 1 else 1
                 if kind == SUM:
                     code = _code(c, a, m[source])

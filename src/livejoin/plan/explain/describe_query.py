@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from livejoin.changes import ChangeBatch
 from livejoin.families.registry import Ranked
@@ -34,7 +34,7 @@ from livejoin.plan.operators import (
 )
 from livejoin.plan.query_plan import join_candidates, plan_join, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import EVERY_RANK, LISTS, Query
+from livejoin.query.relational import EVERY_RANK, LISTS, Query, RowsAround, RowsUpTo, RunningFrame
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.delta_size import delta_bound
@@ -113,12 +113,18 @@ def _beside(plan: Operator) -> str:
     for one in _upwards(plan):
         if isinstance(one, FirstOfEach) and _ranks_all(one):
             what.append("ranks")
-        if isinstance(one, RunningOver) and isinstance(one.frame, str) and any(c.function != "lag" for c in one.calls):
+        if isinstance(one, RunningOver) and _moves(one):
             what.append("running aggregates")
     if not what:
         return ""
     named = " and ".join(dict.fromkeys(what))
     return f"A change also changes the {named} of the rows behind it in its partition, which its delta tells."
+
+
+def _moves(plan: RunningOver) -> bool:
+    """Whether a change may change the results of all rows behind it."""
+    of_peers = ("lag", "last", "first_peer") if isinstance(plan.frame, str) else ()
+    return not isinstance(plan.frame, RowsAround) and any(call.function not in of_peers for call in plan.calls)
 
 
 def _each(partition: Sequence[int]) -> str:
@@ -378,11 +384,7 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
                 f"rank that changes, which is in the delta{advice}"
             )
         case RunningOver():
-            frame = operator.frame
-            if isinstance(frame, str):
-                which, cost = {"rows": "up to each row", "range": "up to the last row with its keys"}[frame], "O(1)"
-            else:
-                which, cost = "around each row", f"O({frame.before + frame.behind + 1})"
+            which, cost = _frame(operator.frame)
             yield (
                 f"{_many(len(operator.calls), 'running function')} {which} of "
                 f"{_each(operator.partition)}, over an ordered store of all rows: O(log rows) a row that changes, and "
@@ -410,6 +412,22 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
             yield f"{operator.derived.title}: each row stored with an id, for the joins across the bags"
             if operator.partition is not None:
                 yield bag_cells(operator)
+
+
+def _frame(frame: RunningFrame) -> tuple[str, str]:
+    """The rows that a frame has, and what each row costs whose result changes."""
+    match frame:
+        case "rows":
+            return "up to each row", "O(1)"
+        case "range":
+            return "up to the last row with its keys", "O(1)"
+        case RowsAround():
+            return "around each row", f"O({frame.before + frame.behind + 1})"
+        case RowsUpTo():
+            where = "behind" if frame.behind > 0 else "before"
+            return f"up to {_many(abs(frame.behind), 'row')} {where} each row", "O(log rows)"
+        case _:
+            assert_never(frame)
 
 
 def _bounds(operator: Threshold | ThresholdGroup) -> str:

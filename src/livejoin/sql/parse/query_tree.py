@@ -17,8 +17,8 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
 from livejoin.query.relational import SetKind
-from livejoin.sql.parse.named_windows import named_windows
 from livejoin.sql.parse.first_by_order import first_by_order
+from livejoin.sql.parse.named_windows import named_windows
 from livejoin.sql.parse.refuse import check_select, check_with, refuse_modifiers, refuse_statement
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import (

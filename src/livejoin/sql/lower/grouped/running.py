@@ -24,6 +24,7 @@ from livejoin.query.relational import (
     Ranked,
     Relation,
     RowsAround,
+    RowsUpTo,
     Running,
     RunningCall,
     RunningFrame,
@@ -38,6 +39,8 @@ Reach = Literal["before", "whole", "behind"]
 
 BACKWARD: tuple[Reach, RunningFrame] = ("before", "rows")
 """What LAG is over."""
+KNOWN_BEFORE: tuple[Reach, RunningFrame] = ("before", RowsUpTo(-1))
+"""What LAG is over that ignores NULL."""
 
 _FUNCTIONS: dict[type[exp.Expr], RunningFunction] = {
     exp.Sum: "sum",
@@ -48,12 +51,18 @@ _FUNCTIONS: dict[type[exp.Expr], RunningFunction] = {
     exp.Max: "max",
     exp.First: "first",
     exp.FirstValue: "first",
-    exp.Last: "first",
-    exp.LastValue: "first",
+    exp.Last: "last",
+    exp.LastValue: "last",
+    exp.VariancePop: "var_pop",
+    exp.Variance: "var_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.StddevSamp: "stddev_samp",
+    exp.Stddev: "stddev_samp",
     exp.Lag: "lag",
     exp.Lead: "lag",
 }
-_LASTS = (exp.Last, exp.LastValue)
+_OF_ROW: tuple[RunningFunction, ...] = ("first", "last", "first_peer", "first_known", "last_known", "lag")
+_SPREADS: tuple[RunningFunction, ...] = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
 _OFFSETS = (exp.Lag, exp.Lead)
 _NUMBERS = ("integer", "decimal", "double")
 _MOST_BACK = 10_000
@@ -102,7 +111,17 @@ def is_offset(call: exp.Expr) -> bool:
 
 def is_of_row(call: exp.Expr) -> bool:
     """Whether a call gives the value of the first or the last row of its frame."""
-    return isinstance(call, (exp.First, exp.FirstValue, *_LASTS))
+    return isinstance(call, (exp.First, exp.FirstValue, exp.Last, exp.LastValue))
+
+
+def is_spread(call: exp.Expr) -> bool:
+    """Whether a call is a variance or a standard deviation, which doubles are added to."""
+    return _FUNCTIONS.get(type(call)) in _SPREADS
+
+
+def has_type_of_argument(function: RunningFunction) -> bool:
+    """Whether the result of a function is one of the values of its argument."""
+    return function in ("min", "max", *_OF_ROW)
 
 
 def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reach, RunningFrame]:
@@ -128,9 +147,13 @@ def reach_of(node: exp.Window, name: str, source: Source, at: int) -> tuple[Reac
             return "before", RowsAround(-begin, end)
         case int(begin), None if is_rows and begin <= 0:
             return "before", RowsAround(-begin, 0)
+        case "first", int(end) if is_rows:
+            return "before", RowsUpTo(end)
+        case int(begin), "last" if is_rows:
+            return "behind", RowsUpTo(-begin)
     msg = (
         f"{name} OVER this frame is not supported: it may be ROWS or RANGE from the first row of a partition or to the "
-        f"last one, or ROWS from at most {_MOST_BACK:,} rows before each to so many behind"
+        f"last one, or ROWS between at most {_MOST_BACK:,} rows before each and so many behind, or one of them"
     )
     raise source.unsupported(name, msg, at)
 
@@ -151,16 +174,31 @@ def _bound(spec: exp.Expr, which: str) -> Literal["first", "last", "elsewhere"] 
     return -int(number) if side == "PRECEDING" else int(number)
 
 
-def function_of(call: exp.Expr, reach: Reach, over: RunningFrame) -> tuple[RunningFunction, bool] | None:
-    """Which running function a call is, and whether it goes through the rows from the last one; None of another."""
-    found = _FUNCTIONS.get(type(call))
-    if found is None:
-        return None
-    if isinstance(call, _LASTS):
-        return (found, True) if reach != "before" or isinstance(over, RowsAround) else None
-    if found == "first":
-        return (found, False) if reach != "behind" else None
-    return found, isinstance(call, exp.Lead) or reach == "behind"
+def function_of(
+    call: exp.Expr, reach: Reach, over: RunningFrame, *, known: bool
+) -> tuple[RunningFunction, bool] | None:
+    """Which running function a call is, and whether it goes through the rows from the last one; None of another.
+
+    ``known`` says that a call for one row counts those alone that have a value. Of whole partitions these come first.
+    """
+    function = _FUNCTIONS.get(type(call))
+    match function, reach:
+        case None, _:
+            return None
+        case "lag", _:
+            return ("last_known" if known else "lag"), isinstance(call, exp.Lead)
+        case "first" | "last", "whole":
+            return "first", function == "last"
+        case "first", "behind" if over == "range" and not known:
+            return "first_peer", False
+        case "first" | "last", _:
+            reverse = reach == "behind"
+            is_first = (function == "first") != reverse
+            if known:
+                return ("first_known" if is_first else "last_known"), reverse
+            return ("first" if is_first else "last"), reverse
+        case _:
+            return function, reach == "behind"
 
 
 def back_of(call: exp.Expr, name: str, source: Source, at: int) -> int:
@@ -218,14 +256,14 @@ def with_running(rows: Relation, windows: Sequence[RunningWindow]) -> tuple[Rela
 
 
 def _over(frame: Frame) -> RunningFrame:
-    """Which rows the results are over, as the order goes; LAG and FIRST_VALUE have one of their own for each row."""
+    """Which rows the results are over, as the order goes: of LAG, and of the first row of a partition, up to each."""
     if isinstance(frame.over, RowsAround):
         return RowsAround(frame.over.behind, frame.over.before) if frame.reverse else frame.over
-    return "rows" if frame.function in ("lag", "first") else frame.over
+    return "rows" if frame.function in ("lag", "first") and isinstance(frame.over, str) else frame.over
 
 
 def _moves(windows: Sequence[RunningWindow], chosen: Sequence[int]) -> bool:
-    return any(windows[i].frame.function != "lag" and isinstance(windows[i].frame.over, str) for i in chosen)
+    return any(windows[i].frame.function != "lag" and not isinstance(windows[i].frame.over, RowsAround) for i in chosen)
 
 
 def _reversed(window: RunningWindow, width: int) -> tuple[SortKey, ...]:

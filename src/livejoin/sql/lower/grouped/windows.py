@@ -24,13 +24,16 @@ from livejoin.sql.lower.grouped.aggregates import aggregate_call, call_offset, f
 from livejoin.sql.lower.grouped.bounded_ranks import bounded
 from livejoin.sql.lower.grouped.running import (
     BACKWARD,
+    KNOWN_BEFORE,
     Frame,
     RunningWindow,
     back_of,
     check_argument,
     function_of,
+    has_type_of_argument,
     is_of_row,
     is_offset,
+    is_spread,
     reach_of,
     with_filter,
     with_running,
@@ -166,7 +169,7 @@ class _Below:
 
     def _result(self, node: exp.Window) -> exp.Expr:
         """The result of a window function; the default of LAG is that where there is no row so far away."""
-        call = node.this
+        call = node.this.this if isinstance(node.this, (exp.IgnoreNulls, exp.RespectNulls)) else node.this
         self._refuse_within(node)
         if is_offset(call) and self._back(call) == 0:
             return self.over(call.this.copy())
@@ -175,8 +178,10 @@ class _Below:
             return self._placed(node)
         plain, there = node.copy(), node.copy()
         for one in (plain, there):
-            one.this.set("default", None)
-        there.this.set("this", exp.true())
+            (one.this if isinstance(one.this, (exp.Lag, exp.Lead)) else one.this.this).set("default", None)
+        if not isinstance(node.this, exp.IgnoreNulls):  # whose value is NULL where there is none
+            there.set("this", there.this.this if isinstance(there.this, exp.RespectNulls) else there.this)
+            there.this.set("this", exp.true())
         is_beyond = exp.Is(this=self._placed(there), expression=exp.null())
         return exp.Case(ifs=[exp.If(this=is_beyond, true=self.over(default.copy()))], default=self._placed(plain))
 
@@ -228,6 +233,9 @@ class _Below:
         partition = tuple(dict.fromkeys(self._column(part.unnest()) for part in node.args.get("partition_by") or ()))
         is_ordered = rank is not None or frame is not None
         keys = [self._key(key) for key in order.expressions] if is_ordered and order is not None else []
+        if isinstance(node.this, exp.IgnoreNulls) and frame is not None and frame.function == "first":
+            # Of a whole partition: the rows that have a value come first, from whichever side.
+            keys = [self._value_first(inner.this, last=frame.reverse), *keys]
         return _Window(self._function(node.this), partition, tuple(keys), rank, frame, name, at)
 
     def _frame(self, node: exp.Window, call: exp.Expr, name: str, at: int) -> Frame | None:
@@ -235,12 +243,19 @@ class _Below:
         if is_offset(call) and node.args.get("spec"):
             msg = f"{name} takes no frame: it says itself how many rows before or behind it looks"
             raise self._source.unsupported(name, msg, at)
-        reach, over = BACKWARD if is_offset(call) else reach_of(node, name, self._source, at)
+        ignores = isinstance(node.this, exp.IgnoreNulls)
+        if is_offset(call):
+            reach, over = KNOWN_BEFORE if ignores else BACKWARD
+        else:
+            reach, over = reach_of(node, name, self._source, at)
         if reach == "whole" and not (is_of_row(call) and node.args.get("order")):
             return None
-        found = function_of(call, reach, over)
-        if isinstance(node.this, exp.IgnoreNulls):
-            msg = f"{name} OVER a part of each partition counts rows with NULL; IGNORE NULLS is not supported yet"
+        found = function_of(call, reach, over, known=ignores)
+        if ignores and is_offset(call) and self._back(call) != 1:
+            msg = f"{name} with IGNORE NULLS takes one row: leave the number out"
+            raise self._source.unsupported(name, msg, at)
+        if isinstance(node.this, exp.Filter) and (is_offset(call) or is_of_row(call)):
+            msg = f"{name} OVER takes no FILTER: write CASE WHEN ... END as its value, and IGNORE NULLS"
             raise self._source.unsupported(name, msg, at)
         if found is None or call.args.get("expressions"):
             msg = f"{name} OVER a part of each partition is not supported yet: {OVER}"
@@ -254,8 +269,15 @@ class _Below:
         if isinstance(value, exp.Distinct):
             msg = f"{name}(DISTINCT ...) OVER a part of each partition is not maintained: {OVER}"
             raise self._source.unsupported(name, msg, at)
+        if is_spread(call) and value is not None:
+            value = exp.Cast(this=value.copy(), to=exp.DataType.build("double"))
         argument = None if value is None else self._column(value.unnest())
-        return Frame(function, argument, self._back(call) if is_offset(call) else 0, over, reverse)
+        return Frame(function, argument, self._back(call) if function == "lag" else 0, over, reverse)
+
+    def _value_first(self, value: exp.Expr, *, last: bool) -> SortKey:
+        """The key by which rows that have a value come first in an order, or last."""
+        is_null = exp.Is(this=exp.paren(value.copy()), expression=exp.null())
+        return SortKey(self._column(is_null), descending=last, nulls_first=False)
 
     def _key(self, node: exp.Expr) -> SortKey:
         column = self._column(node.this.unnest())
@@ -341,7 +363,7 @@ def _running(rows: Relation, window: _Window, below: _Below, bind: Bind) -> Runn
     assert frame is not None
     if frame.argument is not None:
         check_argument(frame.function, rows.types[frame.argument], window.name, below.source, window.offset)
-    if frame.function in ("min", "max", "first", "lag") and frame.argument is not None:
+    if has_type_of_argument(frame.function) and frame.argument is not None:
         kind = rows.types[frame.argument]
     else:
         kind = _groups(rows, (), [window.function], below, bind).types[0]
