@@ -55,6 +55,12 @@ for _name, _columns in {
         ("SELECT a, b FROM M ORDER BY a LIMIT 3", []),
         ("SELECT k, b FROM R ORDER BY b LIMIT 3", [{0}]),
         ("SELECT a, b FROM M ORDER BY a LIMIT 1", [set()]),
+        # Groups: what determines the other columns of GROUP BY.
+        ("SELECT k, a, COUNT(*) AS n FROM R GROUP BY k, a", [{0}]),
+        ("SELECT R.k, R.b, COUNT(*) AS n FROM R JOIN M ON R.a = M.a GROUP BY R.k, R.b", [{0}]),
+        ("SELECT M.b, R.b AS c, R.k, COUNT(*) AS n FROM R JOIN M ON R.a = M.a GROUP BY M.b, R.b, R.k", [{0, 2}]),
+        ("SELECT M.b, R.b AS c, COUNT(*) AS n FROM R JOIN M ON R.k = M.b GROUP BY M.b, R.b", [{0}]),
+        ("SELECT R.k + 1 AS l, R.k, R.b, COUNT(*) AS n FROM R, M GROUP BY R.k + 1, R.k, R.b", [{0, 1}]),
         # Inputs: a group has one row for each row of R.
         ("SELECT R.k, n FROM R JOIN (SELECT a, COUNT(*) AS n FROM M GROUP BY a) g ON R.a = g.a", [{0}]),
         ("SELECT g.a, n FROM M JOIN (SELECT a, COUNT(*) AS n FROM M GROUP BY a) g ON M.a = g.a", []),

@@ -21,7 +21,6 @@ QUERIES = [
     ("SELECT count(*) FROM G ^LIMIT 1 OFFSET 1", "LIMIT", "not determined"),
     ("SELECT (SELECT max(dst) FROM G) AS m FROM G ^LIMIT 3", "LIMIT", "not determined"),
     ("SELECT * FROM (SELECT max(dst) AS m FROM G) JOIN H ON m = w ^LIMIT 3", "LIMIT", "not determined"),
-    ("SELECT src FROM G ORDER BY src ^OFFSET 3", "OFFSET", "write LIMIT number"),
     ("SELECT DISTINCT src FROM G ORDER BY ^dst", "ORDER BY", "does not show dst"),
     ("SELECT src FROM G GROUP BY src ORDER BY ^dst", "GROUP BY", "the column dst is neither"),
     ("SELECT src FROM G UNION SELECT dst FROM G ORDER BY ^sum(src)", "SUM", "add it to the SELECT list"),
@@ -139,7 +138,7 @@ QUERIES = [
     ("SELECT array_agg(src) AS l FROM G ^UNION SELECT array_agg(dst) FROM G", "UNION", "a list"),
     ("SELECT array_agg(src) AS l, 1 AS o FROM G ORDER BY ^o LIMIT 1", "ORDER BY", "a list"),
     ("SELECT src FROM G UNION ^BY NAME SELECT dst AS src FROM G", "BY NAME", "BY NAME"),
-    ("SELECT src FROM G UNION SELECT src FROM H WHERE src IN (SELECT dst FROM G ^LIMIT 2)", "LIMIT", "not determined"),
+    ("SELECT src FROM G UNION SELECT src FROM (SELECT dst AS src FROM G ^LIMIT 2) q", "LIMIT", "not determined"),
     # Nested queries: LATERAL and correlated ones, recursion, and clauses in their own query.
     ("SELECT * FROM G, (SELECT src FROM H WHERE ^G.src = H.src) x", "sub-query", "join on them outside"),
     ("SELECT * FROM G JOIN (SELECT src FROM H WHERE H.src = ^G.src) x ON TRUE", "sub-query", "G stands beside"),

@@ -50,7 +50,6 @@ CLAUSES = [
     ("SELECT count(^G.*) FROM G", "*"),
     ("SELECT src + ^G.* FROM G", "*"),
     ("SELECT src FROM G WHERE dst = 1 AND ^src = ALL (1, 2)", "sub-query"),
-    ("SELECT G.src FROM G NATURAL JOIN ^M", "NATURAL JOIN"),
     ("^UPDATE G SET src = 1", "UPDATE"),
     ("^CREATE VIEW v AS SELECT src FROM G", "CREATE"),
     ("SELECT G.src FROM G, H WHERE ^array_contains(array(G.src), H.dst)", "ARRAY_CONTAINS"),

@@ -21,12 +21,14 @@ from tpch_sub_queries import TPCH_NESTED, VALUES
 
 @pytest.fixture(scope="module")
 def filled() -> duckdb.DuckDBPyConnection:
-    """Few rows that the filters mostly keep; DuckDB enforces no key here."""
+    """Few rows that the filters mostly keep, of which no two have a primary key in common."""
     connection = connect()
-    generator = random.Random(4)
+    generator = random.Random(48)
     for table in CATALOG:
-        rows = 150 if table.name == "lineitem" else 8
-        columns = [pa.array([value_of(generator, c) for _ in range(rows)], c.type.arrow) for c in table.columns]
+        rows = 150 if table.name == "lineitem" else 30
+        lines = zip(*([value_of(generator, c) for _ in range(rows)] for c in table.columns), strict=True)
+        kept = {tuple(row[i] for i in table.primary_key) or number: row for number, row in enumerate(lines)}.values()
+        columns = [pa.array([row[i] for row in kept], c.type.arrow) for i, c in enumerate(table.columns)]
         connection.from_arrow(pa.table(columns, names=table.arrow.names)).create(quoted(table.name))
     return connection
 

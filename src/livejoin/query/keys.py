@@ -90,7 +90,7 @@ def keys(relation: Relation) -> tuple[Key, ...]:
             return _minimal([columns, *keys(relation.input)])
         case Aggregate():
             group = frozenset(range(relation.groups))
-            return _minimal([group, *(key for key in keys(relation.input) if key <= group)])
+            return _all_minimal(group, lambda columns: group <= _closure(relation.input, columns))
         case SetOperation():
             return _keys_of_set(relation, columns)
         case Ranked():
@@ -104,6 +104,44 @@ def keys(relation: Relation) -> tuple[Key, ...]:
             return (frozenset(),) if relation.limit <= 1 else keys(relation.input)
         case Numbers():
             return (frozenset(),) if relation.count <= 1 else (columns,)
+
+
+def _closure(relation: Relation, columns: Key) -> Key:
+    """The columns that some columns of a relation determine, these included; some may be missed."""
+    if any(key <= columns for key in keys(relation)):
+        return frozenset(range(len(relation.types)))
+    match relation:
+        case Project():
+            copies = {i: output.source for i, output in enumerate(relation.outputs) if isinstance(output.source, int)}
+            known = _closure(relation.input, frozenset(copies[column] for column in columns & copies.keys()))
+            return columns | {column for column, source in copies.items() if source in known}
+        case Join():
+            query = relation.query
+            shown = _shown(query)
+            known_variables = _grown(
+                {shown[column] for column in columns & shown.keys()}, query, _dependencies(query, relation.inputs)
+            )
+            return columns | {column for column, variable in shown.items() if variable in known_variables}
+        case _:
+            return columns
+
+
+def _grown(known: set[str], query: ConjunctiveQuery, dependencies: list[list[frozenset[str]]]) -> set[str]:
+    """The variables of the core that some variables determine, these included."""
+    open_atoms = set(query.core)
+    while reached := {atom for atom in open_atoms if any(key <= known for key in dependencies[atom])}:
+        open_atoms -= reached
+        known = known.union(*(query.edges[atom] for atom in reached))
+    return known
+
+
+def _shown(query: ConjunctiveQuery) -> dict[int, str]:
+    """The variables of the columns that a query copies."""
+    return {
+        position: query.variable(query.head[output.source])
+        for position, output in enumerate(query.outputs)
+        if isinstance(output.source, int)
+    }
 
 
 def _keys_of_set(relation: SetOperation, columns: Key) -> tuple[Key, ...]:
@@ -134,11 +172,7 @@ def _copied(relation: Project) -> tuple[Key, ...]:
 def _keys_of_join(join: Join) -> tuple[Key, ...]:
     query = join.query
     dependencies = _dependencies(query, join.inputs)
-    variables = {
-        position: query.variable(query.head[output.source])
-        for position, output in enumerate(query.outputs)
-        if isinstance(output.source, int)
-    }
+    variables = _shown(query)
 
     def is_key(columns: Key) -> bool:
         return _determines_rows({variables[column] for column in columns}, query, dependencies)

@@ -245,6 +245,9 @@ class TopK:
         return self.input.schema
 
 
+EVERY_ROW = 1 << 60
+"""The limit of an order that leaves out the first rows alone."""
+
 RankFunction = Literal["row_number", "rank", "dense_rank"]
 EVERY_RANK = (1 << 31) - 1
 """The bound of a rank that keeps all rows."""

@@ -34,7 +34,7 @@ from livejoin.plan.operators import (
 )
 from livejoin.plan.query_plan import join_candidates, plan_join, plan_with_reasons
 from livejoin.query import ConjunctiveQuery
-from livejoin.query.relational import EVERY_RANK, LISTS, Query, RowsAround, RowsUpTo, RunningFrame
+from livejoin.query.relational import EVERY_RANK, EVERY_ROW, LISTS, Query, RowsAround, RowsUpTo, RunningFrame
 from livejoin.query.scalar import Expression
 from livejoin.search.algorithm import Algorithm
 from livejoin.search.delta_size import delta_bound
@@ -368,6 +368,8 @@ def _lines(operator: Operator, families: Mapping[ConjunctiveQuery, Sequence[Rank
         case First():
             skipped = f" after the first {operator.offset}" if operator.offset else ""
             some = f"the first {operator.limit}{skipped} rows"
+            if operator.limit >= EVERY_ROW:
+                some = f"all rows but the first {operator.offset}"
             yield f"{some} over an ordered store of all: O(log rows) a row that changes"
         case FirstOfEach():
             each = _each(operator.partition)

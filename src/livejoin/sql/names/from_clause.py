@@ -273,7 +273,7 @@ class _Binder:
         return same, tuple(conditions)
 
     def _pairs(self, left: FromClause, right: FromClause, join: exp.Join) -> list[Pair]:
-        """The columns that USING or NATURAL merges."""
+        """The columns that USING or NATURAL merges; without common ones NATURAL is a join of all pairs."""
         at = offset_of(join.this, self._start)
         if join.args.get("using"):
             names = [(c.name, offset_of(c, self._start)) for c in join.args["using"]]
@@ -281,9 +281,6 @@ class _Binder:
             names = [
                 (name, at) for name in dict.fromkeys(s.name for s in left.scope.shown if right.scope.named(s.name))
             ]
-            if not names:
-                msg = "NATURAL JOIN of tables without a common column; write CROSS JOIN for all pairs of rows"
-                raise self._source.unsupported("NATURAL JOIN", msg, at)
         else:
             return []
         found = []

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlglot import TokenType, exp
 
 from livejoin.errors import UnknownNameError
+from livejoin.query.relational import EVERY_ROW
 from livejoin.sql.parse.source import Source, offset_of, shown
 
 
@@ -26,7 +27,7 @@ class SortBy:
 
 @dataclass(frozen=True)
 class Order:
-    """The keys of ORDER BY, at least one, and the numbers behind LIMIT and OFFSET; None without LIMIT."""
+    """The keys of ORDER BY, at least one, and the numbers behind LIMIT and OFFSET; None where all rows are kept."""
 
     keys: tuple[SortBy, ...]
     limit: int | None
@@ -37,7 +38,7 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
     """The ORDER BY and LIMIT of a SELECT, of a query in parentheses or of a set operation; its names are not resolved.
 
     Raises:
-        UnsupportedQueryError: LIMIT or OFFSET without ORDER BY, OFFSET without LIMIT, or a LIMIT that is no number.
+        UnsupportedQueryError: LIMIT or OFFSET without ORDER BY, or a LIMIT that is no number.
     """
     order, limit, offset = (node.args.get(name) for name in ("order", "limit", "offset"))
     end = len(source.sql)
@@ -57,10 +58,8 @@ def order_of(node: exp.Expr, source: Source) -> Order | None:
     at = source.find_back({TokenType.ORDER_BY}, offset_of(order, end), source.tokens[0].start)
     keys = tuple(_key(part, source, at, alone=len(order.expressions) == 1) for part in order.expressions)
     if limit is None or (isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Var)):
-        if offset is not None:
-            msg = "OFFSET without LIMIT is not supported: all rows but a few would be kept in order; write LIMIT number"
-            raise source.unsupported("OFFSET", msg, source.find_back({TokenType.OFFSET}, end, at))
-        return Order(keys, None, 0)
+        skipped = 0 if offset is None else _number(offset.expression, "OFFSET", source, at)
+        return Order(keys, EVERY_ROW if skipped else None, skipped)
     if not isinstance(limit, exp.Limit):
         msg = "FETCH is not supported; write LIMIT number"
         raise source.unsupported("FETCH", msg, source.find_back({TokenType.FETCH}, end, at))

@@ -128,7 +128,11 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
             named_windows(tree, source)
             fold(tree)
             first_by_order(tree)
-            within = [query_of(node) for node in in_expressions(tree)]
+            within = []
+            for node in in_expressions(tree):
+                within.append(query_of(node))
+                if isinstance(node, exp.In):
+                    _in_order(within[-1])
             for query in (*within, *laterals(tree)):
                 mark_expression(query, text)
             block = Block(tree, select_source(tree, within, text), text)
@@ -136,6 +140,15 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
             return _with(block, tree, source, text)
         case _:
             raise refuse_statement(tree, source)
+
+
+def _in_order(query: exp.Expr) -> None:
+    """Order the rows of a query by their columns, from the left, where LIMIT or OFFSET takes some in no order."""
+    if isinstance(query, exp.Subquery):
+        _in_order(query.this)
+    if (query.args.get("limit") or query.args.get("offset")) and not query.args.get("order"):
+        every = exp.Ordered(this=exp.Var(this="ALL"), desc=False, nulls_first=True)
+        query.set("order", exp.Order(expressions=[every]))
 
 
 def _sorted(query: QueryTree, node: exp.Expr, source: Source) -> QueryTree:

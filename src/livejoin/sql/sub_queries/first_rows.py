@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from livejoin.query.relational import EVERY_ROW
 from livejoin.sql.lower.project import column_at, refuse_lists
 from livejoin.sql.lower.select_block import SelectBlock, key_of
 from livejoin.sql.names.order import Order
@@ -98,10 +99,11 @@ def first_rows(parts: Parts, block: SelectBlock, order: Order, sub: SubSelect) -
     number.meta["start"] = sub.offset
     partition = [column_at(i) for i in range(first)]
     rank = exp.Window(this=number, partition_by=partition, order=exp.Order(expressions=sort), over="OVER")
-    kept: exp.Expr = exp.LTE(this=rank, expression=exp.Literal.number(order.offset + order.limit))
-    if order.offset:
-        behind = exp.GT(this=rank.copy(), expression=exp.Literal.number(order.offset))
-        kept = exp.And(this=kept, expression=behind)
+    behind = exp.GT(this=rank.copy(), expression=exp.Literal.number(order.offset))
+    kept: exp.Expr = behind
+    if order.limit < EVERY_ROW:
+        kept = exp.LTE(this=rank, expression=exp.Literal.number(order.offset + order.limit))
+        kept = exp.And(this=kept, expression=behind) if order.offset else kept
     items = [Item(name, column_at(i), sub.offset, written=name) for i, name in enumerate(rows.names)]
     limit = Item("qualify", kept, sub.offset, "the first rows", written="qualify")
     bound = parts.making.bound(replace(keyed, conditions=(), items=(*items, limit), qualified=True))
