@@ -3,9 +3,6 @@
 The dialect is Spark SQL with ANSI casts, as in Spark 4. This is the only layer that knows sqlglot.
 """
 
-# Else it is imported when the first text is written for DuckDB, where Ctrl-C could cut it off.
-import sqlglot.dialects.duckdb  # noqa: F401
-
 from livejoin.sql.bind_query import bind_query
 from livejoin.sql.bind_view import bind_view, bind_views, names_read
 from livejoin.sql.normal_text import normal_text

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import pyarrow as pa
+import sqlglot.dialects.duckdb  # noqa: F401 - else when the first text is written, where Ctrl-C could cut it off
 from sqlglot import ErrorLevel, exp
 from sqlglot.errors import UnsupportedError
 
