@@ -20,7 +20,6 @@ from livejoin.checkpoint import read_checkpoint
 from livejoin.database import Database
 from livejoin.errors import PipelineError, SchemaError, StateError, UnknownNameError, UnsupportedQueryError
 from livejoin.spark import BatchReport, maintain
-from livejoin.spark.streaming import local_folder
 
 pytestmark = pytest.mark.spark
 
@@ -406,11 +405,6 @@ def test_workers_run_the_same_python(spark: SparkSession) -> None:
         return executable
 
     assert spark.sparkContext.parallelize([0], 1).map(interpreter).collect() == [sys.executable]
-
-
-def test_file_uris_are_local_folders() -> None:
-    assert local_folder("file:///data/my%20out", "path") == Path("/data/my out")
-    assert local_folder("/data/a b", "path") == Path("/data/a b")
 
 
 def test_a_deletion_finds_its_row_by_columns_that_no_view_reads(spark: SparkSession, tmp_path: Path) -> None:

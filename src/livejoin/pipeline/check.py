@@ -6,6 +6,7 @@ lies in the checkpoint, and the sum of all Parquet deltas. Neither the engine no
 
 from __future__ import annotations
 
+import glob
 from dataclasses import dataclass
 
 import duckdb
@@ -211,7 +212,8 @@ def _text(value: str) -> str:
 
 
 def _listed(files: list[str]) -> str:
-    return "[" + ", ".join(_text(file) for file in files) + "]"
+    """Files as DuckDB takes them, which reads each name as a pattern."""
+    return "[" + ", ".join(_text(glob.escape(file)) for file in files) + "]"
 
 
 def _struct(types: dict[str, str]) -> str:

@@ -28,7 +28,7 @@ from livejoin.pipeline.model import (
     allowed_keys,
     place_of,
 )
-from livejoin.pipeline.places import Server, delta_of, kafka_of, server_of, sink_of
+from livejoin.pipeline.places import Server, delta_of, kafka_of, located, server_of, sink_of
 from livejoin.query.relational import Query
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION, SEQUENCE, Table
 from livejoin.spark.local_folder import local_path, not_local
@@ -135,15 +135,18 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
     if parsed.run.check and not isinstance(parsed.sink, ParquetOutput):
         message = f"adds up the files of sink 'parquet', and this one is {parsed.sink.kind!r}; leave one of the two out"
         problems.append(_Problem(("run", "check"), message))
-    places = {("run", name): getattr(parsed.run, name) for name in ("checkpoint", "spill", "dead_letters")}
+    places: dict[tuple[str, ...], str | None] = {
+        ("run", name): getattr(parsed.run, name) for name in ("checkpoint", "spill", "dead_letters")
+    }
     places["sink", "path"] = getattr(parsed.sink, "path", None)
-    for key, place in places.items():
-        if place is not None and (reason := not_local(place)) is not None:
-            problems.append(_Problem(key, reason))
+    of_files = {name: table for name, table in parsed.tables.items() if isinstance(table, TableSource)}
+    places |= {("tables", name, "path"): table.path for name, table in of_files.items()}
+    wrong = {key: reason for key, place in places.items() if place and (reason := not_local(place)) is not None}
+    problems += [_Problem(key, reason) for key, reason in wrong.items()]
     sources: dict[str, FileSource] = {}
     servers, declared = _servers(parsed, folder, problems)
-    for name, table in parsed.tables.items():
-        if not isinstance(table, TableSource):
+    for name, table in of_files.items():
+        if ("tables", name, "path") in wrong:
             continue
         try:
             sources[name] = _source(name, table, parsed, folder)
@@ -160,7 +163,7 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
             problems.append(_Problem(("views", name, "sql_file"), f"cannot read it: {error.strerror}"))
     tables = {name: declared[name] for name in parsed.tables if name in declared}
     sink = None
-    if not isinstance(parsed.sink, ParquetOutput):
+    if not isinstance(parsed.sink, ParquetOutput) and ("sink", "path") not in wrong:
         try:
             sink = sink_of(parsed.sink, folder)
         except LivejoinError as error:
@@ -214,7 +217,7 @@ def _servers(
     makers: list[tuple[tuple[str, ...], Callable[[], Server]]] = []
     for name, table in parsed.tables.items():
         if isinstance(table, DeltaTableSource):
-            makers.append((("tables", name, "path"), partial(delta_of, name, folder / table.path, table)))
+            makers.append((("tables", name, "path"), partial(delta_of, name, located(folder, table.path), table)))
         if isinstance(table, KafkaTableSource):
             makers.append((("tables", name, "schema"), partial(kafka_of, name, table)))
         if not isinstance(table, ServerTable):
@@ -286,7 +289,7 @@ def _source(name: str, table: TableSource, parsed: PipelineFile, folder: Path) -
         table=declared,
         columns=tuple(columns),
         format=table.format,
-        path=folder / table.path,
+        path=folder / local_path(table.path, "path"),
         options=_options(table),
         feed=table.feed,
         by_name=table.arrival == "by-name",

@@ -20,6 +20,7 @@ from livejoin.pipeline.model import (
 from livejoin.schema import Table
 from livejoin.spark.arrow_columns import sql_columns
 from livejoin.spark.feeds import from_versions
+from livejoin.spark.local_folder import is_remote, local_path
 from livejoin.spark.sinks import ConsoleSink, Sink
 from livejoin.sql import parse_columns
 from livejoin.sql.tables.window_range import parse_range
@@ -74,7 +75,7 @@ class _Postgres:
 class _Delta:
     """A Delta table, by its change data feed."""
 
-    def __init__(self, name: str, path: Path, settings: DeltaTableSource) -> None:
+    def __init__(self, name: str, path: str | Path, settings: DeltaTableSource) -> None:
         from livejoin.spark import delta  # noqa: PLC0415
 
         self._client = delta
@@ -149,7 +150,12 @@ def server_of(settings: PostgresServer, asked: Mapping[str, ServerTable]) -> Ser
     return _Postgres(settings, asked)
 
 
-def delta_of(name: str, path: Path, settings: DeltaTableSource) -> Server:
+def located(folder: Path, path: str) -> str | Path:
+    """A path of a pipeline file, relative to that; a URI of an object store as it is."""
+    return path if is_remote(path) else folder / local_path(path, "path")
+
+
+def delta_of(name: str, path: str | Path, settings: DeltaTableSource) -> Server:
     """A Delta table.
 
     Raises:
@@ -182,7 +188,7 @@ def sink_of(settings: PostgresOutput | DeltaOutput | KafkaOutput | ConsoleOutput
     if isinstance(settings, DeltaOutput):
         from livejoin.spark.delta import DeltaSink  # noqa: PLC0415
 
-        return DeltaSink(folder / settings.path, settings.history)
+        return DeltaSink(folder / local_path(settings.path, "path"), settings.history)
     if isinstance(settings, KafkaOutput):
         from livejoin.spark.kafka import KafkaSink  # noqa: PLC0415
 

@@ -1,19 +1,36 @@
-"""The folders that livejoin reads and writes itself: those of a file system, and why none of an object store."""
+"""The folders that livejoin reads and writes itself: those of a file system, and why none of an object store.
+
+Whatever its name has in it, blanks, ``%``, ``[`` or letters beyond ASCII, a folder is one and the same for Python and
+for Spark: `hadoop_path` and `hadoop_pattern` are what Spark is given for it, and nothing else.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from livejoin.errors import PipelineError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # pathlib makes one / of two
+_FILE = re.compile(r"file:/(?:/(?P<host>[^/]*))?(?P<path>/.*|[^/].*)", re.IGNORECASE | re.DOTALL)
+_MAGIC = re.compile(r"([\\\[\]{}*?])")
+_WHOLE = "give the whole path"
 _WHY = (
     "give a local or mounted folder, with mode='distributed' one that all hosts see. A batch is committed by a file "
     "that appears whole, and only where there is none of its name (exclusive creation), which is also how one of two "
     "queries stops; the paths of an object store have no such call"
 )
+
+
+def is_remote(path: str | Path) -> bool:
+    """Whether a path is a URI of something else than files.
+
+    >>> is_remote("s3://bucket/t"), is_remote("file:///t"), is_remote("t")
+    (True, False, False)
+    """
+    found = _SCHEME.match(str(path))
+    return found is not None and found[1].lower() != "file"
 
 
 def not_local(folder: str | Path) -> str | None:
@@ -22,23 +39,43 @@ def not_local(folder: str | Path) -> str | None:
     >>> not_local("out"), not_local("file:///out"), not_local("gs://bucket/out") is None
     (None, None, False)
     """
-    found = _SCHEME.match(str(folder))
-    if found is None or found[1].lower() == "file":
-        return None
-    return f"{str(folder)!r} is not a local folder: {_WHY}"
+    if is_remote(folder):
+        return f"{str(folder)!r} is not a local folder: {_WHY}"
+    if not _SCHEME.match(str(folder)):
+        return None if _expanded(folder) else f"{str(folder)!r} begins with a home folder that there is not; {_WHOLE}"
+    host = (_FILE.fullmatch(str(folder)) or {"host": None})["host"]
+    if host and host.lower() != "localhost":
+        return f"{str(folder)!r} names the host {host!r}; a file: URI of a local folder has three slashes, file:///..."
+    return None
 
 
 def local_path(folder: str | Path, argument: str) -> Path:
-    """A path of the file system; a URI of a file is one, too.
+    """A path of the file system; a URI of a file is one, too, and ``~`` before it is a home folder.
+
+    >>> local_path("file:///a%20b#c", "path").as_posix(), local_path("/a%20b", "path").as_posix()
+    ('/a b#c', '/a%20b')
 
     Raises:
-        PipelineError: It is a URI of something else.
+        PipelineError: It is a URI of something else, or of a user who has no home folder.
     """
     if (reason := not_local(folder)) is not None:
         msg = f"{argument}={reason}"
         raise PipelineError(msg, key=argument)
     text = str(folder)
-    return Path(unquote(urlsplit(text).path) if _SCHEME.match(text) else text)
+    if _SCHEME.match(text):
+        found = _FILE.fullmatch(text)
+        return Path("/" + unquote(found["path"] if found else "").lstrip("/"))
+    path = _expanded(text)
+    assert path is not None, "else it is not local"
+    return path
+
+
+def _expanded(folder: str | Path) -> Path | None:
+    """A path without ``~`` before it; None if nobody knows that home folder."""
+    try:
+        return Path(folder).expanduser()
+    except RuntimeError:
+        return None
 
 
 def local_folder(folder: str | Path | None, argument: str) -> Path:
@@ -51,3 +88,45 @@ def local_folder(folder: str | Path | None, argument: str) -> Path:
         msg = f"{argument}= is missing; give a local or mounted folder"
         raise PipelineError(msg, key=argument)
     return local_path(folder, argument).absolute()
+
+
+def hadoop_path(path: Path) -> str:
+    """A path for those calls of Spark that take one file or folder: Hadoop decodes nothing in it.
+
+    >>> hadoop_path(Path("/data/a b%20"))
+    'file:/data/a b%20'
+    """
+    return f"file:{path.absolute()}"
+
+
+def hadoop_pattern(path: Path, below: str = "") -> str:
+    """A path for those calls of Spark that take a pattern, as ``load`` does.
+
+    Args:
+        path: A file or a folder, which is taken as it is.
+        below: A pattern of files below it.
+
+    >>> hadoop_pattern(Path("/data[1]"), "*.csv")
+    'file:/data\\\\[1\\\\]/*.csv'
+    """
+    escaped = _MAGIC.sub(r"\\\1", hadoop_path(path))
+    return f"{escaped}/{below}" if below else escaped
+
+
+def streamed(path: Path, what: str, below: str = "") -> str:
+    """`hadoop_pattern` for a stream of files.
+
+    Raises:
+        PipelineError: Its name has a character of patterns. Spark 4 counts the rows of several files there several
+            times, also where the name is escaped.
+
+    >>> streamed(Path("/data"), "table 'T'", "*.csv")
+    'file:/data/*.csv'
+    """
+    if (found := _MAGIC.search(str(path.absolute()))) is not None:
+        msg = (
+            f"{what} would be streamed from {str(path.absolute())!r}, and Spark reads files twice that have "
+            f"{found[0]!r} in their path; let it have none of {{}}[]*?\\"
+        )
+        raise PipelineError(msg)
+    return hadoop_pattern(path, below)

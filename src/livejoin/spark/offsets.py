@@ -99,6 +99,41 @@ def clear_unbegun(folder: Path) -> None:
             raise StorageError(msg) from error
 
 
+def check_begun(folder: Path) -> None:
+    """Check that Spark's checkpoint is there, which must be where batches were taken; else Spark would begin anew.
+
+    Versions of livejoin before this one had Spark's checkpoint beside the folder where its path has a blank, ``%`` or
+    letters beyond ASCII: it is brought home.
+
+    Raises:
+        StateError: It is gone.
+        StorageError: The disk refuses.
+    """
+    try:
+        _finish(folder)
+        if _offsets(folder):
+            return
+        beside = Path(folder.as_uri().removeprefix("file://"))
+        if beside == folder or not _offsets(beside):
+            msg = (
+                f"{folder} has no offsets of Spark, and the engine beside it has seen batches: the two halves of the "
+                "checkpoint do not belong together. Restore both from the same backup, or start over with an empty "
+                "checkpoint and an empty output"
+            )
+            raise StateError(msg)
+        draft = _draft(folder)
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.copytree(beside, draft)
+        if (folder / _NOTE).exists():
+            shutil.copyfile(folder / _NOTE, draft / _NOTE)
+        (draft / _DONE).touch()
+        _finish(folder)
+        shutil.rmtree(beside)
+    except OSError as error:
+        msg = f"Spark's checkpoint in {folder} could not be read or changed: {error}; repair that and start again"
+        raise StorageError(msg) from error
+
+
 def _in_place(folder: Path, before: Streams, now: Streams, filled: Collection[str]) -> Streams:
     """The streams of now: those of before that are still there in their order, then the new ones."""
     there = {name: names for names in before for name in names}

@@ -6,7 +6,6 @@ than insertions, and ``_seq`` where the files have it.
 
 from __future__ import annotations
 
-import glob
 import os
 import shutil
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.schema import SEQUENCE, Table
 from livejoin.spark.feeds import from_envelopes, from_versions, upserts
+from livejoin.spark.local_folder import hadoop_pattern, streamed
 
 Feed = Literal["append", "change-feed", "debezium", "delta", "upsert"]
 _FIRST_ARRIVAL = 1_000_000_000
@@ -50,13 +50,23 @@ class FileSource:
     by_name: bool = False
     apply_as_deletes: str | None = None
 
+    @property
+    def place(self) -> tuple[Path, str]:
+        """What there is of the path, taken as it is, and the pattern of files below it; empty if all of it is there.
+
+        So a folder ``a[1]`` that is there is no pattern, and one below it may still follow.
+        """
+        path = self.path.absolute()
+        there = next(place for place in (path, *path.parents) if place.exists())
+        return there, "" if there == path else str(path.relative_to(there))
+
     def files(self) -> list[Path]:
         """The files that are there now, in the order in which they arrive.
 
         Files of one modification time come in no particular order: Spark does not promise one.
         """
-        anchor = Path(self.path.anchor)
-        found = self.path.iterdir() if self.path.is_dir() else anchor.glob(str(self.path.relative_to(anchor)))
+        there, pattern = self.place
+        found = there.glob(pattern) if pattern else there.iterdir() if there.is_dir() else [there]
         visible = [file for file in sorted(found) if file.is_file() and not file.name.startswith(("_", "."))]
         return visible if self.by_name else sorted(visible, key=lambda file: file.stat().st_mtime)
 
@@ -73,10 +83,13 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         spark: The session.
         source: The source.
         scratch: A folder below the checkpoint, for files that have to be put in order first.
+
+    Raises:
+        PipelineError: Spark reads no stream from a folder of that name.
     """
-    place = source.path
+    place, pattern = source.place
     if not source.table.static and (source.by_name or place.is_file()):
-        place = scratch / quote(source.table.name, safe="")
+        place, pattern = scratch / quote(source.table.name, safe=""), ""
         arrange(source.files(), place)
     if source.feed == "debezium":
         sequence = "".join(f"{name} {kind}, " for name, kind in source.columns if name == SEQUENCE)
@@ -84,7 +97,13 @@ def read_changes(spark: SparkSession, source: FileSource, scratch: Path) -> Data
         schema = f"{sequence}op STRING, before STRUCT<{row}>, after STRUCT<{row}>"
     else:
         schema = ", ".join(f"`{name}` {kind}" for name, kind in source.columns)
-    where = glob.escape(str(place)) if place.is_dir() else str(place)
+    name = f"table {source.table.name!r}"
+    if source.table.static:
+        where = hadoop_pattern(place, pattern)
+    else:
+        where = streamed(place, name, pattern)
+        for file in source.files():
+            streamed(place / file.name, name)
     reader = spark.read if source.table.static else spark.readStream
     frame = reader.format(source.format).options(**source.options).schema(schema).load(where)
     names = [column.name for column in source.table.columns]

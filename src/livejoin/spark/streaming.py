@@ -20,14 +20,15 @@ from livejoin.checkpoint.policy import OnBad
 from livejoin.checkpoint.recovery import Recovery
 from livejoin.errors import PipelineError, SchemaError
 from livejoin.schema import CHANGE_TYPE, Retain
+from livejoin.spark.batch_frame import as_stream
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.checkpoint_lock import lock_checkpoint
 from livejoin.spark.dead_letters import Letter
 from livejoin.spark.distributed.start import cells_of, open_cells
 from livejoin.spark.frames import Declared, pack, rows_of, table_of
-from livejoin.spark.local_folder import local_folder
+from livejoin.spark.local_folder import hadoop_path, local_folder
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
-from livejoin.spark.offsets import arranged, clear_unbegun, unread_columns
+from livejoin.spark.offsets import arranged, check_begun, clear_unbegun, unread_columns
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Keep, Mode, RunOptions
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView, refuse_months
@@ -252,7 +253,7 @@ def start(
         given: dict[str, DataFrame | StreamPart] = {
             name: frame
             if isinstance(frame, StreamPart) or frame.isStreaming
-            else _as_stream(spark, frame, state / "static" / quote(name, safe=""))
+            else as_stream(spark, frame, state / "static" / quote(name, safe=""))
             for name, frame in moving.items()
         }
         if trigger is None and not any(plain[name].isStreaming for name in moving):
@@ -278,10 +279,12 @@ def start(
             target.open(shapes, engine.last_batch, engine.parts, run_name(state))
             if engine.last_batch is None and engine.pending is None:
                 clear_unbegun(state / "spark")
+            else:
+                check_begun(state / "spark")
             frames, job = arranged(state / "spark", given, engine.filled), engine.job
             batches = MicroBatches(engine, target, on_batch, tuple(frames), letters)
         writer = pack(frames, job.columns).writeStream.foreachBatch(batches)
-        writer = writer.option("checkpointLocation", (state / "spark").as_uri())
+        writer = writer.option("checkpointLocation", hadoop_path(state / "spark"))
         query = (writer.trigger(**trigger) if trigger else writer).start()
     except BaseException:
         lock.release()
@@ -337,12 +340,3 @@ def _sink(spark: SparkSession, sink: Literal["parquet"] | SinkFunction | Sink, p
         msg = f"sink={sink!r} is unknown; allowed are {allowed}"
         raise PipelineError(msg, key="sink")
     return ParquetSink(local_folder(path, "path"))
-
-
-def _as_stream(spark: SparkSession, frame: DataFrame, folder: Path) -> DataFrame:
-    """A batch frame as a stream: written once, complete or not at all."""
-    if not folder.exists():
-        draft = folder.with_name(f".{folder.name}.writing")
-        frame.write.mode("overwrite").parquet(draft.as_uri())
-        draft.replace(folder)
-    return spark.readStream.schema(frame.schema).parquet(folder.as_uri())

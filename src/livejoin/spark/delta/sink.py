@@ -20,7 +20,7 @@ from livejoin.checkpoint.batch_delta import TIMESTAMP, TIMESTAMP_TYPE, BatchDelt
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
-from livejoin.spark.delta.table import columns_of, explained
+from livejoin.spark.delta.table import columns_of, explained, location
 from livejoin.spark.local_folder import local_path
 from livejoin.spark.sinks.last_of_keys import COMES, last_of_keys, quoted
 from livejoin.spark.sinks.sink import SinkView, whole
@@ -45,11 +45,11 @@ class DeltaSink:
             ``_commit_timestamp``.
 
     Raises:
-        PipelineError: The folder is not one of a file system.
+        PipelineError: The folder is not one of a file system, or one whose path deltalake misreads.
     """
 
     def __init__(self, folder: str | Path, history: Collection[str] = ()) -> None:
-        self._folder = local_path(folder, "folder")
+        self._folder = Path(location(local_path(folder, "folder")))
         self._history = frozenset(history)
         self._run = ""
         self._views: dict[str, SinkView] = {}
@@ -80,7 +80,7 @@ class DeltaSink:
                     f"have its deltas appended: history = [{view!r}]"
                 )
                 raise SchemaError(msg)
-            with explained(str(self.of(view)), "nothing was written"):
+            with explained(location(self.of(view)), "nothing was written"):
                 self._open(view, last_batch)
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
 from livejoin.spark.arrow_columns import mark_texts
-from livejoin.spark.delta.table import columns_of, explained
+from livejoin.spark.delta.table import columns_of, explained, location
 
 FORMAT = "livejoin-delta"
 _FEED = "delta.enableChangeDataFeed"
@@ -40,19 +40,21 @@ def read_delta(spark: SparkSession, path: str | Path) -> DataFrame:
         SchemaError: It has no change data feed.
         StorageError: It cannot be read.
     """
-    columns = table_columns(path)
+    place = location(path)
+    columns = table_columns(place)
     spark.dataSource.register(DeltaSource)
     # Spark would start a process of its own to ask for the schema.
-    return spark.readStream.format(FORMAT).schema(_types(columns)).load(str(path))
+    return spark.readStream.format(FORMAT).schema(_types(columns)).load(place)
 
 
 def table_columns(path: str | Path) -> pa.Schema:
     """The columns of a table that `read_delta` would read; raises as it does."""
-    with explained(str(path), "nothing was read"):
-        table = DeltaTable(str(path))
+    place = location(path)
+    with explained(place, "nothing was read"):
+        table = DeltaTable(place)
     if table.metadata().configuration.get(_FEED, "").lower() != "true":
         msg = (
-            f"the Delta table {path} has no change data feed, so that it does not say what changed; set the table's "
+            f"the Delta table {place} has no change data feed, so that it does not say what changed; set the table's "
             f"property {_FEED} = true"
         )
         raise SchemaError(msg)

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from livejoin.errors import StorageError
+from livejoin.errors import PipelineError, StorageError
+from livejoin.spark.local_folder import is_remote, local_path
+
+_UNREADABLE = re.compile(r"[%\[\]\\]")  # deltalake takes them for something else, and stops the process at a bracket
+
+
+def location(path: str | Path) -> str:
+    """Where a Delta table is, as deltalake has it: a URI of an object store, or the path of a local folder.
+
+    Raises:
+        PipelineError: deltalake has no way to say that path, or it is of no home folder.
+    """
+    if is_remote(path):
+        return str(path)
+    place = str(local_path(path, "path").absolute())
+    if (found := _UNREADABLE.search(place)) is not None:
+        msg = f"the path {place!r} of a Delta table has {found[0]!r}, which deltalake misreads; give another folder"
+        raise PipelineError(msg, key="path")
+    return place
 
 
 @contextmanager

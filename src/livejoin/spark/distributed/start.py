@@ -15,7 +15,7 @@ from livejoin.distributed.begin import check_columns
 from livejoin.errors import PipelineError
 from livejoin.spark.distributed.batches import DistributedBatches
 from livejoin.spark.micro_batch import BatchReport
-from livejoin.spark.offsets import arranged, clear_unbegun
+from livejoin.spark.offsets import arranged, check_begun, clear_unbegun
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Mode, RunOptions
 from livejoin.spark.sinks import Sink, SinkView, refuse_months
@@ -95,6 +95,8 @@ def open_cells(
     sink.open(shapes, manifests.done, manifests.parts, run_name(state))
     if last is None:
         clear_unbegun(state / "spark")
+    else:
+        check_begun(state / "spark")
     tables = job.tables if declared.before is None else {**declared.before.job.tables, **job.tables}
     filled = [name for name in tables if last is not None and name.lower() in last.filled]
     arranged_frames = arranged(state / "spark", frames, filled)

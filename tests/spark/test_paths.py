@@ -1,0 +1,239 @@
+"""A folder has one name for Python and for Spark, whatever that has in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltas import sum_of
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from livejoin.errors import PipelineError, StateError, StorageError
+from livejoin.pipeline import check, load, run
+from livejoin.spark import batch_frame, maintain, read_deltas
+from livejoin.spark.local_folder import hadoop_pattern, local_folder
+
+ODD = "r ü%20b #é,;'&+=日"
+WILD = "a?[1]{a,b}*\\"
+NOW = {"availableNow": True}
+VIEWS = {"v": "SELECT T.id, S.n FROM T JOIN S ON T.id = S.id"}
+
+
+def feed(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f".{name}").write_text(text)
+    (folder / f".{name}").rename(folder / name)
+
+
+def run_once(spark: SparkSession, root: Path, **more: Any) -> None:
+    stream = spark.readStream.schema("id BIGINT").csv(hadoop_pattern(root / "in"))
+    batch = spark.createDataFrame([(1, 10), (2, 20), (3, 30)], "id BIGINT, n INT")
+    places = {"path": root / "out", "checkpoint": root / "state", "dead_letters": root / "letters"}
+    options: dict[str, Any] = {"trigger": NOW, "on_bad_rows": "dead_letter", **places, **more}
+    assert maintain(spark, VIEWS, {"T": stream, "S": batch}, **options).awaitTermination(100)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("more", [{}, {"mode": "distributed", "cells": 2}], ids=["embedded", "cells"])
+def test_a_folder_of_any_name(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
+    root = tmp_path / ODD
+    feed(root / "in", "1.csv", "1\n2\n")
+    run_once(spark, root, **more)
+    assert sum_of(root / "out" / "v") == Counter({(1, 10): 1, (2, 20): 1})
+    feed(root / "in", "2.csv", "3\n")
+    run_once(spark, root, **more)
+    assert sum_of(root / "out" / "v") == Counter({(1, 10): 1, (2, 20): 1, (3, 30): 1})
+    assert [path.name for path in tmp_path.iterdir()] == [ODD]
+    assert (root / "state" / "spark" / "offsets" / "1").exists()
+    if not more:
+        deltas = read_deltas(spark, root / "out" / "v").drop("_commit_version", "_commit_timestamp")
+        again: dict[str, Any] = {"path": root / "out 2", "checkpoint": root / "state 2", "trigger": NOW}
+        assert maintain(spark, {"w": "SELECT n FROM d"}, {"d": deltas}, **again).awaitTermination(100)
+        assert sum_of(root / "out 2" / "w") == Counter({(10,): 1, (20,): 1, (30,): 1})
+
+
+@pytest.mark.spark
+def test_a_stream_from_a_folder_that_spark_takes_for_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark reads each of two files there twice; its own checkpoint may be in such a folder."""
+    stream = spark.readStream.format("rate").load().selectExpr("value AS id")
+    batch = spark.range(3).selectExpr("id", "CAST(id AS INT) AS n")
+    for character in "?[]{}*\\":
+        places: dict[str, Any] = {"path": tmp_path / "o[u]t", "checkpoint": tmp_path / f"x{character}"}
+        with pytest.raises(PipelineError, match="Spark reads files twice that have"):
+            maintain(spark, VIEWS, {"T": stream, "S": batch}, **places)
+    feed(tmp_path / "in", "1.csv", "1\n")
+    frame = spark.readStream.schema("id BIGINT").csv(hadoop_pattern(tmp_path / "in"))
+    places = {"path": tmp_path / "o[u]t", "checkpoint": tmp_path / WILD, "trigger": NOW}
+    for count in (1, 2):
+        assert maintain(spark, {"v": "SELECT id FROM T"}, {"T": frame}, **places).awaitTermination(60)
+        assert sum_of(tmp_path / "o[u]t" / "v") == Counter({(row,): 1 for row in range(1, count + 1)})
+        feed(tmp_path / "in", "2.csv", "2\n")
+
+
+@pytest.mark.spark
+def test_nothing_is_left_when_a_checkpoint_is_deleted(spark: SparkSession, tmp_path: Path) -> None:
+    root = tmp_path / "a b"
+    feed(root / "in", "1.csv", "1\n")
+    for _ in range(2):
+        run_once(spark, root)
+        assert sum_of(root / "out" / "v") == Counter({(1, 10): 1})
+        shutil.rmtree(root / "state")
+        shutil.rmtree(root / "out")
+
+
+@pytest.mark.spark
+def test_the_half_of_spark_that_is_beside_comes_home(spark: SparkSession, tmp_path: Path) -> None:
+    """As versions up to 2026-11-24 left it."""
+    root = tmp_path / "a b"
+    feed(root / "in", "1.csv", "1\n")
+    run_once(spark, root)
+    beside = tmp_path / "a%20b" / "state" / "spark"
+    shutil.copytree(root / "state" / "spark", beside)
+    for entry in (root / "state" / "spark").iterdir():
+        if entry.name != "livejoin-sources.json":
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    (beside / "livejoin-sources.json").unlink()
+    feed(root / "in", "2.csv", "2\n")
+    run_once(spark, root)
+    assert sum_of(root / "out" / "v") == Counter({(1, 10): 1, (2, 20): 1})
+    assert not beside.exists()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("more", [{}, {"mode": "distributed", "cells": 2}], ids=["embedded", "cells"])
+def test_half_a_checkpoint_is_none(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
+    """Spark's batch 0 would pass for the one that was done, with the rows of later ones in it."""
+    feed(tmp_path / "in", "1.csv", "1\n")
+    run_once(spark, tmp_path, **more)
+    shutil.rmtree(tmp_path / "state" / "spark")
+    feed(tmp_path / "in", "2.csv", "2\n")
+    with pytest.raises(StateError, match="has no offsets of Spark"):
+        run_once(spark, tmp_path, **more)
+
+
+@pytest.mark.spark
+def test_a_batch_frame_on_a_disk_that_the_driver_does_not_see(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What executors write to disks of their own is not there for the driver."""
+
+    def elsewhere(path: Path) -> str:
+        path.mkdir(parents=True)
+        (path / "_SUCCESS").touch()
+        return f"file:{tmp_path}/disk of another host"
+
+    frame = spark.range(1000)
+    with monkeypatch.context() as patched:
+        patched.setattr(batch_frame, "hadoop_path", elsewhere)
+        with pytest.raises(StorageError, match=r"1,000 rows .*, and 0 of them .* that all of them share"):
+            batch_frame.as_stream(spark, frame, tmp_path / "state" / "T")
+    assert list((tmp_path / "state").iterdir()) == []
+    for rows in (frame, frame.limit(0), frame.where(F.lit(False)), frame.groupBy().count()):
+        found = batch_frame.as_stream(spark, rows, tmp_path / "state" / f"T{id(rows)}")
+        assert found.isStreaming
+
+
+PIPELINE = """
+[tables.T]
+schema = "id BIGINT, n INT"
+format = "csv"
+path = {path!r}
+{more}
+
+[views.v]
+sql = "SELECT id, SUM(n) AS n FROM T GROUP BY id"
+
+[sink]
+kind = "parquet"
+path = "out"
+
+[run]
+checkpoint = "state"
+check = true
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "path",
+    ["in/*.csv", "in/[x]*.csv", "in", "in/%1 #1.csv", "i?/%1*.csv"],
+    ids=["all", "odd", "folder", "file", "wild"],
+)
+def test_a_pipeline_in_a_folder_of_any_name(spark: SparkSession, tmp_path: Path, path: str) -> None:
+    root = tmp_path / ODD
+    feed(root / "in", "%1 #1.csv", "1,2\n")
+    feed(root / "in", "%1 #2.csv", "1,3\n")
+    for arrival in ("", 'arrival = "by-name"'):
+        (root / "p.toml").write_text(PIPELINE.format(path=path, more=arrival), encoding="utf-8")
+        if path == "in/[x]*.csv":
+            with pytest.raises(PipelineError, match="there is no file"):
+                load(root / "p.toml")
+            continue
+        pipeline = load(root / "p.toml")
+        run(pipeline, lambda _: None, lambda: None)
+        (found,) = check(pipeline)
+        assert found.identical and found.maintained == 1, found.example
+        assert sum_of(root / "out" / "v") == Counter({(1, 2 if path.startswith("in/%1 ") else 5): 1})
+        shutil.rmtree(root / "state")
+        shutil.rmtree(root / "out")
+
+
+@pytest.mark.spark
+def test_a_file_that_spark_reads_twice(spark: SparkSession, tmp_path: Path) -> None:
+    feed(tmp_path / "in", "a[1].csv", "1,2\n")
+    feed(tmp_path / "in", "b.csv", "1,3\n")
+    (tmp_path / "p.toml").write_text(PIPELINE.format(path="in", more=""))
+    with pytest.raises(
+        PipelineError, match=r"table 'T' would be streamed from .*a\[1\].csv', and Spark reads files twice"
+    ):
+        run(load(tmp_path / "p.toml"), lambda _: None, lambda: None)
+
+
+def test_a_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert local_folder("~/a b", "path") == tmp_path / "a b"
+    assert local_folder(Path("~"), "path") == tmp_path
+    with pytest.raises(
+        PipelineError, match=r"path='~nobody-of-that-name/x' begins with a home folder that there is not"
+    ):
+        local_folder("~nobody-of-that-name/x", "path")
+    (tmp_path / "p.toml").write_text(PIPELINE.format(path="~/in", more="").replace('"out"', '"~/the out"'))
+    feed(tmp_path / "in", "1.csv", "1,2\n")
+    assert load(tmp_path / "p.toml").output == tmp_path / "the out"
+    assert load(tmp_path / "p.toml").sources["T"].path == tmp_path / "in"
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///data/my%20out", "/data/my out"),
+        ("file:/data/x", "/data/x"),
+        ("file:///data/a#b?c", "/data/a#b?c"),
+        ("FILE://localhost/data", "/data"),
+        ("/data/a%20b", "/data/a%20b"),
+        (Path("file:///data/x"), "/data/x"),
+    ],
+)
+def test_a_uri_of_a_file(uri: str | Path, path: str) -> None:
+    assert local_folder(uri, "path") == Path(path)
+
+
+def test_a_uri_of_another_host() -> None:
+    with pytest.raises(PipelineError, match="names the host 'data'"):
+        local_folder("file://data/x", "path")
+
+
+def test_a_delta_table_where_deltalake_loses_its_way(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    from livejoin.spark.delta import DeltaSink, table_columns  # noqa: PLC0415
+
+    for name in ("a[1]", "a%20b", "a\\b"):
+        with pytest.raises(PipelineError, match="which deltalake misreads; give another folder"):
+            table_columns(tmp_path / name)
+        with pytest.raises(PipelineError, match="which deltalake misreads"):
+            DeltaSink(tmp_path / name)
+    assert DeltaSink(f"file://{tmp_path}/a%20b").of("v") == tmp_path / "a b" / "v"
