@@ -86,7 +86,7 @@ _TYPES = {
     "double": SqlType("double"),
     "date": SqlType("date"),
     "timestamp": SqlType("timestamp"),
-    "timestamp_ntz": SqlType("timestamp"),
+    "timestamp_ntz": SqlType.local_time(),
     "string": SqlType("string"),
     "binary": SqlType("binary"),
 }

@@ -29,7 +29,7 @@ def test_every_supported_type_becomes_that_of_the_table(spark: SparkSession) -> 
     )
     assert [str(column.type) for column in table.columns] == [
         *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "DECIMAL(10, 2)", "DATE", "TIMESTAMP"),
-        *("TIMESTAMP", "STRING"),
+        *("TIMESTAMP_NTZ", "STRING"),
     ]
     assert table.window_rows == 7
 

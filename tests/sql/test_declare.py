@@ -38,7 +38,7 @@ BIGINT = SqlType.integer(64)
         ("NUMERIC(9, 2)", "DECIMAL(9, 2)"),
         ("DATE", "DATE"),
         ("TIMESTAMP", "TIMESTAMP"),
-        ("TIMESTAMP_NTZ", "TIMESTAMP"),
+        ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ"),
         ("TIMESTAMP without time zone", "TIMESTAMP"),
         ("STRING", "STRING"),
         ("VARCHAR", "STRING"),

@@ -94,7 +94,7 @@ def _shown(tree: Scalar | Unsaid) -> str:
         ("d - s", "unsaid -"),
         ("date_trunc(s, z)", "unsaid DATE_TRUNC"),
         ("CAST(s AS TIMESTAMP_NTZ)", "unsaid CAST to TIMESTAMP_NTZ"),
-        ("TIMESTAMP_NTZ'1970-01-01 00:00:01'", "1000000:TIMESTAMP"),
+        ("TIMESTAMP_NTZ'1970-01-01 00:00:01'", "1000000:TIMESTAMP_NTZ"),
         ("TIMESTAMP_NTZ'1970-01-01 00:00:01Z'", "unsaid CAST to TIMESTAMP_NTZ"),
         ("CAST(s AS INTERVAL DAY)", "unsaid CAST to INTERVAL DAY"),
         ("NULL", "unsaid NULL"),

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from livejoin.checkpoint.batch_delta import BatchDelta, timed, with_time
 from livejoin.checkpoint.checked_json import checked, with_checksum
+from livejoin.checkpoint.instants import with_instants
 from livejoin.database import Database
 from livejoin.database.difference import difference, types_of
 from livejoin.database.snapshots.declaration import plain_table, read_table
@@ -183,9 +184,14 @@ def views_of(bound: Database, staged: Staged) -> dict[str, ViewFiles]:
         staged: The stages of its views.
     """
     return {
-        name: ViewFiles(view.delta_schema, types_of(bound, name) if name in staged.scattered else None)
-        for name, view in bound.views.items()
+        name: ViewFiles(delta_schema_of(bound, name), types_of(bound, name) if name in staged.scattered else None)
+        for name in bound.views
     }
+
+
+def delta_schema_of(bound: Database, view: str) -> pa.Schema:
+    """The columns of a view's deltas."""
+    return with_instants(bound.views[view].delta_schema, types_of(bound, view))
 
 
 def write_views(folder: Path, digest: str, views: Mapping[str, ViewFiles]) -> None:

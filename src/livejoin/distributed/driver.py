@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from livejoin.checkpoint.batch_delta import BatchDelta, timed, with_time
 from livejoin.checkpoint.initial import Initial
+from livejoin.checkpoint.instants import without_instants
 from livejoin.checkpoint.policy import FAIL, OnBad, Policy
 from livejoin.distributed.bad_rows import Tries, without_bad
 from livejoin.distributed.begin import Steps, begin, first_deltas, has_to_fill
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.declared import Declared
-from livejoin.distributed.deltas import ViewFiles, batch_delta, microseconds, time_of
+from livejoin.distributed.deltas import ViewFiles, batch_delta, delta_schema_of, microseconds, time_of
 from livejoin.distributed.files import delta_of
 from livejoin.distributed.manifest import Manifest, Manifests
 from livejoin.distributed.refused import refuse_too_many
@@ -208,7 +209,7 @@ def read_delta(declared: Declared, manifests: Manifests, manifest: Manifest, vie
     """
     files = _files_of(declared, manifest, view)
     if files is None:
-        return declared.bound.views[view].delta_schema.empty_table()
+        return delta_schema_of(declared.bound, view).empty_table()
     return files.delta(manifests.path, manifest.deltas.get(view, ()), manifest.batch_id)
 
 
@@ -216,7 +217,7 @@ def delta_for_sink(declared: Declared, manifests: Manifests, manifest: Manifest,
     """As `read_delta`, with the time of the batch, and as `livejoin.distributed.deltas.batch_delta`."""
     files = _files_of(declared, manifest, view)
     if files is None:
-        nothing: BatchDelta = timed(declared.bound.views[view].delta_schema.empty_table(), time_of(manifest))
+        nothing: BatchDelta = timed(delta_schema_of(declared.bound, view).empty_table(), time_of(manifest))
         return nothing
     return batch_delta(manifests.path, manifest, view, files)
 
@@ -238,7 +239,10 @@ def read_letters(declared: Declared, manifests: Manifests, manifest: Manifest) -
 def _files_of(declared: Declared, manifest: Manifest, view: str) -> ViewFiles | None:
     """How the delta of a view is read from the files of a batch; None if the batch has none of a view like this."""
     found = declared.views(manifest.plan).get(view)
-    return None if found is None or found.schema != declared.bound.views[view].delta_schema else found
+    schema = delta_schema_of(declared.bound, view)
+    if found is None or without_instants(found.schema) != without_instants(schema):
+        return None
+    return replace(found, schema=schema)
 
 
 def _files(done: Iterable[Outcome]) -> dict[str, tuple[str, ...]]:

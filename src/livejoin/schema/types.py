@@ -51,7 +51,8 @@ class SqlType:
     ``bits`` is the width of an integer (8, 16, 32 or 64), 32 of a FLOAT, which is a double whose values binary32 has,
     and 0 otherwise; ``precision`` and ``scale`` are those of a decimal and 0 otherwise. ``inner`` has the names and
     types that an ARRAY, a STRUCT or a MAP is made of; these and VARIANT are the types of *payload*, which is only
-    passed through.
+    passed through. ``is_local`` is true of TIMESTAMP_NTZ, a time of day of a date in no time zone, and false of
+    TIMESTAMP, an instant. In UTC, in which livejoin computes, both have the same words.
 
     >>> SqlType.decimal(10, 2)
     SqlType(kind='decimal', bits=0, precision=10, scale=2)
@@ -64,6 +65,7 @@ class SqlType:
     precision: int = 0
     scale: int = 0
     inner: tuple[tuple[str, SqlType], ...] = field(default=(), repr=False)
+    is_local: bool = field(default=False, repr=False)
 
     @staticmethod
     def array(element: SqlType) -> SqlType:
@@ -130,6 +132,11 @@ class SqlType:
         """FLOAT, the floating-point numbers of 32 bits."""
         return SqlType("double", bits=32)
 
+    @staticmethod
+    def local_time() -> SqlType:
+        """TIMESTAMP_NTZ, a date and a time of day in no time zone."""
+        return SqlType("timestamp", is_local=True)
+
     @cached_property
     def arrow(self) -> pa.DataType:
         """The Arrow type that carries values of this type."""
@@ -173,7 +180,13 @@ class SqlType:
     @property
     def join_class(self) -> tuple[str, int]:
         """Types of one join class have equal codes for equal values, so that their columns may be joined."""
-        return (self.kind, self.scale if self.kind == "decimal" else self.bits if self.kind == "double" else 0)
+        match self.kind:
+            case "decimal":
+                return (self.kind, self.scale)
+            case "double":
+                return (self.kind, self.bits)
+            case _:
+                return (self.kind, int(self.is_local))
 
     def __str__(self) -> str:
         match self.kind:
@@ -187,6 +200,8 @@ class SqlType:
                 return "INTERVAL DAY TO SECOND"
             case "months":
                 return "INTERVAL YEAR TO MONTH"
+            case "timestamp" if self.is_local:
+                return "TIMESTAMP_NTZ"
             case "struct":
                 return f"STRUCT<{', '.join(f'{_quoted(name)}: {kind}' for name, kind in self.inner)}>"
             case "array" | "map":

@@ -79,7 +79,7 @@ def _sql_type(table: str, field: pa.Field) -> str:
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if pa.types.is_timestamp(kind):
-        return "TIMESTAMP"
+        return "TIMESTAMP" if kind.tz else "TIMESTAMP_NTZ"
     if kind not in _NAMES:
         msg = f"table {table!r}, column {field.name!r} has the type {kind}, which livejoin does not keep"
         raise SchemaError(msg)

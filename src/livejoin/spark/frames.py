@@ -55,7 +55,7 @@ _PLAIN_TYPES: dict[type[T.DataType], SqlType] = {
     T.BinaryType: SqlType("binary"),
     T.VariantType: SqlType("variant"),
     T.TimestampType: SqlType("timestamp"),
-    T.TimestampNTZType: SqlType("timestamp"),
+    T.TimestampNTZType: SqlType.local_time(),
 }
 _CARRIED = (CHANGE_TYPE, SEQUENCE)
 _TEXT_TYPE = "__CHAR_VARCHAR_TYPE_STRING"

@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.engine import Engine
+from livejoin.checkpoint.instants import as_instants
 from livejoin.checkpoint.recovery import Recovery
+from livejoin.database.difference import types_of
 from livejoin.distributed import CellReport, skew
 from livejoin.spark.batch_function import BatchFunction
 from livejoin.spark.dead_letters import DeadLetters
@@ -118,7 +120,8 @@ class MicroBatches(BatchFunction):
         engine = self._engine
         batch = engine.take(batch_id, lambda: unpack(self._tables, frame.toArrow()))
         before = time.perf_counter()
-        deltas = engine.apply(batch)
+        types = {view: types_of(engine.database, view) for view in engine.database.views}
+        deltas = {view: as_instants(delta, types[view]) for view, delta in engine.apply(batch).items()}
         engine_seconds = time.perf_counter() - before
         taken = engine.pending or batch  # without what could not be applied
         if self._letters is not None:

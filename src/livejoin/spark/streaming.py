@@ -31,8 +31,9 @@ from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.offsets import arranged, check_begun, clear_unbegun, unread_columns
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Keep, Mode, RunOptions
-from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, SinkView, refuse_months
+from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, sink_views
 from livejoin.spark.stream_part import StreamPart
+from livejoin.spark.time_zone import check_zone
 from livejoin.spark.table_options import Changes, ForeignKeys, TableOptions
 
 
@@ -88,7 +89,8 @@ def maintain(
         tables: The changes of each table, as streaming or batch frames. ``_change_type`` (``insert``, ``delete``,
             ``update_preimage``, ``update_postimage``, ``upsert``) is optional, its absence means insert. ``_seq``, an
             integer, is optional: it orders the rows of a micro-batch, which matters for windows and for tables with
-            keys; without it they come in the order in which Spark reads them. TIMESTAMP columns are taken in UTC. Batch
+            keys; without it they come in the order in which Spark reads them. Views are computed in UTC:
+            in a session of another time zone those are refused whose result depends on it. Batch
             frames are written once to ``<checkpoint>/static`` and read as a stream from there. Parts of one stream, as
             `livejoin.spark.postgres.read_postgres` gives them, come with their keys, and with whole transactions.
         windows: For a table, how many rows it keeps: the oldest leave as new ones come.
@@ -242,6 +244,7 @@ def start(
     state = local_folder(checkpoint, "checkpoint")
     earlier = _earlier(tables, unread_columns(state / "spark", tables))
     job = job_of(found, views, append_only, options.keep == "all", options.allow_product, earlier)
+    check_zone(spark, job)
     target = _sink(spark, sink, path)
     moving = {name: frame for name, frame in tables.items() if not found[name].static}
     if not moving:
@@ -274,9 +277,7 @@ def start(
                 rows_of=lambda table: rows_of(table.name, plain[table.name], [one.name for one in table.columns]),
             )
             lock.guard(engine)
-            shapes = {name: SinkView(view.schema, view.keys) for name, view in engine.database.views.items()}
-            refuse_months(shapes)
-            target.open(shapes, engine.last_batch, engine.parts, run_name(state))
+            target.open(sink_views(engine.database), engine.last_batch, engine.parts, run_name(state))
             if engine.last_batch is None and engine.pending is None:
                 clear_unbegun(state / "spark")
             else:

@@ -71,6 +71,7 @@ def _plain_column(column: Column) -> dict[str, Any]:
 def _plain_type(type: SqlType) -> dict[str, Any]:
     """A type as JSON values, with the names and types within it where it has some."""
     found = {"kind": type.kind, "bits": type.bits, "precision": type.precision, "scale": type.scale}
+    found |= {"local": True} if type.is_local else {}
     return found | ({"inner": [[name, _plain_type(kind)] for name, kind in type.inner]} if type.inner else {})
 
 
@@ -161,6 +162,8 @@ def _type(entry: dict[str, Any]) -> SqlType:
             declared = SqlType.integer(bits) if bits in _BITS else None
         case "double" if bits:
             declared = SqlType.real()
+        case "timestamp" if "local" in entry:
+            declared = SqlType.local_time()
         case "array" | "struct" | "map":
             declared = _payload(kind, [_named_type(part) for part in value(entry, "inner", list)])
         case _:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from livejoin.checkpoint.batch_delta import TIMESTAMP, TIMESTAMP_TYPE, BatchDelta
+from livejoin.checkpoint.instants import without_instants
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import SchemaError, StateError
 from livejoin.schema import CHANGE_TYPE, COMMIT_VERSION
@@ -53,6 +54,7 @@ class DeltaSink:
         self._history = frozenset(history)
         self._run = ""
         self._views: dict[str, SinkView] = {}
+        self._columns: dict[str, pa.Schema] = {}
 
     def of(self, view: str) -> Path:
         """The table of a view."""
@@ -114,18 +116,19 @@ class DeltaSink:
 
     def _open(self, view: str, last_batch: int | None) -> None:
         place = str(self.of(view))
-        columns = self._columns(view)
+        columns = self._wanted(view)
         if not DeltaTable.is_deltatable(place):
             self.of(view).mkdir(parents=True, exist_ok=True)
             DeltaTable.create(place, schema=columns, configuration=_FEED)
         table = DeltaTable(place)
         there = columns_of(table)
-        if there.names != columns.names or there.types != columns.types:
+        if there.names != columns.names or without_instants(there).types != without_instants(columns).types:
             msg = (
                 f"the Delta table {place} has the columns ({_shown(there)}), and view {view!r} ({_shown(columns)}); "
                 "move it away"
             )
             raise SchemaError(msg)
+        self._columns[view] = there  # as versions up to 2026-11-24 made it, instants have no zone
         told = table.transaction_version(self._run)
         if told is None and table.to_pyarrow_dataset().count_rows():
             msg = (
@@ -143,13 +146,13 @@ class DeltaSink:
             )
             raise StateError(msg)
 
-    def _columns(self, view: str) -> pa.Schema:
+    def _wanted(self, view: str) -> pa.Schema:
         own = [pa.field(field.name, _plain(field.type)) for field in self._views[view].schema]
         return pa.schema([*own, *(_HISTORY if view in self._history else ())])
 
     def _write(self, table: DeltaTable, view: str, delta: pa.Table, batch_id: int) -> None:
         done = CommitProperties(app_transactions=[Transaction(self._run, batch_id)])
-        columns = self._columns(view)
+        columns = self._columns[view]
         if view in self._history:
             write_deltalake(table, delta.select(columns.names).cast(columns), mode="append", commit_properties=done)
             return

@@ -18,7 +18,7 @@ from livejoin.spark.micro_batch import BatchReport
 from livejoin.spark.offsets import arranged, check_begun, clear_unbegun
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Mode, RunOptions
-from livejoin.spark.sinks import Sink, SinkView, refuse_months
+from livejoin.spark.sinks import Sink, sink_views
 from livejoin.spark.stream_part import StreamPart
 
 _MOST_CELLS = 10_000
@@ -90,9 +90,7 @@ def open_cells(
     last = manifests.last
     declared = Declared(state / "livejoin", job, cells, options.limits, last, options.reshard)
     check_columns(declared, options.initial)
-    shapes = {name: SinkView(view.schema, view.keys) for name, view in declared.bound.views.items()}
-    refuse_months(shapes)
-    sink.open(shapes, manifests.done, manifests.parts, run_name(state))
+    sink.open(sink_views(declared.bound), manifests.done, manifests.parts, run_name(state))
     if last is None:
         clear_unbegun(state / "spark")
     else:

@@ -3,7 +3,7 @@
 from livejoin.spark.sinks.console import ConsoleSink
 from livejoin.spark.sinks.function import FunctionSink, SinkFunction
 from livejoin.spark.sinks.parquet import ParquetSink
-from livejoin.spark.sinks.sink import Forgetting, Sink, SinkView, refuse_months
+from livejoin.spark.sinks.sink import Forgetting, Sink, SinkView, sink_views
 
 __all__ = [
     "ConsoleSink",
@@ -13,5 +13,5 @@ __all__ = [
     "Sink",
     "SinkFunction",
     "SinkView",
-    "refuse_months",
+    "sink_views",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from livejoin.checkpoint.batch_delta import BatchDelta
 from livejoin.checkpoint.written_parts import WrittenParts
@@ -34,5 +35,8 @@ class FunctionSink:
         """Call the function; what it makes of the deltas is its own. It gets a spilled one whole."""
         for view, delta in deltas.items():
             if delta.num_rows:
-                self.function(view, self.spark.createDataFrame(whole(delta)), batch_id)
+                table = whole(delta)
+                # Spark would take a time without a zone for one of the session's.
+                types = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+                self.function(view, self.spark.createDataFrame(table, types), batch_id)
         return []

@@ -13,8 +13,11 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 from livejoin.checkpoint.batch_delta import BatchDelta
+from livejoin.checkpoint.instants import with_instants
 from livejoin.checkpoint.parquet import ROWS
 from livejoin.checkpoint.written_parts import WrittenParts
+from livejoin.database import Database
+from livejoin.database.difference import types_of
 from livejoin.errors import SchemaError
 
 
@@ -65,7 +68,7 @@ class Forgetting(Protocol):
         """Take away what deliveries of a run have left."""
 
 
-def refuse_months(views: Mapping[str, SinkView]) -> None:
+def _refuse_months(views: Mapping[str, SinkView]) -> None:
     """Refuse views with intervals of years and months, which neither PySpark nor Parquet has a form of.
 
     Raises:
@@ -80,6 +83,20 @@ def refuse_months(views: Mapping[str, SinkView]) -> None:
                     f"cannot hold; write CAST({field.name} AS INT), the number of months, in the view"
                 )
                 raise SchemaError(msg)
+
+
+def sink_views(database: Database) -> dict[str, SinkView]:
+    """The views of a database as sinks know them.
+
+    Raises:
+        SchemaError: One has intervals of years and months.
+    """
+    found = {
+        name: SinkView(with_instants(view.schema, types_of(database, name)), view.keys)
+        for name, view in database.views.items()
+    }
+    _refuse_months(found)
+    return found
 
 
 def whole(delta: BatchDelta) -> pa.Table:

@@ -150,6 +150,11 @@ def _output(item: Item, value: exp.Expr, relation: Relation, row: RowType, sourc
     kind = column_type(element)
     if kind is None:
         raise no_column_type(item, found, source)
+    said = {relation.types[column.meta[REF].column] for column in value.find_all(exp.Column)}
+    if expression.scalar is not None:
+        said = {expression.scalar.type}
+    if len(said) == 1 and next(iter(said)).arrow == kind.arrow:
+        (kind,) = said  # Arrow does not tell TIMESTAMP from TIMESTAMP_NTZ
     return Output(item.name, pa.list_(element) if is_made_list(found) else found, expression), kind
 
 

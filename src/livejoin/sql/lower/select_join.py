@@ -21,12 +21,11 @@ from livejoin.sql.lower.parts.branches import Edge, key_columns, make_branches, 
 from livejoin.sql.lower.project import list_columns, project, project_nothing
 from livejoin.sql.lower.select_block import SelectBlock
 from livejoin.sql.lower.variables import make_atoms
-from livejoin.sql.names.outputs import Item, compute, distinct_names, no_column_type
+from livejoin.sql.names.outputs import Item, compute, distinct_names, no_column_type, output_types
 from livejoin.sql.names.scope import Relation as Occurrence
 from livejoin.sql.names.scope import Scope
 from livejoin.sql.parse.source import Source
 from livejoin.sql.scalars.expression import RowType
-from livejoin.sql.to_duckdb.result_types import column_type
 from livejoin.sql.to_duckdb.scalar_text import bound_column, refs_of
 
 
@@ -110,7 +109,7 @@ class Joined:
         whole = make_atoms(scope, self.conditions.joins, self.conditions.predicates, used)
         branches = make_branches(self.edges, whole)
         atoms, read, found, inputs = read_inputs(scope, whole, head, products, self.source)
-        types = tuple(kind for output in outputs if (kind := column_type(output.type)) is not None)
+        types = output_types(outputs, [self.scope.declared(ref).type for ref in head])
         query = ConjunctiveQuery(self.source.sql, atoms, read, outputs, branches=branches)
         return Join(query, types, inputs), found
 
@@ -131,17 +130,17 @@ class Joined:
         below = joined.rows(columns)
         if not outputs:
             return replace(project_nothing(below), predicate=predicate, across=self.conditions.written)
-        types = tuple(kind for output in outputs if (kind := column_type(output.type)) is not None)
+        types = output_types(outputs, [self.scope.declared(ref).type for ref in wide])
         return Project(below, outputs, types, predicate, self.conditions.written)
 
     def type_of(self, value: exp.Expr, written: str, role: str, offset: int) -> SqlType:
         """The type of a resolved expression; raises as `rows`."""
         item = Item(written, value, offset, role)
-        _, outputs = compute([item], self.scope, self.source)
-        found = column_type(outputs[0].type)
-        if found is None:
+        head, outputs = compute([item], self.scope, self.source)
+        found = output_types(outputs, [self.scope.declared(ref).type for ref in head])
+        if not found:
             raise no_column_type(item, outputs[0].type, self.source)
-        return found
+        return found[0]
 
     def _over(self, relation: Relation, items: Sequence[Item]) -> Relation:
         """The rows of a nested query that the conditions keep; itself if they are its columns as they are."""

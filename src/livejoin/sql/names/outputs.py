@@ -15,7 +15,7 @@ from sqlglot import TokenType, exp
 
 from livejoin.errors import SqlSyntaxError, SqlTypeError, UnknownNameError
 from livejoin.query.conjunctive import ColumnRef, Output
-from livejoin.schema import CHANGE_COLUMNS
+from livejoin.schema import CHANGE_COLUMNS, SqlType
 from livejoin.sql.names.scope import Scope, relation_named, resolve
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.sub_queries import is_distinct_on
@@ -213,6 +213,25 @@ def _output(item: Item, row: RowType, source: Source) -> Output:
     if column_type(found) is None:
         raise no_column_type(item, found, source)
     return Output(item.name, found, expression)
+
+
+def output_types(outputs: Sequence[Output], copied: Sequence[SqlType]) -> tuple[SqlType, ...]:
+    """The types of outputs that have one of a column: Arrow does not tell TIMESTAMP from TIMESTAMP_NTZ.
+
+    Args:
+        outputs: The outputs.
+        copied: The types of the columns that they are over.
+    """
+    return tuple(kind for output in outputs if (kind := _output_type(output, copied)) is not None)
+
+
+def _output_type(output: Output, copied: Sequence[SqlType]) -> SqlType | None:
+    known = said = column_type(output.type)
+    if isinstance(output.source, int):
+        said = copied[output.source]
+    elif output.source.scalar is not None:
+        said = output.source.scalar.type
+    return said if said is not None and known is not None and said.arrow == known.arrow else known
 
 
 def no_column_type(item: Item, found: pa.DataType, source: Source) -> SqlTypeError:

@@ -1,7 +1,7 @@
 """The types that a column may be declared with, and how a type stands in the text.
 
 sqlglot gives some types other names than their writer did; messages name the type as it was written. A TIMESTAMP with a
-time zone is an instant, as Spark's own is, and is shown in UTC, like every other one.
+time zone is an instant, as Spark's own is, and is shown in UTC; one without is TIMESTAMP_NTZ in Spark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TYPES: dict[exp.DType, SqlType] = {
     exp.DType.DOUBLE: SqlType("double"),
     exp.DType.DATE: SqlType("date"),
     exp.DType.TIMESTAMP: SqlType("timestamp"),
-    exp.DType.TIMESTAMPNTZ: SqlType("timestamp"),
+    exp.DType.TIMESTAMPNTZ: SqlType.local_time(),
     exp.DType.TIMESTAMPTZ: SqlType("timestamp"),
     exp.DType.TIMESTAMPLTZ: SqlType("timestamp"),
     exp.DType.TEXT: SqlType("string"),

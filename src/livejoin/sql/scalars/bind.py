@@ -355,7 +355,7 @@ class _Binder:
         is_try, inner = isinstance(node, exp.TryCast), node.this
         to = (declared_type(node.to) if isinstance(inner, exp.Null) else None) or _type_of(node.to)
         is_bare = node.to.this == exp.DType.TIMESTAMPNTZ
-        if isinstance(inner, exp.Literal) and inner.is_string and to in (DATE, TIMESTAMP) and not is_try:
+        if isinstance(inner, exp.Literal) and inner.is_string and to.kind in ("date", "timestamp") and not is_try:
             if inner.name.strip().lower() in _WORDS_OF_TODAY:
                 raise Unsayable(str(to), f"{inner.name!r} may not be the same tomorrow; write the time")
             known = literals.typed_text(inner.name, to)

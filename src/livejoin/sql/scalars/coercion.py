@@ -13,6 +13,7 @@ from livejoin.sql.scalars.decimals import decimal_for, wider
 from livejoin.sql.scalars.operands import (
     BIGINT,
     DOUBLE,
+    LOCAL_TIME,
     TIMESTAMP,
     Mismatch,
     Operand,
@@ -47,7 +48,7 @@ def common_type(left: Type, right: Type) -> Type | None:
         case ("integer" | "decimal" | "double", "integer" | "decimal" | "double"):
             return DOUBLE
         case ("date" | "timestamp", "date" | "timestamp"):
-            return TIMESTAMP
+            return LOCAL_TIME if TIMESTAMP not in (left, right) else TIMESTAMP
         case "string", _:
             return _beside_string(right)
         case _, "string":
@@ -127,10 +128,10 @@ def can_cast(kind: Type, to: SqlType) -> bool:
         case "boolean":
             return is_number(kind)
         case "integer" | "decimal" | "double":
-            return is_number(kind) or is_kind(kind, "boolean", "timestamp")
+            return is_number(kind) or is_kind(kind, "boolean") or kind == TIMESTAMP
         case "date":
             return is_kind(kind, "timestamp")
         case "timestamp":
-            return is_kind(kind, "date") or is_number(kind)
+            return is_kind(kind, "date", "timestamp") or (is_number(kind) and to == TIMESTAMP)
         case _:
             return False

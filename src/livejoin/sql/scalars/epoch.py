@@ -16,6 +16,7 @@ from livejoin.sql.scalars.operands import (
     BIGINT,
     DATE,
     INT,
+    LOCAL_TIME,
     SMALLINT,
     TIMESTAMP,
     TINYINT,
@@ -76,7 +77,7 @@ def unix_timestamp(value: Operand) -> Operand:
     """UNIX_TIMESTAMP of a time: toward zero, where UNIX_SECONDS goes downward."""
     if is_kind(type_of(value), "string"):
         raise Unsayable("UNIX_TIMESTAMP", "it reads no strings; cast to TIMESTAMP")
-    since = times.microseconds(_exactly(value, TIMESTAMP, DATE))
+    since = times.microseconds(_exactly(value, TIMESTAMP, LOCAL_TIME, DATE))
     return binary("integral_divide", since, Constant(1_000_000, BIGINT))
 
 

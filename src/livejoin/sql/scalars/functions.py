@@ -340,7 +340,7 @@ def _logarithm_of_two(value: Operand) -> Operand:
 
 def _as_date(value: Operand) -> Operand:
     """TO_DATE, which reads what is no time as a string."""
-    is_time = type_of(value) in (DATE, TIMESTAMP)
+    is_time = is_kind(type_of(value), "date", "timestamp")
     return cast(value if is_time else accepted(value, STRING), DATE)
 
 

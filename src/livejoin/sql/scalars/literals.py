@@ -17,7 +17,7 @@ from livejoin.query.binary32 import nearest_float
 from livejoin.query.scalar import Constant
 from livejoin.schema import SqlType
 from livejoin.sql.scalars.decimals import literal
-from livejoin.sql.scalars.operands import BIGINT, BINARY, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, Mismatch
+from livejoin.sql.scalars.operands import BIGINT, BINARY, DATE, DOUBLE, FLOAT, INT, STRING, Mismatch
 
 _DATE = r"\s*(?P<year>[+]?\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})%s)?)?\s*"
 _DAY = re.compile(_DATE % r"(?:[ T].*)?", re.DOTALL)
@@ -76,7 +76,7 @@ def suffixed(node: exp.Expr, sign: str = "") -> Constant | None:
 
 
 def typed_text(text: str, kind: SqlType) -> Constant | None:
-    """The constant of DATE'...' and TIMESTAMP'...'; None if the text is of neither, or has another time zone's name.
+    """The constant of DATE'...' or of a TIMESTAMP with or without zone; None if it is none, or names another zone.
 
     >>> typed_text("2020-02-29", DATE), typed_text("2020-02-30", DATE)
     (Constant(value=18321, type=SqlType(kind='date', bits=0, precision=0, scale=0)), None)
@@ -96,7 +96,7 @@ def typed_text(text: str, kind: SqlType) -> Constant | None:
     fraction = int(((found["fraction"] or "") + "000000")[:6])
     zone = (int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)) * (-1 if found["sign"] == "-" else 1)
     seconds = ((days * 24 + clock.hour) * 60 + clock.minute - zone) * 60 + clock.second
-    return Constant(seconds * 1_000_000 + fraction, TIMESTAMP)
+    return Constant(seconds * 1_000_000 + fraction, kind)
 
 
 def names_zone(text: str) -> bool:

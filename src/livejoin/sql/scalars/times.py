@@ -11,13 +11,14 @@ from typing import Final
 from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
 from livejoin.sql.scalars.arithmetic import binary
-from livejoin.sql.scalars.coercion import accepted
+from livejoin.sql.scalars.coercion import accepted, common_type
 from livejoin.sql.scalars.operands import (
     BIGINT,
     DATE,
     INT,
     INTERVAL,
     INTERVALS,
+    LOCAL_TIME,
     MONTHS,
     SMALLINT,
     STRING,
@@ -76,7 +77,7 @@ def plus(left: Operand, right: Operand) -> Operand | None:
     for time, by in ((left, as_value(right)), (right, as_value(left))):
         if not isinstance(by, Void) and by.type in INTERVALS:
             return _plus_interval(time, by)
-    if {"VOID"} < {type_of(left), type_of(right)} <= {"VOID", DATE, TIMESTAMP}:
+    if {"VOID"} < {type_of(left), type_of(right)} <= {"VOID", DATE, TIMESTAMP, LOCAL_TIME}:
         raise Unsayable("+", "a time plus a NULL without a type is always NULL; write CAST(NULL AS TIMESTAMP)")
     for time, days in ((left, right), (right, left)):
         if type_of(time) == DATE and not is_kind(type_of(days), "string"):
@@ -95,7 +96,9 @@ def minus(left: Operand, right: Operand) -> Operand | None:
             return call("subtract", MONTHS, value, right)
         return _plus_interval(left, call("negate", right.type, right))
     if is_kind(type_of(right), "date", "timestamp") and is_kind(type_of(left), "date", "timestamp"):
-        return call("subtract", INTERVAL, cast(left, TIMESTAMP), cast(right, TIMESTAMP))
+        kind = LOCAL_TIME if type_of(left) == type_of(right) == DATE else common_type(type_of(left), type_of(right))
+        assert isinstance(kind, SqlType), "two times have a type in common"
+        return call("subtract", INTERVAL, cast(left, kind), cast(right, kind))
     if type_of(as_value(left)) in INTERVALS:
         msg = f"an interval is taken from a time or an interval, and {type_of(right)} is found"
         raise Mismatch(msg)
@@ -121,8 +124,8 @@ def _plus_interval(time: Operand, by: Scalar) -> Scalar:
         return call("add_months", DATE, cast(time, DATE), by)
     if kind in ("VOID", DATE):
         raise Unsayable("+", "an interval that is no constant is added to a TIMESTAMP; cast to it")
-    if kind == TIMESTAMP:
-        return call("add", TIMESTAMP, cast(time, TIMESTAMP), by)
+    if isinstance(kind, SqlType) and kind.kind == "timestamp":
+        return call("add", kind, cast(time, kind), by)
     if kind == by.type:
         return call("add", by.type, cast(time, by.type), by)
     msg = f"{by.type} is added to a TIMESTAMP or another such interval, and {kind} is found"
@@ -167,8 +170,8 @@ def shifted(time: Operand, by: Interval) -> Scalar:
         return call("add_months", DATE, cast(time, DATE), Constant(by.months, INT))
     if kind == DATE and by.unit == "days":
         return call("add_days", DATE, cast(time, DATE), Constant(by.days, INT))
-    if kind in (DATE, TIMESTAMP):
-        return _add_interval(cast(time, TIMESTAMP), by)
+    if is_kind(kind, "date", "timestamp"):
+        return _add_interval(cast(time, LOCAL_TIME if kind == LOCAL_TIME else TIMESTAMP), by)
     if is_kind(kind, "string") and by.unit != "months":
         moved = _add_interval(cast(time, TIMESTAMP), by)
         return cast(moved, STRING)
@@ -178,7 +181,7 @@ def shifted(time: Operand, by: Interval) -> Scalar:
 
 def _add_interval(time: Scalar, by: Interval) -> Scalar:
     parts = (Constant(by.months, INT), Constant(by.days, INT), Constant(by.microseconds, BIGINT))
-    return call("add_interval", TIMESTAMP, time, *parts)
+    return call("add_interval", time.type, time, *parts)
 
 
 def add_days(time: Operand, days: Operand) -> Scalar:
@@ -219,13 +222,18 @@ def difference(unit: str, start: Operand, end: Operand) -> Scalar:
 
 def microseconds(time: Operand) -> Scalar:
     """A timestamp by its microseconds."""
-    return call("microseconds_of", BIGINT, accepted(time, TIMESTAMP))
+    return call("microseconds_of", BIGINT, _with_clock(time))
+
+
+def _with_clock(time: Operand) -> Scalar:
+    """A time that has a time of day; one without a zone stays so."""
+    return accepted(time, LOCAL_TIME if type_of(time) == LOCAL_TIME else TIMESTAMP)
 
 
 def part(function: Function, time: Operand) -> Scalar:
     """A part of a date or of its time of day, as INT."""
-    kind = TIMESTAMP if function in ("hour", "minute", "second") else DATE
-    return call(function, INT, accepted(time, kind))
+    is_of_clock = function in ("hour", "minute", "second")
+    return call(function, INT, _with_clock(time) if is_of_clock else accepted(time, DATE))
 
 
 def extract(field: str, time: Operand) -> Scalar:
@@ -242,7 +250,7 @@ def extract(field: str, time: Operand) -> Scalar:
             return cast(call("integral_divide", BIGINT, months, Constant(_YEAR, BIGINT)), INT)
         return cast(call("remainder", BIGINT, months, Constant(_YEAR, BIGINT)), TINYINT)
     if name in _SECONDS:
-        return call("second_with_fraction", SqlType.decimal(8, 6), accepted(time, TIMESTAMP))
+        return call("second_with_fraction", SqlType.decimal(8, 6), _with_clock(time))
     if name in ("dayofweek_iso", "dow_iso"):
         return binary("add", part("weekday", time), Constant(1, INT))
     if name not in _FIELDS:

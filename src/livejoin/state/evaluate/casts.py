@@ -56,6 +56,8 @@ def cast(compiler: Compiler, call: Call) -> Value:
             return as_float(compiler, call, value)
         case ("boolean", "integer" | "timestamp") | ("string", "binary"):
             return value
+        case "timestamp", "timestamp":
+            return value  # between an instant and a time of day in UTC
         case "integer" | "timestamp", "boolean":
             return compiler.each(k.TO_BOOLEAN, call, value)
         case "integer" | "boolean", "decimal":

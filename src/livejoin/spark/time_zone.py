@@ -1,0 +1,46 @@
+"""The session's time zone: views are computed in UTC, and one that means another thing elsewhere is refused there."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from livejoin.catalog import Catalog
+from livejoin.checkpoint.job import Job
+from livejoin.errors import UnsupportedQueryError
+from livejoin.sql import bind_views
+from livejoin.sql.zone_dependence import zone_dependence
+
+SETTING = "spark.sql.session.timeZone"
+_UTC = {"utc", "z", "gmt", "ut", "uct", "zulu", "universal", "greenwich", "gmt0", "+00:00", "-00:00", "+00", "+0"}
+
+
+def is_utc(zone: str) -> bool:
+    """Whether a time zone of Spark's is always that of UTC.
+
+    >>> is_utc("Etc/UTC"), is_utc("UTC+00:00"), is_utc("Europe/London")
+    (True, True, False)
+    """
+    name = zone.lower().removeprefix("etc/")
+    return name in _UTC or any(name.removeprefix(start) in _UTC for start in ("utc", "gmt", "ut"))
+
+
+def check_zone(spark: SparkSession, job: Job) -> None:
+    """Refuse views that depend on the session's time zone, if that is not UTC.
+
+    Raises:
+        UnsupportedQueryError: There is one; the message says which part of it.
+    """
+    zone = str(spark.conf.get(SETTING))
+    if is_utc(zone):
+        return
+    catalog = Catalog()
+    for table in job.offered.values():
+        catalog.add(table)
+    for name, query in bind_views(job.views, catalog, job.allow_product).items():
+        sql = next(text for view, text in job.views.items() if view.lower() == name)
+        if (found := zone_dependence(query, sql)) is not None:
+            msg = (
+                f"view {name!r}: {found} depends on the time zone of the session, which is {zone!r}, and views are "
+                f"computed in UTC. Set {SETTING} to 'UTC', or let Spark compute it before: add a column to the frame"
+            )
+            raise UnsupportedQueryError(msg, clause="TIMESTAMP")
