@@ -23,6 +23,8 @@ Every message names what was found, where it was found, what is allowed there an
     ├── WeakGuaranteeError            a query whose plan promises less than was asked for
     └── CapacityError                 a size beyond what the state can address
         └── MemoryLimitError          memory beyond the database's ``memory_limit``; nothing was changed
+
+`livejoin.spark.QueryFailedError` is the end of a query on Spark by one of these, and is an error of PySpark, too.
 """
 
 from __future__ import annotations

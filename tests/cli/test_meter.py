@@ -64,6 +64,7 @@ def test_a_run_that_continues_counts_the_batches_of_before() -> None:
 
 def test_no_time_is_left_when_more_came_than_expected() -> None:
     meter = Meter(2, Clock())
+    meter.add(report(0))
     meter.add(report(5))
     assert meter.seconds_left == 0
 
@@ -85,3 +86,14 @@ def test_changes_that_were_left_out_are_counted() -> None:
     meter.add(replace(report(1), skipped=2, dead_letters={"T": 1000, "U": 234}))
     meter.add(replace(report(2), skipped=1, late=7))
     assert meter.left_out == "3 skipped, 1,234 dead letters, 7 late"
+
+
+def test_a_run_that_goes_on_expects_nothing() -> None:
+    """What earlier runs read was in as many batches as they liked: there is no "batch 2 of 1"."""
+    meter = Meter(1)
+    meter.add(report(1))
+    assert (meter.done, meter.expected, meter.seconds_left) == (2, None, None)
+    fresh = Meter(3)
+    fresh.add(report(0))
+    fresh.add(report(1))
+    assert (fresh.done, fresh.expected) == (2, 3)

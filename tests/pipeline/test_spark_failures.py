@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from livejoin.pipeline.load import Pipeline
-from livejoin.pipeline.run import _spark_failure
+from livejoin.spark.failures import said
 
 
 def test_a_source_speaks_from_a_process_of_sparks() -> None:
@@ -19,10 +16,10 @@ def test_a_source_speaks_from_a_process_of_sparks() -> None:
         "livejoin.errors.StorageError: PostgreSQL at localhost/shop: connection refused; the query ends\n"
         " SQLSTATE: 38000\n"
     )
-    pipeline = Pipeline(Path("p.toml"), {}, {}, None, Path("checkpoint"), {}, False, {})
-    assert str(_spark_failure(RuntimeError(text), pipeline)) == (
-        "Spark ended the query: PostgreSQL at localhost/shop: connection refused; the query ends; "
-        "more is in checkpoint/spark.log"
-    )
-    plain = RuntimeError("[X] it failed\n at a.b\nCaused by: java.io.IOException: no space\n\tat c.d\n")
-    assert "Spark ended the query: no space; more" in str(_spark_failure(plain, pipeline))
+    assert said(text) == "PostgreSQL at localhost/shop: connection refused; the query ends"
+
+
+def test_the_deepest_cause_comes_first() -> None:
+    text = "[X] it failed\n at a.b\nCaused by: a.B: it broke\n\tat c.d\nCaused by: java.E: no space\n\tat c.d\n"
+    assert said(text) == "no space <- it broke"
+    assert said("\n[X] it failed\n at a.b\n") == "[X] it failed"

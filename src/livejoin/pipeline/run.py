@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from livejoin.errors import LivejoinError
 from livejoin.pipeline.load import Pipeline
 from livejoin.schema import Table
 from livejoin.spark import BatchReport, Recovery, local_session
@@ -22,8 +20,6 @@ from livejoin.spark.streaming import end_of, start
 
 SPARK_LOG = "spark.log"
 _OURS = ("livejoin", "spark", "static", "arrivals")
-_CAUSE = "Caused by: "
-_OURS_SAID = re.compile(r"^livejoin\.errors\.\w+: (.+)$", re.MULTILINE)
 
 
 def clear(pipeline: Pipeline) -> None:
@@ -109,9 +105,11 @@ def run(
     except KeyboardInterrupt:
         query.stop()
         raise
-    failed = query.exception()
+    failed = query.failure
     if failed is not None:
-        raise batches.failure or _spark_failure(failed, pipeline) from None
+        if failed is not batches.failure:  # Spark itself failed, and has told its log
+            failed.add_note(f"more is in {pipeline.checkpoint / SPARK_LOG}")
+        raise failed from None
 
 
 def declared_of(table: Table) -> Declared:
@@ -146,28 +144,3 @@ def _range_of(table: Table) -> tuple[str, dt.timedelta | int] | None:
     column = table.columns[window.column]
     units = {"timestamp": dt.timedelta(microseconds=1), "date": dt.timedelta(days=1)}
     return column.name, units[column.type.kind] * window.width if column.type.kind in units else window.width
-
-
-def _spark_failure(error: Exception, pipeline: Pipeline) -> LivejoinError:
-    """An error of Spark itself, as short as it can be said: what caused it, else its first line."""
-    text = str(error)
-    first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    said = _OURS_SAID.findall(text)  # of a source, which speaks from a process of Spark's
-    reasons = said[-1] if said else " <- ".join(reversed(_causes(text))) or first
-    msg = f"Spark ended the query: {reasons:.900}; more is in {pipeline.checkpoint / SPARK_LOG}"
-    return LivejoinError(msg)
-
-
-def _causes(text: str) -> list[str]:
-    """The messages of a Java stack trace's causes, without class names and frames, the deepest one last."""
-    causes: list[list[str]] = []
-    inside = False
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith(_CAUSE):
-            causes.append([line.removeprefix(_CAUSE).partition(": ")[2]])
-            inside = True
-        elif not line or line.startswith(("at ", "...")):
-            inside = False
-        elif inside:
-            causes[-1].append(line)
-    return list(dict.fromkeys(" ".join(cause) for cause in causes))

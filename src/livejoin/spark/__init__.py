@@ -1,10 +1,15 @@
 """Views over Spark's DataFrames of changes; needs PySpark (``pip install 'livejoin[spark]'``) and Java 17 or newer."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from livejoin.errors import PipelineError
 
 if TYPE_CHECKING:
     from livejoin.checkpoint.recovery import Recovery
+    from livejoin.spark.failures import QueryFailedError
+    from livejoin.spark.maintained_query import MaintainedQuery
     from livejoin.spark.micro_batch import BatchReport
     from livejoin.spark.session import local_session
     from livejoin.spark.sinks import ConsoleSink, Sink, SinkView
@@ -16,6 +21,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "BatchReport": "livejoin.spark.micro_batch",
     "ConsoleSink": "livejoin.spark.sinks",
+    "MaintainedQuery": "livejoin.spark.maintained_query",
+    "QueryFailedError": "livejoin.spark.failures",
     "Recovery": "livejoin.checkpoint.recovery",
     "Sink": "livejoin.spark.sinks",
     "SinkView": "livejoin.spark.sinks",
@@ -28,6 +35,8 @@ _HOMES = {
 __all__ = [
     "BatchReport",
     "ConsoleSink",
+    "MaintainedQuery",
+    "QueryFailedError",
     "Recovery",
     "Sink",
     "SinkView",
@@ -42,4 +51,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
+    if find_spec("pyspark") is None:
+        msg = "Spark is not here: pip install 'livejoin[spark]', and 'livejoin[spark,java]' where there is no Java"
+        raise PipelineError(msg)
     return getattr(import_module(_HOMES[name]), name)

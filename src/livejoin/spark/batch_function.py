@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from livejoin.checkpoint.recovery import Recovery
 from livejoin.errors import LivejoinError, MemoryLimitError
+from livejoin.spark.failures import failure_of
 
 _AGAIN = "start the query again with a larger memory_limit, and it continues with this batch"
 
@@ -37,8 +38,8 @@ class BatchFunction(ABC):
             if isinstance(error, MemoryLimitError):
                 error.add_note(_AGAIN)
             raise
-        except Exception as error:  # of a function of the user's, or of a sink
-            self.failure = LivejoinError(f"{type(error).__name__}: {error}".rstrip(": "))
+        except Exception as error:  # of Spark, of a function of the user's, or of a sink
+            self.failure = failure_of(error)
             self.failure.add_note(self._where(batch_id))
             raise
         except BaseException as error:

@@ -16,7 +16,8 @@ from typing import Protocol
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from livejoin.errors import StateError
+from livejoin.errors import StateError, StorageError
+from livejoin.spark.local_folder import made
 
 _held: dict[Path, CheckpointLock] = {}
 _guard = threading.Lock()
@@ -77,17 +78,26 @@ def lock_checkpoint(folder: Path) -> CheckpointLock:
 
     Raises:
         StateError: A query that runs has it, of this process or of another one.
+        StorageError: The folder cannot be made or written to, or its file system has no locks.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    made(folder, "the checkpoint")
     path = folder.resolve() / "lock"
     with _guard:
         before = _held.get(path)
         if before is not None and before.ended:
             before._release()
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            msg = f"the lock {path} of the checkpoint cannot be opened: {error.strerror}; repair that, and start again"
+            raise StorageError(msg) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            if not isinstance(error, BlockingIOError):
+                os.close(descriptor)
+                msg = f"{folder} is on a file system without locks ({error.strerror}); give a checkpoint on another one"
+                raise StorageError(msg) from error
             holder = os.pread(descriptor, 1000, 0).decode(errors="replace") or "another query"
             os.close(descriptor)
             msg = (

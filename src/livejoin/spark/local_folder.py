@@ -6,11 +6,12 @@ for Spark: `hadoop_path` and `hadoop_pattern` are what Spark is given for it, an
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from livejoin.errors import PipelineError
+from livejoin.errors import PipelineError, StorageError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # pathlib makes one / of two
 _FILE = re.compile(r"file:/(?:/(?P<host>[^/]*))?(?P<path>/.*|[^/].*)", re.IGNORECASE | re.DOTALL)
@@ -88,6 +89,29 @@ def local_folder(folder: str | Path | None, argument: str) -> Path:
         msg = f"{argument}= is missing; give a local or mounted folder"
         raise PipelineError(msg, key=argument)
     return local_path(folder, argument).absolute()
+
+
+def made(folder: Path, what: str) -> Path:
+    """A folder that is there and can be written to; it is made if it is missing.
+
+    Args:
+        folder: The folder.
+        what: What is to be written there, for the message.
+
+    Raises:
+        StorageError: The system refuses.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        reason = None if os.access(folder, os.W_OK | os.X_OK) else "it may not be written to"
+    except FileExistsError:
+        reason = "it is a file"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason is not None:
+        msg = f"the folder {str(folder)!r} for {what} cannot be used: {reason}; give another one, or repair that"
+        raise StorageError(msg)
+    return folder
 
 
 def hadoop_path(path: Path) -> str:

@@ -27,14 +27,15 @@ from livejoin.spark.dead_letters import Letter
 from livejoin.spark.distributed.start import cells_of, open_cells
 from livejoin.spark.frames import Declared, pack, rows_of, table_of
 from livejoin.spark.local_folder import hadoop_path, local_folder
+from livejoin.spark.maintained_query import MaintainedQuery
 from livejoin.spark.micro_batch import BatchReport, MicroBatches
 from livejoin.spark.offsets import arranged, check_begun, clear_unbegun, unread_columns
 from livejoin.spark.run_name import run_name
 from livejoin.spark.run_options import Keep, Mode, RunOptions
 from livejoin.spark.sinks import FunctionSink, ParquetSink, Sink, SinkFunction, sink_views
 from livejoin.spark.stream_part import StreamPart
-from livejoin.spark.time_zone import check_zone
 from livejoin.spark.table_options import Changes, ForeignKeys, TableOptions
+from livejoin.spark.time_zone import check_zone
 
 
 def maintain(
@@ -74,7 +75,7 @@ def maintain(
     keep_deltas: int = 0,
     on_batch: Callable[[BatchReport], object] | None = None,
     on_recovery: Callable[[Recovery], object] | None = None,
-) -> StreamingQuery:
+) -> MaintainedQuery:
     """Keep views over changing tables up to date, and hand out what changed.
 
     All tables advance in one streaming query, so that a micro-batch is one atomic commit. The engine runs inside of
@@ -168,8 +169,9 @@ def maintain(
             batches were applied again, and how long that took.
 
     Returns:
-        The running query. An error in a batch ends it: ``query.exception()`` and ``query.awaitTermination()`` carry the
-        message.
+        The running query, a `StreamingQuery`. An error in a batch ends it: ``query.failure`` is that error, as
+        `AbsentRowError`; ``query.awaitTermination()`` raises a `QueryFailedError`, which is a `LivejoinError` and a
+        `StreamingQueryException`, with the error's message first.
 
     Raises:
         SqlError: A view's SQL text does not bind.
@@ -180,8 +182,10 @@ def maintain(
         PipelineError: ``path`` or ``checkpoint`` is missing or not local; the session is of Spark Connect.
         StateError: The checkpoint or the output belongs to another job, parts of the output that the checkpoint knows
             to be written are gone, or a query of this or another process that runs has the checkpoint.
-        StorageError: The disk refuses to read the checkpoint, or to write into ``spill``.
+        StorageError: The disk refuses to read the checkpoint, or to write there, into ``path``, ``dead_letters`` or
+            ``spill``; or a batch frame cannot be written to where the driver sees it.
     """
+    _check_names(views, tables)
     options = TableOptions(
         keys=keys or {},
         sequence_by=sequence_by or {},
@@ -231,7 +235,7 @@ def start(
     trigger: Mapping[str, Any] | None,
     options: RunOptions,
     on_batch: Callable[[BatchReport], object] | None,
-) -> tuple[StreamingQuery, BatchFunction]:
+) -> tuple[MaintainedQuery, BatchFunction]:
     """``maintain``, which also hands out the object that commits the batches and keeps the error that ended it."""
     if not isinstance(spark, SparkSession):
         msg = f"maintain() needs a session of classic Spark, where the driver is this process; found {type(spark)}"
@@ -253,6 +257,8 @@ def start(
     spread = cells_of(job, options)
     lock = lock_checkpoint(state)
     try:
+        if letters is not None:
+            letters.prepare()
         given: dict[str, DataFrame | StreamPart] = {
             name: frame
             if isinstance(frame, StreamPart) or frame.isStreaming
@@ -291,7 +297,7 @@ def start(
         lock.release()
         raise
     lock.hand_to(query)
-    return query, batches
+    return MaintainedQuery(query, batches), batches
 
 
 def _earlier(
@@ -323,6 +329,17 @@ def end_of(query: StreamingQuery) -> threading.Event:
 
 
 def _check_names(views: Mapping[str, str], tables: Mapping[str, DataFrame | StreamPart]) -> None:
+    for argument, given, what in (("tables", tables, "frame"), ("views", views, "SQL text")):
+        if not isinstance(given, Mapping):
+            msg = f"{argument}= is {given!r:.80}; it takes a mapping, with the {what} of each name"
+            raise SchemaError(msg)
+    for name, frame in tables.items():
+        if not isinstance(frame, (DataFrame, StreamPart)):
+            msg = (
+                f"tables= has {frame!r:.80} for {name!r}, which is no frame; give a DataFrame, as "
+                "spark.readStream.table(...) or spark.readStream.schema(...).parquet(...) makes one"
+            )
+            raise SchemaError(msg)
     if not tables:
         msg = 'no tables are given; tables= needs at least one frame of changes, for example {"G": changes}'
         raise SchemaError(msg)

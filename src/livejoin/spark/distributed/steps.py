@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import re
+import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark import SparkContext, TaskContext
@@ -140,6 +142,11 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None, "executors have one"
+        try:
+            check_shared(folder)
+        except LivejoinError as error:
+            yield rows_of_parts([failed(error)])
+            return
         outbox = Outbox(packing.plan, f"{context.partitionId():08d}")
         changes, time = 0, None
         for rows in _together(batches):
@@ -157,6 +164,20 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
         yield rows_of_parts([*outbox.left(folder, batch_id), _said(Arrived(changes, time))])
 
     return run
+
+
+def check_shared(folder: Path) -> None:
+    """Check, on the host of an executor, that the driver's checkpoint is there.
+
+    Raises:
+        PipelineError: It is not.
+    """
+    if not folder.is_dir():
+        msg = (
+            f"the checkpoint is not on the host {socket.gethostname()} of an executor: there is no {folder}. "
+            "mode='distributed' needs a folder that the driver and all executors see under one path, as of NFS"
+        )
+        raise PipelineError(msg, key="checkpoint")
 
 
 def kept(frame: DataFrame, tables: Sequence[Table], task: Task) -> list[Kept]:
@@ -235,6 +256,7 @@ def stage_by_executors(
     def run(some: Iterable[tuple[int, list[Part], Task]]) -> Iterable[Done]:
         for cell, parts, batch in some:
             try:
+                check_shared(task.folder)
                 yield advance_warm(plan, batch, stage, cell, parts)
             except LivejoinError as error:  # no reason for Spark to try again
                 yield error

@@ -14,6 +14,7 @@ from livejoin.checkpoint import parquet
 from livejoin.checkpoint.batch_delta import BatchDelta, InPieces, ParquetPart
 from livejoin.checkpoint.written_parts import WrittenParts
 from livejoin.errors import StateError, StorageError
+from livejoin.spark.local_folder import made
 from livejoin.spark.sinks.part_names import PARTS, missing_parts, part_names, parts_in
 from livejoin.spark.sinks.sink import SinkView
 
@@ -42,14 +43,14 @@ class ParquetSink:
 
         Raises:
             StateError: They hold files that the checkpoint does not know, or lack some that it knows, or one is cut.
-            StorageError: One cannot be read.
+            StorageError: One cannot be read, or the folders cannot be made.
 
         Cost: a look at the end of each file.
         """
         # The batch after the last one may have been written by a process that died before it could save the engine.
         newest = 0 if last_batch is None else last_batch + 1
         for view in views:
-            self.of(view).mkdir(parents=True, exist_ok=True)
+            made(self.of(view), f"the deltas of view {view!r}")
             for draft in self.of(view).glob(".part-*.writing"):
                 draft.unlink()
             there = parts_in(self.of(view))

@@ -1,0 +1,64 @@
+"""What ended a query, as an error of livejoin whose first line says it: Spark's text is a trace of 50 to 250 lines."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.errors import PySparkException, StreamingQueryException
+
+from livejoin.errors import LivejoinError
+
+_LONGEST = 900  # characters
+_CAUSE = "Caused by: "
+_OURS_SAID = re.compile(r"^livejoin\.errors\.\w+: (.+)$", re.MULTILINE)
+_MALFORMED = "[MALFORMED_RECORD_IN_PARSING"
+_FILE = re.compile(r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file ([^\n]+?)\.? *(?:SQLSTATE|\n|$)")
+_UNREADABLE = (
+    "on_bad_rows is for rows that Spark can read. Repair the file, or let the reader leave such rows out "
+    "(option mode = DROPMALFORMED), and start again"
+)
+
+
+class QueryFailedError(LivejoinError, StreamingQueryException):
+    """The end of a query by an error. Its text is that of the error, its cause (``__cause__``) the error itself."""
+
+    def __init__(self, failure: LivejoinError) -> None:
+        text = "\n".join([f"{type(failure).__name__}: {failure}", *getattr(failure, "__notes__", ())])
+        StreamingQueryException.__init__(self, message=text)
+        self.__cause__ = failure
+
+
+def failure_of(error: Exception) -> LivejoinError:
+    """An error of Spark or of a user's function as one of livejoin: what caused it, in a line."""
+    if isinstance(error, LivejoinError):
+        return error
+    if not isinstance(error, PySparkException) and not hasattr(error, "java_exception"):
+        return LivejoinError(f"{type(error).__name__}: {error}".rstrip(": "))
+    return LivejoinError(f"Spark ended the query: {said(str(error))}")
+
+
+def said(text: str) -> str:
+    """What a text of Spark's says: our own message, a row that it cannot read, what caused it, or its first line."""
+    if ours := _OURS_SAID.findall(text):  # of a source, which speaks from a process of Spark's
+        return str(ours[-1])
+    first = next((line for line in text.splitlines() if line.strip()), "without a word")
+    causes = f"{' <- '.join(reversed(_causes(text))) or first:.{_LONGEST}}"
+    if _MALFORMED not in text:
+        return causes
+    file = _FILE.search(text)
+    return f"a row{f' of {file[1]}' if file is not None else ''} is malformed: {causes}; {_UNREADABLE}"
+
+
+def _causes(text: str) -> list[str]:
+    """The messages of a Java stack trace's causes, without class names and frames, the deepest one last."""
+    causes: list[list[str]] = []
+    inside = False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith(_CAUSE):
+            causes.append([line.removeprefix(_CAUSE).partition(": ")[2]])
+            inside = True
+        elif not line or line.startswith(("at ", "...")):
+            inside = False
+        elif inside:
+            causes[-1].append(line)
+    return list(dict.fromkeys(" ".join(cause) for cause in causes if any(cause)))

@@ -1,0 +1,55 @@
+"""The query that `livejoin.spark.maintain` gives: one of Spark, whose end says first what ended it."""
+
+from __future__ import annotations
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from livejoin.errors import LivejoinError
+from livejoin.spark.batch_function import BatchFunction
+from livejoin.spark.failures import QueryFailedError, failure_of
+
+
+class MaintainedQuery(StreamingQuery):
+    """A `StreamingQuery` that raises `QueryFailedError`, which is a `StreamingQueryException` too.
+
+    Args:
+        query: Spark's.
+        batches: What commits its batches.
+    """
+
+    def __init__(self, query: StreamingQuery, batches: BatchFunction) -> None:
+        super().__init__(query._jsq)
+        self._batches = batches
+
+    @property
+    def failure(self) -> LivejoinError | None:
+        """The error that ended the query, as `AbsentRowError`; None while it runs, and if none did."""
+        error = super().exception()
+        return None if error is None else self._batches.failure or failure_of(error)
+
+    def exception(self) -> StreamingQueryException | None:
+        """The error that ended the query, if one did; its first line says which it was."""
+        failure = self.failure
+        return None if failure is None else QueryFailedError(failure)
+
+    def awaitTermination(self, timeout: int | None = None) -> bool | None:
+        """Wait for the end of the query.
+
+        Raises:
+            QueryFailedError: An error ended it.
+        """
+        try:
+            return super().awaitTermination(timeout)
+        except StreamingQueryException as error:
+            raise self._failed(error) from (self._batches.failure or error)
+
+    def processAllAvailable(self) -> None:
+        """Wait until all that is there now is processed; raises as `awaitTermination`."""
+        try:
+            super().processAllAvailable()
+        except StreamingQueryException as error:
+            raise self._failed(error) from (self._batches.failure or error)
+
+    def _failed(self, error: StreamingQueryException) -> QueryFailedError:
+        return QueryFailedError(self._batches.failure or failure_of(error))

@@ -1,0 +1,138 @@
+"""An error of a batch says first what it is, and so do arguments that cannot be."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from livejoin.errors import AbsentRowError, ExpressionError, LivejoinError, PipelineError, SchemaError, StorageError
+from livejoin.spark import MaintainedQuery, QueryFailedError, maintain
+from livejoin.spark.checkpoint_lock import lock_checkpoint
+from livejoin.spark.distributed.steps import check_shared
+
+NOW = {"availableNow": True}
+COPY = {"v": "SELECT id FROM T"}
+CELLS = pytest.mark.parametrize("more", [{}, {"mode": "distributed", "cells": 2}], ids=["embedded", "cells"])
+
+
+def started(root: Path, spark: SparkSession, views: dict[str, str], frame: Any, **more: Any) -> MaintainedQuery:
+    options: dict[str, Any] = {"path": root / "out", "checkpoint": root / "state", "trigger": NOW, **more}
+    return maintain(spark, views, {"T": frame}, **options)
+
+
+def ended(query: MaintainedQuery) -> QueryFailedError:
+    """The error at the end of a query, of which all ways to it say the same."""
+    with pytest.raises(QueryFailedError) as caught:
+        query.awaitTermination(100)
+    error = caught.value
+    assert isinstance(error, LivejoinError)
+    assert isinstance(error, StreamingQueryException)
+    assert query.failure is not None
+    assert str(query.exception()) == str(error)
+    assert str(query.failure) in str(error)
+    assert len(str(error).splitlines()) < 8
+    return error
+
+
+@pytest.mark.spark
+@CELLS
+def test_the_cause_comes_first(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
+    gone = spark.createDataFrame([(7, "delete")], "id INT, _change_type STRING")
+    query = started(tmp_path / "a", spark, COPY, gone, **more)
+    first, *rest = str(ended(query)).splitlines()
+    assert first.startswith("AbsentRowError: table 'T'")
+    assert "in micro-batch 0 of Spark; none of it was applied" in rest
+    assert isinstance(query.failure, AbsentRowError)
+    query = started(tmp_path / "b", spark, {"v": "SELECT 1 / id AS x FROM T"}, spark.range(1), **more)
+    assert str(ended(query)).startswith("ExpressionError: ")
+    assert isinstance(query.failure, ExpressionError)
+    assert isinstance(ended(query).__cause__, ExpressionError)
+
+
+@pytest.mark.spark
+@CELLS
+def test_a_row_that_spark_cannot_read(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_text('{"id": 1}\n{"id": "x"\n')
+    frame = spark.readStream.schema("id INT").option("mode", "FAILFAST").json(str(tmp_path / "in"))
+    error = str(ended(started(tmp_path, spark, COPY, frame, on_bad_rows="skip", **more)))
+    assert "is malformed: " in error.splitlines()[0]
+    assert "1.json" in error.splitlines()[0]
+    assert "on_bad_rows is for rows that Spark can read" in error.splitlines()[0]
+
+
+@pytest.mark.spark
+def test_an_error_of_a_function(spark: SparkSession, tmp_path: Path) -> None:
+    def sink(view: str, delta: DataFrame, batch_id: int) -> None:
+        raise KeyError("of mine")
+
+    query = started(tmp_path, spark, COPY, spark.range(1), sink=sink, path=None)
+    assert str(ended(query)).startswith("LivejoinError: KeyError: 'of mine'")
+
+
+@pytest.mark.spark
+def test_a_query_that_ends_well(spark: SparkSession, tmp_path: Path) -> None:
+    query = started(tmp_path, spark, COPY, spark.range(1))
+    assert query.awaitTermination(100)
+    query.processAllAvailable()
+    assert (query.failure, query.exception(), query.isActive) == (None, None, False)
+
+
+@pytest.mark.spark
+def test_what_is_no_frame(spark: SparkSession, tmp_path: Path) -> None:
+    for frame in ("T", None, 7, tmp_path):
+        with pytest.raises(SchemaError, match=r"for 'T', which is no frame; give a DataFrame, as spark.readStream"):
+            started(tmp_path, spark, COPY, frame)
+    given: Any
+    for given in (["T"], "T", spark.range(1)):
+        with pytest.raises(SchemaError, match="it takes a mapping, with the frame of each name"):
+            maintain(spark, COPY, given, path=tmp_path / "out", checkpoint=tmp_path / "state")
+        with pytest.raises(SchemaError, match="it takes a mapping, with the SQL text of each name"):
+            maintain(spark, given, {"T": spark.range(1)}, path=tmp_path / "out", checkpoint=tmp_path / "state")
+
+
+@pytest.mark.spark
+@CELLS
+def test_folders_that_cannot_be(spark: SparkSession, tmp_path: Path, more: dict[str, Any]) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nothing")):
+        for argument in ("path", "checkpoint", "dead_letters"):
+            options = {argument: place, "on_bad_rows": "dead_letter" if argument == "dead_letters" else "fail", **more}
+            with pytest.raises(StorageError, match=r"the folder .* cannot be used: .*; give another one") as caught:
+                started(tmp_path / "x", spark, COPY, spark.range(1), **options)
+            assert str(place) in str(caught.value)
+
+
+def test_file_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with pytest.raises(StorageError, match="is on a file system without locks"):
+        lock_checkpoint(tmp_path)
+
+
+def test_hosts_that_do_not_share_the_checkpoint(tmp_path: Path) -> None:
+    check_shared(tmp_path)
+    with pytest.raises(PipelineError, match=r"the checkpoint is not on the host .* of an executor: .*/gone"):
+        check_shared(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("name", ["maintain", "local_session", "read_deltas"])
+def test_without_spark_the_extra_is_named(name: str) -> None:
+    program = (
+        "import sys, importlib.util as u; found = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'pyspark' else found(name, *rest)\n"
+        f"from livejoin.spark import {name}"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert "PipelineError: Spark is not here: pip install 'livejoin[spark]'" in ran.stderr
