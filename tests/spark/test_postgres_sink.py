@@ -15,10 +15,12 @@ import pytest
 
 import livejoin
 from livejoin.checkpoint.batch_delta import JoinedDelta
+from livejoin.checkpoint.instants import as_instants
 from livejoin.checkpoint.written_parts import WrittenParts
+from livejoin.database.difference import types_of
 from livejoin.errors import SchemaError, StateError, StorageError
 from livejoin.spark.postgres import PostgresSink
-from livejoin.spark.sinks import SinkView
+from livejoin.spark.sinks import SinkView, sink_views
 from postgres_server import PostgresServer
 
 _names = count()
@@ -98,6 +100,29 @@ def test_random_histories(place: str, reader: Any) -> None:
         for name, view in database.views.items():
             assert held(reader, name) == rows_of(view), (batch, name)
     assert reader.execute("SELECT run, batch FROM livejoin_batches").fetchall() == [("r", 24)]
+
+
+def test_instants_have_a_zone_and_clock_times_none(place: str, reader: Any) -> None:
+    """Whatever the zone of who reads; a table of an earlier version, without zones, is written as it was."""
+    database = livejoin.Database()
+    database.create_table("T", "k INT PRIMARY KEY, at TIMESTAMP, clock TIMESTAMP_NTZ")
+    database.create_view("v", "SELECT k, at, clock FROM T")
+    database.create_view("old", "SELECT k, at, clock FROM T")
+    reader.execute("CREATE TABLE old (k integer PRIMARY KEY, at timestamp, clock timestamp)")
+    sink = PostgresSink(place)
+    sink.open(sink_views(database), None, WrittenParts(), "r")
+    noon = datetime(2026, 7, 1, 12)
+    commit = database.apply("T", [(1, noon, noon), (2, None, None)])
+    deltas = {view: as_instants(commit[view], types_of(database, view)) for view in commit.views}
+    sink.deliver(deltas, 0)
+    types = reader.execute(
+        "SELECT data_type FROM information_schema.columns WHERE table_name = 'v' ORDER BY ordinal_position"
+    ).fetchall()
+    assert [kind for (kind,) in types] == ["integer", "timestamp with time zone", "timestamp without time zone"]
+    reader.execute("SET TimeZone = 'America/New_York'")
+    texts = "SELECT at::text, clock::text FROM {} WHERE k = 1"
+    assert reader.execute(texts.format("v")).fetchall() == [("2026-07-01 08:00:00-04", "2026-07-01 12:00:00")]
+    assert reader.execute(texts.format("old")).fetchall() == [("2026-07-01 12:00:00", "2026-07-01 12:00:00")]
 
 
 def test_values_of_all_types(place: str, reader: Any) -> None:

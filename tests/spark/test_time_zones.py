@@ -13,8 +13,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from livejoin.catalog import Catalog
-from livejoin.errors import LivejoinError, UnsupportedQueryError
+from livejoin.checkpoint.change import merged
+from livejoin.checkpoint.job import job_of
+from livejoin.errors import LivejoinError, PipelineError, StateError, UnsupportedQueryError
+from livejoin.pipeline import check, load, run
 from livejoin.query.relational import Query
+from livejoin.schema import SqlType
 from livejoin.spark import maintain, read_deltas
 from livejoin.spark.time_zone import SETTING, is_utc
 from livejoin.sql import bind_query, parse_columns
@@ -216,6 +220,50 @@ def test_a_view_that_depends_on_the_zone_is_refused(spark: SparkSession, tmp_pat
         assert not (tmp_path / "a").exists()
     finally:
         spark.conf.set(SETTING, "UTC")
+
+
+PIPELINE = """
+[tables.T]
+schema = "k INT, at TIMESTAMP, clock TIMESTAMP_NTZ"
+format = "{format}"
+path = "in"
+
+[views.v]
+sql = "SELECT k, MAX(at) AS at, MAX(clock) AS clock FROM T GROUP BY k"
+
+[sink]
+kind = "parquet"
+path = "out"
+
+[run]
+checkpoint = "state"
+check = true
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+def test_the_check_of_a_pipeline_with_times(spark: SparkSession, tmp_path: Path, format: str) -> None:
+    one = "1 AS k, TIMESTAMP '2026-07-01 12:00:00' AS at, TIMESTAMP_NTZ '2026-07-01 08:00:00' AS clock"
+    spark.sql(f"SELECT {one} UNION ALL SELECT 2, NULL, NULL").write.format(format).save(str(tmp_path / "in"))
+    (tmp_path / "p.toml").write_text(PIPELINE.format(format=format))
+    pipeline = load(tmp_path / "p.toml")
+    run(pipeline, lambda _: None, lambda: None)
+    (found,) = check(pipeline)
+    assert found.identical and found.maintained == 2, found.example
+    with (tmp_path / "p.toml").open("a") as file:
+        file.write('spark = { "spark.sql.session.timeZone" = "Europe/Berlin" }\n')
+    with pytest.raises(PipelineError, match=r"run.check: reads the files in UTC, and .* is 'Europe/Berlin'"):
+        load(tmp_path / "p.toml")
+
+
+def test_a_checkpoint_that_knew_one_type_of_times(tmp_path: Path) -> None:
+    """Versions up to 2026-11-24 declared TIMESTAMP_NTZ as TIMESTAMP; the words of the rows are the same."""
+    before = job_of({"T": parse_columns("T", "k INT, clock TIMESTAMP")}, {"v": "SELECT k, clock FROM T"}, {"T"})
+    now = job_of({"T": parse_columns("T", "k INT, clock TIMESTAMP_NTZ")}, {"v": "SELECT k, clock FROM T"}, {"T"})
+    assert merged(before, now, {"T": 1}, tmp_path).tables["T"].columns[1].type == SqlType.local_time()
+    with pytest.raises(StateError, match="column 'clock' was TIMESTAMP_NTZ and is now TIMESTAMP"):
+        merged(now, before, {"T": 1}, tmp_path)
 
 
 def test_names_of_utc() -> None:

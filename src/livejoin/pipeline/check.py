@@ -166,14 +166,16 @@ def _last_of_keys(source: FileSource, row: str, rows: str) -> str:
 def _reader(source: FileSource) -> str:
     """The table function that reads a source's files as they are."""
     files = _listed([str(file) for file in source.files()])
+    # DuckDB's TIMESTAMP has no zone, and all that it reads here is in UTC.
+    columns = [(name, kind.replace("TIMESTAMP_NTZ", "TIMESTAMP")) for name, kind in source.columns]
     if source.format == "parquet":
-        casts = ", ".join(f"CAST({_quoted(name)} AS {kind}) AS {_quoted(name)}" for name, kind in source.columns)
+        casts = ", ".join(f"CAST({_quoted(name)} AS {kind}) AS {_quoted(name)}" for name, kind in columns)
         return f"(SELECT {casts} FROM read_parquet({files}))"
-    types = dict(source.columns)
+    types = dict(columns)
     if source.format == "json":
         if source.feed == "debezium":
-            row = ", ".join(f"{_quoted(name)} {kind}" for name, kind in source.columns if name != SEQUENCE)
-            beside = {name: kind for name, kind in source.columns if name == SEQUENCE}
+            row = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns if name != SEQUENCE)
+            beside = {name: kind for name, kind in columns if name == SEQUENCE}
             types = {**beside, "op": "STRING", "before": f"STRUCT({row})", "after": f"STRUCT({row})"}
         return f"read_json({files}, columns = {_struct(types)}, format = 'newline_delimited')"
     options = {key.lower(): value for key, value in source.options.items()}

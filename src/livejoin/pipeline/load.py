@@ -35,6 +35,7 @@ from livejoin.spark.local_folder import local_path, not_local
 from livejoin.spark.run_options import RunOptions
 from livejoin.spark.sinks import Sink
 from livejoin.spark.sources import FileSource
+from livejoin.spark.time_zone import SETTING, is_utc
 from livejoin.sql import bind_view, names_read, parse_columns
 from livejoin.sql.tables.window_range import parse_range
 
@@ -134,6 +135,10 @@ def _resolve(absolute: Path, path: Path, text: str, parsed: PipelineFile) -> Pip
         problems.append(_Problem(("run", "check"), message))
     if parsed.run.check and not isinstance(parsed.sink, ParquetOutput):
         message = f"adds up the files of sink 'parquet', and this one is {parsed.sink.kind!r}; leave one of the two out"
+        problems.append(_Problem(("run", "check"), message))
+    zone = parsed.run.spark.get(SETTING, "UTC")
+    if parsed.run.check and not is_utc(zone):
+        message = f"reads the files in UTC, and {SETTING} is {zone!r}; leave one of the two out"
         problems.append(_Problem(("run", "check"), message))
     places: dict[tuple[str, ...], str | None] = {
         ("run", name): getattr(parsed.run, name) for name in ("checkpoint", "spill", "dead_letters")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from livejoin.schema import SqlType
 from livejoin.sql.lower.grouped.aggregates import AggregateCall
-from livejoin.sql.to_duckdb.result_types import average_type, sum_type
+from livejoin.sql.to_duckdb.result_types import average_type, duckdb_type, sum_type
 
 _NOT_NULL = "({}) IS NOT NULL"
 
@@ -35,7 +35,7 @@ def aggregate_text(
 
 def as_type(value: str, kind: SqlType | None) -> str:
     """A value of a type, where one is said: DuckDB may give another one."""
-    return value if kind is None else f"CAST({value} AS {kind})"
+    return value if kind is None else f"CAST({value} AS {duckdb_type(kind)})"
 
 
 def _of_one(call: AggregateCall, value: str, kind: SqlType, order: str | None, kept: Sequence[str]) -> str:

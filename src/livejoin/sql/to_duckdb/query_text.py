@@ -36,7 +36,7 @@ from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.unnest import unnest
 from livejoin.sql.to_duckdb.aggregate_text import aggregate_text, as_type
-from livejoin.sql.to_duckdb.result_types import column_type
+from livejoin.sql.to_duckdb.result_types import column_type, duckdb_type
 from livejoin.sql.to_duckdb.scalar_text import bound_column, expression_text
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
@@ -417,7 +417,7 @@ def _first_rows(inner: str, names: list[str], order: Order) -> str:
 
 
 def _cast(text: str, types: tuple[SqlType, ...]) -> str:
-    listed = ", ".join(f"CAST(c{i} AS {kind}) AS c{i}" for i, kind in enumerate(types))
+    listed = ", ".join(f"CAST(c{i} AS {duckdb_type(kind)}) AS c{i}" for i, kind in enumerate(types))
     return f"SELECT {listed} FROM ({text}) AS _({_columns(len(types))})"
 
 

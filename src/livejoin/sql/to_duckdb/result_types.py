@@ -38,6 +38,15 @@ def column_type(found: pa.DataType) -> SqlType | None:
     return _payload_type(found) if pa.types.is_nested(found) else _PLAIN.get(found)
 
 
+def duckdb_type(kind: SqlType) -> str:
+    """A type as DuckDB calls it, whose TIMESTAMP has no zone.
+
+    >>> duckdb_type(SqlType.local_time()), duckdb_type(SqlType.decimal(5, 2))
+    ('TIMESTAMP', 'DECIMAL(5, 2)')
+    """
+    return "TIMESTAMP" if kind.kind == "timestamp" else str(kind)
+
+
 def _payload_type(found: pa.DataType) -> SqlType | None:
     """The type of payload that Arrow holds so; None if no column has it."""
     if is_variant(found):
