@@ -168,8 +168,8 @@ def _reasons(
 def _is_wider(before: Column, now: Column) -> bool:
     """Whether all values of a column are values of its new type, which are kept in the same way.
 
-    Texts of VARCHAR(n) that may be longer, or of any length; larger integers; DECIMALs of the same scale. Versions up to
-    2026-11-24 knew TIMESTAMP_NTZ as TIMESTAMP, whose words are the same.
+    Texts of VARCHAR(n) that may be longer, or of any length; larger integers; DECIMALs of the same scale. Versions up
+    to 2026-11-24 knew TIMESTAMP_NTZ as TIMESTAMP, whose words are the same.
     """
     was, is_now = before.type, now.type
     if was.kind == is_now.kind == "timestamp":
