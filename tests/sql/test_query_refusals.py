@@ -420,3 +420,20 @@ def test_deep_nesting_works_or_is_refused(levels: int) -> None:
                 assert "nested too deeply" in error.message
                 assert (error.clause, error.sql[error.column - 1], error.line) == ("nesting", "(", 1)
                 assert levels > 20
+
+
+@pytest.mark.parametrize(
+    ("marked", "message"),
+    [
+        ("SELECT sum(src) OVER ^w AS s FROM G", "there is no WINDOW clause"),
+        ("SELECT sum(src) OVER ^v AS s FROM G WINDOW w AS (ORDER BY dst)", "WINDOW has 'w'"),
+        ("SELECT sum(src) OVER w AS s FROM G WINDOW w AS (v), v AS (^w)", "is defined by itself"),
+        ("SELECT src FROM G WINDOW w AS (ORDER BY dst), ^w AS (ORDER BY src)", "defines 'w' twice"),
+        ("SELECT (SELECT sum(w) OVER ^o FROM H) AS s FROM G WINDOW o AS (ORDER BY dst)", "there is no WINDOW clause"),
+    ],
+)
+def test_names_of_windows(marked: str, message: str) -> None:
+    error, _, offset = refusal(marked)
+    assert isinstance(error, UnknownNameError)
+    assert offset_of(error) == offset
+    assert message in str(error)
