@@ -4,6 +4,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from livejoin.aside import aside
 from livejoin.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -54,4 +55,4 @@ def __getattr__(name: str) -> Any:
     if find_spec("pyspark") is None:
         msg = "Spark is not here: pip install 'livejoin[spark]', and 'livejoin[spark,java]' where there is no Java"
         raise PipelineError(msg)
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(aside(import_module, _HOMES[name]), name)

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from livejoin.aside import aside
 from livejoin.errors import PipelineError
 
 try:
@@ -28,4 +29,4 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         text = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(text)
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(aside(import_module, _HOMES[name]), name)
