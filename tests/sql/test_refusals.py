@@ -6,7 +6,7 @@ import pytest
 from sql_fixtures import make_catalog
 
 from livejoin.errors import SqlError, SqlSyntaxError, SqlTypeError, UnknownNameError, UnsupportedQueryError
-from livejoin.sql import bind_query, parse_columns
+from livejoin.sql import bind_query, parse_columns, parse_statement
 
 CATALOG = make_catalog()
 CATALOG.add(parse_columns("M", "m DECIMAL(6, 4), big DECIMAL(38, 0)"))
@@ -119,6 +119,12 @@ TYPES = [
 ]
 
 SYNTAX = [
+    ("SELECT ^upper('a', 'b') FROM G", "UPPER takes at most 1 argument, and 2 are given"),
+    ("SELECT ^abs((src), (dst), 1) FROM G", "ABS takes at most 1 argument, and 3 are given"),
+    ("SELECT ^concat_ws() FROM G", "CONCAT_WS lacks an argument"),
+    ("SELECT ^date_add(src) FROM G", "DATE_ADD lacks an argument"),
+    ("SELECT src FROM G WHERE src IN (1 + ^)", "+ lacks an operand"),
+    ("SELECT src FROM G WHERE src IN (TRUE AND ^)", "AND lacks an operand"),
     ("SELECT src FROM G x ^y", "this is not expected here"),
     ("SELECT src ^FROM", "Expected table name"),
     ("SELECT src FROM G ^WHERE", "WHERE lacks an operand"),
@@ -190,3 +196,31 @@ def test_an_empty_text() -> None:
 def test_positions_count_characters_and_not_bytes() -> None:
     error, _, _ = refusal("SELECT 'äöü€😀', ^foo FROM G")
     assert (error.line, error.column) == (1, 17)
+
+
+def test_values_as_a_sub_query() -> None:
+    for marked in (
+        "src IN (VALUES (1))",
+        "src NOT IN (VALUES (1), (2))",
+        "EXISTS (VALUES (1))",
+        "src = ALL (VALUES (1))",
+    ):
+        error, _, _ = refusal(f"SELECT src FROM G WHERE ^{marked}")
+        assert type(error) is UnsupportedQueryError
+        assert "IN (SELECT * FROM VALUES (1), (2) AS v(x))" in str(error)
+        assert "DuckDB" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SHOW TABLES", "ANALYZE t", "VACUUM t", "DROP t", "CREATE FOO x", "ALTER TABLE t FOO", "COPY t FROM 'x'"]
+)
+def test_statements_that_no_parser_knows_are_refused_without_a_word_of_sqlglot(
+    sql: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    word = sql.partition(" ")[0]
+    with pytest.raises(UnsupportedQueryError, match=f"{word}( TABLE)? is not supported; allowed are"):
+        parse_statement(sql)
+    with pytest.raises(UnsupportedQueryError, match=word):
+        bind_query(sql, CATALOG)
+    assert not caplog.records
+    assert capfd.readouterr() == ("", "")

@@ -14,6 +14,7 @@ from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import Token
 
 from livejoin.errors import SqlSyntaxError
 from livejoin.sql.parse.column_types import unknown_type
@@ -46,6 +47,8 @@ _OPERATORS = {
 NAME = "spark_name"
 UNIT = "spark_unit"
 PLUS = "plus"
+_MISSING = re.compile(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>")
+_TOO_MANY = re.compile(r"number of provided arguments \((\d+)\) is greater .* supported arguments \((\d+)\)")
 _INTERVAL = re.compile(r"\s*[+-]?[0-9]*\.?[0-9]*\s*[a-z]+\s*", re.IGNORECASE)
 
 
@@ -133,6 +136,9 @@ class SparkAnsi(Spark):
         FUNCTION_PARSERS: ClassVar = {
             name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name not in ("CEIL", "FLOOR")
         }
+
+        def _warn_unsupported(self) -> None:
+            """Say nothing: a statement that sqlglot does not know is refused by us, by its name."""
 
         def _parse_interval(self, *args: bool, **options: bool) -> exp.Add | exp.Interval | None:
             """An amount and a unit are the whole text of INTERVAL '...'; sqlglot looks for them anywhere in it."""
@@ -227,9 +233,40 @@ def _syntax_error(error: ParseError, source: Source) -> SqlSyntaxError:
     if unknown := unknown_type(offset, source):
         return source.error(SqlSyntaxError, unknown, offset)
     description = str(first["description"]).partition(" but got <Token")[0].rstrip(".")
-    if missing := re.search(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>", description):
+    missing, most = _MISSING.search(description), _TOO_MANY.search(description)
+    if call := _call_that_ends(offset, source) if most or (missing and _is_function(missing[1])) else None:
+        return source.error(SqlSyntaxError, _wrong_number(call, most, source), call.start)
+    if missing:
         description = f"{_OPERATORS.get(missing[1], missing[1].upper())} lacks an operand"
     description = description.replace("Invalid expression / Unexpected token", "this is not expected here")
     found = f" at {first['highlight']!r}" if first["highlight"] else ""
     msg = f"the SQL text does not parse{found}: {description}; the dialect is Spark SQL"
     return source.error(SqlSyntaxError, msg, offset)
+
+
+def _is_function(node: str) -> bool:
+    """Whether sqlglot's class of a name is that of calls, and not of operators, as AND, nor of clauses."""
+    found = getattr(exp, node, exp.Expr)
+    return issubclass(found, exp.Func) and not issubclass(found, exp.Binary)
+
+
+def _call_that_ends(offset: int, source: Source) -> Token | None:
+    """The name of the function whose call has its closing parenthesis at an offset; None if it is no call."""
+    depth = 0
+    before = [token for token in source.tokens if token.start <= offset]
+    for place in range(len(before) - 1, 0, -1):
+        kind = before[place].token_type
+        depth += (kind == TokenType.R_PAREN) - (kind == TokenType.L_PAREN)
+        if depth == 0:
+            name = before[place - 1]
+            return name if kind == TokenType.L_PAREN and name.text.isidentifier() else None
+    return None
+
+
+def _wrong_number(name: Token, most: re.Match[str] | None, source: Source) -> str:
+    """That a call has too few or too many arguments."""
+    function = source.text_at(name.start).upper()
+    if most is None:
+        return f"{function} lacks an argument; write all that it takes in Spark SQL"
+    given, allowed = int(most[1]), int(most[2])
+    return f"{function} takes at most {allowed} argument{'s' * (allowed != 1)}, and {given} are given"

@@ -80,7 +80,8 @@ def parse_statement(sql: str) -> Statement:
             msg = "a SELECT changes nothing; create a view of it with Database.create_view or CREATE VIEW name AS ..."
             raise source.unsupported("SELECT", msg, source.tokens[0].start)
         case _:
-            clause = " ".join([source.tokens[0].text.upper(), str(tree.args.get("kind") or "")]).strip()
+            kind = tree.args.get("kind")
+            clause = " ".join([source.tokens[0].text.upper(), kind if isinstance(kind, str) else ""]).strip()
             msg = f"{clause} is not supported; {_ALLOWED}. Rows change through Database.apply"
             raise source.unsupported(clause, msg, source.tokens[0].start)
 

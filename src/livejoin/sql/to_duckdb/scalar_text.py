@@ -36,7 +36,8 @@ _REMEDY = {
     "table": "it gives several rows; allowed are expressions with one value a row",
     "volatile": "its value changes from call to call, but a deleted row must give the value that it had when it was "
     "inserted; store the value in a column; to keep the rows of the last hour, declare the table with window_range",
-    "sub-query": "compare with IN (value, ...), or with a sub-query: ALL (SELECT ...)",
+    "sub-query": "compare with IN (value, ...), or with a sub-query that begins with SELECT, as IN (SELECT * FROM "
+    "VALUES (1), (2) AS v(x)) or ALL (SELECT ...)",
     "unbounded": "one row could take all memory; store what is needed in a table and join it",
     "naming": "write the columns, or the names, that are meant",
 }
@@ -131,7 +132,7 @@ def check_scalar(node: exp.Expr, text: str, schema: pa.Schema, source: Source, o
         return found
     name, kind = found
     if kind == "sub-query":
-        msg = f"{shown(node)} is a sub-query for DuckDB, which evaluates expressions: {_REMEDY[kind]}"
+        msg = f"{shown(node)} has a sub-query of a form that is not supported: {_REMEDY[kind]}"
         raise source.unsupported(kind, msg, offset)
     at = _call_offset(node, found, source, offset)
     written = source.text_at(at)
