@@ -227,3 +227,21 @@ def test_a_replay_in_pieces_goes_by_key() -> None:
 def test_logs_that_are_explained_have_whole_rows() -> None:
     with pytest.raises(errors.ChangeFormatError, match="no change goes by key here"):
         people().explain("SELECT id FROM P", log={"P": [upsert(1, "x")]})
+
+
+def test_two_new_rows_with_one_key_are_not_said_to_be_in_the_table() -> None:
+    database = livejoin.Database()
+    database.execute("CREATE TABLE K (id INT, s STRING, a INT, PRIMARY KEY (s, id))")
+    twice = (
+        r"row 3 .* bring 2 rows with the primary key \(s = 'a', id = 50\), this one and row 1; bring one row of each"
+    )
+    with pytest.raises(errors.DuplicateKeyError, match=twice) as caught:
+        database.apply("K", [(50, "b", 1), (50, "a", 1), (7, "a", 1), (50, "a", 2)])
+    assert "delete" not in str(caught.value)
+    database.apply("K", [(50, "a", 1)])
+    with pytest.raises(errors.DuplicateKeyError, match=r"row 1 .*and delete the one that the table has"):
+        database.apply("K", [(50, "b", 1), (50, "a", 2)])
+    for on_conflict, kept in (("ignore", 1), ("update", 2)):
+        view = database.create_view(on_conflict, "SELECT a FROM K WHERE id = 60")
+        database.apply("K", [(60, on_conflict, 1), (60, on_conflict, 2)], on_conflict=on_conflict)
+        assert (kept,) in [view.at(i) for i in range(view.count())]

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from livejoin.changes import ChangeBatch
 from livejoin.dataflow.graph import Graph
@@ -190,14 +191,32 @@ def _refusal(batch: ChangeBatch, conflict: Conflict, row: int) -> ChangeError:
             f"other row in the same commit{remedy}. Changes by key go by the PRIMARY KEY alone"
         )
         return DuplicateKeyError(msg, table.name, row)
+    can_replace = not table.has_window or batch.by_key
     remedy = "or apply with on_conflict='ignore', or with 'update' to replace it"
-    if table.has_window and not batch.by_key:
+    if not can_replace:
         remedy = "or replay the changes one by one (granularity='change') with on_conflict='ignore'"
+    if (others := _inserted_with_the_key_of(batch, row)).size:
+        msg = (
+            f"the changes bring {others.size + 1} rows with the primary key ({key}), this one and row {others[0]}; "
+            "bring one row of each key"
+        )
+        if can_replace:
+            msg += ", or apply with on_conflict='ignore', which keeps the first, or with 'update', which keeps the last"
+        return DuplicateKeyError(msg, table.name, row)
     msg = (
         f"the change inserts a second row with the primary key ({key}); bring one row of each key, and delete the one "
         f"that the table has in the same commit, {remedy}"
     )
     return DuplicateKeyError(msg, table.name, row)
+
+
+def _inserted_with_the_key_of(batch: ChangeBatch, row: int) -> npt.NDArray[np.int64]:
+    """The other rows that a batch inserts with the primary key of one."""
+    same = batch.weights > 0
+    same[row] = False
+    for column in (batch.rows.column(place) for place in batch.table.primary_key):
+        same &= pc.equal(column, column[row]).to_numpy(zero_copy_only=False)
+    return np.flatnonzero(same)
 
 
 def ranks_by_sequence(batches: Sequence[ChangeBatch]) -> list[Words]:
