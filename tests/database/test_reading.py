@@ -385,3 +385,13 @@ def test_a_row_that_python_cannot_hold() -> None:
     db.apply("T", absent)
     with pytest.raises(AbsentRowError, match=r"the row \(k = 1, d = 1073741824"):
         db.apply("T", absent)
+
+
+def test_pandas_has_no_dates_after_9999() -> None:
+    database = livejoin.Database()
+    database.execute("CREATE TABLE days (d DATE)")
+    view = database.create_view("v", "SELECT d FROM days")
+    database.apply("days", pa.table({"d": pa.array([100_000_000], pa.int32()).cast(pa.date32())}))
+    with pytest.raises(ReadError, match=r"pandas has no object for a value .*read it as Arrow, with to_arrow\(\)"):
+        view.to_pandas()
+    assert view.to_arrow().num_rows == 1

@@ -75,6 +75,22 @@ def at(access: Access, position: int, schema: pa.Schema) -> tuple[Any, ...]:
         raise ReadError(msg) from error
 
 
+def to_pandas(table: pa.Table) -> Any:
+    """Rows as a pandas DataFrame.
+
+    Raises:
+        ReadError: They have a value that Python cannot hold, as a DATE after 9999.
+    """
+    try:
+        return table.to_pandas()
+    except (ValueError, OverflowError, pa.ArrowException) as error:
+        msg = (
+            f"pandas has no object for a value of the result: {error}; read it as Arrow, with to_arrow() "
+            "(a DATE of Python's is of the years 1 to 9999)"
+        )
+        raise ReadError(msg) from error
+
+
 def sample(access: Access, rows: int, seed: int | None, schema: pa.Schema) -> pa.Table:
     """Rows drawn uniformly and independently of each other.
 

@@ -165,8 +165,12 @@ class View:
         return shown.cast(self.schema) if self._query.order_below else shown
 
     def to_pandas(self) -> Any:
-        """The whole result as a pandas DataFrame; needs pandas."""
-        return self.to_arrow().to_pandas()
+        """The whole result as a pandas DataFrame; needs pandas.
+
+        Raises:
+            ReadError: It has a DATE or a TIMESTAMP that Python has no objects for, as one after the year 9999.
+        """
+        return reading.to_pandas(self.to_arrow())
 
     def batches(self, max_rows: int = _BATCH) -> Iterator[pa.RecordBatch]:
         """Stream the result with constant delay a row and memory for one batch.
