@@ -72,3 +72,26 @@ def test_what_a_row_does_not_tell_is_said() -> None:
     view = database.create_view("v", "SELECT D.id, E.d + 1 AS e FROM D LEFT JOIN E ON D.y = E.id")
     with pytest.raises(ReadError, match=r"does not show E\.d, D\.y"):
         view.multiplicity((1, 2))
+
+
+@pytest.mark.parametrize(
+    ("sql", "row"),
+    [
+        ("SELECT D.id, (SELECT max(d) FROM E WHERE E.id = D.y) AS r FROM D", (1, 1)),
+        ("SELECT D.w + 1 AS w1, (SELECT max(d) FROM E WHERE E.id = D.y) AS r FROM D", (1, 1)),
+        ("SELECT (SELECT count(*) FROM E WHERE E.d = D.w) AS n FROM D", (1,)),
+        ("SELECT D.w, D.y > ALL (SELECT E.d FROM E WHERE E.id < 5) AS r FROM D", (1, True)),
+        (
+            "SELECT D.w, (SELECT sum(d) FROM E WHERE E.id = D.y) + (SELECT min(d) FROM E WHERE E.d = D.y) AS r FROM D",
+            (1, 1),
+        ),
+    ],
+)
+def test_what_a_row_does_not_show_has_no_names_of_ours(sql: str, row: tuple[int, ...]) -> None:
+    database = Database()
+    for statement in TABLES[:2]:
+        database.execute(statement)
+    with pytest.raises(ReadError, match=r"does not show .*(D\.[wy]|what a sub-query gives)") as caught:
+        database.create_view("v", sql).multiplicity(row)
+    assert "query." not in str(caught.value)
+    assert "rows." not in str(caught.value)

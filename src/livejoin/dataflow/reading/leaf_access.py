@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,9 @@ from livejoin.plan.operators import Annotated, Scan
 from livejoin.query import ColumnRef, ConjunctiveQuery
 from livejoin.state.codec import Codec
 from livejoin.words import Words
+
+# Columns of the relations that sub-queries and windows become, which nobody wrote.
+_MADE = re.compile(r"(query|rows)(_\d+)?\.([ackv]\d+|rows)")
 
 
 class ScanAccess:
@@ -117,11 +121,12 @@ def _by_variable(
 
 def _hidden(query: ConjunctiveQuery, hidden: frozenset[str]) -> str:
     """Why a row does not tell how often it stands in the result."""
-    names = []
+    names: dict[str, None] = {}
     for variable in sorted(hidden):
-        atom = next((a for a in query.atoms if variable in a.variables), None)
-        if atom is not None:
-            names.append(f"{atom.alias}.{atom.table.columns[atom.column_of(variable)].name}")
+        held = [(a, a.table.columns[a.column_of(variable)].name) for a in query.atoms if variable in a.variables]
+        written = [f"{atom.alias}.{name}" for atom, name in held if not _MADE.fullmatch(f"{atom.alias}.{name}")]
+        if held:
+            names[written[0] if written else "what a sub-query gives"] = None
     return (
         f"a row does not show {', '.join(names)}, so that it may stand for many results, which no index counts; "
         "allowed are rows that show every column that the query joins or computes with: add these to SELECT, or ask a "
