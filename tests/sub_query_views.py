@@ -34,8 +34,13 @@ class Lives:
         for name, columns in tables.items():
             self._database.execute(f"CREATE TABLE {name} ({columns})")
 
+    @property
+    def views(self) -> dict[str, View]:
+        """The views by their names, which are v0, v1, ... in the order of their creation."""
+        return self._views
+
     def create(self, sql: str) -> bool:
-        """Make a view; False if the text is refused."""
+        """Make a view, which may read earlier ones; False if the text is refused."""
         name = f"v{len(self._texts)}"
         try:
             view = self._database.create_view(name, sql, allow_product=True)
@@ -70,6 +75,7 @@ class Lives:
             for row in self._rows[name]:
                 connection.execute(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in row)})", row)
         for name, sql in self._texts.items():
+            connection.execute(f"CREATE VIEW {name} AS {sql}")
             result = connection.sql(sql).to_arrow_table()
             expected = multiset(result)
             assert multiset(self._views[name].to_arrow()) == expected, (sql, self._rows)
