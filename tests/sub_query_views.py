@@ -39,21 +39,21 @@ class Lives:
         """The views by their names, which are v0, v1, ... in the order of their creation."""
         return self._views
 
-    def create(self, sql: str) -> bool:
-        """Make a view, which may read earlier ones; False if the text is refused."""
+    def create(self, sql: str, plain: str = "") -> bool:
+        """Make a view, which may read earlier ones; False if it is refused. ``plain`` is the text for DuckDB."""
         name = f"v{len(self._texts)}"
         try:
             view = self._database.create_view(name, sql, allow_product=True)
         except UnsupportedQueryError:
             return False
-        self._texts[name], self._views[name] = sql, view
+        self._texts[name], self._views[name] = plain or sql, view
         self._sums[name] = multiset(view.to_arrow())
         return True
 
     def commit(self) -> None:
         """One commit: a few changes, or a table is emptied or filled; views and deltas are compared, views read."""
         draw, changes = self._random, {}
-        for name in draw.sample(list(self._rows), draw.choice([1, 1, 2, 3])):
+        for name in draw.sample(list(self._rows), min(len(self._rows), draw.choice([1, 1, 2, 3]))):
             rows = self._rows[name]
             kind = draw.choice(["few", "few", "few", "empty", "fill"])
             gone = list(rows) if kind == "empty" else draw.sample(rows, min(len(rows), draw.choice([0, 1, 2])))

@@ -42,7 +42,7 @@ QUERIES = [
     ("SELECT src FROM G GROUP BY src HAVING ^dst > 1", "GROUP BY", "the column dst is neither"),
     ("SELECT src FROM G GROUP BY src ORDER BY ^dst LIMIT 1", "GROUP BY", "the column dst is neither"),
     ("SELECT ^src + 1 FROM G GROUP BY src + 2", "GROUP BY", "the column src is neither"),
-    ("SELECT ^A.src FROM G A JOIN G B ON A.src = B.src GROUP BY B.src", "GROUP BY", "the column A.src is neither"),
+    ("SELECT ^A.dst FROM G A JOIN G B ON A.src = B.src GROUP BY B.src", "GROUP BY", "the column A.dst is neither"),
     ("SELECT sum(^count(*)) FROM G", "COUNT", "COUNT stands within SUM"),
     ("SELECT sum(src + ^max(dst)) FROM G", "MAX", "MAX stands within SUM"),
     ("SELECT sum(src) FILTER (WHERE ^sum(dst) > 1) FROM G", "SUM", "SUM stands within SUM"),

@@ -90,7 +90,7 @@ def keys(relation: Relation) -> tuple[Key, ...]:
             return _minimal([columns, *keys(relation.input)])
         case Aggregate():
             group = frozenset(range(relation.groups))
-            return _all_minimal(group, lambda columns: group <= _closure(relation.input, columns))
+            return _all_minimal(group, lambda columns: group <= closure(relation.input, columns))
         case SetOperation():
             return _keys_of_set(relation, columns)
         case Ranked():
@@ -106,14 +106,14 @@ def keys(relation: Relation) -> tuple[Key, ...]:
             return (frozenset(),) if relation.count <= 1 else (columns,)
 
 
-def _closure(relation: Relation, columns: Key) -> Key:
+def closure(relation: Relation, columns: Key) -> Key:
     """The columns that some columns of a relation determine, these included; some may be missed."""
     if any(key <= columns for key in keys(relation)):
         return frozenset(range(len(relation.types)))
     match relation:
         case Project():
             copies = {i: output.source for i, output in enumerate(relation.outputs) if isinstance(output.source, int)}
-            known = _closure(relation.input, frozenset(copies[column] for column in columns & copies.keys()))
+            known = closure(relation.input, frozenset(copies[column] for column in columns & copies.keys()))
             return columns | {column for column, source in copies.items() if source in known}
         case Join():
             query = relation.query

@@ -22,6 +22,7 @@ from livejoin.query.relational import Distinct, Query, Relation, SetOperation
 from livejoin.sql.known_names import KnownNames
 from livejoin.sql.lower.bound import Bound, BoundBlock, BoundCombined, BoundSorted, BoundWith
 from livejoin.sql.lower.grouped.aggregates import refuse_aggregates, refuse_windows
+from livejoin.sql.lower.grouped.determined import with_determined
 from livejoin.sql.lower.grouped.grouping import Grouping
 from livejoin.sql.lower.grouped.windows import windowed
 from livejoin.sql.lower.merge import merge
@@ -192,9 +193,12 @@ def _over_items(key: SortBy, items: list[Item], source: Source) -> exp.Expr:
 
 def _grouped(block: SelectBlock, groups: tuple[exp.Expr, ...], joined: Joined, items: list[Item]) -> Relation:
     """The relation of a SELECT with groups."""
-    grouping = Grouping(groups, joined, block.source.tokens[0].start)
+    start = block.source.tokens[0].start
     if block.sets is not None:
-        return _over_sets(block, block.sets, grouping, items)
+        return _over_sets(block, block.sets, Grouping(groups, joined, start), items)
+    read = [*(item.value for item in items), *([] if block.having is None else [block.having])]
+    groups = with_determined(groups, read, joined, start)
+    grouping = Grouping(groups, joined, start)
     values = [(item, grouping.over(item.value, item.offset)) for item in items]
     condition = None
     if block.having is not None:

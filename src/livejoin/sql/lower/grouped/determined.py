@@ -1,0 +1,55 @@
+"""Columns that GROUP BY need not name, because what it names determines them.
+
+    SELECT p.id, p.name, COUNT(*) AS n FROM p JOIN s ON s.p = p.id GROUP BY p.id
+      =  SELECT p.id, p.name, COUNT(*) AS n FROM p JOIN s ON s.p = p.id GROUP BY p.id, p.name
+
+where ``id`` is the primary key of ``p``: all rows of a group have one name. This is SQL:1999's rule; Spark refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from livejoin.query.keys import closure
+from livejoin.sql.lower.grouped.aggregates import is_within_aggregate
+from livejoin.sql.lower.select_block import key_of, place_of
+from livejoin.sql.lower.select_join import Joined
+from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.to_duckdb.scalar_text import REF
+
+
+def with_determined(
+    groups: tuple[exp.Expr, ...], values: Sequence[exp.Expr], joined: Joined, start: int
+) -> tuple[exp.Expr, ...]:
+    """The expressions of a GROUP BY, and behind them the columns that these determine and that values read.
+
+    Args:
+        groups: The expressions of GROUP BY.
+        values: What is computed over the groups.
+        joined: The join below.
+        start: The offset of the SELECT.
+    """
+    places = {key_of(value): place for place, value in enumerate(groups)}
+    read = {key_of(column): column for value in values for column in _ungrouped(value, places)}
+    if not groups or not read:
+        return groups
+    both = (*groups, *read.values())
+    names = distinct_names([f"c{place}" for place in range(len(both))])
+    rows = joined.rows([Item(name, value, start) for name, value in zip(names, both, strict=True)])
+    known = closure(rows, frozenset(range(len(groups))))
+    return (*groups, *(column for place, column in enumerate(read.values(), len(groups)) if place in known))
+
+
+def _ungrouped(value: exp.Expr, places: dict[str, int]) -> list[exp.Column]:
+    """The columns in an expression that are neither grouped, nor within what is, nor within an aggregate."""
+    nodes = value.walk(prune=lambda node: place_of(node, places) is not None)
+    return [
+        node
+        for node in nodes
+        if isinstance(node, exp.Column)
+        and REF in node.meta
+        and place_of(node, places) is None
+        and not is_within_aggregate(node)
+    ]
