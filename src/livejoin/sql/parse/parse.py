@@ -10,11 +10,10 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sqlglot import TokenType, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import Token
 
 from livejoin.errors import SqlSyntaxError
 from livejoin.sql.parse.column_types import unknown_type
