@@ -46,12 +46,6 @@ UNSAID: dict[str, dict[str, int]] = {
     "arithmetic": {
         "+": 3,
         "-": 92,
-        "&": 1,
-        "<<": 1,
-        "~": 1,
-        "|": 1,
-        ">>": 1,
-        "^": 1,
         "TRY_ADD": 9,
         "TRY_SUBTRACT": 8,
     },
@@ -103,7 +97,6 @@ UNSAID: dict[str, dict[str, int]] = {
         "CHARINDEX": 6,
         "CHR": 3,
         "COLLATE": 2,
-        "CONCATWS": 1,
         "CRC32": 1,
         "ELT": 1,
         "FIND_IN_SET": 1,
@@ -118,8 +111,12 @@ UNSAID: dict[str, dict[str, int]] = {
     },
     "floats": {"-": 3, "NULL": 1},
     "binaries": {"LPAD": 1},
-    "host": {"BRACKET": 1, "DATE_FORMAT": 2, "REGEXP_REPLACE": 1},
+    "host": {"[...]": 1, "DATE_FORMAT": 2, "REGEXP_REPLACE": 1},
     "spans": {"-": 12},
+    "precedence": {},
+    "bits": {},
+    "hashes": {},
+    "joins": {},
 }
 """For each group of expressions, how many the tree cannot say, by the function or operator."""
 

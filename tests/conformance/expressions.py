@@ -3,6 +3,7 @@ by hand in ``expressions.sql``."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -512,6 +513,67 @@ def _spans() -> Iterator[str]:
     yield "-(z - k) < z - k"
 
 
+def _precedence() -> Iterator[str]:
+    """Each operator beside each other one, and random expressions, without a pair of parentheses."""
+    binary = ("+", "-", "*", "/", "%", "div", "||", "&", "|", "^", "<<", ">>", ">>>", "=", "<", ">=", "<>", "<=>")
+    for first, second in product(binary, binary):
+        yield f"j32 {first} 2 {second} 3"
+        yield f"'7' {first} i32 {second} 5"
+    for operator in binary:
+        yield from (f"-i32 {operator} ~j32", f"- - 2 {operator} -1::STRING", f"-i32::STRING {operator} 3")
+        yield from (f"NOT i32 {operator} 2 IS NULL", f"b {operator} c IS NOT TRUE", f"NOT b {operator} c AND NOT c")
+        yield from (f"s LIKE '1' {operator} '2'", f"i32 {operator} 2 BETWEEN 1 AND 2 {operator} 3")
+        yield from (f"i32 {operator} 2 IN (4, 2)", f"b OR c AND b {operator} c", f"s {operator} u IS DISTINCT FROM s")
+        yield f"CASE WHEN b THEN i32 ELSE 2 END {operator} 3 {operator} split(s, 'b')[0]"
+    chosen = random.Random(29)
+    operands = ("i32", "j32", "i64", "i8", "s", "u", "b", "c", "'12'", "'b'", "3", "7L", "TRUE", "NULL", "n", "p")
+    operands += ("-1::STRING", "-i32", "~i8", "- -2", "-7", "abs(i32)", "i32::BIGINT", "-s", "CASE WHEN b THEN 1 END")
+    predicates = ("IS NULL", "IS NOT NULL", "IS TRUE", "IS NOT FALSE", "IN (1, 2)", "NOT IN (1, 7)", "BETWEEN 0 AND 7")
+    predicates += ("NOT BETWEEN 3 AND i64", "LIKE '1%' || 'a'", "NOT LIKE u", "BETWEEN b AND 3 = 3", "<=> 2")
+    predicates += ("IS DISTINCT FROM 2 | 1", "LIKE ANY ('1%', '%b')", "LIKE 'a/_' ESCAPE '/'", "", "", "", "", "")
+    words = ("AND", "OR", "AND NOT", "OR NOT")
+    for _ in range(1500):
+        text = ""
+        for part in range(chosen.choice((1, 1, 1, 2, 3))):
+            value = chosen.choice(operands)
+            for _ in range(chosen.randint(0 if part else 1, 4)):
+                value += f" {chosen.choice(binary)} {chosen.choice(operands)}"
+            text += f" {chosen.choice(words)} " if part else chosen.choice(("", "", "NOT ", "! "))
+            text += f"{value} {chosen.choice(predicates)}".strip()
+        yield text
+
+
+def _bits() -> Iterator[str]:
+    for (left, right), operator in product(_pairs(), ("&", "|", "^")):
+        yield f"{left} {operator} {right}"
+    for column in (*COLUMNS, "n", "NULL"):
+        yield from (f"~{column}", f"bit_count({column})")
+        yield from (f"{column} {operator} j32" for operator in ("<<", ">>", ">>>"))
+        yield from (f"i64 {operator} {column}" for operator in ("<<", ">>", ">>>"))
+        yield from (f"{name}(i32, {column})" for name in ("shiftleft", "shiftright", "shiftrightunsigned"))
+
+
+def _joins() -> Iterator[str]:
+    """concat_ws of values and expressions, with a separator that is a column, NULL or empty."""
+    for separator in ("'-'", "''", "NULL", "u", "', '", "1"):
+        yield from (f"concat_ws({separator})", f"concat_ws({separator}, s, upper(u))")
+        yield from (f"concat_ws({separator}, {column}, u, {column})" for column in (*COLUMNS, "w", "NULL"))
+        yield f"concat_ws({separator}, u, NULL, s, '', nullif(u, 'a'))"
+
+
+def _hashes() -> Iterator[str]:
+    columns = (*COLUMNS, "n", "e", "f", "h", "o", "w", "m", "NULL", "1", "1.5", "'abc'", "2e0", "INTERVAL '3' DAY")
+    for name in ("hash", "xxhash64"):
+        for column in columns:
+            yield from (f"{name}({column})", f"{name}(i32, {column})", f"{name}({column}, s, {column})")
+        yield from (
+            f"{name}()",
+            f"{name}({', '.join(COLUMNS)})",
+            f"{name}(upper(s), i32 + 0L)",
+            f"{name}(repeat(s, 9))",
+        )
+
+
 _MADE = {
     "literals": _literals,
     "arithmetic": _arithmetic,
@@ -526,5 +588,9 @@ _MADE = {
     "binaries": _binaries,
     "host": tuple,
     "spans": _spans,
+    "precedence": _precedence,
+    "bits": _bits,
+    "hashes": _hashes,
+    "joins": _joins,
 }
 GROUPS = tuple(_MADE)

@@ -853,3 +853,58 @@ date_format(DATE'0001-01-01', 'yyyy-MM-dd D E')
 date_format(DATE'9999-12-31', 'yyyy-MM-dd D E')
 date_format(TIMESTAMP'1969-12-31 23:59:59.999999', 'yyyy-MM-dd HH:mm:ss.SSSSSS')
 date_format(add_months(DATE'9999-12-31', 24), 'y yyyy')
+-- precedence
+'1' || 3 - 3
+i32 - 1 || 3
+-i32::STRING
+-1L::STRING
+- 1.5::INT::STRING
+1 << 2 + 1
+5 ^ 3 & 1 | 8
+i32 >>> 1 >> 1
+b = c IS NULL
+i32 < j32 = b
+b = i32 < j32
+i32 = 1 LIKE 't%'
+s LIKE 'a' || '%' ESCAPE '/'
+i32 IS NULL IS NULL
+i32 IN (1) = TRUE
+i32 = NOT b
+! b = c
+i32 << < 1
+i32 < < 1
+i32 > > 1
+-split('3,4', ',')[0]
+NOT b IS NULL
+i32 BETWEEN 0 AND 3 AND b
+-- bits
+bit_count(i32, 1)
+shiftleft(i32)
+~i8 & ~i16
+i64 & -9223372036854775807L
+shiftrightunsigned(i8, 1)
+~'1'
+'1' & '1'
+'1' & 1
+NULL & NULL
+NULL << 1
+1 << NULL
+'1' << 1
+1 << '1'
+1.5 << 1
+bit_count('1')
+1Y << 2
+1L << 65
+-1 >>> 33
+-- hashes
+hash(NULL)
+xxhash64(NULL, NULL)
+hash(-0.0D, 0.0D)
+hash(CAST('NaN' AS FLOAT))
+hash(INTERVAL '2' MONTH)
+xxhash64(INTERVAL '2' MONTH, DATE'2020-01-01')
+hash(r + 1, v)
+hash(1 / i32)
+-- joins
+concat_ws()
+concat_ws(repeat(',', 2), s, 10 % i32)

@@ -38,6 +38,11 @@ Function = Literal[
     "add", "subtract", "multiply", "divide", "integral_divide", "remainder", "positive_remainder", "negate", "absolute",
     # The same, with NULL in place of an error of the call itself.
     "try_add", "try_subtract", "try_multiply", "try_divide", "try_remainder",
+    # The bits of integers: `bit_and`, `bit_or`, `bit_xor` of two of one type, `bit_not`; an INT or BIGINT and how far
+    # it is shifted, an INT; `bit_count` of 64 bits, of an integer or a BOOLEAN.
+    "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "shift_right_unsigned", "bit_count",
+    # Spark's Murmur3 as INT and its xxHash as BIGINT, of one or more values, where those that are NULL do not count.
+    "murmur_hash", "xx_hash",
     # Conversions to the call's type.
     "cast", "try_cast",
     # Rounding: a number and a constant number of digits behind the point.

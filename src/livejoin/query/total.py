@@ -22,6 +22,8 @@ _TOTAL: frozenset[Function] = frozenset(
         "sign", "square_root", "exponential", "logarithm", "logarithm_10", "cube_root", "nearest_whole", "sine",
         "cosine", "tangent", "arc_sine", "arc_cosine", "arc_tangent", "arc_tangent_2", "hyperbolic_sine",
         "hyperbolic_cosine", "hyperbolic_tangent", "degrees", "radians", "power",
+        "bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right", "shift_right_unsigned", "bit_count",
+        "murmur_hash", "xx_hash",
     )
 )  # fmt: skip
 _ARITHMETIC: frozenset[Function] = frozenset(("add", "subtract", "multiply"))

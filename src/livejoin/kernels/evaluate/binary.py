@@ -70,6 +70,8 @@ def binary(op: int, a: int, b: int, x: int, y: int) -> tuple[int, int]:
         return _sum(later * DAY_MICROSECONDS, a - days * DAY_MICROSECONDS)
     if op == k.ADD_TIME:
         return _sum(a, b)
+    if op >= k.SHIFT_LEFT:
+        return _shifted(op, a, b, x), k.VALUE
     return _units_between(a, b, x, y)
 
 
@@ -77,6 +79,19 @@ def binary(op: int, a: int, b: int, x: int, y: int) -> tuple[int, int]:
 def _sum(a: int, b: int) -> tuple[int, int]:
     total = a + b
     return total, (k.VALUE if sum_wraps(a, b, total) == 0 else k.TIME_OVERFLOW)
+
+
+@inlined
+def _shifted(op: int, a: int, b: int, bits: int) -> int:
+    """A number of 32 or 64 bits shifted by the last 5 or 6 bits of another one, as Java does."""
+    by = b & (bits - 1)
+    if op == k.SHIFT_RIGHT:
+        return a >> by
+    if bits == 32:
+        return _as_int((a & 0xFFFFFFFF) << by if op == k.SHIFT_LEFT else (a & 0xFFFFFFFF) >> by)
+    if op == k.SHIFT_LEFT:
+        return a << by
+    return a if by == 0 else (a >> by) & ((1 << (64 - by)) - 1)
 
 
 @helper

@@ -84,6 +84,7 @@ GREATEST = 33  # A with status X, B with status Y; C: kind of order
 LEAST = 34
 COMPARE = 35  # -1, 0, 1: A and B; X: kind of order
 MEMO = 36  # memo X; A: offset of its keys' registers, C: how many; TO of two registers; B, Y: what to try first
+HASH = 37  # of A with status X and the seed B with status Y, which it is where A is NULL; C: how, as below
 
 # Operations of a row at a time, `livejoin.kernels.evaluate.unary`, with A, X and Y.
 FIRST_UNARY = 64
@@ -94,7 +95,7 @@ YEAR, QUARTER, MONTH, DAY, DAY_OF_WEEK, WEEKDAY, DAY_OF_YEAR, WEEK, YEAR_OF_WEEK
 HOUR, MINUTE, SECOND, OF_MINUTE, LAST_DAY, TRUNCATE_DATE, TRUNCATE_TIME, DATE_TO_TIMESTAMP = range(90, 98)
 TIMESTAMP_TO_DATE, SECONDS_TO_TIMESTAMP, TIMESTAMP_TO_SECONDS, TIMESTAMP_TO_DOUBLE = range(98, 102)
 DOUBLE_TO_TIMESTAMP, ROUND_INTEGER = range(102, 104)
-TO_FLOAT, INTEGER_TO_FLOAT = range(104, 106)
+TO_FLOAT, INTEGER_TO_FLOAT, BIT_COUNT = range(104, 107)
 
 # Likewise of two words, `livejoin.kernels.evaluate.binary`.
 FIRST_BINARY = 128
@@ -102,6 +103,7 @@ DIVIDE, REMAINDER, POSITIVE_REMAINDER, DIVIDE_DOUBLE, REMAINDER_DOUBLE, POSITIVE
     128, 135
 )
 ADD_DAYS, ADD_MONTHS, DATE_DIFFERENCE, MAKE_DATE, ADD_MONTHS_TO_TIME, ADD_TIME, UNITS_BETWEEN = range(135, 142)
+SHIFT_LEFT, SHIFT_RIGHT, SHIFT_RIGHT_UNSIGNED = range(142, 145)  # A by B, of X bits
 
 # Likewise of decimals of two words each, `livejoin.kernels.evaluate.decimals`. X: the scales of A, of B and of the
 # result and its precision, a byte each from the low one; Y: for RESCALE the way to round and, shifted by 8, the digits
@@ -114,6 +116,10 @@ POSITIVE_REMAINDER_DECIMAL, RESCALE, NEGATE_DECIMAL, ABSOLUTE_DECIMAL, DECIMAL_T
 
 # Kinds of order.
 BY_WORD, BY_DOUBLE, BY_TEXT, BY_DECIMAL = range(4)
+
+# What HASH takes: numbers of 32 bits and of 64, floats, texts, decimals of two words; HASH_64 is added for xxHash.
+HASH_INT, HASH_LONG, HASH_FLOAT, HASH_TEXT, HASH_WIDE = range(5)
+HASH_64 = 8
 
 # Units of TRUNCATE_DATE and TRUNCATE_TIME.
 UNIT_YEAR, UNIT_QUARTER, UNIT_MONTH, UNIT_WEEK, UNIT_DAY, UNIT_MICROSECONDS = range(6)

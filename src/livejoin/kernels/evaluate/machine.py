@@ -13,6 +13,7 @@ from livejoin.kernels.evaluate import layout as k
 from livejoin.kernels.evaluate.binary import binary
 from livejoin.kernels.evaluate.decimals import checked, decimal
 from livejoin.kernels.evaluate.doubles import double_of, word_of
+from livejoin.kernels.evaluate.hashing import hashed
 from livejoin.kernels.evaluate.like import fits as fits_pattern
 from livejoin.kernels.evaluate.memo import ask, attempt, find
 from livejoin.kernels.evaluate.unary import fits, unary
@@ -147,7 +148,7 @@ def _logic(op: int, m: Words, p: Words, i: int, n: int, w: int) -> None:
 
 @helper
 def _compare(op: int, m: Words, p: Words, i: int, n: int, w: int, texts: Texts) -> None:
-    """Orders of values that do not compare as words."""
+    """Orders of values that do not compare as words, and hashes."""
     to, a, b, out = w * p[i + k.TO], w * p[i + k.A], w * p[i + k.B], w * p[i + k.OUT]
     x, y, c = w * p[i + k.X], w * p[i + k.Y], p[i + k.C]
     if op == k.COMPARE:
@@ -163,6 +164,14 @@ def _compare(op: int, m: Words, p: Words, i: int, n: int, w: int, texts: Texts) 
             same = s == t and (s != 0 or (m[a + r] == m[b + r] and (not wide or m[a + w + r] == m[b + w + r])))
             m[to + r] = 1 if same else 0
             m[out + r] = s if s > k.NULL else (t if t > k.NULL else 0)
+    elif op == k.HASH:
+        for r in range(n):
+            s, t = m[x + r], m[y + r]
+            if s == 0 and t == 0:
+                m[to + r] = hashed(c, m[a + r], m[a + w + r] if c & 7 == k.HASH_WIDE else 0, m[b + r], texts)
+            else:
+                m[to + r] = m[b + r]
+            m[out + r] = t if t > k.NULL else (s if s > k.NULL else 0)
     else:  # GREATEST, LEAST
         for r in range(n):
             s, t = m[x + r], m[y + r]

@@ -47,8 +47,20 @@ def unary(op: int, word: int, x: int, y: int) -> tuple[int, int]:
         return _part_of_date(op, word), k.VALUE
     if op < k.TO_FLOAT:
         return _of_times(op, word, x, y)
+    if op == k.BIT_COUNT:
+        return _bit_count(word), k.VALUE
     value = np.float32(double_of(word)) if op == k.TO_FLOAT else np.float32(word)
     return word_of(np.float64(value)), k.VALUE
+
+
+@helper
+def _bit_count(word: int) -> int:
+    """How many of the 64 bits of a word are set."""
+    count = 0
+    while word != 0:
+        word &= word - 1  # takes the lowest one away
+        count += 1
+    return count
 
 
 @helper

@@ -19,6 +19,7 @@ from livejoin.errors import SqlSyntaxError
 from livejoin.sql.parse.column_types import unknown_type
 from livejoin.sql.parse.gaps import refuse_gaps
 from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
+from livejoin.sql.parse.operators import OperatorParser
 from livejoin.sql.parse.quotes import refuse_quoted_qualifiers
 from livejoin.sql.parse.source import Source
 from livejoin.sql.parse.spans import mark_end, mark_inside, mark_keyword, mark_select
@@ -40,6 +41,11 @@ _OPERATORS = {
     "Div": "/",
     "Mod": "%",
     "DPipe": "||",
+    "BitwiseAnd": "&",
+    "BitwiseOr": "|",
+    "BitwiseXor": "^",
+    "BitwiseLeftShift": "<<",
+    "BitwiseRightShift": ">>",
 }
 
 
@@ -115,18 +121,20 @@ class SparkAnsi(Spark):
 
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
-    class Parser(SparkParser):
+    class Parser(OperatorParser):
         """Spark's grammar; queries know their tokens (see `livejoin.sql.parse.spans`)."""
 
         STRICT_CAST = True
         UNARY_PARSERS: ClassVar = {
-            **SparkParser.UNARY_PARSERS,
+            **OperatorParser.UNARY_PARSERS,
             TokenType.PLUS: lambda self: _with_plus(self._parse_unary()),
         }
         FUNCTIONS: ClassVar = {
             **SparkParser.FUNCTIONS,
             **{name: _of_one(name) for name in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE")},
             **{name: _of_most(name, 2) for name in ("CEIL", "CEILING", "FLOOR")},
+            "SHIFTLEFT": lambda args: exp.Anonymous(this="shiftleft", expressions=args),  # as many as are written
+            "SHIFTRIGHT": lambda args: exp.Anonymous(this="shiftright", expressions=args),
             "TRUNC": _with_unit(SparkParser.FUNCTIONS["TRUNC"], 1),
             "DATE_TRUNC": _with_unit(SparkParser.FUNCTIONS["DATE_TRUNC"], 0),
             "DATE_FORMAT": _with_unit(SparkParser.FUNCTIONS["DATE_FORMAT"], 1),

@@ -24,6 +24,13 @@ _NODES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Atan2: ("atan2", _TWO),
     exp.Atan: ("atan", _THIS),
     exp.BitLength: ("bit_length", _THIS),
+    exp.BitwiseAnd: ("&", _TWO),
+    exp.BitwiseCount: ("bit_count", _THIS),
+    exp.BitwiseLeftShift: ("shiftleft", _TWO),
+    exp.BitwiseNot: ("~", _THIS),
+    exp.BitwiseOr: ("|", _TWO),
+    exp.BitwiseRightShift: ("shiftright", _TWO),
+    exp.BitwiseXor: ("^", _TWO),
     exp.Cbrt: ("cbrt", _THIS),
     exp.Ceil: ("ceil", ("this", "decimals")),
     exp.Contains: ("contains", _TWO),
@@ -149,7 +156,7 @@ def called(node: exp.Expr) -> Called | None:
             return _part_of_split(node)
         case exp.TimeToStr() if _written(node) == "date_format":
             return _formatted(node)
-        case exp.Concat() | exp.DecodeCase():
+        case exp.Concat() | exp.ConcatWs() | exp.DecodeCase():
             return Called(
                 {"decodecase": "decode", "concatws": "concat_ws"}.get(node.key, node.key), tuple(node.expressions)
             )

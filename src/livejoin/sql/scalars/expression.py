@@ -23,7 +23,7 @@ from livejoin.sql.scalars.operands import INT, Unsayable
 from livejoin.sql.to_duckdb.same_meaning import other_meaning
 from livejoin.sql.to_duckdb.scalar_text import REF, check_scalar, expression_text
 
-_OF_COLUMNS = ("&", "|", "^", "~", "CONCAT_WS", "MD5")  # which DuckDB evaluates (`livejoin.sql.to_duckdb.same_meaning`)
+_OF_COLUMNS = ("MD5",)  # which DuckDB evaluates (`livejoin.sql.to_duckdb.same_meaning`)
 
 
 @dataclass(frozen=True)

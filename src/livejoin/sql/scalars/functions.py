@@ -12,7 +12,7 @@ from typing import Final
 
 from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.scalars import choices, epoch, numbers, times
+from livejoin.sql.scalars import bits, choices, epoch, numbers, times
 from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
 from livejoin.sql.scalars.coercion import accepted, can_cast, common_type
 from livejoin.sql.scalars.operands import (
@@ -272,6 +272,17 @@ def _concatenated(*values: Operand) -> Operand:
     return texts[0] if len(texts) == 1 else call("concatenate", kind, *texts)
 
 
+def _joined(separator: Operand, *values: Operand) -> Scalar:
+    """CONCAT_WS: the values that are not NULL, each behind the separator, without the first separator."""
+    between, empty = accepted(separator, STRING), Constant("", STRING)
+    texts = [accepted(value, STRING) for value in values]
+    parts = [call("coalesce", STRING, call("concatenate", STRING, between, text), empty) for text in texts]
+    begin: Scalar = call("add", INT, call("length", INT, between), Constant(1, INT))
+    if isinstance(between, Constant) and isinstance(between.value, str):
+        begin = Constant(len(between.value) + 1, INT)
+    return call("substring", STRING, call("concatenate", STRING, empty, *parts), begin)
+
+
 def _as_run(value: Operand) -> Scalar:
     """A run of characters or of bytes: what is not BINARY is a STRING."""
     return accepted(value, BINARY if type_of(value) == BINARY else STRING)
@@ -413,6 +424,7 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "lpad": _Handler(_padded("pad_left"), 2, 3),
     "rpad": _Handler(_padded("pad_right"), 2, 3),
     "hex": _Handler(_hexadecimal, 1, 1),
+    "concat_ws": _Handler(_joined, 1, _MANY),
     "concat": _Handler(_concatenated, 0, _MANY),
     **dict.fromkeys(("locate", "position"), _Handler(_located, 2, 3)),
     "space": _Handler(lambda count: call("repeat", STRING, Constant(" ", STRING), accepted(count, INT)), 1, 1),
@@ -435,4 +447,14 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "unix_date": _Handler(epoch.unix_date, 1, 1),
     "date_from_unix_date": _Handler(epoch.date_from_unix_date, 1, 1),
     **dict.fromkeys(("date_part", "datepart"), _Handler(_date_part, 2, 2)),
+    "&": _Handler(bits.combined("bit_and"), 2, 2),
+    "|": _Handler(bits.combined("bit_or"), 2, 2),
+    "^": _Handler(bits.combined("bit_xor"), 2, 2),
+    "~": _Handler(bits.inverted, 1, 1),
+    "shiftleft": _Handler(bits.shifted("shift_left"), 2, 2),
+    "shiftright": _Handler(bits.shifted("shift_right"), 2, 2),
+    "shiftrightunsigned": _Handler(bits.shifted("shift_right_unsigned"), 2, 2),
+    "bit_count": _Handler(bits.bit_count, 1, 1),
+    "hash": _Handler(bits.hashed("murmur_hash"), 1, _MANY),
+    "xxhash64": _Handler(bits.hashed("xx_hash"), 1, _MANY),
 }

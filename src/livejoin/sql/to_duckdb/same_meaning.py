@@ -18,7 +18,7 @@ _NODES = (
     *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.DataType, exp.DataTypeParam),
     *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.And, exp.Or, exp.Not, exp.Coalesce, exp.In),
     *(exp.Case, exp.If),
-    *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.MD5, exp.ConcatWs),
+    *(exp.MD5, exp.ConcatWs),
     *(exp.Array, exp.ArrayFilter, exp.Lambda, exp.ArraySize, exp.ArrayContains, exp.ArrayMax, exp.ArrayMin),
 )
 _OWN = frozenset({"list_sort", "list_distinct", "list_reverse"})  # written by livejoin itself, for lists of aggregates

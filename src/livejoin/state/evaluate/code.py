@@ -18,7 +18,7 @@ ZERO = 0
 """The register of zeros, and the status of what is always a value. Register 1 is zero too, as its high word."""
 
 # Which fields of an instruction name registers that it reads, by its code; those of one status or of two words apart.
-_STATUS_PAIRS = (k.AND, k.OR, k.IF_TRUE, k.COALESCE, k.SAME, k.GREATEST, k.LEAST)
+_STATUS_PAIRS = (k.AND, k.OR, k.IF_TRUE, k.COALESCE, k.SAME, k.GREATEST, k.LEAST, k.HASH)
 _NO_REGISTERS = (k.LOAD, k.LOAD_WIDE)
 
 

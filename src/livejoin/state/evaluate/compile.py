@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from livejoin.kernels.evaluate import layout as k
 from livejoin.query.scalar import Call, Constant, Field, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.state.evaluate import arithmetic, casts, logic, times
+from livejoin.state.evaluate import arithmetic, bits, casts, logic, times
 from livejoin.state.evaluate.code import Finished, Value
 from livejoin.state.evaluate.compiler import Compiler, is_constant, unsupported
 from livejoin.state.evaluate.memo import Remembered
 from livejoin.state.evaluate.of_host import is_of_host
 
 _OF_ONE: dict[Function, int] = {
+    "bit_count": k.BIT_COUNT,
     "sign": k.SIGN,
     "square_root": k.SQUARE_ROOT,
     "exponential": k.EXPONENTIAL,
@@ -42,6 +43,7 @@ _NOT_STRICT = (
     "greatest",
     "least",
     "position",
+    *bits.HASHES,
 )
 _WITH_START = 3
 
@@ -138,6 +140,10 @@ _COMPILERS: dict[Function, Callable[[Compiler, Call], Value]] = {
     "cast": casts.cast,
     **dict.fromkeys(times.PARTS, times.part),
     **dict.fromkeys(times.OF_DATES, times.of_dates),
+    **dict.fromkeys(bits.COMBINED, bits.combined),
+    **dict.fromkeys(bits.SHIFTS, bits.shifted),
+    "bit_not": bits.inverted,
+    **dict.fromkeys(bits.HASHES, bits.hashed),
     "microseconds_of": times.microseconds_of,
     "difference_in_units": times.difference_in_units,
     "truncate_date": times.truncate_date,
