@@ -67,7 +67,7 @@ def test_what_fails_for_every_row_is_refused_at_once(constant: str) -> None:
     with pytest.raises(ExpressionError, match=r"^view 'v': cannot evaluate "):
         db.create_view("v", f"SELECT a, {constant} AS n FROM T")
     assert not db.views
-    db.create_view("v", f"SELECT a, CASE WHEN a > 5 THEN {constant} IS NULL END AS n FROM T")
+    db.create_view("v", f"SELECT a, CASE WHEN a > 5 THEN ({constant}) IS NULL END AS n FROM T")
     db.apply("T", [(1, "x")])
     with pytest.raises(ExpressionError):
         db.apply("T", [(6, "x")])
