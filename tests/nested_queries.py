@@ -272,7 +272,7 @@ class Maker:
             case "boolean":
                 choices.append(shaped("NOT {0}", BOOLEAN))
         if family is None:
-            choices += [shaped("{0} IS NULL", BOOLEAN), shaped("CASE WHEN {0} IS NULL THEN 0 ELSE 1 END", INT)]
+            choices += [shaped("({0} IS NULL)", BOOLEAN), shaped("CASE WHEN {0} IS NULL THEN 0 ELSE 1 END", INT)]
         return self.random.choice(choices)
 
     def _literal(self, family: str) -> Expr:
@@ -379,7 +379,7 @@ class Maker:
             having = Expr(count, count, BOOLEAN)
             if self.chance(0.5):
                 call = self._aggregate(found)
-                having = Expr(f"{call.text} IS NOT NULL", f"{call.plain} IS NOT NULL", BOOLEAN)
+                having = Expr(f"({call.text}) IS NOT NULL", f"({call.plain}) IS NOT NULL", BOOLEAN)
                 if call.kind.family == "integer":
                     having = Expr(f"{call.text} >= 1", f"{call.plain} >= 1", BOOLEAN)
         return Select(tuple(found.sources), self._named(values), groups=tuple(groups), having=having)
@@ -392,7 +392,7 @@ class Maker:
             case "boolean":
                 return Expr(f"NOT {call.text}", f"NOT {call.plain}", BOOLEAN)
             case _:
-                return Expr(f"{call.text} IS NULL", f"{call.plain} IS NULL", BOOLEAN)
+                return Expr(f"({call.text} IS NULL)", f"({call.plain} IS NULL)", BOOLEAN)
 
     def _aggregate(self, found: _Scope) -> Expr:
         """An aggregate over a column, now and then of DISTINCT values or with FILTER."""

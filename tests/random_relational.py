@@ -169,7 +169,7 @@ class _Builder:
         match aggregate.family:
             case "integer":
                 return aggregate.within(
-                    self.draw(st.sampled_from(["{0} % 5", "{0} IS NULL", "CAST({0} AS STRING)"])), "expression"
+                    self.draw(st.sampled_from(["{0} % 5", "({0} IS NULL)", "CAST({0} AS STRING)"])), "expression"
                 )
             case "double":
                 return aggregate.within("{0} / 2", "double")
@@ -187,7 +187,7 @@ class _Builder:
         count_all = Term("COUNT(*)", "count(*)", "integer")
         choices = [count_all.within(shape, "boolean") for shape in ("{0} > 1", "{0} % 2 = 1", "{0} < 3")]
         for term in [*groups, *[t for t in select.outputs if t.family != "list"]]:
-            choices.append(term.within("{0} IS NOT NULL", "boolean"))
+            choices.append(term.within("({0}) IS NOT NULL", "boolean"))
             if term.family in ("integer", "double", "number"):
                 choices.append(term.within("{0} > 0", "boolean"))
             if term.family == "boolean":
@@ -197,7 +197,7 @@ class _Builder:
                 choices.append(Term(f"{name} IS NOT NULL", f"({term.plain}) IS NOT NULL", "boolean"))
         another = terms.aggregate()
         if another.family != "list":
-            choices.append(another.within("{0} IS NOT NULL", "boolean"))
+            choices.append(another.within("({0}) IS NOT NULL", "boolean"))
         one, two = self.draw(st.sampled_from(choices)), self.draw(st.sampled_from(choices))
         if self.draw(st.booleans()):
             return one

@@ -84,7 +84,7 @@ class Terms:
         families = [self.type(c).family for c in (one, two)]
         shapes: list[tuple[str, list[Occurrence], str]] = [("{}", [one], families[0])] * 6
         shapes += [
-            ("{} IS NULL", [one], "boolean"),
+            ("({} IS NULL)", [one], "boolean"),
             ("CASE WHEN {} IS NULL THEN 'none' ELSE 'some' END", [one], "string"),
             ("1 + 1", [], "integer"),
         ]

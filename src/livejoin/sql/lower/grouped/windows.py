@@ -164,8 +164,9 @@ class _Below:
             return True
         if self._block.groups is None:
             return False
-        is_group = key_of(part) in map(key_of, self._block.groups)
-        return is_group or aggregate_call(part, self._source, self._block.start) is not None
+        if isinstance(part, (exp.Grouping, exp.GroupingId)) or key_of(part) in map(key_of, self._block.groups):
+            return True
+        return aggregate_call(part, self._source, self._block.start) is not None
 
     def _result(self, node: exp.Window) -> exp.Expr:
         """The result of a window function; the default of LAG is that where there is no row so far away."""
