@@ -8,7 +8,7 @@ from random import Random
 import pyarrow as pa
 
 from livejoin.distributed import Cells, Outcome, Plan, Task
-from livejoin.distributed.bad_rows import Kept, Some, keep, send
+from livejoin.distributed.bad_rows import Kept, Some, keep, send, to_send
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.move import Source, Surveyed, rows_of_cell, survey
 from livejoin.distributed.parts import Outbox, Part, advance, by_cell
@@ -83,8 +83,9 @@ class LocalSteps:
 
     def _packed(self, plan: Plan, task: Task, changes: Mapping[str, pa.Table]) -> list[Part]:
         outbox = Outbox(plan, "99999999")
+        tables = {table.name: table for table in self._tables}
         for name, rows in changes.items():
-            outbox.send(name.lower(), rows)
+            outbox.send(name.lower(), to_send(tables[name], rows) if name in tables else rows)
         return outbox.left(task.folder, task.batch_id)
 
     def _through(self, parts: Iterable[Part], plan: Plan, task: Task) -> list[Outcome]:

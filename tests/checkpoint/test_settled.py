@@ -1,4 +1,4 @@
-"""Changes that speak of rows that are there: what they come to, and what cells, which do not know these, refuse."""
+"""Changes that speak of rows that are there: what they come to, and what is refused where these are in cells."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import livejoin
-from livejoin.checkpoint.settled import complete, settled
+from livejoin.checkpoint.settled import settled, to_settle
 from livejoin.distributed.move import as_now
-from livejoin.errors import ChangeFormatError, StateError
+from livejoin.errors import StateError
 from livejoin.schema import Table
 from livejoin.sql import parse_columns
 
@@ -51,12 +51,34 @@ def test_values_that_stay(database: livejoin.Database) -> None:
     )
     found = settled(database, TABLE, given).changes
     assert found["v"].to_pylist() == ["one", "new", "new", None, "one", "one", None, "again", "again", None]
-    with pytest.raises(
-        StateError, match="column 'v' of an updated row was not changed and not sent, and there is no row"
-    ):
-        settled(database, TABLE, changes((7, None, 5, "upsert", LARGE)))
-    with pytest.raises(StateError, match="there is no row with its key"):
-        settled(database, TABLE, changes((1, None, None, "delete", None), (1, None, 5, "upsert", LARGE)))
+
+
+LOST = (
+    "column 'v' of an updated row is large and was not changed, so that it was not sent, and there is no row with its"
+)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        (7, None, None, "delete", None),
+        (1, None, None, "delete", None),
+        (None, None, None, "truncate", None),
+        (3, None, None, "update_preimage", json.dumps({"id": "=9000000000000000000000"})),
+    ],
+)
+def test_values_that_nobody_has(database: livejoin.Database, before: tuple[Any, ...]) -> None:
+    """Of a row that went, or was left out before, or whose key has no value; what follows it is lost too."""
+    key = before[0] or 1
+    kind = "update_postimage" if before[3] == "update_preimage" else "upsert"
+    first = (2, None, None, "update_preimage", None)  # of no pair with what comes
+    given = changes(
+        first, before, (key, None, 5, kind, LARGE), (key, None, 6, "upsert", LARGE), (key, "x", 7, "upsert", None)
+    )
+    found = settled(database, TABLE, given)
+    assert [one.row for one in found.refused if LOST in one.reason] == [2, 3]
+    assert found.changes["v"].to_pylist()[-1] == "x"
+    assert not any(one.is_conflict for one in found.refused)
 
 
 def test_truncation(database: livejoin.Database) -> None:
@@ -73,23 +95,29 @@ def test_what_is_not_kept_does_not_count(database: livejoin.Database) -> None:
     other = json.dumps({"other": "absent", "more": "gone", "one": "=infinity", "big": "unchanged"})
     given = changes((1, "x", None, "upsert", other), (2, None, None, "delete", json.dumps({"v": "absent"})))
     expected = given.drop_columns(["_without"])
-    assert settled(database, TABLE, given).changes == expected == complete(TABLE, given)
+    assert settled(database, TABLE, given).changes == expected == to_settle(TABLE, given).changes
     for why, says in (("absent", "before the column 'v' came"), ("gone", "the column 'v' of the stream is not there")):
         with pytest.raises(StateError, match=says):
             settled(database, TABLE, changes((1, None, None, "upsert", json.dumps({"v": why}))))
 
 
-@pytest.mark.parametrize(
-    ("row", "says"),
-    [
-        ((1, None, None, "upsert", LARGE), "column 'v' of an updated row is large .* cells do not look up"),
-        ((1, None, None, "truncate", None), "it was truncated"),
-        ((1, None, None, "upsert", json.dumps({"n": "=NaN"})), r"column 'n' has the value NaN, which DECIMAL\(10, 2\)"),
-    ],
-)
-def test_cells_refuse(row: tuple[Any, ...], says: str) -> None:
-    with pytest.raises(ChangeFormatError, match=says):
-        complete(TABLE, changes(row))
+def test_what_goes_to_cells() -> None:
+    """All but values without a place, and large values under another key; not of what was truncated behind."""
+    text = json.dumps({"n": "=NaN"})
+    given = changes(
+        (1, None, None, "upsert", text),
+        (None, None, None, "truncate", None),
+        (1, None, 5, "upsert", LARGE),
+        (2, None, None, "upsert", text),
+        (1, None, None, "update_preimage", LARGE),
+        (9, None, 7, "update_postimage", LARGE),
+        (3, None, None, "delete", text),
+    )
+    found = to_settle(TABLE, given)
+    assert [(one.row, one.is_conflict) for one in found.refused] == [(3, False), (5, False)]
+    assert found.refused[0].reason.startswith("column 'n' has the value NaN, which DECIMAL(10, 2) cannot hold")
+    assert found.refused[1].reason.startswith("column 'v' of a row whose key was changed is large")
+    assert found.changes == given.take([0, 1, 2, 4, 6])
 
 
 def test_rows_that_move_to_cells_get_the_columns_of_now() -> None:

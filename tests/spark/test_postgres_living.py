@@ -24,7 +24,7 @@ from livejoin.errors import ChangeValueError, SchemaError, StateError, StorageEr
 from livejoin.spark.postgres import slot as slots
 from livejoin.spark.postgres.connection import connect
 from livejoin.spark.postgres.source import published_tables
-from postgres_follower import Follower
+from postgres_follower import CellFollower, Follower
 from postgres_server import PostgresServer
 
 _names = count()
@@ -42,10 +42,14 @@ def writer(place: str) -> Iterator[Any]:
 
 
 @pytest.fixture
-def follower(place: str, tmp_path: Path) -> Iterator[Follower]:
-    follower = Follower(place, tmp_path, slot=f"living{next(_names)}")
+def follower(place: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Follower]:
+    kind = getattr(request, "param", Follower)
+    follower: Follower = kind(place, tmp_path, slot=f"living{next(_names)}")
     yield follower
     follower.stop()
+
+
+in_both_modes = pytest.mark.parametrize("follower", [Follower, CellFollower], ids=["process", "cells"], indirect=True)
 
 
 def check(follower: Follower, writer: Any, view: str, query: str) -> None:
@@ -72,6 +76,7 @@ def test_a_key_that_is_not_sent_whole_is_refused(follower: Follower, writer: Any
             published_tables(follower.place, publication)
 
 
+@in_both_modes
 def test_keys_that_are_checked_at_the_end_of_a_transaction(follower: Follower, writer: Any) -> None:
     """Rows pass through keys that others have; with random transactions, composite keys and truncations."""
     writer.execute("CREATE TABLE t (a int, b int, v text, PRIMARY KEY (a, b) DEFERRABLE INITIALLY DEFERRED)")
@@ -109,6 +114,7 @@ def test_keys_that_are_checked_at_the_end_of_a_transaction(follower: Follower, w
     assert any(follower.batches)
 
 
+@in_both_modes
 def test_columns_that_come_while_it_runs(follower: Follower, writer: Any) -> None:
     """A change, ADD COLUMN, a change, all unread; then a start that reads the column; defaults of rows from before."""
     writer.execute("CREATE TABLE t (id int PRIMARY KEY, v int); CREATE PUBLICATION live FOR TABLE t")
@@ -151,6 +157,7 @@ def test_a_column_that_came_unread_is_not_made_up(follower: Follower, writer: An
     check(follower, writer, "w", "SELECT id, y FROM t")
 
 
+@in_both_modes
 def test_defaults_of_new_columns(follower: Follower, writer: Any) -> None:
     """Of many types, for rows that are there and for changes from before; a crash before the next snapshot."""
     writer.execute("CREATE TABLE t (id int PRIMARY KEY, v int); CREATE TABLE m (v int)")
@@ -189,6 +196,7 @@ def test_defaults_of_new_columns(follower: Follower, writer: Any) -> None:
     follower.start(queries)
 
 
+@in_both_modes
 def test_wider_types(follower: Follower, writer: Any) -> None:
     """Rows stay where a type becomes wider; values that the old type does not hold wait for the next start."""
     writer.execute(
@@ -210,6 +218,7 @@ def test_wider_types(follower: Follower, writer: Any) -> None:
     check(follower, writer, "w", "SELECT id, v, n FROM t")
 
 
+@in_both_modes
 def test_columns_that_are_renamed(follower: Follower, writer: Any) -> None:
     """The stream goes on under the name of before, through changes that were sent under both."""
     writer.execute("CREATE TABLE t (id int PRIMARY KEY, name text); INSERT INTO t VALUES (1, 'a')")
@@ -228,6 +237,7 @@ def test_columns_that_are_renamed(follower: Follower, writer: Any) -> None:
     check(follower, writer, "v", 'SELECT id, "Full Name" FROM t')
 
 
+@in_both_modes
 def test_large_values_that_stay(follower: Follower, writer: Any) -> None:
     """Random updates that leave a large value, some of which change the key, over batches of several transactions."""
     writer.execute("CREATE TABLE t (id int PRIMARY KEY, v int, big text, other text)")
@@ -237,15 +247,15 @@ def test_large_values_that_stay(follower: Follower, writer: Any) -> None:
     writer.execute(f"INSERT INTO t SELECT i, i, CASE WHEN i % 4 > 0 THEN {big} END, {big} FROM generate_series(1, 8) i")
     follower.start({"v": "SELECT id, v, big FROM t"})
     draw = random.Random(2)
+    moves = ["UPDATE t SET id = id + 100 WHERE id = {}", "UPDATE t SET id = id - 100, v = 0 WHERE id > 100"]
     for _ in range(25):
         for _ in range(draw.randrange(1, 6)):
             key = draw.randrange(1, 9)
             statement = draw.choice(
                 [
+                    *(one.format(key) for one in moves if not isinstance(follower, CellFollower)),
                     f"UPDATE t SET v = v + 1 WHERE id = {key}",
                     "UPDATE t SET v = v + 1",
-                    f"UPDATE t SET id = id + 100 WHERE id = {key}",
-                    "UPDATE t SET id = id - 100, v = 0 WHERE id > 100",
                     f"UPDATE t SET big = {big} WHERE id = {key}",
                     f"UPDATE t SET big = NULL WHERE id = {key}",
                     f"UPDATE t SET other = {big} WHERE id = {key}",
@@ -257,6 +267,50 @@ def test_large_values_that_stay(follower: Follower, writer: Any) -> None:
         check(follower, writer, "v", "SELECT id, v, big FROM t")
 
 
+@pytest.mark.parametrize("follower", [CellFollower], indirect=True)
+def test_a_large_value_under_another_key_in_cells(follower: Follower, writer: Any) -> None:
+    """The cell of the new key does not know the value: the query ends, and goes on without the row until it is sent."""
+    writer.execute("CREATE TABLE t (id int PRIMARY KEY, v int, big text); CREATE PUBLICATION live FOR TABLE t")
+    writer.execute("ALTER TABLE t ALTER big SET STORAGE EXTERNAL")
+    writer.execute("INSERT INTO t SELECT i, i, repeat(md5(i::text), 100) FROM generate_series(1, 8) i")
+    views = {"v": "SELECT id, v, big FROM t"}
+    follower.start(views)
+    follower.drain()
+    writer.execute("UPDATE t SET v = v + 1; UPDATE t SET id = id + 100 WHERE id < 4; UPDATE t SET v = 0 WHERE id = 101")
+    with pytest.raises(ChangeValueError, match=r"column 'big' of a row whose key was changed .*on_bad_rows = \"skip"):
+        follower.drain()
+    follower.stop()
+    follower.start(views, policy=Policy(on_bad_rows="skip"))
+    follower.drain()
+    query = "SELECT id, v, big FROM t"
+    assert follower.held("v") == Counter(writer.execute(f"{query} WHERE id < 100").fetchall())
+    writer.execute("UPDATE t SET v = 9 WHERE id = 102")
+    follower.drain()
+    writer.execute("UPDATE t SET big = big || '' WHERE id > 100; UPDATE t SET v = 10 WHERE id > 100")
+    check(follower, writer, "v", query)
+    follower.stop()
+    follower.start({"n": "SELECT id, v FROM t"})
+    writer.execute("UPDATE t SET id = id + 100 WHERE id < 6")
+    check(follower, writer, "n", "SELECT id, v FROM t")
+
+
+@in_both_modes
+def test_a_large_value_of_a_row_that_was_left_out(follower: Follower, writer: Any) -> None:
+    """A change of it is left out too, and none makes up a value, until the row is sent whole."""
+    writer.execute("CREATE TABLE t (id int PRIMARY KEY, n numeric, big text); CREATE PUBLICATION live FOR TABLE t")
+    writer.execute("ALTER TABLE t ALTER big SET STORAGE EXTERNAL")
+    follower.start({"v": "SELECT id, n, big FROM t"}, policy=Policy(on_bad_rows="skip"))
+    writer.execute("INSERT INTO t VALUES (1, 'NaN', repeat('abc', 1000)), (2, 2, repeat('def', 1000))")
+    follower.drain()
+    writer.execute("UPDATE t SET n = n + 1 WHERE id = 2; UPDATE t SET n = 1 WHERE id = 1")
+    query = "SELECT id, n, big FROM t"
+    follower.drain()
+    assert follower.held("v") == Counter(writer.execute(f"{query} WHERE id = 2").fetchall())
+    writer.execute("UPDATE t SET big = big || '' WHERE id = 1; UPDATE t SET n = 3")
+    check(follower, writer, "v", query)
+
+
+@in_both_modes
 def test_truncation_is_a_deletion_of_all(follower: Follower, writer: Any) -> None:
     """Of a table with a key and of one without, alone, together, and between changes of one transaction."""
     writer.execute("CREATE TABLE k (id int PRIMARY KEY, v int); CREATE TABLE m (v int)")
@@ -278,6 +332,7 @@ def test_truncation_is_a_deletion_of_all(follower: Follower, writer: Any) -> Non
         check(follower, writer, "n", "SELECT COUNT(*) FROM m")
 
 
+@in_both_modes
 def test_values_without_a_place(follower: Follower, writer: Any) -> None:
     """Infinity is the end of time; other values end the query, or are left out, and matter only where they are read."""
     writer.execute("CREATE TABLE t (id int PRIMARY KEY, n numeric, day date, at timestamp, tz timestamptz)")
@@ -290,7 +345,7 @@ def test_values_without_a_place(follower: Follower, writer: Any) -> None:
     follower.stop()
     writer.execute("CREATE TABLE s (id int PRIMARY KEY, n numeric); CREATE PUBLICATION other FOR TABLE s")
     writer.execute("INSERT INTO s VALUES (1, 1.25), (2, 2)")
-    second = Follower(follower.place, follower.folder / "second", "other", "second")
+    second = type(follower)(follower.place, follower.folder / "second", "other", f"living{next(_names)}")
     views = {"n": "SELECT id, n FROM s"}
     second.start(views)
     check(second, writer, "n", "SELECT id, n FROM s")
@@ -304,6 +359,16 @@ def test_values_without_a_place(follower: Follower, writer: Any) -> None:
     writer.execute("UPDATE s SET n = 0.5 WHERE id = 1")
     check(second, writer, "n", "SELECT id, n FROM s")
     second.stop()
+    second.start(views)
+    writer.execute("UPDATE s SET n = 12345678901234567890123456789 WHERE id = 2; INSERT INTO s VALUES (3, 'infinity')")
+    with pytest.raises(ChangeValueError, match="column 'n' has the value 12345678901234567890123456789, which DECIMAL"):
+        second.drain()
+    second.stop()
+    second.start({"i": "SELECT id FROM s"})
+    check(second, writer, "i", "SELECT id FROM s")
+    second.stop()
+    with pytest.raises(StateError, match="column 'n' was not kept of the rows that are there, because no view read it"):
+        second.start(views)
 
 
 def test_a_server_that_starts_again(postgres: PostgresServer, follower: Follower, writer: Any) -> None:
@@ -393,6 +458,7 @@ def test_tables_that_inherit_are_tables_of_their_own(follower: Follower, writer:
             check(follower, writer, view, queries[view])
 
 
+@in_both_modes
 @pytest.mark.parametrize("crash", ["planned", "applied", "server", "end"])
 def test_a_snapshot_that_is_cut_off_begins_anew(
     postgres: PostgresServer, follower: Follower, writer: Any, crash: str
@@ -402,7 +468,7 @@ def test_a_snapshot_that_is_cut_off_begins_anew(
     writer.execute("ALTER TABLE m REPLICA IDENTITY FULL; CREATE PUBLICATION live FOR TABLE t, m")
     writer.execute("INSERT INTO t SELECT i, i FROM generate_series(1, 50) i; INSERT INTO m SELECT i % 3 FROM t, t s(i)")
     queries = {"v": "SELECT id, v FROM t", "w": "SELECT v FROM m"}
-    follower.start(queries, max_changes=20)
+    follower.start(queries, max_changes=200)
     for _ in range(200 if crash == "end" else 3):
         if follower.offset.get("ends"):
             break
@@ -414,7 +480,7 @@ def test_a_snapshot_that_is_cut_off_begins_anew(
         postgres.start()
         writer = psycopg.connect(follower.place, autocommit=True)
     writer.execute("DELETE FROM t WHERE id < 10; UPDATE t SET v = 0 WHERE id < 20; DELETE FROM m WHERE v = 1")
-    follower.start(queries, max_changes=20)
+    follower.start(queries, max_changes=200)
     if planned is not None:  # Spark runs it again, and its snapshot is gone
         follower.run(follower.offset, planned)
         follower.offset = planned
@@ -426,6 +492,7 @@ def test_a_snapshot_that_is_cut_off_begins_anew(
     assert left == (1,)
 
 
+@in_both_modes
 def test_columns_that_are_dropped(follower: Follower, writer: Any) -> None:
     """Unread ones do not matter; read ones end the query until no view reads them; equal rows become one."""
     writer.execute("CREATE TABLE t (id int PRIMARY KEY, v int, x int, y int); CREATE TABLE m (v int, x int)")
@@ -488,6 +555,7 @@ def test_keys_of_many_kinds(follower: Follower, writer: Any) -> None:
     check(follower, writer, "p", f"SELECT id FROM {plain}")
 
 
+@in_both_modes
 def test_random_lives(follower: Follower, writer: Any) -> None:
     """All that may happen to two tables, in random order, with starts in between and small batches."""
     writer.execute("CREATE TABLE t (id int PRIMARY KEY, v int, big text); CREATE TABLE m (v int, w text)")

@@ -78,6 +78,8 @@ def merged(before: Job, now: Job, rows: Mapping[str, int], folder: Path) -> Job:
         reasons += found
         if not found:
             present = {column.name for column in now.offered[name].columns}
+            if known is not None:  # what a stream cannot bring any more has to have a way out
+                present &= {column.name for column in table.columns}
             kept = [column.name for column in old.columns if column.name in present]
             more = [column.name for column in table.columns if column.name not in kept]
             offered = now.offered[name]

@@ -11,7 +11,7 @@ Law: applied one after the other, the changes that come out do what those that g
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from livejoin.database import Database
 from livejoin.database.base_rows import all_rows, keys_of, rows_with
 from livejoin.database.refusals import Refusal
-from livejoin.errors import ChangeFormatError, StateError
+from livejoin.errors import StateError
 from livejoin.schema import ABSENT, CHANGE_TYPE, GONE, TEXT, UNCHANGED, WITHOUT, Table
 
 _TRUNCATE = "truncate"
@@ -68,58 +68,75 @@ def settled(database: Database, table: Table, changes: pa.Table) -> Settled:
         changes: They have these columns.
 
     Raises:
-        StateError: A column that is kept was not there when a row was changed, or nobody has an unchanged value.
+        StateError: A column that is kept was not there when a row was changed.
 
     Cost: little where no row lacks a value and none is a truncation; else linear in the changes, and a look at an
     index for each row that keeps a value; for a truncation O(rows of the table).
     """
     if WITHOUT not in changes.column_names:
         return Settled(changes)
-    whole = np.asarray(pc.fill_null(pc.equal(changes.column(CHANGE_TYPE), _TRUNCATE), False))
-    first = int(np.flatnonzero(whole)[-1]) + 1 if whole.any() else 0
+    first = _behind_truncation(changes)
     rest = changes.slice(first)
     lacking = _lacking(table, rest)
-    rest = rest.drop_columns([WITHOUT])
-    refused = [Refusal(table.name, first + row, _no_value(table, *what), False) for row, what in lacking.texts.items()]
-    if refused:
-        here = np.setdiff1d(np.arange(rest.num_rows), [*lacking.texts])
-        rest = rest.take(here)
-        lacking = _Lacking({name: flags[here] for name, flags in lacking.unchanged.items()})
-    if any(flags.any() for flags in lacking.unchanged.values()):
-        rest = _filled(database, table, rest, lacking.unchanged)
+    reasons = {row: _no_value(table, *what) for row, what in lacking.texts.items()}
+    rest, here = _without(rest.drop_columns([WITHOUT]), reasons)
+    if lacking.unchanged:
+        unchanged = {name: flags[here] for name, flags in lacking.unchanged.items()}
+        rest, lost = _filled(database, table, rest, unchanged, here, is_empty=first > 0)
+        reasons |= {int(here[row]): _lost(name) for row, name in lost.items()}
+        rest, _ = _without(rest, lost)
     if first:
         gone = all_rows(database, table.name)
         gone = gone.append_column(CHANGE_TYPE, pa.repeat(pa.scalar("delete"), gone.num_rows))
         rest = pa.concat_tables([gone.select(rest.column_names).cast(rest.schema), rest])
-    return Settled(rest, tuple(refused))
+    return Settled(rest, tuple(Refusal(table.name, first + row, reason, False) for row, reason in reasons.items()))
 
 
-def complete(table: Table, changes: pa.Table) -> pa.Table:
-    """The changes where nobody knows the rows that are there.
+def to_settle(table: Table, changes: pa.Table) -> Settled:
+    """Changes whose tables are elsewhere, each part of them where `settled` is called with it, but for those refused.
+
+    They keep `WITHOUT` only where it says something. A key whose changed row lacks a value is refused: the row before
+    may be in another place.
 
     Raises:
-        ChangeFormatError: They speak of such rows, or have a text that is no value.
         StateError: As `settled`.
     """
     if WITHOUT not in changes.column_names:
-        return changes
-    lacking = _lacking(table, changes)
-    for name in lacking.unchanged:
-        msg = (
-            f"column {name!r} of an updated row is large and was not changed, so that it was not sent, and cells do "
-            "not look up what it was: ALTER TABLE ... REPLICA IDENTITY FULL lets it be sent, or run the job with "
-            "mode='embedded'"
-        )
-        raise ChangeFormatError(msg, table.name)
-    for what in lacking.texts.values():
-        raise ChangeFormatError(_no_value(table, *what), table.name)
-    if pc.any(pc.equal(changes.column(CHANGE_TYPE), _TRUNCATE)).as_py():
-        msg = (
-            "it was truncated, or what it holds is read anew, and cells do not delete all rows of a table: use DELETE, "
-            "or mode='embedded'; to go on, start over with an empty checkpoint and another slot"
-        )
-        raise ChangeFormatError(msg, table.name)
-    return changes.drop_columns([WITHOUT])
+        return Settled(changes)
+    first = _behind_truncation(changes)
+    rest = changes.slice(first)
+    lacking = _lacking(table, rest)
+    reasons = {row: _no_value(table, *what) for row, what in lacking.texts.items()}
+    moves = np.asarray(pc.equal(rest.column(CHANGE_TYPE), _AFTER))
+    for name, flags in lacking.unchanged.items():
+        reasons |= {row: _moved(name) for row in np.flatnonzero(flags & moves).tolist() if row not in reasons}
+    refused = [Refusal(table.name, first + row, reason, False) for row, reason in sorted(reasons.items())]
+    changes, _ = _without(changes, [one.row for one in refused])
+    if not first and not lacking.unchanged:
+        changes = changes.drop_columns([WITHOUT])
+    return Settled(changes, tuple(refused))
+
+
+def truncations(changes: pa.Table) -> _Flags:
+    """Which of some changes delete all rows of their table."""
+    if WITHOUT not in changes.column_names:
+        return np.zeros(changes.num_rows, np.bool_)
+    return np.asarray(pc.fill_null(pc.equal(changes.column(CHANGE_TYPE), _TRUNCATE), False))
+
+
+def _behind_truncation(changes: pa.Table) -> int:
+    """How many changes do not count any more, since all rows are deleted behind them."""
+    found = np.flatnonzero(truncations(changes))
+    return int(found[-1]) + 1 if found.size else 0
+
+
+def _without(changes: pa.Table, rows: Collection[int]) -> tuple[pa.Table, _Places]:
+    """The changes but for some, and which they are."""
+    here = np.arange(changes.num_rows)
+    if not rows:
+        return changes, here
+    here = np.setdiff1d(here, [*rows])
+    return changes.take(here), here
 
 
 def _lacking(table: Table, changes: pa.Table) -> _Lacking:
@@ -129,19 +146,23 @@ def _lacking(table: Table, changes: pa.Table) -> _Lacking:
     rows = np.flatnonzero(np.asarray(said.is_valid()))
     names = {column.name for column in table.columns}
     keys = {table.columns[position].name for position in table.primary_key}
-    kinds = changes.column(CHANGE_TYPE).take(rows).to_pylist()
-    for row, text, kind in zip(rows.tolist(), said.take(rows).to_pylist(), kinds, strict=True):
+    goes = np.isin(np.asarray(changes.column(CHANGE_TYPE).take(rows)), _GOING)
+    texts = said.take(rows).combine_chunks().dictionary_encode()
+    codes = np.asarray(texts.indices)
+    for code, text in enumerate(texts.dictionary.to_pylist()):
         for name, why in json.loads(text).items():
-            if name not in (keys if keys and kind in _GOING else names):
+            mine = rows[(codes == code) & ~(goes & (name not in keys) & bool(keys))] if name in names else rows[:0]
+            if not mine.size:
                 continue
             if why == ABSENT:
                 raise StateError(_absent(table, name))
             if why == GONE:
                 raise StateError(_gone(table, name))
             if why == UNCHANGED:
-                found.unchanged.setdefault(name, np.zeros(changes.num_rows, np.bool_))[row] = True
+                found.unchanged.setdefault(name, np.zeros(changes.num_rows, np.bool_))[mine] = True
             else:
-                found.texts.setdefault(row, (name, why.removeprefix(TEXT)))
+                for row in mine.tolist():
+                    found.texts.setdefault(row, (name, why.removeprefix(TEXT)))
     return found
 
 
@@ -171,36 +192,72 @@ def _gone(table: Table, name: str) -> str:
     )
 
 
-def _filled(database: Database, table: Table, changes: pa.Table, unchanged: Mapping[str, _Flags]) -> pa.Table:
-    """The changes of a table with a key, with the values that they leave as they were.
+def _lost(name: str) -> str:
+    return (
+        f"column {name!r} of an updated row is large and was not changed, so that it was not sent, and there is no row "
+        f"with its key: a change was left out before. {_send_again(name)}"
+    )
+
+
+def _moved(name: str) -> str:
+    return (
+        f"column {name!r} of a row whose key was changed is large and was not changed itself: it was not sent, and "
+        "another cell may have the row of before; ALTER TABLE ... REPLICA IDENTITY FULL lets later changes have it. "
+        f"{_send_again(name)}"
+    )
+
+
+def _send_again(name: str) -> str:
+    return (
+        'Let no view read the column. Or let such changes be left out, on_bad_rows = "skip" or "dead_letter", and send '
+        f"the row again, as by UPDATE t SET {name} = {name} || ''"
+    )
+
+
+def _filled(
+    database: Database,
+    table: Table,
+    changes: pa.Table,
+    unchanged: Mapping[str, _Flags],
+    numbers: _Places,
+    is_empty: bool,
+) -> tuple[pa.Table, dict[int, str]]:
+    """The changes of a table with a key, with the values that they leave as they were, and rows whose value is lost.
 
     The row before is that of the last change of the same key, or the one that is there. Where an update changes the key
     itself, it is that of the key that goes, which stands right before.
+
+    Args:
+        database: As it is before.
+        table: The table.
+        changes: The changes.
+        unchanged: For a column the rows that keep the value that was there.
+        numbers: The place that each change had among those that came.
+        is_empty: Whether no row is there any more.
     """
     keys = keys_of(database, table.name, changes)
     count = changes.num_rows
     kinds = np.asarray(changes.column(CHANGE_TYPE))
     own = np.arange(count)
-    by = np.where((kinds == _AFTER) & (np.roll(kinds, 1) == _BEFORE) & (own > 0), own - 1, own)
-    before = _last_of_same_key(keys)[by]
+    moves = kinds == _AFTER
+    is_pair = (np.diff(numbers, prepend=-2) == 1) & (np.roll(kinds, 1) == _BEFORE)
+    by = np.where(moves, own - 1, own)
+    before = np.where(moves & ~is_pair, -1, _last_of_same_key(keys)[by])
+    lost: dict[int, str] = {}
     for name, flags in unchanged.items():
         source = _followed(np.where(flags & (before >= 0), before, own))
         rows, places = rows_with(database, table.name, keys[:, by[source]])
+        if is_empty:
+            places = np.full_like(places, -1)
+        places = np.where((moves & ~is_pair)[source], -1, places)
         values = changes.column(name).combine_chunks()
         there = rows.column(name).combine_chunks().cast(values.type)
-        taken = pa.concat_arrays([values, there]).take(
-            pa.array(np.where(flags[source], count + places, source), mask=flags[source] & (places < 0))
-        )
-        lost = np.flatnonzero(flags & flags[source] & (places < 0))
-        lost = np.append(lost, np.flatnonzero(flags & ~flags[source] & np.isin(kinds[source], _GOING)))
-        if lost.size:
-            msg = (
-                f"column {name!r} of an updated row was not changed and not sent, and there is no row with its key: a "
-                "change was left out before. Start over with an empty checkpoint and another slot"
-            )
-            raise StateError(f"table {table.name!r}: {msg}")
+        is_kept = flags[source] & (places >= 0)
+        taken = pa.concat_arrays([values, there]).take(pa.array(np.where(is_kept, count + places, source)))
+        is_lost = flags & np.where(flags[source], places < 0, np.isin(kinds[source], _GOING))
+        lost |= dict.fromkeys(np.flatnonzero(is_lost).tolist(), name)
         changes = changes.set_column(changes.column_names.index(name), changes.field(name), taken)
-    return changes
+    return changes, lost
 
 
 def _last_of_same_key(keys: npt.NDArray[np.int64]) -> _Places:

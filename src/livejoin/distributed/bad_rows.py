@@ -26,12 +26,13 @@ import pyarrow as pa
 
 from livejoin.changes import read_changes
 from livejoin.checkpoint.batch import REASON, LoggedBatch, encoded
+from livejoin.checkpoint.settled import to_settle, truncations
 from livejoin.distributed.declaration import Plan
 from livejoin.distributed.files import batches_of, write_delta, write_file
 from livejoin.distributed.parts import Outbox, Part
 from livejoin.distributed.task import Outcome, Task
 from livejoin.errors import ChangeError, ChangeValueError, ExpressionError, LivejoinError
-from livejoin.schema import Table
+from livejoin.schema import WITHOUT, Table
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,22 @@ def send(plan: Plan, task: Task, some: Some) -> list[Part]:
     return outbox.left(task.folder, task.batch_id)
 
 
+def to_send(table: Table, changes: pa.Table) -> pa.Table:
+    """Changes as they are sent, before rows go where their values say.
+
+    Raises:
+        ChangeValueError: A row lacks a value, or has NULL where its table takes none.
+        StateError: As `livejoin.checkpoint.settled.to_settle`.
+
+    Cost: O(columns) where nothing is lacking.
+    """
+    found = to_settle(table, changes)
+    if found.refused:
+        raise ChangeValueError(found.refused[0].reason, table.name)
+    refuse_null(table, found.changes)
+    return found.changes
+
+
 def refuse_null(table: Table, changes: pa.Table) -> None:
     """Refuse NULL where a table takes none, before rows go where their values say: with NULL they may go nowhere.
 
@@ -187,7 +204,7 @@ def refuse_null(table: Table, changes: pa.Table) -> None:
     """
     if any(table.requires(i) and changes.column(i).null_count for i in range(len(table.columns))):
         try:
-            _read(table, changes)
+            _read(table, _rows(changes))
         except ChangeValueError as error:
             raise ChangeValueError(error.message, error.table) from error
 
@@ -261,10 +278,10 @@ class _Batch:
 
 
 def _failure(steps: Tries, plan: Plan, task: Task, some: Sequence[Some]) -> LivejoinError | None:
-    """Why an expression has no value where some changes are applied, but for those that conflict; None if all have."""
+    """Why an expression or a row lacks a value where some changes are applied, but for conflicts; None if none does."""
     try:
         steps.try_kept(plan, task.trial, some)
-    except ExpressionError as error:
+    except (ChangeValueError, ExpressionError) as error:
         return error
     return None
 
@@ -278,11 +295,14 @@ def _check_number(refused: Sized, task: Task, error: LivejoinError) -> None:
 
 def _refused_values(table: Table, changes: pa.Table, task: Task) -> list[tuple[int, str]]:
     """The changes with values that columns do not take, each with the reason."""
-    found: list[tuple[int, str]] = []
-    left = np.arange(changes.num_rows)
+    found = [(one.row, one.reason) for one in to_settle(table, changes).refused]
+    if found:
+        _check_number(found, task, ChangeValueError(found[-1][1], table.name))
+    left = np.setdiff1d(np.flatnonzero(~truncations(changes)), [row for row, _ in found])
+    rows = changes.drop_columns([WITHOUT]) if WITHOUT in changes.column_names else changes
     while True:
         try:
-            _read(table, changes.take(left) if found else changes)
+            _read(table, rows if len(left) == rows.num_rows else rows.take(left))
         except ChangeValueError as error:
             if error.row < 0:
                 raise
@@ -293,6 +313,13 @@ def _refused_values(table: Table, changes: pa.Table, task: Task) -> list[tuple[i
             raise type(error)(error.message, error.table) from error
         else:
             return found
+
+
+def _rows(changes: pa.Table) -> pa.Table:
+    """Changes of rows, which are not truncations, without what they lack."""
+    if WITHOUT not in changes.column_names:
+        return changes
+    return changes.filter(pa.array(~truncations(changes))).drop_columns([WITHOUT])
 
 
 def _read(table: Table, changes: pa.Table) -> None:

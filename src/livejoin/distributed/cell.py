@@ -34,6 +34,8 @@ class Piece:
     is_tick: bool = False
 
 
+_SOME_COLUMNS = {"promote_options": "default"}  # of pieces of a stream some say what they lack
+
 Brought = Mapping[int, Sequence[Piece]]
 """What a cell is brought: pieces by the position of their exchange in the stage, in order."""
 
@@ -74,7 +76,7 @@ class Cell:
                 tick = newest(ticks, table.window_range)
                 if moves(self.database, table.name, tick):
                     mine = [found[table.name]] if table.name in found else []
-                    found[table.name] = pa.concat_tables([*mine, _named(tick, table.columns)])
+                    found[table.name] = pa.concat_tables([*mine, _named(tick, table.columns)], **_SOME_COLUMNS)
         return found
 
     def apply(self, changes: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
@@ -166,7 +168,7 @@ def _changes(columns: Sequence[Column], bits: int, pieces: Iterable[Piece]) -> p
             mine = mine.filter(pa.array((piece.masks & bits) != 0))
         if mine.num_rows and not piece.is_tick:
             found.append(_named(mine, columns))
-    return pa.concat_tables(found) if found else None
+    return pa.concat_tables(found, **_SOME_COLUMNS) if found else None
 
 
 def _named(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:

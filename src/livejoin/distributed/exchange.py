@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from livejoin.checkpoint.settled import truncations
 from livejoin.plan.dispatch import Router, cells_of
 from livejoin.plan.stages import ByColumns, Cube, Everywhere, Exchange, Home
 from livejoin.schema import CHANGE_TYPE, WindowRange
@@ -51,7 +52,7 @@ class Sender:
         return Router(route.dispatch, route.table) if isinstance(route, Cube) else None
 
     def parcels(self, changes: pa.Table) -> Iterator[Parcel]:
-        """Where changes go; those that go to one cell keep their order.
+        """Where changes go; those that go to one cell keep their order, and a truncation goes to all.
 
         Args:
             changes: The relation's columns first, by position; what else stands there does not count.
@@ -75,6 +76,8 @@ class Sender:
             assert self._router is not None
             sent = self._router.send(changes.columns[: len(columns)])
             rows, places, masks = sent.rows, sent.cells, sent.masks
+        if (everywhere := np.flatnonzero(truncations(changes))).size:
+            rows, places, masks = _and_everywhere(everywhere, self.cells, rows, places, masks)
         order = np.argsort(places, kind="stable")
         ends = np.searchsorted(places[order], np.arange(self.cells + 1))
         for cell in range(self.cells):
@@ -106,6 +109,18 @@ class Sender:
         place = newest.column_names.index(CHANGE_TYPE)
         kind = newest.schema.field(place)
         return pa.concat_tables([newest, newest.set_column(place, kind, pa.array(["delete"], kind.type))])
+
+
+def _and_everywhere(
+    everywhere: Words, cells: int, rows: Words, places: Words, masks: Words
+) -> tuple[Words, Words, Words]:
+    """Rows, their cells and their masks, where some rows go to all tables of all cells, whatever was said of them."""
+    others = ~np.isin(rows, everywhere)
+    rows = np.append(rows[others], np.repeat(everywhere, cells))
+    places = np.append(places[others], np.tile(np.arange(cells), len(everywhere)))
+    masks = np.append(masks[others], np.full(len(everywhere) * cells, -1))
+    order = np.argsort(rows, kind="stable")
+    return rows[order], places[order], masks[order]
 
 
 def coming(changes: pa.Table) -> pa.Table:

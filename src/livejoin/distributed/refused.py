@@ -12,21 +12,25 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from livejoin.checkpoint.batch import REASON
 from livejoin.checkpoint.policy import Policy
+from livejoin.checkpoint.settled import settled
 from livejoin.database.refusals import Refusal, refused_changes, without
 from livejoin.distributed.cell import Cell
 from livejoin.errors import (
     AbsentRowError,
     CapacityError,
     ChangeError,
+    ChangeValueError,
     DuplicateKeyError,
     ExpressionError,
     LivejoinError,
 )
 from livejoin.plan.stages import Staged
+from livejoin.schema import SEQUENCE, WITHOUT
 
 _STEP = re.compile(r"'(#\d+)'")  # the name of what a stage shows
 _OF_STEPS = re.compile(rf"(views? )?{_STEP.pattern}(, {_STEP.pattern})*")
@@ -58,6 +62,36 @@ def bases_of(staged: Staged, stage: int) -> dict[str, str]:
         if exchange.relation in staged.homes
         for table, _ in exchange.tables
     }
+
+
+def settle(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str]) -> dict[str, pa.Table]:
+    """Changes that speak of rows that the cell has, as changes that say themselves what they bring.
+
+    Args:
+        cell: The cell.
+        changes: By table, as `Cell.changes` has them.
+        bases: As `bases_of`.
+
+    Raises:
+        ChangeValueError: A row lacks a value that nobody has.
+    """
+    found = dict(changes)
+    for exchange in cell.stage.exchanges:
+        for table, _ in exchange.tables:
+            if table.name in changes and WITHOUT in changes[table.name].column_names:
+                one = settled(cell.database, table, _in_sequence(changes[table.name]))
+                if one.refused:
+                    raise ChangeValueError(one.refused[0].reason, bases[table.name])
+                found[table.name] = one.changes
+    return {name: rows for name, rows in found.items() if rows.num_rows}
+
+
+def _in_sequence(changes: pa.Table) -> pa.Table:
+    """Changes in their order."""
+    if SEQUENCE not in changes.column_names:
+        return changes
+    order = np.argsort(changes.column(SEQUENCE).to_numpy(), kind="stable")
+    return changes.drop_columns([SEQUENCE]).take(order)
 
 
 def apply(cell: Cell, changes: Mapping[str, pa.Table], bases: Mapping[str, str], policy: Policy) -> Applied:

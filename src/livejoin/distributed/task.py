@@ -30,7 +30,7 @@ from livejoin.distributed.exchange import first_of
 from livejoin.distributed.files import batches_of, bytes_of, write_delta, write_file, write_part
 from livejoin.distributed.load import joins
 from livejoin.distributed.manifest import Held
-from livejoin.distributed.refused import apply, attempt, bases_of
+from livejoin.distributed.refused import apply, attempt, bases_of, settle
 from livejoin.plan.stages import Everywhere, Stage, Staged
 
 LEAST_LOG = 1 << 20
@@ -186,7 +186,7 @@ class Cells:
         was_rebuilt = not was_warm and held != Held()
         if warm is None or not was_warm:
             warm = self._made(task, stage, cell, held)
-        changes = warm.cell.changes(brought)
+        changes = settle(warm.cell, warm.cell.changes(brought), self._bases[stage])
         name = f"{task.batch_id:08d}-{stage}-{cell}-{uuid.uuid4().hex}"
         is_logged = bool(changes) or held == Held()
         with ThreadPoolExecutor(1) as disk:  # which is waited for while the changes are applied, if they all are
@@ -245,7 +245,8 @@ class Cells:
         warm = self._warm.get(key)
         if warm is None or warm.state != held.state:
             warm = self._warm[key] = self._made(task, stage, cell, held)
-        return Outcome(stage, cell, held), attempt(warm.cell, warm.cell.changes(brought), self._bases[stage])
+        changes = settle(warm.cell, warm.cell.changes(brought), self._bases[stage])
+        return Outcome(stage, cell, held), attempt(warm.cell, changes, self._bases[stage])
 
     def _filled(
         self, task: Task, fill: Fill, stage: int, cell: int, changes: Mapping[str, pa.Table]

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from livejoin.checkpoint.settled import complete
 from livejoin.distributed import Declared, Outcome, Plan, Task
 from livejoin.distributed.bad_rows import Kept, Some, refuse_null
 from livejoin.distributed.driver import Arrived
@@ -68,7 +67,7 @@ class SparkSteps:
         names = [table.name for table in self._tables]
         arrived = unpack(names, self._frame.limit(SAMPLE).toArrow(), in_sequence=False)
         found = {
-            table.name: sampled(table, whole_changes(table, complete(table, arrived.changes[table.name])))
+            table.name: sampled(table, whole_changes(table, arrived.changes[table.name]))
             for table in self._tables
             if table.name in arrived.changes
         }

@@ -15,14 +15,13 @@ from pyspark.errors.exceptions.base import PythonException
 from pyspark.sql import DataFrame
 
 from livejoin.changes.convert import in_one_form
-from livejoin.checkpoint.settled import complete
 from livejoin.distributed import Outcome, Plan, Task
-from livejoin.distributed.bad_rows import Kept, Some, keep, refuse_null, send
+from livejoin.distributed.bad_rows import Kept, Some, keep, send, to_send
 from livejoin.distributed.cell_process import advance_warm
 from livejoin.distributed.driver import Arrived
 from livejoin.distributed.parts import Outbox, Part, columns_of
 from livejoin.errors import LivejoinError, PipelineError
-from livejoin.schema import CHANGE_TYPE, SEQUENCE, Table
+from livejoin.schema import CHANGE_TYPE, SEQUENCE, WITHOUT, Table
 from livejoin.spark.frames import unpack
 
 _AT_ONCE = 1 << 16  # rows that are packed together: Spark's batches of Arrow are smaller
@@ -155,9 +154,8 @@ def packer(packing: Packing, task: Task) -> Callable[[Iterator[pa.RecordBatch]],
             try:
                 for table in packing.tables:
                     if table.name in arrived.changes:
-                        found = whole_changes(table, complete(table, arrived.changes[table.name]))
-                        refuse_null(table, found)
-                        outbox.send(table.name.lower(), found)
+                        found = whole_changes(table, arrived.changes[table.name])
+                        outbox.send(table.name.lower(), to_send(table, found))
             except LivejoinError as error:
                 yield rows_of_parts([failed(error)])
                 return
@@ -202,7 +200,7 @@ def kept(frame: DataFrame, tables: Sequence[Table], task: Task) -> list[Kept]:
             time = arrived.time if time is None else time
             for table in tables:
                 if table.name in arrived.changes:
-                    found = whole_changes(table, complete(table, arrived.changes[table.name]))
+                    found = whole_changes(table, arrived.changes[table.name])
                     changes.setdefault(table.name, []).append(found)
         whole = {name: pa.concat_tables(pieces) for name, pieces in changes.items()}
         try:
@@ -290,4 +288,7 @@ def whole_changes(table: Table, changes: pa.Table) -> pa.Table:
     if CHANGE_TYPE in changes.column_names:
         kinds = changes.column(CHANGE_TYPE)
     found = found.append_column(CHANGE_TYPE, kinds)
-    return found.append_column(SEQUENCE, changes.column(SEQUENCE)) if SEQUENCE in changes.column_names else found
+    for name in (SEQUENCE, WITHOUT):
+        if name in changes.column_names:
+            found = found.append_column(name, changes.column(name))
+    return found

@@ -151,9 +151,10 @@ class _Relation:
         return old, new
 
     def _has_other_key(self, old: _Sent, new: _Sent | None) -> bool:
+        """Whether the key was changed; one that is large, and was not, is sent as that of the row before alone."""
         assert new is not None
-        places = [self._places[position] for position in self._key]
-        return any(place is not None and old[place] != new[place] for place in places)
+        places = [place for position in self._key if (place := self._places[position]) is not None]
+        return any(old[place] != new[place] for place in places if not isinstance(new[place], _Unchanged))
 
     def _change(self, kind: str, sent: _Sent | None, old: _Sent | None) -> Change:
         """A change whose row has the values of the table's columns; those that were not sent are the old ones."""
