@@ -185,6 +185,21 @@ def test_a_row_whose_key_stays_is_updated(place: str, reader: Any) -> None:
     assert reader.execute("SELECT k FROM notes").fetchall() == [(1,)]
 
 
+def test_tables_of_odd_names(place: str, reader: Any) -> None:
+    """Quotes, blanks, per cent and capitals, of the schema too; a start again finds the key."""
+    schema, table = 'My "own" % schema', 'a "b" %s c'
+    reader.execute('CREATE SCHEMA "My ""own"" % schema"')
+    database = livejoin.Database()
+    database.create_table("T", "`K %` BIGINT PRIMARY KEY, v STRING")
+    database.create_view("v", "SELECT `K %`, v FROM T")
+    for batch in range(2):
+        sink = opened(place, database, batch - 1 if batch else None, schema=schema, tables={"v": table})
+        commit = database.apply("T", [(batch, "x")])
+        sink.deliver({"v": commit["v"]}, batch)
+    found = reader.execute('SELECT * FROM "My ""own"" % schema"."a ""b"" %s c" ORDER BY 1').fetchall()
+    assert found == [(0, "x"), (1, "x")]
+
+
 def test_a_delta_of_two_versions(place: str, reader: Any) -> None:
     """What a view held before comes with the first batch."""
     database = livejoin.Database()

@@ -15,7 +15,7 @@ from deltas import sum_of, versions_of
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from livejoin.errors import SchemaError, StateError
+from livejoin.errors import ChangeValueError, SchemaError, StateError
 from livejoin.spark import maintain
 from livejoin.spark.postgres import PostgresSink, read_postgres
 from livejoin.spark.postgres.slot import number, text
@@ -221,6 +221,61 @@ def test_what_cannot_go_on_says_why(
     writer.execute(f"SELECT pg_drop_replication_slot('slot_{tmp_path.name}')")
     with pytest.raises(StreamingQueryException, match=r"is not there, and the checkpoint needs those from .* are lost"):
         run(names, tables=["customers"])
+
+
+def test_what_a_shop_does_meanwhile_in_cells(
+    spark: SparkSession, place: str, writer: Any, run: Callable[..., None], tmp_path: Path
+) -> None:
+    """Through Spark: TRUNCATE, large values that stay, values without a place; a first snapshot that is cut off."""
+    tables(writer)
+    writer.execute(
+        "ALTER TABLE customers ADD COLUMN about text, ADD COLUMN worth numeric; "
+        "ALTER TABLE customers ALTER about SET STORAGE EXTERNAL"
+    )
+    writer.execute(
+        "INSERT INTO customers SELECT i, 'n' || i % 2, repeat(md5(i::text), 100), i FROM generate_series(1, 9) i"
+    )
+    writer.execute("INSERT INTO orders SELECT i, 1 + i % 5, i FROM generate_series(1, 50) i")
+    writer.execute("INSERT INTO notes SELECT i % 3 FROM generate_series(1, 40) i")
+    about = "SELECT id, name, about, worth FROM customers"
+    views = {**VIEWS, "about": about}
+    in_cells: Any = {"mode": "distributed", "cells": 2}
+    parts = read_postgres(spark, place, "live", f"slot_{tmp_path.name}", max_changes=15)
+    reports: list[Any] = []
+
+    def stop(report: Any) -> None:
+        reports.append(report)
+        if len(reports) == 3:
+            raise KeyError
+
+    query = maintain(
+        spark, views, parts, path=tmp_path / "out", checkpoint=tmp_path / "ckpt", on_batch=stop, **in_cells
+    )
+    with pytest.raises(StreamingQueryException):
+        query.awaitTermination(300)
+    writer.execute(
+        "DELETE FROM orders WHERE id < 20; UPDATE notes SET v = 7 WHERE v = '1'; DELETE FROM customers WHERE id = 9"
+    )
+    run(views, **in_cells)
+    held(writer, tmp_path / "out")
+    writer.execute("UPDATE customers SET name = 'new' WHERE id < 4; INSERT INTO notes VALUES (1), (1)")
+    writer.execute(
+        "TRUNCATE notes; INSERT INTO notes VALUES (2), (2); TRUNCATE orders; INSERT INTO orders VALUES (1, 2, 3)"
+    )
+    run(views, **in_cells)
+    held(writer, tmp_path / "out")
+    assert sum_of(tmp_path / "out" / "about") == Counter(writer.execute(about).fetchall())
+    writer.execute("UPDATE customers SET worth = 'NaN' WHERE id = 1; UPDATE customers SET worth = 7 WHERE id = 2")
+    with pytest.raises(ChangeValueError, match="column 'worth' has the value NaN"):
+        run(views, **in_cells)
+    letters: list[Any] = []
+    bad: Any = {"on_bad_rows": "dead_letter", "dead_letters": lambda *said: letters.append(said)}
+    run(views, **in_cells, **bad)
+    ((row, table, _, reason),) = letters
+    assert (row["id"], table) == (1, "customers") and "cannot hold" in reason
+    writer.execute("UPDATE customers SET worth = 5 WHERE id = 1")
+    run(views, **in_cells)
+    assert sum_of(tmp_path / "out" / "about") == Counter(writer.execute(about).fetchall())
 
 
 def test_what_a_shop_does_meanwhile(

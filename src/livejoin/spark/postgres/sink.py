@@ -12,6 +12,7 @@ appended.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import LiteralString
 
 import pyarrow as pa
 from psycopg import sql
@@ -88,11 +89,11 @@ class PostgresSink:
                 for view, shape in views.items():
                     self._targets[view] = self._target(connection, view, shape, view in known)
                 connection.execute(
-                    sql.SQL(
-                        "INSERT INTO {} AS known (run, batch, views) VALUES (%s, %s, %s) "
-                        "ON CONFLICT (run) DO UPDATE SET views = excluded.views"
-                    ).format(self._named(BATCHES)),
-                    (run, -1, list(views)),
+                    self._of_batches(
+                        "INSERT INTO {} AS known (run, batch, views) VALUES ({}, {}, {}) "
+                        "ON CONFLICT (run) DO UPDATE SET views = excluded.views",
+                        *(run, -1, list(views)),
+                    )
                 )
 
     def deliver(self, deltas: Mapping[str, BatchDelta], batch_id: int) -> list[str]:
@@ -124,8 +125,8 @@ class PostgresSink:
             connection = self._connected()
             if not _exists(connection, self._schema, BATCHES):
                 return
-            forgotten = sql.SQL("DELETE FROM {} WHERE run = %s RETURNING views").format(self._named(BATCHES))
-            for (views,) in connection.execute(forgotten, (run,)).fetchall():
+            forgotten = self._of_batches("DELETE FROM {} WHERE run = {} RETURNING views", run)
+            for (views,) in connection.execute(forgotten).fetchall():
                 for view in views:
                     if _exists(connection, self._schema, self._names.get(view, view)):
                         connection.execute(sql.SQL("DELETE FROM {}").format(self._named(self._names.get(view, view))))
@@ -140,8 +141,7 @@ class PostgresSink:
                 if delta.num_rows:
                     self._targets[view].change(connection, delta)
             connection.execute(
-                sql.SQL("UPDATE {} SET batch = %s, at = now() WHERE run = %s").format(self._named(BATCHES)),
-                (batch_id, self._run),
+                self._of_batches("UPDATE {} SET batch = {}, at = now() WHERE run = {}", batch_id, self._run)
             )
 
     def _connected(self) -> Connection:
@@ -149,6 +149,10 @@ class PostgresSink:
         if self._connection is None or self._connection.closed or self._connection.broken:
             self._connection = connect(self._conninfo)
         return self._connection
+
+    def _of_batches(self, statement: LiteralString, *values: object) -> sql.Composed:
+        """A statement about ``livejoin_batches``; beside parameters psycopg takes no ``%`` in the name of a schema."""
+        return sql.SQL(statement).format(self._named(BATCHES), *map(sql.Literal, values))
 
     def _named(self, table: str) -> sql.Identifier:
         return sql.Identifier(self._schema, table)
@@ -161,9 +165,7 @@ class PostgresSink:
                 "at timestamptz NOT NULL DEFAULT now())"
             ).format(self._named(BATCHES))
         )
-        found = connection.execute(
-            sql.SQL("SELECT batch, views FROM {} WHERE run = %s").format(self._named(BATCHES)), (self._run,)
-        ).fetchone()
+        found = connection.execute(self._of_batches("SELECT batch, views FROM {} WHERE run = {}", self._run)).fetchone()
         holds = "has not seen a batch yet" if last_batch is None else f"has seen the batches up to {last_batch}"
         if found is None:
             if last_batch is not None:
@@ -188,7 +190,7 @@ class PostgresSink:
     def _is_new(self, connection: Connection, batch_id: int) -> bool:
         """Whether a batch is the next one (True) or the last one once more (False); keeps others out until the end."""
         found = connection.execute(
-            sql.SQL("SELECT batch FROM {} WHERE run = %s FOR UPDATE").format(self._named(BATCHES)), (self._run,)
+            self._of_batches("SELECT batch FROM {} WHERE run = {} FOR UPDATE", self._run)
         ).fetchone()
         batch = None if found is None else found[0]
         if batch == batch_id:
@@ -257,12 +259,13 @@ class PostgresSink:
             return ()
         found = connection.execute(
             "SELECT array_agg(a.attname::text ORDER BY a.attname::text) FROM pg_index i "
+            "JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
             "JOIN pg_attribute a ON a.attrelid = i.indrelid "
             "AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1]) "
-            "WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND i.indimmediate AND i.indisvalid "
+            "WHERE n.nspname = %s AND c.relname = %s AND i.indisunique AND i.indimmediate AND i.indisvalid "
             "AND i.indpred IS NULL AND i.indexprs IS NULL "
             "GROUP BY i.indexrelid",
-            (f'"{self._schema}"."{name}"'.replace("%", "%%"),),
+            (self._schema, name),
         ).fetchall()
         unique = {tuple(columns) for (columns,) in found}
         for key in keys:
