@@ -235,3 +235,17 @@ def test_views_that_are_read() -> None:
 )
 def test_names(sql: str, names: list[str]) -> None:
     assert bind_query(sql, CATALOG).schema.names == names
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("SELECT x * q.p AS y FROM (SELECT 2 AS x, p FROM N) q", "decimal128(29, 4)"),
+        ("SELECT -x * q.p AS y FROM (SELECT 2 AS x, p FROM N) q", "decimal128(29, 4)"),
+        ("WITH q(x, p) AS (SELECT 2L, p FROM N) SELECT x * p AS y FROM q", "decimal128(38, 4)"),
+        ("SELECT 2 * p AS y FROM N", "decimal128(20, 4)"),
+    ],
+)
+def test_a_constant_of_a_nested_query_has_the_digits_of_its_type(sql: str, kind: str) -> None:
+    """Spark gives a literal beside a decimal the digits that it needs, and a column those that its type may have."""
+    assert str(bind_query(sql, CATALOG).schema.field("y").type) == kind

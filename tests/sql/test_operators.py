@@ -51,7 +51,9 @@ def test_views_keep_what_spark_means(spark: str, duck: str) -> None:
         assert sorted(found, key=repr) == sorted(expected, key=repr)
 
 
-@pytest.mark.parametrize("text", ["a = NOT b", "a IS NULL IS NULL", "a IN (1) = b", "a < < 1", "a << < 1"])
+@pytest.mark.parametrize(
+    "text", ["a = NOT b", "a IS NULL IS NULL", "a IN (1) = b", "a < < 1", "a << < 1", "1 >>>> 2", "1 >>>"]
+)
 def test_what_spark_does_not_parse_is_refused(text: str) -> None:
     with pytest.raises(SqlSyntaxError):
         parse(f"SELECT {text} FROM t")

@@ -173,6 +173,8 @@ QUERIES = [
     ("WITH ^q(a) AS (SELECT src, dst FROM G) SELECT a FROM q", "AS", "1 names for 2 columns"),
     ("SELECT 1 FROM (SELECT src FROM G) AS q(^_change_type)", "AS", "reserved"),
     ("SELECT x FROM (SELECT src AS x FROM G WHERE src = ^?) q", "parameter", "write the value"),
+    ("SELECT ^posexplode(array(src, dst)) AS (null, null, x) FROM G", "AS", "give it one name"),
+    ("SELECT ^src AS (x) FROM G", "AS", "give it one name"),
     ("SELECT src FROM G UNION SELECT src FROM H ^SORT BY src", "SORT BY", "has no order"),
     ("SELECT src FROM G UNION SELECT H.src FROM G ^OUTER JOIN H ON G.src = H.src", "OUTER JOIN", "not supported"),
     ("SELECT src FROM G INTERSECT SELECT G.src FROM G JOIN H ON ^G.src < H.src", "<", "column = column"),

@@ -39,7 +39,11 @@ def _shown(tree: Scalar | Unsaid) -> str:
         ("i32 / 2", "divide(cast($4):DOUBLE, cast(2:INT):DOUBLE):DOUBLE"),
         ("p * 2", "multiply($10, cast(2:INT):DECIMAL(1, 0)):DECIMAL(12, 2)"),
         ("p * i32", "multiply($10, cast($4):DECIMAL(10, 0)):DECIMAL(21, 2)"),
-        ("p * CAST(2 AS INT)", "multiply($10, cast(2:INT):DECIMAL(1, 0)):DECIMAL(12, 2)"),
+        ("p * CAST(2 AS INT)", "multiply($10, cast(2:INT):DECIMAL(10, 0)):DECIMAL(21, 2)"),
+        ("p * int(2)", "multiply($10, cast(2:INT):DECIMAL(10, 0)):DECIMAL(21, 2)"),
+        ("p * +2", "multiply($10, cast(2:INT):DECIMAL(10, 0)):DECIMAL(21, 2)"),
+        ("p * -2", "multiply($10, cast(-2:INT):DECIMAL(1, 0)):DECIMAL(12, 2)"),
+        ("p * -2BD", "multiply($10, -2:DECIMAL(1, 0)):DECIMAL(12, 2)"),
         ("p * 2L", "multiply($10, cast(2:BIGINT):DECIMAL(1, 0)):DECIMAL(12, 2)"),
         (
             "p * CAST(2 AS BIGINT)",

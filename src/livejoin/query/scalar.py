@@ -13,7 +13,7 @@ Spark would not look it gives none: ``and``, ``or``, ``case`` and ``coalesce`` l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -100,10 +100,14 @@ class Field:
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant of a type; None is NULL."""
+    """A constant of a type; None is NULL.
+
+    ``is_literal`` is false of what a cast or a sign has made of one, for which Spark's rules of literals do not hold.
+    """
 
     value: Value
     type: SqlType
+    is_literal: bool = field(default=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

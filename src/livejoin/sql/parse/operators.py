@@ -77,16 +77,16 @@ class OperatorParser(SparkParser):
 
     def _parse_negative(self) -> exp.Expr | None:
         """What stands behind a minus sign, which is a part of a number: ``-1::STRING`` casts -1."""
-        is_number = self._curr is not None and self._curr.token_type == TokenType.NUMBER
+        number_token = self._curr if self._curr is not None and self._curr.token_type == TokenType.NUMBER else None
         operand = self._parse_unary()
-        if is_number and isinstance(operand, (exp.Cast, exp.TryCast)):
+        if number_token is not None and isinstance(operand, (exp.Cast, exp.TryCast)):
             inner = operand
             while isinstance(inner.this, (exp.Cast, exp.TryCast)):
                 inner = inner.this
             if isinstance(inner.this, exp.Literal):
-                digits = inner.this
-                has_letter = digits.meta["end"] - digits.meta["start"] >= len(digits.name)  # 1L is read as 1::BIGINT
-                number = inner if has_letter else digits
+                # 1L is read as 1::BIGINT, and 1BD as a DECIMAL; the token is longer than the digits then.
+                has_letter = number_token.end - number_token.start >= len(number_token.text)
+                number = inner if has_letter else inner.this
                 if number is operand:
                     return self.expression(exp.Neg(this=operand))
                 number.replace(exp.Paren(this=exp.Neg(this=number.copy())))
@@ -141,7 +141,10 @@ class OperatorParser(SparkParser):
             self._advance(2)
             if kind == TokenType.GT and self._curr.token_type == kind and self._curr.start == self._prev.end + 1:
                 self._advance()
-                this = self.expression(exp.Anonymous(this=UNSIGNED_SHIFT, expressions=[this, self._parse_sum()]))
+                by = self._parse_sum()
+                if by is None:
+                    self.raise_error(">>> lacks an operand")
+                this = self.expression(exp.Anonymous(this=UNSIGNED_SHIFT, expressions=[this, by]))
             else:
                 this = self.expression(_SHIFTS[kind](this=this, expression=_apart(self._parse_sum(), exp.DPipe)))
         return this

@@ -90,6 +90,9 @@ def check_select(select: exp.Select, source: Source) -> None:
         if isinstance(node, (exp.Placeholder, exp.Parameter)):
             at = source.find(_PARAMETERS, default=start)
             found.append((at, "parameter", f"the parameter {shown(node)} has no value here; write the value itself"))
+        elif isinstance(node, exp.Aliases):
+            msg = "AS with several names in parentheses is not supported: an expression is one column; give it one name"
+            found.append((offset_of(node, start), "AS", msg))
     for at, clause, message in sorted(found)[:1]:
         raise source.unsupported(clause, message, at)
 

@@ -42,6 +42,7 @@ from livejoin.sql.scalars.operands import (
     as_value,
     call,
     cast,
+    computed,
     type_of,
 )
 from livejoin.sql.to_duckdb.scalar_text import REF
@@ -193,7 +194,7 @@ class _Binder:
         try:
             found = self._operand(node)
             if node.meta.get(PLUS):
-                found = number(found)
+                found = computed(number(found))
         except (Mismatch, Unsayable) as error:
             raise self._located(error, node) from None
         return labelled(found, text_of(node)) if isinstance(found, Call) and not found.text else found

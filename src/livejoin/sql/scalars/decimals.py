@@ -28,10 +28,13 @@ def decimal_for(kind: SqlType) -> SqlType:
 def decimal_of(operand: Scalar) -> SqlType:
     """The decimal that an integer is as an operand beside a decimal: a literal has no more digits than it needs.
 
+    ``CAST(1 AS INT)`` and ``+1`` are none, nor is the column of a nested query that says ``1 AS x``.
+
     >>> str(decimal_of(Constant(-12, SqlType.integer(32))))
     'DECIMAL(2, 0)'
     """
-    if isinstance(operand, Constant) and operand.type.kind == "integer" and operand.value is not None:
+    is_literal = isinstance(operand, Constant) and operand.is_literal
+    if isinstance(operand, Constant) and is_literal and operand.type.kind == "integer" and operand.value is not None:
         return SqlType.decimal(len(str(abs(int(operand.value)))), 0)
     return decimal_for(operand.type)
 

@@ -32,6 +32,7 @@ from livejoin.sql.scalars.operands import (
     Unsayable,
     call,
     cast,
+    computed,
     is_kind,
     is_number,
     type_of,
@@ -190,7 +191,7 @@ def converted(function: Function, operand: Operand, to: SqlType) -> Scalar:
         msg = f"{kind} cannot be cast to {to}"
         raise Mismatch(msg)
     if function == "cast" or kind in (to, "VOID"):
-        return cast(operand, to)
+        return computed(cast(operand, to))
     return call("try_cast", to, cast(operand, kind) if isinstance(kind, SqlType) else cast(operand, to))
 
 

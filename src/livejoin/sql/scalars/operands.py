@@ -6,7 +6,7 @@ Neither can be a column; a constant interval becomes a value where one is asked 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from livejoin.query.scalar import Call, Constant, Function, Scalar
@@ -125,6 +125,11 @@ def cast(operand: Operand, to: SqlType, text: str = "") -> Scalar:
         msg = "an interval has no value"
         raise TypeError(msg)
     return operand if operand.type == to else Call("cast", (operand,), to, text)
+
+
+def computed(value: Scalar) -> Scalar:
+    """A value as what an expression gives, for which Spark's rules of literals do not hold."""
+    return replace(value, is_literal=False) if isinstance(value, Constant) else value
 
 
 def call(function: Function, kind: SqlType, *arguments: Scalar, text: str = "") -> Call:
