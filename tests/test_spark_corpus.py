@@ -99,4 +99,3 @@ def test_what_is_wrong_is_found(tmp_path: Path) -> None:
     assert status == 1
     assert (found["wrong"], found["right"], found["not comparable"]) == (len(WRONG), len(RIGHT), 1), printed
     assert all(sql in printed for sql, _, _ in WRONG)
-
