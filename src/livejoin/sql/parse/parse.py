@@ -7,15 +7,16 @@ The parser is sqlglot's for Spark, with two defaults that Spark 4 changed: CAST 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
 from livejoin.errors import SqlSyntaxError
+from livejoin.sql.parse.arguments import Build, with_all_arguments
 from livejoin.sql.parse.column_types import unknown_type
 from livejoin.sql.parse.gaps import refuse_gaps
 from livejoin.sql.parse.nesting import refuse_nested_queries, too_deep
@@ -57,24 +58,26 @@ _TOO_MANY = re.compile(r"number of provided arguments \((\d+)\) is greater .* su
 _INTERVAL = re.compile(r"\s*[+-]?[0-9]*\.?[0-9]*\s*[a-z]+\s*", re.IGNORECASE)
 
 
-def _with_unit(build: Callable[..., exp.Expr], at: int) -> Callable[..., exp.Expr]:
+def _with_unit(name: str, at: int) -> Build:
     """What builds a node, which notes the text of the unit that its call has at a position; None if it is no constant.
 
     sqlglot reads a column there as the unit of its name, and 'D' as DAY, which Spark does not; and it writes the
     patterns of times anew.
     """
 
-    def built(args: list[exp.Expr], **dialect: Any) -> exp.Expr:
+    build = with_all_arguments(name, SparkParser.FUNCTIONS[name])
+
+    def built(args: list[exp.Expr], dialect: Dialect) -> exp.Expr:
         unit = args[at] if at < len(args) else None
         written = unit.name if isinstance(unit, exp.Literal) and unit.is_string else None
-        node = build(args, **dialect)
+        node = build(args, dialect=dialect)
         node.meta[UNIT] = written
         return node
 
     return built
 
 
-def _of_one(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+def _of_one(name: str) -> Build:
     """What builds FIRST or LAST; with anything but TRUE or FALSE behind the value a call that nobody knows.
 
     sqlglot leaves that out, an order too, so that it would be ignored.
@@ -83,19 +86,14 @@ def _of_one(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
 
     def built(args: list[exp.Expr]) -> exp.Expr:
         is_plain = len(args) < 2 or isinstance(args[1], exp.Boolean)
-        return build(args) if is_plain else exp.Anonymous(this=name, expressions=args)
+        return build(args) if is_plain else _unknown(name, args)
 
     return built
 
 
-def _of_most(name: str, most: int) -> Callable[[list[exp.Expr]], exp.Expr]:
-    """What builds a call of so many arguments; with more of them, which sqlglot leaves out, one that nobody knows."""
-    build = SparkParser.FUNCTIONS[name]
-
-    def built(args: list[exp.Expr]) -> exp.Expr:
-        return build(args) if len(args) <= most else exp.Anonymous(this=name, expressions=args)
-
-    return built
+def _unknown(name: str, args: list[exp.Expr]) -> exp.Expr:
+    """A call of a function that sqlglot makes no node of, with the arguments as they are written."""
+    return exp.Anonymous(this=name, expressions=args)
 
 
 def _with_plus(node: exp.Expr | None) -> exp.Expr | None:
@@ -130,18 +128,20 @@ class SparkAnsi(Spark):
             TokenType.PLUS: lambda self: _with_plus(self._parse_unary()),
         }
         FUNCTIONS: ClassVar = {
-            **SparkParser.FUNCTIONS,
+            **{name: with_all_arguments(name, build) for name, build in SparkParser.FUNCTIONS.items()},
             **{name: _of_one(name) for name in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE")},
-            **{name: _of_most(name, 2) for name in ("CEIL", "CEILING", "FLOOR")},
-            "SHIFTLEFT": lambda args: exp.Anonymous(this="shiftleft", expressions=args),  # as many as are written
-            "SHIFTRIGHT": lambda args: exp.Anonymous(this="shiftright", expressions=args),
-            "TRUNC": _with_unit(SparkParser.FUNCTIONS["TRUNC"], 1),
-            "DATE_TRUNC": _with_unit(SparkParser.FUNCTIONS["DATE_TRUNC"], 0),
-            "DATE_FORMAT": _with_unit(SparkParser.FUNCTIONS["DATE_FORMAT"], 1),
+            "INITCAP": lambda args: exp.Initcap(this=args[0]) if len(args) == 1 else _unknown("initcap", args),
+            "SHIFTLEFT": lambda args: _unknown("shiftleft", args),  # as many as are written
+            "SHIFTRIGHT": lambda args: _unknown("shiftright", args),
+            "TRUNC": _with_unit("TRUNC", 1),
+            "DATE_TRUNC": _with_unit("DATE_TRUNC", 0),
+            "DATE_FORMAT": _with_unit("DATE_FORMAT", 1),
         }
 
         FUNCTION_PARSERS: ClassVar = {
-            name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name not in ("CEIL", "FLOOR")
+            name: parser
+            for name, parser in SparkParser.FUNCTION_PARSERS.items()
+            if name not in ("CEIL", "FLOOR", "INITCAP")
         }
 
         def _warn_unsupported(self) -> None:
@@ -155,6 +155,16 @@ class SparkAnsi(Spark):
                 amount = node.this
                 if isinstance(amount, exp.Literal) and amount.name != text.text and not _INTERVAL.fullmatch(text.text):
                     return exp.Interval(this=exp.Literal.string(text.text))
+            return node
+
+        def _parse_position(self, *args: bool, **options: bool) -> exp.StrPosition:
+            start, depth, commas = self._index, 0, 0
+            node = super()._parse_position(*args, **options)
+            for token in self._tokens[start : self._index]:
+                depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+                commas += depth == 0 and token.token_type == TokenType.COMMA
+            if commas > 2:
+                self.raise_error("POSITION takes at most 3 arguments")
             return node
 
         def _parse_select_query(self, *args: bool, **options: bool) -> exp.Expr | None:
