@@ -110,6 +110,8 @@ QUERIES = [
     ("SELECT listagg(DISTINCT s) WITHIN GROUP (ORDER BY ^dst) FROM H", "ORDER BY", "order by s"),
     ("SELECT ^listagg(s, s) FROM H", "LISTAGG", "no text in quotes"),
     ("SELECT ^try_sum(CAST(src AS DECIMAL(38, 0))) FROM G", "TRY_SUM", "CAST it to DECIMAL(28, 0)"),
+    ("SELECT ^try_sum(DATE '2020-01-01' - DATE '2019-01-01') FROM G", "TRY_SUM", "not NULL; write SUM"),
+    ("SELECT ^try_avg(make_ym_interval(src, 1)) FROM G", "TRY_AVG", "not NULL; write AVG"),
     ("SELECT array_agg(src ORDER BY ^sum(dst)) FROM G", "SUM", "SUM stands within ARRAY_AGG"),
     ("SELECT src FROM G WHERE ^sum(dst) OVER () > 1", "SUM", "SUM OVER is a window function"),
     ("SELECT src FROM G GROUP BY src HAVING ^sum(dst) OVER () > 1", "SUM", "SUM OVER is a window function"),

@@ -20,7 +20,7 @@ from .answers import Answer, TookTooLongError, built_up, over_all_rows
 from .hive_text import type_pattern
 from .otherwise import error_otherwise, otherwise
 from .recorded import Recorded
-from .session import Absent, Session, Table
+from .session import Absent, Session, Table, View
 from .settings import other_meaning
 
 _FRACTION = re.compile(r"-?\d+\.\d+(E-?\d+)?")
@@ -46,7 +46,8 @@ class Verdict:
 def judge(recorded: Recorded, session: Session, seed: str) -> Verdict:
     """Run a query in both ways, and compare it with what Spark recorded."""
     verdict = _judged(recorded, session, seed)
-    setting = other_meaning(session.settings)
+    views = [one for name in session.named(recorded.sql) if isinstance(one := session.relations[name], View)]
+    setting = other_meaning(session.settings) or next((view.setting for view in views if view.setting), None)
     if setting is not None and verdict.kind in ("wrong", "more"):
         return Verdict("not comparable", f"by the setting {setting}", verdict.found)
     return verdict

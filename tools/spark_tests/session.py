@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -12,10 +12,12 @@ from livejoin.database.difference import types_of
 from livejoin.errors import LivejoinError
 from livejoin.schema import SqlType
 
+from .settings import other_meaning
+
 _NAME = r"(?P<name>`[^`]+`|[\w.]+)"
 _IN_PARENTHESES = r"(?P<columns>\((?:[^()]|\([^()]*\))*\))?"
 _AS_VIEW = re.compile(
-    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:GLOBAL\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:GLOBAL\s+)?(?P<temporary>TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?"
     rf"{_NAME}\s*{_IN_PARENTHESES}(?:\s*COMMENT\s+'[^']*')?\s*AS\b(?P<query>.*)",
     re.I | re.S,
 )
@@ -52,9 +54,17 @@ class Table:
 
 @dataclass(frozen=True)
 class View:
-    """A view over other relations: its query."""
+    """A view over other relations.
+
+    Args:
+        query: Its query.
+        setting: The setting by which it means another thing than by Spark's defaults; None if there is none.
+        is_kept: Whether it outlives its session. Then it keeps the columns that its tables had.
+    """
 
     query: str
+    setting: str | None = None
+    is_kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,9 @@ class Session:
         """Run a statement that is no query."""
         text = without_comments(sql)
         if found := _AS_VIEW.fullmatch(text):
-            self._add(found["name"], self._of_query(_renamed(found["query"], found["columns"])))
+            relation = self._of_query(_renamed(found["query"], found["columns"]))
+            is_kept = found["temporary"] is None
+            self._add(found["name"], replace(relation, is_kept=is_kept) if isinstance(relation, View) else relation)
         elif found := _SET.fullmatch(text):
             self.settings[found["name"]] = found["value"].strip()
         elif found := _CACHE.fullmatch(text):
@@ -112,7 +124,7 @@ class Session:
             sql: The text. A word of it may be a relation's name, and mean a column: then one too many is made.
             but: Relations that it cannot name, as a view its own.
         """
-        words = {word.lower() for word in re.findall(r"\w+", sql)}
+        words = _words(sql)
         found: list[str] = []
         for name, relation in self.relations.items():
             if name in words and name not in but:
@@ -145,8 +157,12 @@ class Session:
     def _add(self, name: str, relation: Relation) -> None:
         if "." in name or self.schema != "default":
             relation = Absent("it is in a schema of its own")
-        self.relations.pop(_key(name), None)
-        self.relations[_key(name)] = relation
+        key = _key(name)
+        for other, view in self.relations.items():
+            if isinstance(view, View) and view.is_kept and other != key and key in _words(view.query):
+                self.relations[other] = Absent("a view over a relation that is another one now")
+        self.relations.pop(key, None)
+        self.relations[key] = relation
 
     def _of_query(self, query: str) -> Relation:
         query = query.strip().rstrip(";")
@@ -155,7 +171,7 @@ class Session:
             if isinstance(self.relations[name], Absent):
                 return self.relations[name]
         if names:
-            return View(query)
+            return View(query, other_meaning(self.settings))
         try:
             return self._evaluated(query)
         except LivejoinError as error:
@@ -252,6 +268,10 @@ def is_query(sql: str) -> bool:
     """Whether a statement is a query, by its first word; WITH and FROM may also begin an insertion."""
     text = without_comments(sql)
     return bool(_QUERY.match(text)) and not re.search(r"\bINSERT\s+(?:INTO|OVERWRITE)\b", text, re.I)
+
+
+def _words(sql: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"\w+", sql)}
 
 
 def _key(name: str) -> str:

@@ -209,6 +209,10 @@ def _tried(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
             f"refused, and not NULL; CAST it to DECIMAL({_TRIED_DIGITS}, {min(kind.scale, _TRIED_DIGITS)}) or write SUM"
         )
         raise joined.source.unsupported(call.written, msg, call.offset)
+    if kind.kind in ("interval", "months"):
+        plain = call.written.upper().removeprefix("TRY_")
+        msg = f"{call.written} of {shown(value)}, an {kind}: what does not fit is refused, and not NULL; write {plain}"
+        raise joined.source.unsupported(call.written, msg, call.offset)
     if call.name == "try_avg" or kind.kind != "integer":
         return _plain(replace(call, name="sum" if call.name == "try_sum" else "avg"), joined, add)
     wide = exp.cast(value, f"DECIMAL({_TRIED_DIGITS}, 0)")
