@@ -63,14 +63,41 @@ def _is_no_text(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
     return ours in (ERROR, None) and any("\ufffd" in value.decode(errors="replace") for value in values)
 
 
-def _is_error_of_one(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
-    """Whether a random expression fails in one of both alone, and has an operator whose errors Spark places by rules of
-    its optimizer."""
-    fails = (isinstance(theirs, Failure), ours == ERROR)
-    return case.group == "precedence" and any(fails) and not all(fails) and _LOOKS.search(case.sql) is not None
+def _is_wrapped_quotient(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
+    """Whether one DIV of two operands gives a number in Spark, and an error here."""
+    return ours == ERROR and isinstance(theirs, int) and re.fullmatch(r"\S+ div \S+", case.sql) is not None
 
 
-_LOOKS = re.compile(r"\|\||<=>|IS |NULL|NOT (IN|BETWEEN)|AND|OR")
+def _is_rounded_decimal(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
+    """Whether a change of the sign alone does not fit."""
+    is_sign = re.fullmatch(r"-\w|(?:negative|abs)\(\w\)", case.sql)
+    return is_sign is not None and isinstance(theirs, Failure) and "OUT_OF_RANGE" in theirs.condition
+
+
+def _is_error_beside_null(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
+    """Whether Spark fails for an operand of || beside a NULL, of a column, of NULL itself or of CASE without ELSE."""
+    has_null = any(row[name] is None for name in case.used) or re.search(r"\bNULL\b(?<!IS NULL)|END", case.sql)
+    return _fails_there_alone(theirs, ours) and "||" in case.sql and bool(has_null) and "BETWEEN" not in case.sql
+
+
+def _is_error_before_between(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
+    """Whether Spark fails in a condition with BETWEEN, AND or OR, and here another condition decides."""
+    is_chain = re.search(r"\b(AND|OR)\b", re.sub(r"BETWEEN \S+ AND", "", case.sql))
+    return _fails_there_alone(theirs, ours) and "BETWEEN" in case.sql and is_chain is not None
+
+
+def _is_known_before(case: Case, row: Row, theirs: Any, ours: Any) -> bool:
+    """Whether an expression fails here, and is NULL or not NULL in Spark whatever its operands are."""
+    is_known = re.search(rf"{_NULL_OPERAND}|(<=>.*|{_BY_NULL}.*)IS (NOT )?NULL", case.sql)
+    return ours == ERROR and not isinstance(theirs, Failure) and case.group == "precedence" and is_known is not None
+
+
+def _fails_there_alone(theirs: Any, ours: Any) -> bool:
+    return isinstance(theirs, Failure) and ours != ERROR
+
+
+_BY_NULL = r"(?:>=|<=|<|>|=|<>) NULL"
+_NULL_OPERAND = r"(?:[-+*/%^&|]|<<|>>|div) NULL|NULL (?:[-+*/%^&|]|<<|>>|div)"
 
 DIFFERENCES = (
     Difference(
@@ -90,13 +117,13 @@ DIFFERENCES = (
     ),
     Difference(
         "the quotient of two decimals by DIV is taken modulo 2**64 in Spark where no BIGINT holds it; here it fails",
-        lambda case, row, theirs, ours: ours == ERROR and " div " in case.sql,
-        34,
+        _is_wrapped_quotient,
+        31,
     ),
     Difference(
         "Spark rounds a decimal to 34 digits where it changes its sign, which may then not fit; here it is exact",
-        lambda case, row, theirs, ours: case.sql.startswith(("-", "negative(", "abs(")) and isinstance(theirs, Failure),
-        6,
+        _is_rounded_decimal,
+        5,
     ),
     Difference(
         "the least INT has no negative, by which `d - i` is evaluated; Spark wraps around",
@@ -106,10 +133,20 @@ DIFFERENCES = (
         3,
     ),
     Difference(
-        "|| fails in Spark for an error on either side, here not beside a NULL before it; and what Spark's optimizer "
-        "takes for NULL or TRUE without a look, as `... <=> NULL` and `(... <=> ...) IS NOT NULL`, fails here",
-        _is_error_of_one,
-        14,
+        "|| fails in Spark for an error of any operand; here it is NULL where one of them is, if that is known first",
+        _is_error_beside_null,
+        5,
+    ),
+    Difference(
+        "Spark computes what stands before BETWEEN ahead of the conditions around it; here they come first",
+        _is_error_before_between,
+        6,
+    ),
+    Difference(
+        "what NULL as an operand makes NULL, and `... <=> ...` that never is, Spark's optimizer knows before it looks "
+        "at the other operand; here that is computed, and fails",
+        _is_known_before,
+        7,
     ),
 )
 
