@@ -39,6 +39,10 @@ DIFFERENCES = (
         "concat without arguments is the empty string in Spark; sqlglot does not parse it",
         {"concat()": ("string", REFUSED)},
     ),
+    Difference(
+        "to_timestamp without a pattern is CAST, which refuses BOOLEAN and BINARY; Spark reads them as texts",
+        {f"to_timestamp({column})": ("timestamp", REFUSED) for column in ("b", "w")},
+    ),
 )
 
 UNSAID: dict[str, dict[str, int]] = {
@@ -76,14 +80,11 @@ UNSAID: dict[str, dict[str, int]] = {
         "TIMESTAMP_MICROS": 8,
         "TIMESTAMP_MILLIS": 8,
         "TIMESTAMP_SECONDS": 3,
-        "TO_DATE": 1,
-        "TO_TIMESTAMP": 1,
         "TO_TIMESTAMP_NTZ": 8,
         "TRUNC": 2,
         "TRY_ADD": 1,
-        "TRY_TO_DATE": 8,
-        "TRY_TO_TIMESTAMP": 8,
-        "UNIX_TIMESTAMP": 2,
+        "TRY_TO_DATE": 5,
+        "TRY_TO_TIMESTAMP": 5,
     },
     "mathematics": {
         "FACTORIAL": 1,
@@ -117,6 +118,16 @@ UNSAID: dict[str, dict[str, int]] = {
     "bits": {},
     "hashes": {},
     "joins": {},
+    "formats": {
+        "FORMAT_STRING": 192,
+        "TO_CHAR": 4,
+        "TO_DATE": 1,
+        "TO_TIMESTAMP": 1,
+        "TO_VARCHAR": 1,
+        "TRY_TO_DATE": 6,
+        "TRY_TO_TIMESTAMP": 6,
+        "UNIX_TIMESTAMP": 2,
+    },
 }
 """For each group of expressions, how many the tree cannot say, by the function or operator."""
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
+from conformance import formats
+
 COLUMNS = ("b", "i8", "i16", "i32", "i64", "x", "p", "q", "r", "v", "d", "z", "s")
 """One column of each type."""
 
@@ -592,5 +594,6 @@ _MADE = {
     "bits": _bits,
     "hashes": _hashes,
     "joins": _joins,
+    "formats": formats.expressions,
 }
 GROUPS = tuple(_MADE)

@@ -908,3 +908,5 @@ hash(1 / i32)
 -- joins
 concat_ws()
 concat_ws(repeat(',', 2), s, 10 % i32)
+-- formats
+to_timestamp('2024-02-09T10', 'yyyy-MM-dd''T''HH')

@@ -144,6 +144,7 @@ unix_seconds(ts)|unix_micros(ts)|unix_millis(ts)|unix_timestamp(ts)|unix_timesta
 ts > TIMESTAMP '2026-03-08 03:00:00'|ts > TIMESTAMP '2026-03-08 03:00:00Z'|n > TIMESTAMP_NTZ '2026-03-08 03:00:00'
 ts > DATE '2026-03-08'|ts > '2026-03-08'|d > '2026-03-08'|n > '2026-03-08'|ts > TIMESTAMP '2026-03-08 03:00:00+01:00'
 concat(s, ts)|concat(s, n)|concat(s, d)|if(k > 0, ts, d)|CASE WHEN k > 0 THEN ts ELSE n END
+to_timestamp(s, 'yyyy')|to_date(s, 'yyyy')|to_char(ts, 'HH')|to_char(n, 'HH')|to_utc_timestamp(ts, 'Asia/Tokyo')
 max(ts)|listagg(s, '') WITHIN GROUP (ORDER BY ts)
 """
 ROWS = [

@@ -74,8 +74,12 @@ Function = Literal[
     # `edit_distance` of two, and the greatest one of interest. With a constant regular expression: `replace_matches` by
     # a constant, the group with a constant number of `extract_match`, and the part from 0 on of `split_item`.
     "edit_distance", "replace_matches", "extract_match", "split_item",
-    # `format_time`: a TIMESTAMP as a STRING by a constant pattern.
-    "format_time",
+    # By a constant pattern: `format_time` a TIMESTAMP as a STRING; `parse_time` and `parse_date` a STRING as a
+    # TIMESTAMP or DATE, an error or, behind `try_`, NULL where it does not fit; `format_decimal` a decimal
+    # (`livejoin.query.number_format`); `format_value` a STRING, number or BOOLEAN (`livejoin.query.printf`).
+    "format_time", "parse_time", "parse_date", "try_parse_time", "try_parse_date", "format_decimal", "format_value",
+    # A TIMESTAMP and the name of a zone: what its clocks show at that instant, and when they show that.
+    "time_in_zone", "time_from_zone",
     # Also of BINARY, in bytes: `byte_length`, `substring`, `left`, `concatenate`. `hexadecimal`: of a BINARY or a
     # BIGINT; `from_hexadecimal`: of a STRING, NULL where it is none.
     "hexadecimal", "from_hexadecimal",

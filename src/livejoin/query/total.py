@@ -19,6 +19,7 @@ _TOTAL: frozenset[Function] = frozenset(
         "substring", "left", "right", "trim", "trim_left", "trim_right", "position", "starts_with", "ends_with",
         "contains", "concatenate", "reverse", "translate", "initial_capitals", "ascii", "hexadecimal",
         "from_hexadecimal", "try_add", "try_subtract", "try_multiply", "try_divide", "try_remainder", "try_cast",
+        "format_decimal", "format_value",
         "sign", "square_root", "exponential", "logarithm", "logarithm_10", "cube_root", "nearest_whole", "sine",
         "cosine", "tangent", "arc_sine", "arc_cosine", "arc_tangent", "arc_tangent_2", "hyperbolic_sine",
         "hyperbolic_cosine", "hyperbolic_tangent", "degrees", "radians", "power",

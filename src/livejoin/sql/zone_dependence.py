@@ -64,6 +64,8 @@ def _depends(call: Call) -> bool:
             months, days, microseconds = (part.value for part in call.arguments[1:] if isinstance(part, Constant))
             is_short = not months and not days and isinstance(microseconds, int) and abs(microseconds) < _DAY
             return of_instants and not is_short
+        case "parse_time" | "try_parse_time":
+            return True
         case _:
             return of_instants and call.function in _OF_ZONE
 

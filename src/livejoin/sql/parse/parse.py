@@ -55,6 +55,19 @@ UNIT = "spark_unit"
 PLUS = "plus"
 _MISSING = re.compile(r"Required \w+: '\w+' missing for <class '[\w.]+\.(\w+)'>")
 _TOO_MANY = re.compile(r"number of provided arguments \((\d+)\) is greater .* supported arguments \((\d+)\)")
+_AS_WRITTEN = (
+    "SHIFTLEFT",
+    "SHIFTRIGHT",
+    "TO_DATE",
+    "TO_TIMESTAMP",
+    "UNIX_TIMESTAMP",
+    "TO_UNIX_TIMESTAMP",
+    "TO_CHAR",
+    "FORMAT_STRING",
+    "FROM_UTC_TIMESTAMP",
+    "TO_UTC_TIMESTAMP",
+)
+"""Functions of which sqlglot would leave out arguments, write patterns anew, or put a cast around what they take."""
 _INTERVAL = re.compile(r"\s*[+-]?[0-9]*\.?[0-9]*\s*[a-z]+\s*", re.IGNORECASE)
 
 
@@ -96,6 +109,11 @@ def _unknown(name: str, args: list[exp.Expr]) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=args)
 
 
+def _as_written(name: str) -> Build:
+    """What builds a call with its name and its arguments, as many as are written and as they are written."""
+    return lambda args: _unknown(name.lower(), args)
+
+
 def _with_plus(node: exp.Expr | None) -> exp.Expr | None:
     """A node behind a plus sign, which sqlglot leaves out."""
     if node is not None:
@@ -130,9 +148,8 @@ class SparkAnsi(Spark):
         FUNCTIONS: ClassVar = {
             **{name: with_all_arguments(name, build) for name, build in SparkParser.FUNCTIONS.items()},
             **{name: _of_one(name) for name in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE")},
+            **{name: _as_written(name) for name in _AS_WRITTEN},
             "INITCAP": lambda args: exp.Initcap(this=args[0]) if len(args) == 1 else _unknown("initcap", args),
-            "SHIFTLEFT": lambda args: _unknown("shiftleft", args),  # as many as are written
-            "SHIFTRIGHT": lambda args: _unknown("shiftright", args),
             "TRUNC": _with_unit("TRUNC", 1),
             "DATE_TRUNC": _with_unit("DATE_TRUNC", 0),
             "DATE_FORMAT": _with_unit("DATE_FORMAT", 1),

@@ -94,7 +94,6 @@ _NODES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Tan: ("tan", _THIS),
     exp.Tanh: ("tanh", _THIS),
     exp.Translate: ("translate", ("this", "from_", "to")),
-    exp.TsOrDsToDate: ("to_date", _THIS),
     exp.Unhex: ("unhex", _THIS),
     exp.UnixDate: ("unix_date", _THIS),
     exp.UnixMicros: ("unix_micros", _THIS),
@@ -164,15 +163,13 @@ def called(node: exp.Expr) -> Called | None:
             return Called(_written(node), (node.expression,))
         case exp.Chr():
             return Called("chr", tuple(node.expressions))
-        case exp.StrToUnix() if not any("start" in part.meta for part in _given(node, ("format",))):
-            return Called("unix_timestamp", (node.this,))
         case exp.StrPosition() if _written(node) not in ("", "instr", "locate", "position"):
             return Called(_written(node), ())
     entry = _NODES.get(type(node))
     if entry is None or _unknown(node, entry[1]):
         return None
     name, keys = entry
-    return Called(name, tuple(undated(part) if name != "to_date" else part for part in _given(node, keys)))
+    return Called(name, tuple(map(undated, _given(node, keys))))
 
 
 def _written(node: exp.Expr) -> str:

@@ -75,8 +75,6 @@ def unix_millis(value: Operand) -> Operand:
 
 def unix_timestamp(value: Operand) -> Operand:
     """UNIX_TIMESTAMP of a time: toward zero, where UNIX_SECONDS goes downward."""
-    if is_kind(type_of(value), "string"):
-        raise Unsayable("UNIX_TIMESTAMP", "it reads no strings; cast to TIMESTAMP")
     since = times.microseconds(_exactly(value, TIMESTAMP, LOCAL_TIME, DATE))
     return binary("integral_divide", since, Constant(1_000_000, BIGINT))
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from livejoin.query.scalar import Constant, Function, Scalar
 from livejoin.schema import SqlType
-from livejoin.sql.scalars import bits, choices, epoch, numbers, times
+from livejoin.sql.scalars import bits, choices, epoch, formats, numbers, times
 from livejoin.sql.scalars.arithmetic import absolute, binary, negated, number
 from livejoin.sql.scalars.coercion import accepted, can_cast, common_type
 from livejoin.sql.scalars.operands import (
@@ -360,6 +360,17 @@ def _as_timestamp(value: Operand) -> Operand:
     return converted("cast", value, TIMESTAMP)
 
 
+def _tried_time(name: str, kind: SqlType, function: Function) -> Callable[..., Operand]:
+    """TRY_TO_DATE and TRY_TO_TIMESTAMP, which without a pattern are TRY_CAST."""
+
+    def plain(value: Operand) -> Operand:
+        if not is_kind(type_of(value), "string", "date", "timestamp") and type_of(value) != "VOID":
+            raise Unsayable(name, "it reads times and strings; write try_cast for another value")
+        return converted("try_cast", value, kind)
+
+    return formats.as_time(name, kind, function, plain)
+
+
 def _date_part(field: Operand, value: Operand) -> Operand:
     if not isinstance(field, Constant) or not isinstance(field.value, str):
         raise Unsayable("DATE_PART", "the part is a constant")
@@ -432,15 +443,22 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "bit_length": _Handler(_bit_length, 1, 1),
     "regexp_replace": _Handler(_replaced, 3, 4),
     SPLIT: _Handler(_item, 3, 3),
-    "to_date": _Handler(_as_date, 1, 1),
-    "to_timestamp": _Handler(_as_timestamp, 1, 1),
+    "to_date": _Handler(formats.as_time("TO_DATE", DATE, "parse_date", _as_date), 1, 2),
+    "to_timestamp": _Handler(formats.as_time("TO_TIMESTAMP", TIMESTAMP, "parse_time", _as_timestamp), 1, 2),
+    "try_to_date": _Handler(_tried_time("TRY_TO_DATE", DATE, "try_parse_date"), 1, 2),
+    "try_to_timestamp": _Handler(_tried_time("TRY_TO_TIMESTAMP", TIMESTAMP, "try_parse_time"), 1, 2),
+    "to_char": _Handler(formats.shown("TO_CHAR"), 2, 2),
+    "to_varchar": _Handler(formats.shown("TO_VARCHAR"), 2, 2),
+    **dict.fromkeys(("format_string", "printf"), _Handler(formats.formatted, 1, _MANY)),
+    "from_utc_timestamp": _Handler(formats.in_zone("time_in_zone"), 2, 2),
+    "to_utc_timestamp": _Handler(formats.in_zone("time_from_zone"), 2, 2),
     "date_add": _Handler(times.add_days, 2, 2),
     "date_sub": _Handler(times.subtract_days, 2, 2),
     "trunc": _Handler(times.truncated_date, 2, 2),
     "date_trunc": _Handler(times.truncated_time, 2, 2),
     "next_day": _Handler(times.next_day, 2, 2),
     "make_ym_interval": _Handler(times.of_months, 0, 2),
-    **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), _Handler(epoch.unix_timestamp, 1, 1)),
+    **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), _Handler(formats.unix_timestamp, 1, 2)),
     "unix_micros": _Handler(epoch.unix_micros, 1, 1),
     "unix_millis": _Handler(epoch.unix_millis, 1, 1),
     "unix_seconds": _Handler(epoch.unix_seconds, 1, 1),

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from livejoin.query.binary32 import nearest_float
 from livejoin.query.scalar import Call
 from livejoin.schema import SqlType
 from livejoin.state.evaluate.failures import FailedCall
+from livejoin.state.evaluate.zones import instant_of, zone_named
 
 _civil_from_days = as_written(civil.civil_from_days)
 _days_from_civil = as_written(civil.days_from_civil)
@@ -49,15 +48,13 @@ _TIMESTAMP = re.compile(
     r"(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?)?)?)?)?)?)?",
     re.DOTALL,
 )
-_ZONE = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{1,2}))?(?::?([0-9]{2}))?")
-_UTC = ("Z", "UTC", "GMT", "UT")
 _WIDEST = Context(prec=800)
 _DIGITS = 38
 _LONG = 1 << 63
 _LEAST_PLAIN, _MOST_PLAIN = 1e-3, 1e7
 _YEAR_DIGITS = 7
 _TIME_YEAR_DIGITS = 6
-_LAST_HOUR, _LAST_MINUTE, _MOST_OFFSET = 23, 59, 18
+_LAST_HOUR, _LAST_MINUTE = 23, 59
 
 
 def conversion(call: Call) -> Callable[[Any], Any]:
@@ -215,10 +212,17 @@ def double_text(value: float) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "0.0"
-    shortest = Decimal(repr(abs(value))).normalize(_WIDEST)
-    if len(shortest.as_tuple().digits) == 1:
-        shortest = Decimal(f"{abs(value):.1e}").normalize(_WIDEST)
-    return _number_text(value, shortest)
+    return _number_text(value, shortest(value))
+
+
+def shortest(value: float) -> Decimal:
+    """The size of a finite double by the digits that Java writes.
+
+    >>> shortest(-2.675), shortest(5e-324)
+    (Decimal('2.675'), Decimal('4.9E-324'))
+    """
+    found = Decimal(repr(abs(value))).normalize(_WIDEST)
+    return found if len(found.as_tuple().digits) > 1 else Decimal(f"{abs(value):.1e}").normalize(_WIDEST)
 
 
 def float_text(value: float) -> str:
@@ -229,16 +233,16 @@ def float_text(value: float) -> str:
     """
     if not math.isfinite(value) or value == 0:
         return double_text(value)
-    shortest = Decimal(np.format_float_scientific(np.float32(abs(value)), unique=True)).normalize(_WIDEST)
-    if len(shortest.as_tuple().digits) == 1:
-        shortest = Decimal(f"{abs(value):.1e}").normalize(_WIDEST)
-    return _number_text(value, shortest)
+    found = Decimal(np.format_float_scientific(np.float32(abs(value)), unique=True)).normalize(_WIDEST)
+    if len(found.as_tuple().digits) == 1:
+        found = Decimal(f"{abs(value):.1e}").normalize(_WIDEST)
+    return _number_text(value, found)
 
 
-def _number_text(value: float, shortest: Decimal) -> str:
+def _number_text(value: float, size: Decimal) -> str:
     """A finite number by the digits that stand for its size."""
     sign = "-" if value < 0 else ""
-    _, parts, exponent = shortest.as_tuple()
+    _, parts, exponent = size.as_tuple()
     digits = "".join(map(str, parts))
     point = len(digits) + int(exponent)
     if not _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
@@ -294,36 +298,19 @@ def to_timestamp(text: str) -> int:
     found = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
     if found is None:
         raise FailedCall(k.MALFORMED)
-    sign, year, month, day, hour, minute, second, fraction, zone = found.groups()
+    sign, year, month, day, hour, minute, second, fraction, named = found.groups()
     days = _day(int(year) * (-1 if sign == "-" else 1), int(month or 1), int(day or 1))
-    if text.strip(_BLANKS)[-1] in "T":
+    if hour is None and text.strip(_BLANKS).endswith("T"):
         raise FailedCall(k.MALFORMED)
     hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
     if hours > _LAST_HOUR or minutes > _LAST_MINUTE or seconds > _LAST_MINUTE:
         raise FailedCall(k.MALFORMED)
     of_day = (hours * 3600 + minutes * 60 + seconds) * 1_000_000 + int((fraction or "")[:6].ljust(6, "0"))
     local = days * DAY_MICROSECONDS + of_day
-    value = local - (_offset(zone.strip(_JAVA_BLANKS), local) if zone else 0)
-    if not -_LONG <= value < _LONG:
+    zone = zone_named(named.strip(_JAVA_BLANKS)) if named else 0
+    if zone is None or not -_LONG <= local < _LONG:
         raise FailedCall(k.MALFORMED)
-    return value
-
-
-def _offset(zone: str, local: int) -> int:
-    """Microseconds that a zone is ahead of UTC at a local time."""
-    if zone in _UTC:
-        return 0
-    found = _ZONE.fullmatch(zone)
-    if found is not None:
-        hours, minutes, seconds = int(found[2]), int(found[3] or 0), int(found[4] or 0)
-        size = hours * 3600 + minutes * 60 + seconds
-        if minutes > _LAST_MINUTE or seconds > _LAST_MINUTE or size > _MOST_OFFSET * 3600:
-            raise FailedCall(k.MALFORMED)
-        return size * 1_000_000 * (-1 if found[1] == "-" else 1)
     try:
-        at = datetime(1970, 1, 1) + timedelta(microseconds=local)
-        offset = at.replace(tzinfo=ZoneInfo(zone)).utcoffset()
-    except (KeyError, ValueError, OverflowError, OSError):
+        return instant_of(local, zone)
+    except FailedCall:
         raise FailedCall(k.MALFORMED) from None
-    assert offset is not None
-    return round(offset.total_seconds() * 1_000_000)

@@ -39,6 +39,10 @@ def reason(code: int, call: Call) -> str:
             return f"the value does not fit {call.type}; use try_cast to get NULL instead"
         case k.DECIMAL_OVERFLOW:
             return f"the result has more digits than {call.type} holds; use {_try(call)} to get NULL instead"
+        case k.MALFORMED if call.function in ("parse_time", "parse_date"):
+            return f"the text does not fit the pattern; use try_to_{call.type.kind} to get NULL instead"
+        case k.MALFORMED if call.function in ("time_in_zone", "time_from_zone"):
+            return "there is no such time zone; write one as America/New_York or +02:00"
         case k.MALFORMED:
             if call.type.kind == "boolean" and call.function != "cast":
                 return "the pattern has its escape character before another one than %, _ and itself"

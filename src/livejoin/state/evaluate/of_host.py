@@ -40,6 +40,12 @@ _MAY_FAIL = (
     "edit_distance",
     "like",
     "like_any_case",
+    "parse_time",
+    "parse_date",
+    "try_parse_time",
+    "try_parse_date",
+    "time_in_zone",
+    "time_from_zone",
 )
 
 

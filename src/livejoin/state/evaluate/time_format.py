@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from livejoin.errors import ExpressionError
 
-_MONTHS = (
+MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _QUARTERS = ("1st", "2nd", "3rd", "4th")
 _DAY = 86_400_000_000
-_TOKENS = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|.", re.DOTALL)
+TOKENS = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|.", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def formatted(pattern: str) -> Callable[[int], str]:
     Raises:
         ExpressionError: The pattern has a letter, or a number of one, that is not shown, or a quote without its end.
     """
-    shows = [_shown(token.group(), pattern) for token in _TOKENS.finditer(pattern)]
+    shows = [_shown(token.group(), pattern) for token in TOKENS.finditer(pattern)]
 
     def show(micros: int) -> str:
         time = _Time.of(micros)
@@ -103,9 +103,9 @@ def _letter(letter: str, count: int) -> _Show | None:
         case "M" | "L", 1 | 2:
             return _number(lambda t: t.month, count)
         case "M" | "L", 3:
-            return lambda t: _MONTHS[t.month - 1][:3]
+            return lambda t: MONTHS[t.month - 1][:3]
         case "M" | "L", 4:
-            return lambda t: _MONTHS[t.month - 1]
+            return lambda t: MONTHS[t.month - 1]
         case "d", 1 | 2:
             return _number(lambda t: t.day, count)
         case "D", 1 | 2 | 3:

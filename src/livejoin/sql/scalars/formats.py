@@ -1,0 +1,159 @@
+"""Functions of patterns and formats, which are constants: times and numbers as texts, and texts as times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from livejoin.query import printf
+from livejoin.query.number_format import NumberFormat
+from livejoin.query.scalar import Constant, Function, Scalar
+from livejoin.schema import SqlType
+from livejoin.sql.scalars import epoch, times
+from livejoin.sql.scalars.coercion import accepted
+from livejoin.sql.scalars.decimals import decimal_for
+from livejoin.sql.scalars.operands import (
+    DOUBLE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    Interval,
+    Mismatch,
+    Operand,
+    Unsayable,
+    Void,
+    call,
+    cast,
+    is_kind,
+    is_number,
+    type_of,
+)
+
+_OF_DOUBLES: Final = {DOUBLE: SqlType.decimal(30, 15), FLOAT: SqlType.decimal(14, 7)}
+_OF_STRINGS: Final = SqlType.decimal(38, 18)
+_DEFAULT_PATTERN: Final = Constant("yyyy-MM-dd HH:mm:ss", STRING)
+
+
+def as_time(
+    name: str, kind: SqlType, function: Function, plain: Callable[[Operand], Operand]
+) -> Callable[..., Operand]:
+    """TO_DATE, TO_TIMESTAMP and what gives NULL instead of failing; of a time they are casts.
+
+    Args:
+        name: The function's name.
+        kind: The type of what it gives.
+        function: What reads a text by a pattern.
+        plain: What reads a value without one.
+    """
+
+    def read(value: Operand, *pattern: Operand) -> Operand:
+        if not pattern:
+            return plain(value)
+        if is_kind(type_of(value), "date", "timestamp"):
+            return cast(value, kind)
+        if kind == TIMESTAMP and is_number(type_of(value)):
+            msg = f"a pattern reads a STRING, and {type_of(value)} is found; cast it to STRING"
+            raise Mismatch(msg)
+        return call(function, kind, accepted(value, STRING), _written(name, pattern[0]))
+
+    return read
+
+
+def shown(name: str) -> Callable[[Operand, Operand], Scalar]:
+    """TO_CHAR and TO_VARCHAR, of a time by a pattern and of a number by a format."""
+
+    def text(value: Operand, pattern: Operand) -> Scalar:
+        if is_kind(type_of(value), "date", "timestamp"):
+            return call("format_time", STRING, accepted(value, TIMESTAMP), accepted(pattern, STRING))
+        if is_kind(type_of(value), "binary"):
+            raise Unsayable(name, "it shows times and numbers; write hex or cast to STRING")
+        format_ = _written(name, pattern)
+        decimal = accepted(value, _decimal_of(value))
+        if format_.value is None:
+            return Constant(None, STRING)
+        try:
+            NumberFormat(str(format_.value))
+        except ValueError as error:
+            raise Mismatch(str(error)) from error
+        return call("format_decimal", STRING, decimal, format_)
+
+    return text
+
+
+def _decimal_of(value: Operand) -> SqlType:
+    """The decimal that Spark makes of a value that a format shows."""
+    kind = type_of(value)
+    if isinstance(kind, SqlType) and kind.kind in ("integer", "decimal"):
+        found = decimal_for(kind)
+        assert isinstance(found, SqlType), "an integer has one"
+        return found
+    return _OF_DOUBLES.get(kind, _OF_STRINGS) if isinstance(kind, SqlType) else _OF_STRINGS
+
+
+def _written(name: str, pattern: Operand) -> Constant:
+    """A pattern, which is written into the query."""
+    found = accepted(pattern, STRING)
+    if not isinstance(found, Constant):
+        raise Unsayable(name, "a pattern is written into the query, as a constant")
+    return found
+
+
+def unix_timestamp(value: Operand, pattern: Operand = _DEFAULT_PATTERN) -> Operand:
+    """UNIX_TIMESTAMP of a text by a pattern: toward zero; of a time the pattern does not count."""
+    if not is_kind(type_of(value), "string"):
+        return epoch.unix_timestamp(value)
+    text = call("parse_time", TIMESTAMP, accepted(value, STRING), _written("UNIX_TIMESTAMP", pattern))
+    return epoch.unix_timestamp(text)
+
+
+def in_zone(function: Literal["time_in_zone", "time_from_zone"]) -> Callable[[Operand, Operand], Scalar]:
+    """FROM_UTC_TIMESTAMP and TO_UTC_TIMESTAMP: what clocks of a zone show at a time, and when they show it."""
+    return lambda time, zone: call(function, TIMESTAMP, accepted(time, TIMESTAMP), accepted(zone, STRING))
+
+
+def formatted(format_: Operand, *values: Operand) -> Scalar:
+    """FORMAT_STRING: the texts of a format, and between them the values by their own formats; NULL is ``null``."""
+    text = _written("FORMAT_STRING", format_)
+    if text.value is None:
+        return text
+    try:
+        parts = list(printf.parsed(str(text.value)))
+    except ValueError as error:
+        raise Unsayable("FORMAT_STRING", str(error)) from error
+    found = [Constant(part, STRING) if isinstance(part, str) else _by_format(part, values) for part in parts]
+    if len(found) == 1:
+        return found[0]
+    return call("concatenate", STRING, *found) if found else Constant("", STRING)
+
+
+def _by_format(spec: printf.Spec, values: tuple[Operand, ...]) -> Scalar:
+    if spec.value >= len(values):
+        msg = f"the format has {spec.text} for value {spec.value + 1}, and there are {len(values)} values"
+        raise Unsayable("FORMAT_STRING", msg)
+    value = values[spec.value]
+    null = Constant(spec.of_text("null"), STRING)
+    if isinstance(value, Void):
+        return null
+    if isinstance(value, Interval) or is_kind(value.type, "binary", "interval", "months"):
+        msg = f"{spec.text} shows no {type_of(value)}; cast it to STRING"
+        raise Unsayable("FORMAT_STRING", msg)
+    wanted = {"d": "integer", "x": "integer", "f": "double", "e": "double"}.get(spec.letter)
+    value = _internal(value)
+    if wanted is not None and value.type.kind != wanted:
+        msg = (
+            f"{spec.text} shows {'integers' if wanted == 'integer' else 'DOUBLE and FLOAT'}, and {value.type} is found"
+        )
+        raise Unsayable("FORMAT_STRING", msg)
+    shown = call("format_value", STRING, value, Constant(spec.text, STRING))
+    return call("coalesce", STRING, shown, null)
+
+
+def _internal(value: Scalar) -> Scalar:
+    """A DATE as its days and a TIMESTAMP as its microseconds, which is what Spark shows here."""
+    match value.type.kind:
+        case "date":
+            return epoch.unix_date(value)  # type: ignore[return-value]
+        case "timestamp":
+            return times.microseconds(value)
+        case _:
+            return value
