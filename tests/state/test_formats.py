@@ -27,7 +27,7 @@ TIMES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30))
 NAMES = st.sampled_from(("America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata", "Pacific/Apia"))
 WHOLE = (
     "yyyy-MM-dd HH:mm:ss.SSSSSS",
-    "yyyyMMddHHmmssSSSSSS",
+    "yyyyMMdd HHmmssSSSSSS",
     "d MMMM yyyy, hh:mm:ss a SSSSSS",
     "yyyy DDD H:m:s.SSSSSS",
 )
