@@ -131,6 +131,14 @@ class KnownNames:
         bound = self.bind_select(select_of(clause, items, source), self.allow_product)
         return NestedQuery("", bound.columns, bound.relation, bound, None)
 
+    def grouped(
+        self, clause: FromClause, items: tuple[Item, ...], groups: tuple[exp.Expr, ...], source: Source
+    ) -> NestedQuery:
+        """A SELECT of some items with GROUP BY, of one row without groups, from what a FROM clause brings."""
+        block = replace(select_of(clause, items, source), groups=groups, is_global=not groups)
+        bound = self.bind_select(block, self.allow_product)
+        return NestedQuery("", bound.columns, bound.relation, bound, None)
+
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
         """The query of a LATERAL sub-query behind what a FROM clause brings."""
         names, tree = replace(self, outer=replace(before.scope, outer=self.outer))._opened(query)

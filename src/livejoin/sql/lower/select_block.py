@@ -24,6 +24,7 @@ from livejoin.sql.lower.grouped.aggregates import (
 from livejoin.sql.lower.grouped.grouping_sets import grouping_sets
 from livejoin.sql.lower.grouped.one_row import limit_keeps_all
 from livejoin.sql.lower.operand_order import in_order
+from livejoin.sql.lower.pivot import pivoted
 from livejoin.sql.names.from_clause import Equality, FromClause, bind_from
 from livejoin.sql.names.nested import Names
 from livejoin.sql.names.order import Order, SortBy, is_all, order_of, position_of
@@ -109,7 +110,7 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
     select, source = block.select, block.source
     sub_queries = take_out(select, block.text)
     order = None if limit_keeps_all(select) else order_of(select, source)
-    clause = bind_from(select, known, source, sub_queries)
+    clause = pivoted(bind_from(select, known, source, sub_queries), select, known, source)
     clause = replace(clause, scope=replace(clause.scope, outer=known.outer))
     conditions, start = list(clause.conditions), source.find({TokenType.FROM})
     for condition in (*conditions, *(one for part in clause.parts for one in part.conditions)):

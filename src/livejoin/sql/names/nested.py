@@ -91,6 +91,11 @@ class Names(Protocol):
     def selected(self, clause: FromClause, items: tuple[Item, ...], source: Source) -> NestedQuery:
         """A SELECT of some items from what a FROM clause brings, which is not merged with what reads it."""
 
+    def grouped(
+        self, clause: FromClause, items: tuple[Item, ...], groups: tuple[exp.Expr, ...], source: Source
+    ) -> NestedQuery:
+        """A SELECT of some items with GROUP BY, of one row without groups, from what a FROM clause brings."""
+
     def lateral(self, query: exp.Expr, before: FromClause, atom: int, source: Source, offset: int) -> Lateral:
         """The query of a LATERAL sub-query behind what a FROM clause brings.
 

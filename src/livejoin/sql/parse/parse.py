@@ -184,6 +184,11 @@ class SparkAnsi(Spark):
                 self.raise_error("POSITION takes at most 3 arguments")
             return node
 
+        def _parse_pivot_aggregation(self) -> exp.Expr | None:
+            """An expression over aggregates; sqlglot reads one call."""
+            value = self._parse_disjunction()
+            return None if value is None else self._parse_alias(value)
+
         def _parse_select_query(self, *args: bool, **options: bool) -> exp.Expr | None:
             start = self._index
             query = super()._parse_select_query(*args, **options)

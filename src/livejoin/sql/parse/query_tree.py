@@ -19,6 +19,7 @@ from livejoin.errors import UnknownNameError
 from livejoin.query.relational import SetKind
 from livejoin.sql.parse.first_by_order import first_by_order
 from livejoin.sql.parse.named_windows import named_windows
+from livejoin.sql.parse.pivots import take_pivots
 from livejoin.sql.parse.refuse import check_select, check_with, refuse_modifiers, refuse_statement
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.spans import (
@@ -126,6 +127,7 @@ def _node(tree: exp.Expr, source: Source, text: Source) -> QueryTree:
             raise source.unsupported("VALUES", VALUES_ALONE, source.find({TokenType.VALUES}))
         case exp.Select():
             named_windows(tree, source)
+            take_pivots(tree)
             fold(tree)
             first_by_order(tree)
             within = []

@@ -39,12 +39,12 @@ _CLAUSES: dict[str, tuple[str, tuple[TokenType, ...], str]] = {
     "pivots": (
         "PIVOT",
         (TokenType.PIVOT, TokenType.UNPIVOT),
-        "write an aggregate with FILTER (WHERE ...) for each column",
+        "it stands behind all tables of FROM; write what it is of as a query in parentheses",
     ),
 }
 _LEADING_CLAUSES = {"into", "hint"}
 _SELECT_CLAUSES = frozenset({"with_", "expressions", "from_", "joins", "where", "distinct", "group", "having"}) | {
-    *("qualify", "order", "limit", "offset"),
+    *("qualify", "order", "limit", "offset", "pivots"),
 }
 _MODIFIERS = frozenset({"with_", "this", "expression", "distinct", "order", "limit", "offset"})
 

@@ -1,0 +1,195 @@
+"""PIVOT: rows that a column tells apart, as columns beside one another.
+
+    FROM t PIVOT (SUM(x) AS s, COUNT(*) AS n FOR a IN ('b' AS p, 'c'))
+
+    =  FROM (SELECT k, SUM(x) FILTER (WHERE a <=> 'b') AS p_s,
+                    CASE WHEN COUNT(*) FILTER (WHERE a <=> 'b') > 0 THEN COUNT(*) FILTER (WHERE a <=> 'b') END AS p_n,
+                    ... AS c_s, ... AS c_n
+             FROM t GROUP BY k)
+
+The groups are by all columns of FROM that neither FOR nor an aggregate reads. Without any there is one row, also over
+no rows. A cell is NULL where the group has no row with its value. With one aggregate a column is called as the value
+is, with several as the value and the aggregate are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sqlglot import TokenType, exp
+
+from livejoin.query.conjunctive import ColumnRef
+from livejoin.query.text_lengths import relation_columns
+from livejoin.schema import Table
+from livejoin.sql.lower.grouped.aggregates import find_aggregate
+from livejoin.sql.names.from_clause import FromClause, column_names
+from livejoin.sql.names.nested import Names
+from livejoin.sql.names.outputs import Item, distinct_names
+from livejoin.sql.names.scope import Relation, Scope, resolve
+from livejoin.sql.parse.pivots import PIVOTS
+from livejoin.sql.parse.source import Source, offset_of, shown
+from livejoin.sql.to_duckdb.scalar_text import REF, bound_column
+
+_NULL_OVER_NOTHING = (exp.Sum, exp.Avg, exp.Min, exp.Max)
+_NUMBER, _DATE = re.compile(r"(0|[1-9]\d*)(\.\d+)?"), re.compile(r"\d{4}-\d\d-\d\d")
+_LISTS = (exp.ArrayAgg, exp.ArrayUniqueAgg)
+
+
+def pivoted(clause: FromClause, select: exp.Select, names: Names, source: Source) -> FromClause:
+    """A FROM clause behind its PIVOT clauses; as it is without one.
+
+    Raises:
+        UnknownNameError: A name stands for nothing, or a value names a column.
+        UnsupportedQueryError: A form of PIVOT outside.
+    """
+    for pivot in select.args.get(PIVOTS) or ():
+        clause = _pivoted(clause, pivot, names, source)
+    return clause
+
+
+def _pivoted(clause: FromClause, pivot: exp.Pivot, names: Names, source: Source) -> FromClause:
+    at = source.find({TokenType.PIVOT, TokenType.UNPIVOT})
+    if pivot.args.get("unpivot"):
+        raise source.unsupported("UNPIVOT", "UNPIVOT is not supported: write UNION ALL of a SELECT for each column", at)
+    if clause.seen or clause.taken:
+        msg = "PIVOT behind a sub-query in ON is not supported; write what stands before it as a query in FROM"
+        raise source.unsupported("PIVOT", msg, at)
+    if len(pivot.args["fields"]) != 1 or not isinstance(pivot.args["fields"][0], exp.In):
+        msg = "PIVOT takes one list of values; write FOR column IN (value, ...) or FOR (a, b) IN ((1, 2), ...)"
+        raise source.unsupported("PIVOT", msg, at)
+    scope, chosen = clause.scope, pivot.args["fields"][0]
+    columns = [resolve(column, scope, source) for column in _parts(chosen.this)]
+    calls = [_call(node, scope, source, at) for node in pivot.expressions]
+    read = {part.meta[REF] for node in (*columns, *(value for _, value in calls)) for part in node.find_all(exp.Column)}
+    kept = [one for one in scope.shown if one.ref not in read]
+    items = [Item(one.name, _column(one.ref, one.name), at, written=one.name) for one in kept]
+    for value in chosen.expressions:
+        alias = value.args["alias"].name if isinstance(value, exp.PivotAlias) else ""
+        given = value.this if isinstance(value, exp.PivotAlias) else value
+        name = alias or _text_of(given, source, at)
+        condition = _is_value(columns, given, scope, source, at)
+        for suffix, call in calls:
+            column = name if len(calls) == 1 else f"{name}_{suffix or _refuse_nameless(call, source, at)}"
+            items.append(Item(column, _cell(call, condition), at, written=column))
+    groups = tuple(_column(one.ref, one.name) for one in kept)
+    query = names.grouped(clause, tuple(items), groups, source)
+    query = query.called(tuple(item.written for item in items))
+    if given_names := pivot.args["alias"].args.get("columns") if pivot.args.get("alias") else None:
+        query = query.called(column_names(given_names, len(items), source, at))
+    own = distinct_names(query.relation.schema.names)
+    table = Table(names.fresh(pivot.alias or "pivot"), relation_columns(own, query.relation))
+    return FromClause(Scope.of(Relation(0, pivot.alias or "pivot", table, query, at)))
+
+
+def _parts(node: exp.Expr) -> Sequence[exp.Expr]:
+    """The columns, or the values, that stand in parentheses or alone."""
+    return node.expressions if isinstance(node, exp.Tuple) else [node.unnest()]
+
+
+def _column(ref: ColumnRef, name: str) -> exp.Column:
+    return bound_column(ref, name)
+
+
+def _call(node: exp.Expr, scope: Scope, source: Source, at: int) -> tuple[str, exp.Expr]:
+    """An aggregate, or an expression over some, and what it is called in the names of columns; empty if nothing."""
+    name = node.alias or _name_of(node)
+    value = resolve(node.unalias(), scope, source)
+    if find_aggregate(value) is None or value.find(exp.Window):
+        msg = f"PIVOT takes aggregates, and {shown(value)} is none; write one around it, as in MAX({shown(value)})"
+        raise source.unsupported("PIVOT", msg, offset_of(value, at))
+    if value.find(*_LISTS):
+        msg = "PIVOT with a list is not supported; write the list with FILTER (WHERE ...) for each column"
+        raise source.unsupported("PIVOT", msg, offset_of(value, at))
+    return name, value
+
+
+def _name_of(node: exp.Expr) -> str:
+    """What Spark calls an aggregate of one column, of a whole number or of all rows; empty of others."""
+    if not isinstance(node, exp.AggFunc) or len([one for one in node.args.values() if isinstance(one, exp.Expr)]) != 1:
+        return ""
+    name = node.sql("spark").partition("(")[0].lower()
+    match node.this:
+        case exp.Star():
+            return f"{name}(1)"
+        case exp.Column() if len(node.this.parts) == 1:
+            return f"{name}({node.this.name})"
+        case exp.Literal(is_string=False) if node.this.name.isdigit():
+            return f"{name}({node.this.name})"
+        case _:
+            return ""
+
+
+def _refuse_nameless(call: exp.Expr, source: Source, at: int) -> str:
+    msg = f"PIVOT with several aggregates needs a name for {shown(call)}; write AS behind it"
+    raise source.unsupported("PIVOT", msg, offset_of(call, at))
+
+
+def _text_of(value: exp.Expr, source: Source, at: int) -> str:
+    """What Spark calls a column of a value without alias: the value as a STRING."""
+    match value:
+        case exp.Tuple():
+            return "{" + ", ".join(_text_of(part, source, at) for part in value.expressions) + "}"
+        case exp.Paren():
+            return _text_of(value.this, source, at)
+        case exp.Literal() if value.is_string or _NUMBER.fullmatch(value.name):
+            return str(value.name)
+        case exp.Neg(this=exp.Literal(is_string=False)) if _NUMBER.fullmatch(value.this.name):
+            return f"-{value.this.name}"
+        case exp.Null():
+            return "null"
+        case exp.Boolean():
+            return "true" if value.this else "false"
+        case exp.Cast(this=exp.Literal(is_string=True)) if value.to.this == exp.DType.DATE and _DATE.fullmatch(
+            value.this.name
+        ):
+            return str(value.this.name)
+        case _:
+            msg = f"PIVOT needs a name for the value {shown(value)}; write AS behind it"
+            raise source.unsupported("PIVOT", msg, offset_of(value, at))
+
+
+def _is_value(columns: Sequence[exp.Expr], value: exp.Expr, scope: Scope, source: Source, at: int) -> exp.Expr:
+    """The condition that the columns are the value, which has their types."""
+    values = _parts(value)
+    if len(values) != len(columns):
+        msg = f"PIVOT is FOR {len(columns)} columns, and {shown(value)} has {len(values)} values"
+        raise source.unsupported("PIVOT", msg, offset_of(value, at))
+    conditions = []
+    for column, one in zip(columns, values, strict=True):
+        if not isinstance(column, exp.Column):
+            msg = f"PIVOT is FOR columns, and {shown(column)} is none; compute it in a query in FROM"
+            raise source.unsupported("PIVOT", msg, offset_of(column, at))
+        kind = exp.DataType.build(str(scope.declared(column.meta[REF]).type), dialect="spark")
+        constant = resolve(one.unnest().copy(), Scope(), source)
+        conditions.append(exp.NullSafeEQ(this=column.copy(), expression=exp.Cast(this=constant, to=kind)))
+    return exp.and_(*conditions, copy=False)
+
+
+def _cell(call: exp.Expr, condition: exp.Expr) -> exp.Expr:
+    """The aggregates of an expression over the rows of one value, NULL without any."""
+    root = exp.Paren(this=call.copy())
+    for aggregate in _aggregates(root):
+        around = aggregate.parent
+        if isinstance(around, exp.Filter):
+            both = exp.and_(around.expression.this.copy(), condition.copy())
+            around.set("expression", exp.Where(this=both))
+        else:
+            aggregate.replace(exp.Filter(this=aggregate.copy(), expression=exp.Where(this=condition.copy())))
+    value = root.this
+    plain = value.this if isinstance(value, exp.Filter) else value
+    if isinstance(plain, _NULL_OVER_NOTHING):
+        return value.copy()
+    count = exp.Filter(this=exp.Count(this=exp.Star()), expression=exp.Where(this=condition.copy()))
+    some = exp.GT(this=count, expression=exp.Literal.number(0))
+    return exp.Case(ifs=[exp.If(this=some, true=value.copy())])
+
+
+def _aggregates(node: exp.Expr) -> list[exp.Expr]:
+    """The aggregates of an expression, none of which stands in another one."""
+    found = find_aggregate(node)
+    if found is node:
+        return [node]
+    if found is None:
+        return []
+    return [one for part in node.iter_expressions() for one in _aggregates(part)]

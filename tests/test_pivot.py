@@ -1,0 +1,134 @@
+"""PIVOT: what a real Spark 4.3 called the columns and gave, and random commits against DuckDB."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import livejoin
+from strategies import FUZZ
+
+Row = tuple[Any, ...]
+ROWS: list[Row] = [(1, "a", 10, 1.5), (1, "b", 20, 2.5), (2, "a", 5, None), (2, None, 7, 1.0), (1, "a", 30, 0.0)]
+COLUMNS = "k INT, a STRING, x INT, y DOUBLE"
+SPARKS: list[tuple[str, list[str], list[Row]]] = [
+    (
+        "SUM(x) AS s, COUNT(*) FOR a IN ('a' AS p, 'b')",
+        ["k", "y", "p_s", "p_count(1)", "b_s", "b_count(1)"],
+        [
+            (1, 1.5, 10, 1, None, None),
+            (2, None, 5, 1, None, None),
+            (1, 2.5, None, None, 20, 1),
+            (2, 1.0, None, None, None, None),
+            (1, 0.0, 30, 1, None, None),
+        ],
+    ),
+    (
+        "SUM(x), COUNT(y) FOR (k, a) IN ((1, 'a') AS p, (2, 'b'))",
+        ["p_sum(x)", "p_count(y)", "{2, b}_sum(x)", "{2, b}_count(y)"],
+        [(40, 2, None, None)],
+    ),
+    (
+        "SUM(x) + 1 AS ignored FOR y IN (1, 2.5, 1.50)",
+        ["k", "a", "1", "2.5", "1.50"],
+        [(1, "b", None, 21, None), (2, "a", None, None, None), (2, None, 8, None, None), (1, "a", None, None, 11)],
+    ),
+    (
+        "SUM(x + k) FOR a IN ('a', NULL)",
+        ["y", "a", "null"],
+        [(None, 7, None), (1.0, None, 9), (2.5, None, None), (0.0, 31, None), (1.5, 11, None)],
+    ),
+]
+
+
+def _rows(view: livejoin.View) -> Counter[Row]:
+    return Counter(tuple(row) for row in zip(*(column.to_pylist() for column in view.to_arrow().columns), strict=True))
+
+
+@pytest.mark.parametrize(("pivot", "names", "rows"), SPARKS)
+def test_names_and_rows_are_those_of_spark(pivot: str, names: list[str], rows: list[Row]) -> None:
+    db = livejoin.Database()
+    db.create_table("t", COLUMNS)
+    view = db.create_view("v", f"SELECT * FROM t PIVOT ({pivot})")
+    db.apply("t", ROWS)
+    assert view.to_arrow().schema.names == names
+    assert _rows(view) == Counter(rows)
+
+
+# Each beside what it means for DuckDB.
+PAIRS = [
+    (
+        "SELECT * FROM t PIVOT (SUM(x) AS s, COUNT(*) AS n, MAX(x) FILTER (WHERE y > 0) AS m "
+        "FOR a IN ('a' AS p, NULL AS q))",
+        "SELECT k, SUM(x) FILTER (WHERE a = 'a'), NULLIF(COUNT(*) FILTER (WHERE a = 'a'), 0), "
+        "MAX(x) FILTER (WHERE a = 'a' AND y > 0), SUM(x) FILTER (WHERE a IS NULL), "
+        "NULLIF(COUNT(*) FILTER (WHERE a IS NULL), 0), MAX(x) FILTER (WHERE a IS NULL AND y > 0) FROM t GROUP BY k",
+    ),
+    (
+        "SELECT * FROM (SELECT a, x FROM t) PIVOT (COUNT(x) FOR a IN ('a', 'b')) AS p",
+        "SELECT CASE WHEN COUNT(*) FILTER (WHERE a = 'a') > 0 THEN COUNT(x) FILTER (WHERE a = 'a') END, "
+        "CASE WHEN COUNT(*) FILTER (WHERE a = 'b') > 0 THEN COUNT(x) FILTER (WHERE a = 'b') END FROM t",
+    ),
+    (
+        "SELECT v, p.w, `{1, a}` FROM t JOIN u ON t.y = u.v PIVOT (SUM(x) FOR (k, a) IN ((1, 'a'))) AS p",
+        "SELECT v, w, SUM(x) FILTER (WHERE k = 1 AND a = 'a') FROM t JOIN u ON t.y = u.v GROUP BY y, v, w",
+    ),
+    (
+        "SELECT q.* FROM (SELECT * FROM t PIVOT (SUM(x) FOR a IN ('a', 'b')) WHERE b IS NULL) q JOIN u ON q.k = u.w",
+        "SELECT q.* FROM (SELECT k, y, SUM(x) FILTER (WHERE a = 'a') AS a, SUM(x) FILTER (WHERE a = 'b') AS b FROM t "
+        "GROUP BY k, y) q JOIN u ON q.k = u.w WHERE b IS NULL",
+    ),
+]
+T = st.tuples(*map(st.sampled_from, ((1, 2, None), ("a", "b", "c", None), (1, 2, None), (0.0, 1.0, None))))
+U = st.tuples(st.sampled_from((0.0, 1.0)), st.sampled_from((1, 2)))
+
+
+@FUZZ
+@given(st.lists(st.tuples(st.lists(T, max_size=4), st.lists(U, max_size=2), st.integers(0, 3)), max_size=4))
+def test_commits_leave_what_duckdb_computes(commits: list[tuple[list[Row], list[Row], int]]) -> None:
+    db = livejoin.Database()
+    db.create_table("t", COLUMNS)
+    db.create_table("u", "v DOUBLE, w INT")
+    views = [db.create_view(f"v{i}", sql) for i, (sql, _) in enumerate(PAIRS)]
+    there: list[Row] = []
+    of_u: list[Row] = []
+    for t, u, gone in commits:
+        leaves = there[:gone]
+        db.apply("t", [dict(zip("kaxy", row, strict=True)) | {"_change_type": "delete"} for row in leaves])
+        db.apply("t", t)
+        db.apply("u", u)
+        there, of_u = [*there[gone:], *t], [*of_u, *u]
+        with duckdb.connect() as connection:
+            connection.execute("CREATE TABLE t (k INT, a TEXT, x INT, y DOUBLE); CREATE TABLE u (v DOUBLE, w INT)")
+            for table, rows in (("t", there), ("u", of_u)):
+                if rows:
+                    marks = ", ".join("?" * len(rows[0]))
+                    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+            for view, (sql, own) in zip(views, PAIRS, strict=True):
+                assert _rows(view) == Counter(connection.execute(own).fetchall()), sql
+    db._check()
+
+
+@pytest.mark.parametrize(
+    ("pivot", "message"),
+    [
+        ("SUM(x), MAX(x + 1) FOR a IN ('a')", "needs a name for MAX(x + 1); write AS behind it"),
+        ("SUM(x) FOR k IN (1 + 2)", "needs a name for the value 1 + 2; write AS behind it"),
+        ("SUM(x) FOR a IN (b AS p)", "no column 'b' is in scope here"),
+        ("x FOR a IN ('a')", "takes aggregates, and x is none"),
+        ("COLLECT_LIST(x) FOR a IN ('a')", "PIVOT with a list is not supported"),
+        ("SUM(x) FOR (a, k) IN ('a')", "is FOR 2 columns, and 'a' has 1 values"),
+        ("SUM(x) FOR z IN (1)", "no column 'z' is in scope here"),
+    ],
+)
+def test_what_is_refused_says_so(pivot: str, message: str) -> None:
+    db = livejoin.Database()
+    db.create_table("t", COLUMNS)
+    with pytest.raises(livejoin.LivejoinError) as caught:
+        db.create_view("v", f"SELECT * FROM t PIVOT ({pivot})")
+    assert message in str(caught.value)
