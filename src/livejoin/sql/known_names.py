@@ -24,12 +24,13 @@ from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.parse import parse
 from livejoin.sql.parse.query_tree import Block, Combined, Definition, QueryTree, With, query_tree
 from livejoin.sql.parse.source import Source
-from livejoin.sql.parse.sub_queries import SubQuery
+from livejoin.sql.parse.sub_queries import Form, SubQuery
 from livejoin.sql.sub_queries.free import free_columns
 from livejoin.sql.sub_queries.in_from import correlated_query
 from livejoin.sql.sub_queries.lateral import Lateral, lateral_query
 from livejoin.sql.sub_queries.making import Making
 from livejoin.sql.sub_queries.set_operations import Tree, correlated_set, is_correlated, resolved
+from livejoin.sql.sub_queries.sides import of_same_types, union_sides
 from livejoin.sql.sub_queries.unnest import unnest
 
 Bind = Callable[[QueryTree | SelectBlock, "KnownNames"], Bound]
@@ -111,7 +112,7 @@ class KnownNames:
     ) -> NestedQuery:
         """The union of two SELECTs that a FULL JOIN is; see `livejoin.sql.names.nested.Names`."""
         subs = tuple(
-            SubSelect(one.form, one.comparison, self.in_expression(one.query, scope), source, one.offset)
+            SubSelect(one.form, one.comparison, self.in_expression(one.query, scope, "scalar")[0], source, one.offset)
             for one, scope in sub_queries
         )
         left, right = (
@@ -154,15 +155,19 @@ class KnownNames:
 
         A SELECT comes with its names resolved, and so does a set operation, as a SELECT, if it is correlated.
         """
+        names, tree = self._behind_with(query)
+        if isinstance(tree, Block):
+            return names, resolve_block(tree, names)
+        found = names._correlated_set(tree) if isinstance(tree, Combined) else None
+        return names, tree if found is None else found
+
+    def _behind_with(self, query: exp.Expr) -> tuple[KnownNames, QueryTree]:
         names, tree = self, query_tree(query, self.text)
         while isinstance(tree, With):
             for definition in tree.definitions:
                 _, names = names.defined(definition)
             tree = tree.query
-        if isinstance(tree, Block):
-            return names, resolve_block(tree, names)
-        found = names._correlated_set(tree) if isinstance(tree, Combined) else None
-        return names, tree if found is None else found
+        return names, tree
 
     def _correlated_set(self, tree: Combined) -> SelectBlock | None:
         """A set operation that reads columns of a query around; None if this one does not."""
@@ -174,12 +179,28 @@ class KnownNames:
     def _making(self) -> Making:
         return Making(self, lambda one: self.bind_select(one, self.allow_product), unnest)
 
-    def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
-        """The query of a sub-query in an expression over a scope."""
-        names, tree = replace(self, outer=scope)._opened(query)
-        if isinstance(tree, SelectBlock):
-            return tree
-        bound = self.bind(tree, names)
+    def in_expression(self, query: exp.Expr, scope: Scope, form: Form) -> tuple[SelectBlock | NestedQuery, ...]:
+        """The query of a sub-query in an expression over a scope, or the sides of a UNION that are asked one by one."""
+        names, tree = replace(self, outer=scope)._behind_with(query)
+        try:
+            return (names._one(tree),)
+        except UnsupportedQueryError:
+            sides = union_sides(tree) if form != "scalar" else ()
+            if not sides:
+                raise
+            found = tuple(map(names._one, sides))
+            if form != "exists" and not of_same_types(found):
+                raise
+            return found
+
+    def _one(self, tree: QueryTree) -> SelectBlock | NestedQuery:
+        """A query in an expression: a SELECT, a set operation that is correlated as one, or one that is not."""
+        if isinstance(tree, Block):
+            return resolve_block(tree, self)
+        found = self._correlated_set(tree) if isinstance(tree, Combined) else None
+        if found is not None:
+            return found
+        bound = self.bind(tree, self)
         return NestedQuery("", bound.columns, bound.relation, bound, bound.plain)
 
     def fresh(self, name: str) -> str:

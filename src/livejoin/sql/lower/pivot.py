@@ -176,7 +176,7 @@ def _cell(call: exp.Expr, condition: exp.Expr) -> exp.Expr:
             around.set("expression", exp.Where(this=both))
         else:
             aggregate.replace(exp.Filter(this=aggregate.copy(), expression=exp.Where(this=condition.copy())))
-    value = root.this
+    value: exp.Expr = root.this
     plain = value.this if isinstance(value, exp.Filter) else value
     if isinstance(plain, _NULL_OVER_NOTHING):
         return value.copy()

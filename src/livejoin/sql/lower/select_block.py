@@ -33,6 +33,7 @@ from livejoin.sql.names.part import Part
 from livejoin.sql.names.scope import Scope, resolve
 from livejoin.sql.names.sub_select import SubSelect
 from livejoin.sql.parse.query_tree import Block
+from livejoin.sql.parse.sides import of_sides
 from livejoin.sql.parse.source import Source, offset_of
 from livejoin.sql.parse.sub_queries import SubQuery, is_distinct_on, take_out
 from livejoin.sql.to_duckdb.scalar_text import REF
@@ -134,7 +135,7 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
     for value in (*(item.value for item in items), *([] if kept is None else [kept]), *sorted_by):
         refuse_outer_aggregates(value, source, start)
     is_global = (groups is None and (aggregates or kept is not None)) or (groups == () and sets is None)
-    return SelectBlock(
+    found = SelectBlock(
         scope=clause.scope,
         equalities=clause.equalities,
         conditions=tuple(conditions),
@@ -150,17 +151,51 @@ def resolve_block(block: Block, known: Names) -> SelectBlock:
         source=source,
         start=start,
         parts=clause.parts,
-        sub_queries=tuple(_sub_select(one, number, clause, known, source) for number, one in enumerate(sub_queries)),
     )
+    return _with_sub_queries(found, [_asked(one, n, clause, known, source) for n, one in enumerate(sub_queries)])
 
 
-def _sub_select(one: SubQuery, number: int, clause: FromClause, known: Names, source: Source) -> SubSelect:
-    """A sub-query; one in ON sees what is joined there, and that of a FULL JOIN is no sub-query here any more."""
+def _asked(one: SubQuery, number: int, clause: FromClause, known: Names, source: Source) -> tuple[SubSelect, ...]:
+    """A sub-query, or the sides of the UNION that it is, where they are asked one by one.
+
+    One in ON sees what is joined there, and that of a FULL JOIN is no sub-query here any more.
+    """
     if number in clause.taken:
-        return SubSelect(one.form, one.comparison, known.numbers(1), source, one.offset)
-    seen = clause.seen.get(number, clause.scope)
-    query = known.in_expression(one.query, replace(seen, outer=clause.scope.outer))
-    return SubSelect(one.form, one.comparison, query, source, one.offset)
+        return (SubSelect(one.form, one.comparison, known.numbers(1), source, one.offset),)
+    seen = replace(clause.seen.get(number, clause.scope), outer=clause.scope.outer)
+    queries = known.in_expression(one.query, seen, one.form)
+    return tuple(SubSelect(one.form, one.comparison, query, source, one.offset) for query in queries)
+
+
+def _with_sub_queries(block: SelectBlock, asked: Sequence[tuple[SubSelect, ...]]) -> SelectBlock:
+    """A SELECT with its sub-queries, where several may stand in the place of one."""
+    plain = [several[0] for several in asked]
+    if len(plain) == sum(map(len, asked)):
+        return replace(block, sub_queries=tuple(plain))
+    sides: dict[int, tuple[int, ...]] = {}
+    for number, several in enumerate(asked):
+        if len(several) > 1:
+            sides[number] = (number, *range(len(plain), len(plain) + len(several) - 1))
+            plain += several[1:]
+    of_all = frozenset(number for number in sides if plain[number].form == "all")
+
+    def within(node: exp.Expr) -> exp.Expr:
+        return of_sides(node, sides, of_all)
+
+    def sorted_by(keys: tuple[SortBy, ...]) -> tuple[SortBy, ...]:
+        return tuple(replace(key, value=within(key.value)) for key in keys)
+
+    return replace(
+        block,
+        items=tuple(replace(item, value=within(item.value)) for item in block.items),
+        conditions=tuple(map(within, block.conditions)),
+        parts=tuple(replace(part, conditions=tuple(map(within, part.conditions))) for part in block.parts),
+        groups=None if block.groups is None else tuple(map(within, block.groups)),
+        having=None if block.having is None else within(block.having),
+        order=block.order and replace(block.order, keys=sorted_by(block.order.keys)),
+        read_order=sorted_by(block.read_order),
+        sub_queries=tuple(plain),
+    )
 
 
 def select_of(clause: FromClause, items: tuple[Item, ...], source: Source) -> SelectBlock:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from livejoin.sql.names.outputs import Item
     from livejoin.sql.names.scope import Scope
     from livejoin.sql.parse.source import Source
-    from livejoin.sql.parse.sub_queries import SubQuery
+    from livejoin.sql.parse.sub_queries import Form, SubQuery
     from livejoin.sql.sub_queries.lateral import Lateral
 
 
@@ -107,8 +107,8 @@ class Names(Protocol):
             offset: Where it stands.
         """
 
-    def in_expression(self, query: exp.Expr, scope: Scope) -> SelectBlock | NestedQuery:
-        """The query of a sub-query in an expression over a scope."""
+    def in_expression(self, query: exp.Expr, scope: Scope, form: Form) -> tuple[SelectBlock | NestedQuery, ...]:
+        """The query of a sub-query in an expression over a scope, or the sides of a UNION that are asked one by one."""
 
     def fresh(self, name: str) -> str:
         """A name, with a number behind it if a table has it."""

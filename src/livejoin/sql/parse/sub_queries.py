@@ -141,15 +141,15 @@ def take_out(select: exp.Select, source: Source) -> tuple[SubQuery, ...]:
         offset = source.tokens[start].start
         comparison = type(node) if isinstance(node, _COMPARISONS) else None
         place = places.setdefault((_form(node), comparison, query.sql(), _join_of(node, select)), len(found))
-        mark = _mark(place, _operands(node), offset)
-        node.replace(mark)
+        node.replace(mark_of(place, _operands(node), offset))
         _leave_out_order(query, is_exists=isinstance(node, exp.Exists))
         if place == len(found):
             found.append(SubQuery(_form(node), query.pop(), comparison, offset))
     return tuple(found)
 
 
-def _mark(number: int, operands: list[exp.Expr], offset: int) -> exp.Expr:
+def mark_of(number: int, operands: list[exp.Expr], offset: int) -> exp.Expr:
+    """The mark of a sub-query with what it is compared with."""
     mark = exp.Anonymous(this=f"sub-query {number}", expressions=operands)
     mark.meta.update({_MARK: number, "start": offset})
     return mark
@@ -176,7 +176,7 @@ def renumbered(node: exp.Expr, numbers: Mapping[int, int]) -> exp.Expr:
         if number is None:
             return part
         operands = [operand.transform(exchanged) for operand in part.expressions]
-        return _mark(numbers[number], operands, part.meta["start"])
+        return mark_of(numbers[number], operands, part.meta["start"])
 
     return node.transform(exchanged)
 

@@ -1,0 +1,36 @@
+"""The sides of a UNION in a sub-query, where they are asked one by one (`livejoin.sql.parse.sides`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from livejoin.schema import SqlType
+from livejoin.sql.lower.select_block import SelectBlock
+from livejoin.sql.names.nested import NestedQuery
+from livejoin.sql.parse.query_tree import Combined, QueryTree
+from livejoin.sql.to_duckdb.scalar_text import REF
+
+
+def union_sides(tree: QueryTree) -> tuple[QueryTree, ...]:
+    """The sides of a UNION and of those within it, from the left; empty if it is none."""
+    if not (isinstance(tree, Combined) and tree.kind == "union"):
+        return ()
+    return tuple(one for side in (tree.left, tree.right) for one in union_sides(side) or (side,))
+
+
+def of_same_types(sides: Sequence[SelectBlock | NestedQuery]) -> bool:
+    """Whether all sides give columns of the same types, which a UNION leaves as they are."""
+    types = [_types(side) for side in sides]
+    return types[0] is not None and all(own == types[0] for own in types)
+
+
+def _types(side: SelectBlock | NestedQuery) -> tuple[SqlType, ...] | None:
+    """The types of the columns of a query; None if one is computed, so that its type is not known yet."""
+    if isinstance(side, NestedQuery):
+        return tuple(side.relation.types)
+    values = [item.value for item in side.outputs]
+    if not all(isinstance(value, exp.Column) and REF in value.meta for value in values):
+        return None
+    return tuple(side.scope.declared(value.meta[REF]).type for value in values)
