@@ -107,7 +107,8 @@ def _counts(join: Join, equal: Sequence[int], keys: list[int]) -> Input:
     taken = {column.name.lower() for column in named}
     number = next(name for i in range(len(taken) + 1) if (name := "number" + "_" * i) not in taken)
     name = f"counts of {', '.join(join.query.atoms[position].alias for position in equal)}"
-    table = Table(name, (*named, Column(number, BIGINT, False)), primary_key=tuple(range(len(keys))))
+    columns = (*named, Column(number, BIGINT, False))
+    table = Table(name, columns, primary_key=tuple(range(len(keys))), static=atom.table.static)
     return Input(table, relation)
 
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from livejoin.plan.restricted_groups import Restricted, restricted, unused
 from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Output
 from livejoin.query.keys import keys
-from livejoin.query.relational import Input, Join, Numbers, Project, Relation, SetOperation
+from livejoin.query.relational import Input, Join, Numbers, Project, Relation, SetOperation, never_changes
 from livejoin.schema import Column, Table
 
 Worth = Callable[[Restricted], bool]
@@ -120,4 +120,5 @@ def _table(relation: Relation, other: str) -> Table:
     """How a join reads the rows of another one beside a relation of some name."""
     columns = tuple(Column(field.name, type_) for field, type_ in zip(relation.schema, relation.types, strict=True))
     best = min((sorted(key) for key in keys(relation)), key=lambda key: (len(key), key), default=[])
-    return Table(unused("rows", {other.lower()}), columns, primary_key=tuple(best))
+    name = unused("rows", {other.lower()})
+    return Table(name, columns, primary_key=tuple(best), static=never_changes(relation))

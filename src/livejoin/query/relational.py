@@ -53,6 +53,7 @@ class Input:
     Args:
         table: How the join's atoms see it: its name there, which no base table and no other input of the join has, its
             columns with the types of the relation's, and as primary key the columns of one of its keys, if it has one.
+            It is static where the relation `never_changes`.
         relation: The relation.
     """
 
@@ -493,6 +494,19 @@ def _read(expression: Expression, table: Table) -> set[int]:
 
 def _arrow(call: Call) -> pa.DataType:
     return pa.list_(call.type.arrow) if call.function in LISTS else call.type.arrow
+
+
+def never_changes(relation: Relation) -> bool:
+    """Whether a relation is made of static tables alone, so that it is as static as they are."""
+    match relation:
+        case Join():
+            return all(atom.table.static for atom in relation.query.atoms)
+        case SetOperation():
+            return never_changes(relation.left) and never_changes(relation.right)
+        case Numbers():
+            return True
+        case _:
+            return never_changes(relation.input)
 
 
 def ignores_copies(call: Call) -> bool:

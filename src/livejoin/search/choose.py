@@ -12,6 +12,9 @@ this order (docs/decisions/0006):
 
 The first three are those of `cheapest_tree`, a search over all trees; the fourth is compared over `all_trees` up to a
 limit. The choice is a pure function of query and statistics.
+
+Where no tree of these has the best bound, a query with static tables may have one of `linear_tree`, which both searches
+leave out.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from livejoin.search.guarantee import UpdateBound
 from livejoin.search.problem import Problem, problem_of
 from livejoin.search.spread import tree_bound
 from livejoin.search.statistics import Statistics
+from livejoin.theory.static.linear_tree import linear_tree
 from livejoin.theory.trees.all_trees import all_trees
 from livejoin.theory.trees.join_tree import JoinTree, least_height_tree
 
@@ -106,6 +110,8 @@ def choose(problem: Problem, most_trees: int = MOST_TREES, budget: int = 20_000)
     """
     first, steps, searched = _search(problem, budget)
     measured = {_unordered(first.tree): first}
+    if first.bound > UpdateBound.ALWAYS and (linear := _linear(problem)) is not None:
+        measured[_unordered(linear.tree)] = linear
     trees = all_trees(problem.edges, problem.free, most_trees)
     for tree in trees:
         if (same := _unordered(tree)) not in measured:
@@ -131,6 +137,8 @@ def best_bound(problem: Problem, worst: UpdateBound = UpdateBound.LAMBDA, budget
     for bound in (UpdateBound.ALWAYS, UpdateBound.FIFO, UpdateBound.LAMBDA):
         if bound <= worst and (tree := cheapest_tree(problem, bound, budget).tree) is not None:
             return measure(tree, problem)
+        if bound is UpdateBound.ALWAYS and (linear := _linear(problem)) is not None:
+            return linear
     return None
 
 
@@ -145,6 +153,14 @@ def _search(problem: Problem, budget: int) -> tuple[Measured, int, bool]:
             return measure(found.tree, problem), steps, complete
     tree = least_height_tree(problem.edges, problem.free, problem.weights, budget)
     return measure(tree, problem), steps, complete
+
+
+def _linear(problem: Problem) -> Measured | None:
+    """The tree of a query with static tables that makes every change O(1), if it is in C_lin (ICDT 2025)."""
+    if len(problem.dynamic) == len(problem.edges):
+        return None
+    tree = linear_tree(problem.edges, problem.free, problem.dynamic)
+    return None if tree is None else measure(tree, problem)
 
 
 def _unordered(tree: JoinTree) -> str:

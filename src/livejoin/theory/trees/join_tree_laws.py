@@ -4,7 +4,8 @@ A tree of a query keeps these laws (CROWN, definitions 3.1 and 3.2):
 
 - cover: every atom is exactly one node, and every leaf is an atom;
 - connect: for each variable, the nodes that contain it are connected;
-- guard: a generalized relation is contained in each of its children;
+- guard: a generalized relation is contained in each of its children, but for those with static atoms alone, of which
+  no key ever comes up: they have at least one child beside them that contains it;
 - above: a generalized relation stands below generalized relations only;
 - connex: the connex subtree is connected and contains the root; the keys of its nodes are output variables; together
   its nodes contain all output variables. Its nodes may contain other variables too.
@@ -19,7 +20,12 @@ from collections.abc import Iterator, Sequence
 from livejoin.theory.trees.join_tree import JoinTree
 
 
-def violations(tree: JoinTree, edges: Sequence[frozenset[str]], free: frozenset[str] | None = None) -> list[str]:
+def violations(
+    tree: JoinTree,
+    edges: Sequence[frozenset[str]],
+    free: frozenset[str] | None = None,
+    dynamic: frozenset[int] | None = None,
+) -> list[str]:
     """What in a tree breaks the laws of a free-connex join tree; empty for a valid one.
 
     Cost: nodes times variables.
@@ -28,6 +34,7 @@ def violations(tree: JoinTree, edges: Sequence[frozenset[str]], free: frozenset[
         tree: The tree.
         edges: The variables of each atom.
         free: The output variables; all of them if None.
+        dynamic: Positions of the atoms that change; all of them if None.
 
     Returns:
         One message for each broken law and place, the law first.
@@ -44,13 +51,19 @@ def violations(tree: JoinTree, edges: Sequence[frozenset[str]], free: frozenset[
         *_broken_form(tree),
         *_broken_cover(tree, edges),
         *_broken_nodes(tree),
+        *_broken_guard(tree, frozenset(range(len(edges))) if dynamic is None else dynamic),
         *_broken_connex(tree, output),
     ]
 
 
-def is_valid(tree: JoinTree, edges: Sequence[frozenset[str]], free: frozenset[str] | None = None) -> bool:
+def is_valid(
+    tree: JoinTree,
+    edges: Sequence[frozenset[str]],
+    free: frozenset[str] | None = None,
+    dynamic: frozenset[int] | None = None,
+) -> bool:
     """Whether a tree is a free-connex join tree of the query."""
-    return not violations(tree, edges, free)
+    return not violations(tree, edges, free, dynamic)
 
 
 def _broken_form(tree: JoinTree) -> Iterator[str]:
@@ -88,14 +101,26 @@ def _broken_nodes(tree: JoinTree) -> Iterator[str]:
         above = set() if parent is None else set(parent.variables)
         if node.key != tuple(sorted(above & set(node.variables))):
             yield f"form: node {position} has key {node.key}"
-        if parent is not None and parent.atom is None and not above <= set(node.variables):
-            yield f"guard: generalized relation {node.parent} is not contained in its child {position}"
         if parent is not None and parent.atom is not None and node.atom is None:
             yield f"above: generalized relation {position} stands below atom {parent.atom}"
         for variable in set(node.variables) - above:
             if variable in tops:
                 yield f"connect: {variable} has tops {tops[variable]} and {position}"
             tops[variable] = position
+
+
+def _broken_guard(tree: JoinTree, dynamic: frozenset[int]) -> Iterator[str]:
+    changes = [node.atom in dynamic for node in tree.nodes]
+    for position in range(len(tree.nodes) - 1, 0, -1):
+        above = tree.nodes[position].parent
+        if above is not None and changes[position]:
+            changes[above] = True
+    for position, node in enumerate(tree.nodes):
+        if node.atom is None:
+            inside = [set(node.variables) <= set(tree.nodes[child].variables) for child in node.children]
+            for child, contains in zip(node.children, inside, strict=True):
+                if not contains and (changes[child] or not any(inside)):
+                    yield f"guard: generalized relation {position} is not contained in its child {child}"
 
 
 def _broken_connex(tree: JoinTree, free: frozenset[str]) -> Iterator[str]:

@@ -1,0 +1,158 @@
+"""The life of a query over static and dynamic tables: after every commit incremental equals recomputed, by DuckDB.
+
+The queries are those of the theory's tests: hypergraphs of which some atoms are dynamic. Each has a table for every
+atom, with a number in each column and one more, ``w``, that results add up.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+import livejoin
+from livejoin.search.algorithm import Algorithm
+from oracle import assert_same_rows, connect, difference, multiset, signed_multiset
+
+Row = tuple[int | None, ...]
+FORMS = ("rows", "distinct", "counts", "sums")
+
+
+@dataclass(frozen=True)
+class StaticQuery:
+    """A query over static and dynamic tables.
+
+    Args:
+        edges: The variables of each atom, one letter each.
+        free: The variables that it returns.
+        dynamic: Positions of the dynamic atoms.
+    """
+
+    edges: tuple[str, ...]
+    free: str
+    dynamic: frozenset[int]
+
+    def columns(self, atom: int) -> str:
+        """The columns of an atom's table."""
+        return f"{self.edges[atom]}w"
+
+    def sql(self, form: str) -> str:
+        """It as SQL: all rows, distinct ones, or groups with how many there are, or with a sum too."""
+        first: dict[str, str] = {}
+        conditions = []
+        for atom, edge in enumerate(self.edges):
+            for variable in edge:
+                column = f"t{atom}.{variable}"
+                if variable in first:
+                    conditions.append(f"{first[variable]} = {column}")
+                first.setdefault(variable, column)
+        shown = ", ".join(f"{first[v]} AS {v}" for v in self.free)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        body = f"FROM {', '.join(f'T{atom} AS t{atom}' for atom in range(len(self.edges)))}{where}"
+        group = f" GROUP BY {', '.join(first[v] for v in self.free)}" if self.free else ""
+        calls = "COUNT(*) AS n"
+        if form == "sums":
+            calls += ", SUM(t0.w) AS s, SUM(t0.w * t" + str(len(self.edges) - 1) + ".w) AS p"
+        match form:
+            case "rows":
+                return f"SELECT {shown or 't0.w AS w'} {body}"
+            case "distinct":
+                return f"SELECT DISTINCT {shown or 't0.w AS w'} {body}"
+            case _:
+                return f"SELECT {', '.join(filter(None, (shown, calls)))} {body}{group}"
+
+
+@dataclass
+class StaticLife:
+    """A database with one query's tables and views, and a DuckDB beside it.
+
+    Args:
+        query: The query.
+        generator: What draws rows.
+        values: Values of a variable.
+        rows: Rows that a static table has.
+        algorithm: What maintains the joins.
+        threads: Threads of the database.
+    """
+
+    query: StaticQuery
+    generator: random.Random
+    values: int = 3
+    rows: int = 6
+    algorithm: Algorithm = "auto"
+    threads: int = 1
+    held: dict[int, list[Row]] = field(default_factory=dict)
+    before: dict[str, Counter[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.oracle = connect()
+        self.database = livejoin.Database(threads=self.threads)
+        for atom in range(len(self.query.edges)):
+            columns = ", ".join(f"{c} BIGINT" for c in self.query.columns(atom))
+            self.oracle.execute(f"CREATE TABLE T{atom} ({columns})")
+            self.database.create_table(f"T{atom}", columns, static=atom not in self.query.dynamic)
+            self.held[atom] = []
+        static = [atom for atom in self.held if atom not in self.query.dynamic]
+        for atom in static:
+            drawn = [self.row(atom) for _ in range(self.generator.randint(0, self.rows))]
+            self.commit({atom: (drawn, [])})
+
+    def views(self, *forms: str) -> None:
+        """Make the query a view in some forms."""
+        for form in forms:
+            self.database.create_view(form, self.query.sql(form), algorithm=self.algorithm, allow_product=True)
+            self.before[form] = self.expected(form)
+            self.check(form)
+
+    def row(self, atom: int) -> Row:
+        """A row of an atom's table."""
+        values: list[int | None] = [self.generator.randrange(self.values) for _ in self.query.edges[atom]]
+        if values and self.generator.random() < 0.05:
+            values[self.generator.randrange(len(values))] = None
+        return (*values, self.generator.randrange(4))
+
+    def changes(self) -> dict[int, tuple[list[Row], list[Row]]]:
+        """Changes of some dynamic tables: rows that come, and rows that go."""
+        found = {}
+        for atom in sorted(self.query.dynamic):
+            if self.generator.random() < 0.7:
+                come = [self.row(atom) for _ in range(self.generator.choice((0, 1, 1, 2, 5)))]
+                held = self.held[atom]
+                share = self.generator.choice((0.0, 0.2, 0.5, 1.0))
+                go = [row for row in held if self.generator.random() < share]
+                found[atom] = (come, go)
+        return found
+
+    def commit(self, changes: dict[int, tuple[list[Row], list[Row]]]) -> None:
+        """Apply changes to both sides, and compare every view and its delta."""
+        batch = {}
+        for atom, (come, go) in changes.items():
+            names = self.query.columns(atom)
+            kinds = ["insert"] * len(come) + ["delete"] * len(go)
+            columns = {n: pa.array([row[i] for row in (*come, *go)], pa.int64()) for i, n in enumerate(names)}
+            batch[f"T{atom}"] = pa.table({**columns, "_change_type": pa.array(kinds, pa.string())})
+            for row in go:
+                self.held[atom].remove(row)
+            self.held[atom] += come
+            self.oracle.execute(f"DELETE FROM T{atom}")
+            if self.held[atom]:
+                marks = ", ".join("?" for _ in names)
+                self.oracle.executemany(f"INSERT INTO T{atom} VALUES ({marks})", [list(row) for row in self.held[atom]])
+        commit = self.database.apply(batch)
+        for form in self.before:
+            after = self.expected(form)
+            delta = signed_multiset(commit[form])
+            assert_same_rows(delta, difference(after, self.before[form]), f"delta of {form}")
+            self.before[form] = after
+            self.check(form)
+
+    def expected(self, form: str) -> Counter[Any]:
+        """What DuckDB gives for a form of the query."""
+        return multiset(self.oracle.execute(self.query.sql(form)).fetchall())
+
+    def check(self, form: str) -> None:
+        """Compare a view."""
+        assert_same_rows(multiset(self.database.views[form].to_arrow()), self.before[form], f"{form}: {self.query}")
