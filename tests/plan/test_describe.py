@@ -253,9 +253,9 @@ def test_suggestions_for_a_grid_of_twelve_atoms_are_bounded_work(monkeypatch: py
     across = [f"T{i}.b = T{i + 1}.a" for i in range(11) if i % 4 != 3]
     down = [f"T{i}.d = T{i + 4}.c" for i in range(8)]
     tables = ", ".join(f"T{i}" for i in range(12))
-    orders = sys.modules["livejoin.theory.static.least_width_order"]
-    covers = Mock(wraps=vars(orders)["fractional_edge_cover"])
-    monkeypatch.setattr(orders, "fractional_edge_cover", covers)
+    widths = sys.modules["livejoin.theory.static.preprocessing_width"]
+    covers = Mock(wraps=vars(widths)["fractional_edge_cover"])
+    monkeypatch.setattr(widths, "fractional_edge_cover", covers)
     found = describe(bind(f"SELECT * FROM {tables} WHERE {' AND '.join(across + down)}", catalog))
     assert {suggestion.kind for suggestion in found.suggestions} == {"static table"}
     assert 0 < covers.call_count < 10_000

@@ -138,23 +138,27 @@ def well_structured(query: Query, parents: dict[str, str | None]) -> bool:
     )
 
 
-def width_of(edges: Sequence[frozenset[str]], parents: dict[str, str | None]) -> Fraction:
-    """The preprocessing width of an order by its definition."""
+def width_of(query: Query, parents: dict[str, str | None], by_paper: bool = False) -> Fraction:
+    """The preprocessing width of an order by its definition, or by that of section 5.1."""
+    edges = query.edges
     widths = [Fraction(1)]
+    changing = frozenset[str]().union(*(edges[i] for i in query.dynamic))
     for x in parents:
         subtree = {v for v in parents if x in path_to(parents, v)}
         below = [edge for edge in edges if edge and max(edge, key=lambda v: len(path_to(parents, v))) in subtree]
         ancestors = set(path_to(parents, x)) - {x}
         depends = {y for y in ancestors if any(y in edge and edge & subtree for edge in edges)}
-        parts = {edge & (depends | {x}) for edge in below}
+        if x not in changing and not by_paper:
+            below = [edge for i, edge in enumerate(edges) if i not in query.dynamic]
+        parts = {edge & (depends | {x}) for edge in below} - {frozenset()}
         widths.append(cover_number(frozenset(depends | {x}), frozenset(parts)))
     return max(widths)
 
 
-def least_width(query: Query) -> Fraction | None:
+def least_width(query: Query, by_paper: bool = False) -> Fraction | None:
     """The least width of all well-structured orders, None if there is none."""
     orders = (parents for parents in all_parents(query.variables) if well_structured(query, parents))
-    return min((width_of(query.edges, parents) for parents in orders), default=None)
+    return min((width_of(query, parents, by_paper) for parents in orders), default=None)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from livejoin.families.derived import DerivedTable
@@ -81,14 +82,19 @@ def join_trees(query: ConjunctiveQuery, known: Statistics) -> JoinTrees | None:
     """The join trees of a query, None if it has none. Cost: that of `livejoin.search.choose.choose`.
 
     Args:
-        query: The query, free-connex if it is acyclic.
+        query: The query.
         known: What is known of its tables.
     """
-    if not is_acyclic(query.edges):
+    if not is_acyclic(query.edges) or not (query.branches or query.free is None or _is_connex(query.edges, query.free)):
         return None
     problem = problem_of(query, known, query.free)
     choice = choose_with_branches(query, problem) if query.branches else choose(problem)
     return None if choice is None else JoinTrees(problem, choice, churn(query, problem, known))
+
+
+def _is_connex(edges: Sequence[frozenset[str]], output: frozenset[str]) -> bool:
+    """Whether a tree of acyclic atoms keeps an output together: one that a family keeps for another reason may not."""
+    return is_acyclic([*edges, output])
 
 
 def free_connex_output(query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:

@@ -262,10 +262,10 @@ def _leaf(join: Join, query: ConjunctiveQuery, by: Compiler, live: bool) -> _Lea
     plan = by.plan(query)
     physical = plan.compile(live)
     given = [JoinInput(one.table, Stored(_below(one.relation, by), one.table.name)) for one in join.inputs]
-    bags = []
+    bags: list[JoinInput] = []
     for derived in plan.derived:
         program, partition = by.rows(derived)
-        bags.append(JoinInput(derived.table, Bag(derived, program, partition, _named(given, derived.query))))
+        bags.append(JoinInput(derived.table, Bag(derived, program, partition, _named([*given, *bags], derived.query))))
     return _Leaf(physical, by.split(physical), _named([*given, *bags], physical.query))
 
 

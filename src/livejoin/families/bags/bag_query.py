@@ -135,8 +135,9 @@ class WrittenBag:
         columns += [Column(column, SqlType.integer(64), nullable=False) for column in self.columns.values()]
         outputs = tuple(Output(f"v{i}", type_.arrow, i) for i, type_ in enumerate(types))
         filters = frozenset(i for i, one in enumerate(self.atoms) if one.support)
+        static = all(one.atom.table.static for one in self.atoms)
         return BagQuery(
-            Table(name, tuple(columns) or (Column("nothing", SqlType.integer(64)),)),
+            Table(name, tuple(columns) or (Column("nothing", SqlType.integer(64)),), static=static),
             title,
             ConjunctiveQuery(
                 sql, tuple(one.atom for one in self.atoms), head, outputs, frozenset(self.kept), (Product(),)

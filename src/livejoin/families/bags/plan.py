@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from livejoin.families.bags.across import column_factor, fresh_prefix, place_of, restricted
 from livejoin.families.bags.bag_query import BagAtom, BagQuery, WrittenBag, written
 from livejoin.families.output import shown_variables, without_unneeded
-from livejoin.query import Atom, ColumnRef, ConjunctiveQuery, Factor, Product
-from livejoin.query.scalar import Expression, Field
+from livejoin.query import Atom, ConjunctiveQuery, Factor, Product
 from livejoin.schema import Table
 from livejoin.theory.cyclic.decomposition import Bag, Decomposition, decompose
 
@@ -54,7 +54,7 @@ def cut_into_bags(query: ConjunctiveQuery) -> Cut:
     decomposition = decompose(small.edges, query.free)
     bags = decomposition.bags
     factors = list(dict.fromkeys(factor for product in query.sums for factor in product.factors))
-    prefix = _fresh_prefix(query)
+    prefix = fresh_prefix(query)
     derived: dict[object, BagQuery] = {}
     atoms: list[Atom] = []
     places: list[int | None] = [None] * len(query.atoms)
@@ -74,18 +74,10 @@ def cut_into_bags(query: ConjunctiveQuery) -> Cut:
     outer = replace(
         query,
         atoms=tuple(atoms),
-        head=tuple(_place_of(query.variable(ref), places[ref.atom], atoms) for ref in query.head),
+        head=tuple(place_of(query.variable(ref), places[ref.atom], atoms) for ref in query.head),
         sums=tuple(Product(tuple(factor_of[f] for f in p.factors), p.wide) for p in query.sums),
     )
     return Cut(query, decomposition, tuple(derived.values()), outer)
-
-
-def _fresh_prefix(query: ConjunctiveQuery) -> str:
-    """A prefix that no table of the query has in its name."""
-    prefix = "bag"
-    while any(atom.table.name.lower().startswith(prefix) for atom in query.atoms):
-        prefix += "_"
-    return prefix
 
 
 def _title(query: ConjunctiveQuery, bag: Bag) -> str:
@@ -102,14 +94,8 @@ def _atoms(query: ConjunctiveQuery, bag: Bag, factors: Sequence[Factor]) -> list
         own = {factor.expression for factor in factors if factor.atom == atom}
         found.append(BagAtom(query.atoms[atom], False, tuple(sorted(own, key=lambda e: e.identity))))
     for atom in bag.filters:
-        found.append(BagAtom(_restricted(query.atoms[atom], bag.variables), True))
+        found.append(BagAtom(restricted(query.atoms[atom], bag.variables), True))
     return found
-
-
-def _restricted(atom: Atom, variables: frozenset[str]) -> Atom:
-    """An atom with some of its variables."""
-    left = [(c, v) for c, v in zip(atom.columns, atom.variables, strict=True) if v in variables]
-    return replace(atom, columns=tuple(c for c, _ in left), variables=tuple(v for _, v in left))
 
 
 def _columns_of(
@@ -117,17 +103,4 @@ def _columns_of(
 ) -> dict[Factor, Factor]:
     """The factors inside a bag as the outer query has them."""
     names = {f: inside.columns[query.atoms[f.atom].alias, f.expression] for f in factors if f.atom in bag.atoms}
-    return {f: _column_factor(position, table, name) for f, name in names.items()}
-
-
-def _column_factor(atom: int, table: Table, column: str) -> Factor:
-    """A column of an atom's table as a factor; it is never NULL."""
-    place = table.position(column)
-    return Factor(atom, Expression(f'"{column}"', Field(place, table.columns[place].type, nullable=False)))
-
-
-def _place_of(variable: str, place: int | None, atoms: Sequence[Atom]) -> ColumnRef:
-    """A column of the outer query that carries a variable: that of the given atom if there is one."""
-    if place is None:
-        place = next(i for i, atom in enumerate(atoms) if variable in atom.variables)
-    return ColumnRef(place, atoms[place].column_of(variable))
+    return {f: column_factor(position, table, name) for f, name in names.items()}

@@ -5,10 +5,10 @@ C_lin exactly if it has one (Kara, Luo, Nikolic, Olteanu, Zhang: Tractable Conju
 Relations, ICDT 2025, theorem 1, for join trees in place of view trees):
 
 - A query in C_lin has one. Each dynamic variable X becomes the generalized relation over X and the variables above it
-  in the well-structured order, and each dynamic atom, which has exactly these variables, stands below that of its lowest
-  variable. Each static part hangs at the lowest variable of its intersection set, which is free if the part has free
-  variables (lemma 45), so that the connex law holds. Its key may be a proper part of that generalized relation: the
-  edge is quiet, so that no key has to come up it, and the look-up finds it by the key.
+  in the well-structured order, and each dynamic atom, which has exactly these variables, stands below that of its
+  lowest variable. Each static part hangs at the lowest variable of its intersection set, which is free if the part has
+  free variables (lemma 45), so that the connex law holds. Its key may be a proper part of that generalized relation:
+  the edge is quiet, so that no key has to come up it, and the look-up finds it by the key.
 - A query that has one is in C_lin: the lowest common ancestor of two dynamic atoms is a generalized relation, whose
   variables both have, and what is below one of its children reaches the others through these alone. So every path
   between the two is safe, as is one to the head by the connex law.

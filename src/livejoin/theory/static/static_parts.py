@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 
 from livejoin.theory.classes.hypergraph import Hypergraph
@@ -78,7 +79,7 @@ def construct_order(edges: Sequence[frozenset[str]], free: frozenset[str], dynam
     parents = _dynamic_parents(edges, free, dynamic)
     depths = {variable: _depth(parents, variable) for variable in parents}
     for part in static_parts(edges, dynamic):
-        order = _elimination([edges[atom] for atom in part.atoms], part, free)
+        order = _elimination(edges, dynamic, part, free)
         for i, variable in enumerate(order):
             eliminated = _component(variable, frozenset(order[:i]), edges)
             above = depends_on(eliminated, edges)
@@ -106,12 +107,20 @@ def _depth(parents: dict[str, str | None], variable: str) -> int:
     return 0 if above is None else 1 + _depth(parents, above)
 
 
-def _elimination(edges: Sequence[frozenset[str]], part: StaticPart, free: frozenset[str]) -> list[str]:
+def _elimination(
+    edges: Sequence[frozenset[str]], dynamic: frozenset[int], part: StaticPart, free: frozenset[str]
+) -> list[str]:
     """The private variables of a part from the bottom to the top: bound before free, then of least width."""
+    own = [edges[atom] for atom in part.atoms]
     order: list[str] = []
     while left := part.private - frozenset(order):
-        below = {v: _component(v, frozenset(order), edges) for v in (left - free or left)}
-        order.append(min(sorted(below), key=lambda v: (width_at(v, below[v], edges), len(depends_on(below[v], edges)))))
+        below = {v: _component(v, frozenset(order), own) for v in (left - free or left)}
+
+        def cost(variable: str, found: dict[str, frozenset[str]] = below) -> tuple[Fraction, int]:
+            subtree = found[variable]
+            return width_at(variable, subtree, edges, dynamic), len(depends_on(subtree, edges))
+
+        order.append(min(sorted(below), key=cost))
     return order
 
 
