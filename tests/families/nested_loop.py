@@ -316,7 +316,6 @@ class LoopCandidate:
 class NestedLoop:
     """The family; ``bound`` is what it promises, and ``touches`` what it says that a change touches."""
 
-    obstacle = ""
     edges = INNER_ONLY
     aggregates = "of each group computed anew"
 
@@ -325,7 +324,7 @@ class NestedLoop:
         self.bound = bound
         self.touches = touches
 
-    def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
+    def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
         return asked if len(query.atoms) <= 2 else None
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:

@@ -143,7 +143,7 @@ def grouped(random: Random, query: ConjunctiveQuery, sums: int) -> ConjunctiveQu
     """A query with distinct results over some variables of its core, annotated with so many sums of products."""
     core = {v: ColumnRef(a, query.atoms[a].column_of(v)) for a in query.core for v in query.atoms[a].variables}
     asked = frozenset(random.sample(sorted(core), random.randint(0, min(2, len(core)))))
-    free = Crown().output(query, asked)
+    free = Crown().output(query, asked, Statistics())
     assert free is not None, "the core is a tree, of variables that it has"
     shown = [a for a in range(len(query.atoms)) if a in query.core or _is_optional(query, a)]
     products = [Product((), random.random() < 0.3)]

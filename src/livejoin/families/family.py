@@ -122,10 +122,6 @@ class Family(Protocol):
         """The values of ``algorithm=`` under which it is considered, ``auto`` among them if the planner may take it."""
 
     @property
-    def obstacle(self) -> str:
-        """Why nothing runs any of its plans, which then are only explained; empty if this version runs it."""
-
-    @property
     def edges(self) -> frozenset[EdgeKind]:
         """The kinds of edges, beside inner ones, that its plans may have; it is not asked about other joins."""
 
@@ -133,7 +129,7 @@ class Family(Protocol):
     def aggregates(self) -> str:
         """How it keeps aggregates that are annotations of its results, as a clause with ``of each group``."""
 
-    def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
+    def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
         """The output variables that it keeps where some are asked for.
 
         None if it does not take the join, or has its results with multiplicities alone.
@@ -141,6 +137,7 @@ class Family(Protocol):
         Args:
             query: The join, of which the head and the free variables do not matter.
             asked: The variables that distinct or annotated results are asked for; they are part of the output.
+            known: What is known of its tables.
         """
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:

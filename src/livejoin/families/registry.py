@@ -21,13 +21,13 @@ from livejoin.query import ConjunctiveQuery
 from livejoin.search.statistics import Statistics
 
 FAMILIES: tuple[Family, ...] = (
-    ViewTrees(Crown()),  # first, as they keep no more than what is asked for
     Crown(),
     Bags(Crown()),
     Dyn(),
     Bags(Dyn(), "; across the bags a T-representation (DYN)"),
     ChangePropagation(),
     ForeignKeys(),
+    ViewTrees(Crown()),
 )
 
 
@@ -66,15 +66,27 @@ def families_of(algorithm: str, query: ConjunctiveQuery) -> Iterator[Family]:
     return (family for family in FAMILIES if algorithm in family.algorithms and kinds <= family.edges)
 
 
-def kept_output(query: ConjunctiveQuery, asked: frozenset[str], algorithm: str) -> frozenset[str] | None:
-    """The output variables that are kept for a join, by the first family that runs it over some.
+def kept_output(
+    query: ConjunctiveQuery, asked: frozenset[str], known: Statistics, algorithm: str
+) -> frozenset[str] | None:
+    """The output variables that are kept for a join: the fewest that a family asks for, of equal ones the first's.
 
     None: the families of the algorithm have results with multiplicities alone, if they take the join at all.
+
+    Args:
+        query: The join.
+        asked: The variables that are asked for.
+        known: What is known of its tables.
+        algorithm: Which families are considered.
     """
+    least: frozenset[str] | None = None
     for family in families_of(algorithm, query):
-        if not family.obstacle and (output := family.output(query, asked)) is not None:
-            return output
-    return None
+        output = family.output(query, asked, known)
+        if output is not None and (least is None or len(output) < len(least)):
+            least = output
+        if least == asked:
+            break
+    return least
 
 
 def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
@@ -92,7 +104,7 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[
     Raises:
         UnsupportedQueryError: No family runs it.
     """
-    asked = [*_candidates(query, known, (f for f in families_of(algorithm, query) if not f.obstacle))]
+    asked = [*_candidates(query, known, families_of(algorithm, query))]
     found = [one for one in asked if one.candidates.plans]
     runs = [one for one in found if not one.first.obstacle]
     if not runs:
@@ -104,12 +116,6 @@ def ranked(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[
         equal = [one for one in runs if one.first.guarantee.bound == least]
         best = equal[0] if len(equal) == 1 else min(equal, key=lambda one: round(one.first.touches, 9))
     return (best, *(one for one in found if one is not best))
-
-
-def theoretical(query: ConjunctiveQuery, known: Statistics, algorithm: str) -> tuple[Ranked, ...]:
-    """The families that are known to theory only, with what they would promise for a query."""
-    found = _candidates(query, known, (f for f in families_of(algorithm, query) if f.obstacle))
-    return tuple(one for one in found if one.candidates.plans)
 
 
 def _candidates(query: ConjunctiveQuery, known: Statistics, families: Iterable[Family]) -> Iterator[Ranked]:

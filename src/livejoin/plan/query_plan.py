@@ -69,7 +69,7 @@ def plan_with_reasons(
         return found[join][0].first
 
     def output(join: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
-        return kept_output(join, asked, algorithm)
+        return kept_output(join, asked, statistics, algorithm)
 
     def delta(join: ConjunctiveQuery) -> UpdateBound | None:
         return delta_bound(join) if algorithm == "auto" else None

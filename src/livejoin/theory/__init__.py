@@ -10,8 +10,8 @@ trees with atoms as leaves   `dyn_tree`, `simple_tree`, `check_simple`, `check_c
 cyclic queries               `decompose`; `fractional_edge_cover`, `agm_bound`; `decomposition_violations`
 rows to cells (HyperCube)    `integer_shares`, `divided`, `hot_product`
 foreign keys                 `foreign_key_graph`, `foreign_key_acyclic`, `assertion_keys`, `auxiliary_attributes`
-static and dynamic tables    `static_dynamic`, `well_behaved`, `linear_tree`, `least_width_order`, `rewrite`;
-                             `order_violations`, `rewriting_violations`
+static and dynamic tables    `static_dynamic`, `well_behaved`, `linear_tree`, `static_bags`, `least_width_order`,
+                             `rewrite`; `order_violations`, `rewriting_violations`
 change logs                  `lifespans`, `enclosureness`, `tree_enclosureness`, `first_in_first_out`, ...
 change logs made to order    `enclosing_sequence`, `enclosing_sequence_for`
 ===========================  ===================================================================================
@@ -78,6 +78,7 @@ from livejoin.theory.static.least_width_order import LeastWidth, least_width_ord
 from livejoin.theory.static.linear_tree import linear_tree
 from livejoin.theory.static.preprocessing_width import order_width
 from livejoin.theory.static.safe_rewriting import enumeration_views, rewriting_violations
+from livejoin.theory.static.static_bags import StaticBag, StaticBags, static_bags
 from livejoin.theory.static.static_dynamic import StaticDynamic, Tractability, static_dynamic
 from livejoin.theory.static.static_parts import construct_order
 from livejoin.theory.static.variable_order import (
@@ -147,6 +148,8 @@ __all__ = [
     "SizeBound",
     "Skew",
     "Spread",
+    "StaticBag",
+    "StaticBags",
     "StaticDynamic",
     "Tractability",
     "TreeIterator",
@@ -212,6 +215,7 @@ __all__ = [
     "search_tree",
     "shape_of",
     "simple_tree",
+    "static_bags",
     "static_dynamic",
     "to_join_tree",
     "tree_enclosureness",

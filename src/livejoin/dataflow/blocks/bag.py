@@ -3,12 +3,14 @@
     events -> join (in cells or in one piece) -> changes of rows -> DerivedRows -> events
 
 Law: as of a stored relation (`livejoin.dataflow.blocks.stored`). Cost: that of the join, and O(1) expected a row that
-changes. State: O(base rows), and O(N^w) rows for a bag of width w (CROWN, theorem 7.1).
+changes. State: O(base rows), and O(N^w) rows for a bag of width w (CROWN, theorem 7.1). A bag over static tables keeps
+its rows alone: what the join needed is given back when they are there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from livejoin.dataflow.batches import Rows
 from livejoin.dataflow.blocks.block import Batches, Change, Relation, Wanted
@@ -50,7 +52,8 @@ class BagBlock:
     ) -> None:
         self.plan = plan
         name = f"the join inside of {plan.derived.title}"
-        self.join = _open(plan, name, workers, codec.budget)
+        self._open = partial(_open, plan, name, workers, codec.budget)
+        self.join = self._open()
         self.rows = DerivedRows(len(plan.types), name, codec.budget)
         self.source = RowSource(plan.derived.query, plan.program.tables, plan.inputs, inputs, tables, codec)
         self._codec = codec
@@ -72,6 +75,8 @@ class BagBlock:
         for matrix in self.source.all_rows(self.join):
             self.apply(matrix)
             self.rows.finish()
+        if self.plan.derived.table.static:
+            self.join = self._open()
         self._fullness.note(self.join.registered)
 
     def scan(self, capacity: int) -> Batches:

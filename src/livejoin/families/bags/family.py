@@ -114,7 +114,6 @@ class Bags:
         across: How it does so, in words behind the title; empty if there is nothing to say.
     """
 
-    obstacle = ""
     edges = INNER_ONLY
 
     def __init__(self, inner: Family, across: str = "") -> None:
@@ -123,7 +122,7 @@ class Bags:
         self.algorithms = inner.algorithms
         self.aggregates = inner.aggregates
 
-    def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
+    def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
         """Any output; but bags may have to be wider for a smaller one, and then all variables are kept."""
         if is_acyclic(query.edges):
             return None

@@ -106,11 +106,10 @@ class ChangePropagation:
     """The family of standard change propagation; it keeps every output as it is."""
 
     algorithms = ("change-propagation",)
-    obstacle = ""
     edges = INNER_ONLY
     aggregates = "of each group kept with its row in the last join"
 
-    def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
+    def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
         return asked
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:

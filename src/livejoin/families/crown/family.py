@@ -52,14 +52,13 @@ class Crown:
     """The family of CROWN's join trees."""
 
     algorithms = ("auto", "crown")
-    obstacle = ""
     edges = frozenset[EdgeKind]({"exists", "not exists", "optional"})
     aggregates = (
         "of each group as annotations of the tree (CROWN, 7.3): no state of their own; a change also visits the rows "
         "above it that share its keys, up to the groups"
     )
 
-    def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
+    def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
         if not query.branches:
             return free_connex_output(query, asked)
         core = replace(query, atoms=tuple(query.atoms[atom] for atom in query.core), branches=())
@@ -71,7 +70,7 @@ class Crown:
         return Candidates(_plans(query, trees), trees.choice.reason, tree_search(trees.choice))
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> TreeCandidate | None:
-        output = self.output(query, query.variables if query.free is None else query.free)
+        output = self.output(query, query.variables if query.free is None else query.free, known)
         if query.branches:
             kept = replace(query, free=output)  # None: all rows with their multiplicities, as they would be kept
             trees = join_trees(kept, known)

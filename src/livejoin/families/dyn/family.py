@@ -55,11 +55,10 @@ class Dyn:
     """The family of Dynamic Yannakakis."""
 
     algorithms = ("dyn",)
-    obstacle = ""
     edges = INNER_ONLY
     aggregates = "of each group as annotations of the T-representation (DYN, section 4): no state of their own"
 
-    def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
+    def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
         return free_connex_output(query, asked)
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:

@@ -114,11 +114,10 @@ class ForeignKeys:
     """The family of foreign-key joins."""
 
     algorithms = ("auto", "aju")
-    obstacle = ""
     edges = frozenset[EdgeKind]({"exists", "not exists", "optional"})
     aggregates = "of each group in a store above the join"
 
-    def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
+    def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
         return None
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:

@@ -16,6 +16,7 @@ from livejoin.families.outline import PlanOutline
 from livejoin.families.program import Program
 from livejoin.families.view_trees.cut import StaticCut, cut_static
 from livejoin.families.view_trees.outline import static_outline
+from livejoin.families.view_trees.sizes import expected_rows
 from livejoin.query import ConjunctiveQuery
 from livejoin.search.guarantee import CONSTANT_DELAY, Guarantee, UpdateBound
 from livejoin.search.statistics import Statistics
@@ -24,6 +25,8 @@ from livejoin.theory.trees.join_tree import JoinTree
 
 _BUDGET = 2_000  # steps to the order of least width
 _SHORT_BUDGET = 40  # the bound on changes does not depend on the width; 4,000 took 13 s for a grid of 12 atoms
+_FEW_ROWS = 100_000  # of bags, that are made without a thought
+_TIMES_TABLES = 10  # so many times as many rows as the static tables have
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,19 @@ class ViewTreeCandidate:
     Args:
         cut: The bags.
         outer: The plan across them.
+        rows: The rows that each bag is expected to have; None if that is not known.
     """
 
     cut: StaticCut
     outer: Candidate
+    rows: tuple[float, ...] | None
 
     @cached_property
     def guarantee(self) -> Guarantee:
         """ICDT 2025, Theorems 1 and 3."""
         loading = f"{self.cut.found.preprocessing} for N base rows"
+        if self.derived and self.rows is not None:
+            loading = f"{loading}, here about {sum(self.rows):,.0f}"
         linear = self.cut.found.tractability is Tractability.LINEAR
         return Guarantee(
             UpdateBound.ALWAYS,
@@ -77,7 +84,7 @@ class ViewTreeCandidate:
         return ""
 
     def outline(self, live: bool) -> PlanOutline:
-        return static_outline(self.cut, self.outer.outline(live))
+        return static_outline(self.cut, self.outer.outline(live), self.rows)
 
     @property
     def derived(self) -> tuple[DerivedTable, ...]:
@@ -95,29 +102,45 @@ class ViewTrees:
     """
 
     algorithms = ("auto", "view-tree")
-    obstacle = ""
     edges = INNER_ONLY
 
     def __init__(self, inner: Family) -> None:
         self._inner = inner
         self.aggregates = inner.aggregates
 
-    def output(self, query: ConjunctiveQuery, asked: frozenset[str]) -> frozenset[str] | None:
-        shown = replace(query, free=asked, head=(), outputs=(), sums=())
-        return None if cut_static(shown, _SHORT_BUDGET) is None else asked
+    def output(self, query: ConjunctiveQuery, asked: frozenset[str], known: Statistics) -> frozenset[str] | None:
+        cut = cut_static(replace(query, free=asked, head=(), outputs=(), sums=()), _SHORT_BUDGET)
+        return None if cut is None or _is_large(cut, expected_rows(cut.derived, known), known) else asked
 
     def candidates(self, query: ConjunctiveQuery, known: Statistics) -> Candidates:
         cut = cut_static(query, _BUDGET)
         if cut is None:
             reason = "no table is static, or a path between what changes, or from it to the output, is not safe"
             return Candidates((), reason, NO_CANDIDATES.search)
+        rows = expected_rows(cut.derived, known)
+        if _is_large(cut, rows, known):
+            return Candidates((), _too_large(rows), NO_CANDIDATES.search)
         found = self._inner.candidates(cut.outer, known)
-        plans = tuple(
-            ViewTreeCandidate(cut, plan) for plan in found.plans if plan.guarantee.bound is UpdateBound.ALWAYS
-        )
-        return Candidates(plans, found.reason, found.search)
+        best = (plan for plan in found.plans if plan.guarantee.bound is UpdateBound.ALWAYS)
+        return Candidates(tuple(ViewTreeCandidate(cut, plan, rows) for plan in best), found.reason, found.search)
 
     def better(self, query: ConjunctiveQuery, known: Statistics, than: UpdateBound) -> ViewTreeCandidate | None:
         cut = None if than == UpdateBound.ALWAYS else cut_static(query, _SHORT_BUDGET)
-        outer = None if cut is None else self._inner.better(cut.outer, known, UpdateBound.FIFO)
-        return None if cut is None or outer is None else ViewTreeCandidate(cut, outer)
+        if cut is None or _is_large(cut, rows := expected_rows(cut.derived, known), known):
+            return None
+        outer = self._inner.better(cut.outer, known, UpdateBound.FIFO)
+        return None if outer is None else ViewTreeCandidate(cut, outer, rows)
+
+
+def _is_large(cut: StaticCut, rows: tuple[float, ...] | None, known: Statistics) -> bool:
+    """Whether so many rows would be made that plans which make none are better, whatever a change costs there."""
+    tables = {atom.table.name: known.of(atom.table.name).rows.value or 0 for atom in cut.query.atoms}
+    return rows is not None and sum(rows) > max(_FEW_ROWS, _TIMES_TABLES * sum(tables.values()))
+
+
+def _too_large(rows: tuple[float, ...] | None) -> str:
+    assert rows is not None
+    return (
+        f"the static tables would be joined to about {sum(rows):,.0f} rows, more than {_TIMES_TABLES} times those of "
+        "the tables"
+    )

@@ -11,7 +11,7 @@ from livejoin.families.family import Candidate
 from livejoin.families.outline import atom_outlines
 from livejoin.families.output import with_output, without_unneeded
 from livejoin.families.program import Program
-from livejoin.families.registry import Ranked, kept_output, theoretical
+from livejoin.families.registry import Ranked, kept_output
 from livejoin.plan.explain.classify import classify
 from livejoin.plan.explain.explanation import Alternative, Explanation, TableOutline
 from livejoin.plan.explain.log import describe_log
@@ -81,7 +81,7 @@ def describe(
     known = statistics or Statistics()
     if log is not None:
         known = known.over(observe(log, query))
-    kept = None if free is None else kept_output(query, free, "auto")
+    kept = None if free is None else kept_output(query, free, known, "auto")
     join = query if kept is None else with_output(query, kept)
     found = join_candidates(join, known)
     program = found[0].first.compile(live)
@@ -98,7 +98,7 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
         log: A change log.
     """
     query, known, asked = planned.query, planned.known, planned.asked
-    chosen, others = planned.ranked[0].first, theoretical(query, known, planned.algorithm)
+    chosen = planned.ranked[0].first
     guarantee = chosen.guarantee
     if asked is not None and query.free is not None and asked < query.free:
         guarantee = projected_guarantee(guarantee, ", ".join(sorted(query.free - asked)))
@@ -112,8 +112,8 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
         guarantee=guarantee,
         executable=not chosen.obstacle,
         obstacle=chosen.obstacle,
-        reason=_reason(planned, others),
-        alternatives=_alternatives(planned, others),
+        reason=_reason(planned),
+        alternatives=_alternatives(planned),
         search=planned.ranked[0].candidates.search,
         suggestions=suggest(replace(query, free=asked), known, guarantee.bound, planned.algorithm),
         tables=() if chosen.derived else _tables(query, planned.program, known),
@@ -123,10 +123,9 @@ def explained(planned: Planned, log: Sequence[ChangeBatch] | None = None) -> Exp
     )
 
 
-def _alternatives(planned: Planned, others: Sequence[Ranked]) -> tuple[Alternative, ...]:
-    """The plans that the program was chosen from, then those that are known to theory, each family's best first."""
-    behind = sorted(others, key=lambda one: one.first.guarantee.bound)
-    plans = chain.from_iterable(one.candidates.plans for one in (*planned.ranked, *behind))
+def _alternatives(planned: Planned) -> tuple[Alternative, ...]:
+    """The plans that the program was chosen from, each family's best first."""
+    plans = chain.from_iterable(one.candidates.plans for one in planned.ranked)
     chosen = planned.ranked[0].first
     return tuple(_alternative(plan, plan is chosen, planned.live) for plan in plans)
 
@@ -146,12 +145,12 @@ def _alternative(plan: Candidate, chosen: bool, live: bool) -> Alternative:
     )
 
 
-def _reason(planned: Planned, others: Sequence[Ranked]) -> str:
+def _reason(planned: Planned) -> str:
     """Why the plan was chosen over the others."""
     first, *behind = planned.ranked
     chosen = first.first
-    better = [one.first for one in others if one.first.guarantee.bound < chosen.guarantee.bound]
     bound = chosen.guarantee.bound
+    better = [one.first for one in behind if one.first.guarantee.bound < bound]
     equal = [one.first for one in behind if one.first.guarantee.bound == bound and not one.first.obstacle]
     parts = []
     if planned.algorithm != "auto":
