@@ -134,18 +134,36 @@ class StaticLife:
             kinds = ["insert"] * len(come) + ["delete"] * len(go)
             columns = {n: pa.array([row[i] for row in (*come, *go)], pa.int64()) for i, n in enumerate(names)}
             batch[f"T{atom}"] = pa.table({**columns, "_change_type": pa.array(kinds, pa.string())})
+            rows = [*self.held[atom], *come]
             for row in go:
-                self.held[atom].remove(row)
-            self.held[atom] += come
-            self.oracle.execute(f"DELETE FROM T{atom}")
-            if self.held[atom]:
-                marks = ", ".join("?" for _ in names)
-                self.oracle.executemany(f"INSERT INTO T{atom} VALUES ({marks})", [list(row) for row in self.held[atom]])
-        commit = self.database.apply(batch)
+                rows.remove(row)
+            self._hold(atom, rows)
+        self._compare(self.database.apply(batch))
+
+    def refresh(self, atom: int) -> None:
+        """Give a static table other rows, most of them those that it had."""
+        kept = [row for row in self.held[atom] if self.generator.random() < 0.7]
+        rows = kept + [self.row(atom) for _ in range(self.generator.choice((0, 1, 3)))]
+        self.generator.shuffle(rows)
+        names = self.query.columns(atom)
+        columns = {n: pa.array([row[i] for row in rows], pa.int64()) for i, n in enumerate(names)}
+        self._hold(atom, rows)
+        self._compare(self.database.refresh(f"T{atom}", pa.table(columns)))
+
+    def _hold(self, atom: int, rows: list[Row]) -> None:
+        """Let a table of the oracle have some rows."""
+        self.held[atom] = rows
+        self.oracle.execute(f"DELETE FROM T{atom}")
+        if rows:
+            marks = ", ".join("?" for _ in self.query.columns(atom))
+            self.oracle.executemany(f"INSERT INTO T{atom} VALUES ({marks})", [list(row) for row in rows])
+
+    def _compare(self, commit: livejoin.Commit) -> None:
+        """Compare every view and its delta."""
         for form in self.before:
             after = self.expected(form)
             delta = signed_multiset(commit[form])
-            assert_same_rows(delta, difference(after, self.before[form]), f"delta of {form}")
+            assert_same_rows(delta, difference(after, self.before[form]), f"delta of {form}: {self.query}")
             self.before[form] = after
             self.check(form)
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from livejoin.database.engine import Database
 from livejoin.database.transactions.guard import alone
-from livejoin.schema import Column, Table
+from livejoin.database.transactions.refresh import rows_of
+from livejoin.schema import Column
 from livejoin.state.table import BaseTable
 from livejoin.words import NULL_CODE, Words
 
@@ -18,7 +19,7 @@ def all_rows(database: Database, name: str) -> pa.Table:
     """All rows of a table, each as often as it is there. Cost: O(rows log rows)."""
     base = _base(database, name)
     ids, weights = base.live_rows()
-    return _values(database, base, np.repeat(ids, weights))
+    return rows_of(database._contents, base, np.repeat(ids, weights))
 
 
 @alone
@@ -38,7 +39,7 @@ def rows_with(database: Database, name: str, keys: Words) -> tuple[pa.Table, npt
     ids = base.find_key(np.ascontiguousarray(keys))
     is_there = ids >= 0
     places = np.where(is_there, np.cumsum(is_there) - 1, -1)
-    return _values(database, base, ids[is_there]), places
+    return rows_of(database._contents, base, ids[is_there]), places
 
 
 @alone
@@ -53,12 +54,3 @@ def word_of(database: Database, column: Column, text: str | None) -> int:
 def _base(database: Database, name: str) -> BaseTable:
     contents = database._contents
     return contents.tables[name.lower()]
-
-
-def _values(database: Database, base: BaseTable, ids: Words) -> pa.Table:
-    table: Table = base.table
-    words = base.values_of(np.ascontiguousarray(ids))
-    arrays = [
-        database._contents.codec.decode(line, column.type) for line, column in zip(words, table.columns, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=table.arrow)

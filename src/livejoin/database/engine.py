@@ -29,6 +29,7 @@ from livejoin.database.snapshots.image import image_of, restored
 from livejoin.database.transactions import transaction
 from livejoin.database.transactions.compaction import compact
 from livejoin.database.transactions.guard import Guard, alone
+from livejoin.database.transactions.refresh import refresh
 from livejoin.database.transactions.replay import Manner, Replay, replay_whole
 from livejoin.database.transactions.retention import refuse_dropped
 from livejoin.database.transactions.staging import Granularity, OnConflict
@@ -436,6 +437,35 @@ class Database:
         named = {changes: data} if isinstance(changes, str) else check_changes(changes, _APPLY)
         batches = transaction.read(self._contents, named, False, on_conflict)
         return transaction.commit(self._contents, batches, on_conflict)
+
+    @alone
+    def refresh(self, table: str, data: object) -> Commit:
+        """Let a static table have other rows than it had, also while views use it: one commit with its deltas.
+
+        Args:
+            table: Its name.
+            data: All rows that it is to have, as for `apply`: those that it has already cost a look and change nothing.
+
+        Returns:
+            The commit with the net delta of every view.
+
+        Raises:
+            ChangeError: The table is not static, or the rows break one of its keys; nothing was applied.
+            ExpressionError, CapacityError, StorageError: As for `apply`.
+
+        Cost: O(rows), and for each row that comes or goes what a change of a table that is not static costs in the
+        plans of the views, which is not bounded by what they promise; where static tables are joined once, that join
+        is made anew.
+
+        >>> db = Database()
+        >>> db.execute("CREATE TABLE rates (code STRING, rate INT) TBLPROPERTIES ('livejoin.static' = 'true')")
+        >>> _ = db.apply("rates", [("EUR", 1), ("USD", 2)])
+        >>> view = db.create_view("cheap", "SELECT code FROM rates WHERE rate < 3")
+        >>> db.refresh("rates", [("EUR", 1), ("USD", 4)])["cheap"].to_pylist()
+        [{'code': 'USD', '_change_type': 'delete', '_commit_version': 2}]
+        """
+        check_name(table, "table")
+        return refresh(self._contents, table, data)
 
     @overload
     def replay(

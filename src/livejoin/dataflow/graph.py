@@ -282,6 +282,7 @@ class Graph:
         for node in reached:
             if not node.is_loaded:
                 node.load()
+            node.wake()
             if node.adaptive is not None and self.codec.budget.has_room(2 * node.nbytes):
                 assert isinstance(node.plan, (Scan, Annotated))
                 node.adaptive.reconsider(node.plan)

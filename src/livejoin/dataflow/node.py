@@ -206,6 +206,11 @@ class Node:
                 block.fill()
         return block
 
+    def wake(self) -> None:
+        """Have all that a change is joined with, before one comes."""
+        if isinstance(self._block, BagBlock):
+            self._block.wake()
+
     def restore(self, arrays: Mapping[str, Words]) -> None:
         """Take over the state of an equal node with the same layout; its inputs have theirs."""
         self._block, self._held = self._make(self), self.plan

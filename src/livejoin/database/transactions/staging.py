@@ -68,8 +68,8 @@ def refuse_static(batch: ChangeBatch, views: Sequence[str]) -> None:
     """
     if views and batch.weights.shape[0]:
         msg = (
-            f"the table is static and used by {', '.join(map(repr, views))}, so that it does not change any more; fill "
-            "it before its views are created, drop them first, or declare the table without static"
+            f"the table is static and used by {', '.join(map(repr, views))}, so that no changes are applied to it; "
+            "fill it before its views are created, give it all of its new rows by refresh, or declare it without static"
         )
         raise ChangeError(msg, batch.table.name)
 

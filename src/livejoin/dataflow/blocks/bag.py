@@ -54,6 +54,7 @@ class BagBlock:
         name = f"the join inside of {plan.derived.title}"
         self._open = partial(_open, plan, name, workers, codec.budget)
         self.join = self._open()
+        self._rests = False
         self.rows = DerivedRows(len(plan.types), name, codec.budget)
         self.source = RowSource(plan.derived.query, plan.program.tables, plan.inputs, inputs, tables, codec)
         self._codec = codec
@@ -75,9 +76,20 @@ class BagBlock:
         for matrix in self.source.all_rows(self.join):
             self.apply(matrix)
             self.rows.finish()
-        if self.plan.derived.table.static:
-            self.join = self._open()
+        self._rest()
         self._fullness.note(self.join.registered)
+
+    def wake(self) -> None:
+        """Have again what a change is joined with, if it was given back; the rows stay as they are."""
+        if self._rests:
+            for matrix in self.source.all_rows(self.join):
+                self.join.maintain(matrix)
+            self._rests = False
+
+    def _rest(self) -> None:
+        """Give back what changes are joined with, of a bag over tables that rarely change."""
+        if self.plan.derived.table.static:
+            self.join, self._rests = self._open(), True
 
     def scan(self, capacity: int) -> Batches:
         ids, weights = self.rows.live_rows()
@@ -98,6 +110,7 @@ class BagBlock:
     def finish(self) -> None:
         self.rows.finish()
         self.source.finish()
+        self._rest()
 
     def undo(self) -> None:
         self.apply(self.source.back(self.join))
@@ -117,6 +130,7 @@ class BagBlock:
     def restore(self, arrays: Mapping[str, Words]) -> None:
         self.join.restore({n.removeprefix("join."): words for n, words in arrays.items() if n.startswith("join.")})
         self.rows.restore({n.removeprefix("rows."): words for n, words in arrays.items() if n.startswith("rows.")})
+        self._rest()
 
     def sizes(self) -> tuple[int, int]:
         handed, capacity = self.join.sizes()
