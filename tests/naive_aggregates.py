@@ -86,7 +86,8 @@ def result(call: Call, types: Sequence[SqlType], rows: Sequence[Row]) -> Any:
             return reduce(xor, present)
         case "mode":
             numbers = Counter(map(canonical, present))
-            return max(present, key=lambda value: numbers[canonical(value)])
+            ranked = present[::-1] if call.descending else present
+            return max(ranked, key=lambda value: numbers[canonical(value)])
         case "percentile_disc":
             ranked = present[::-1] if call.descending else present
             return ranked[max(math.ceil(len(ranked) * call.fraction) - 1, 0)]

@@ -261,8 +261,10 @@ class Terms:
         """The most frequent value, or a percentile that is one of the values."""
         if self.draw(st.booleans()):
             value = self._varying()
-            plain = f"mode({value.plain} ORDER BY {value.plain}){_filter(condition)}"
-            return Term(f"MODE({value.text}){_filter(condition, True)}", plain, value.family)
+            way = self.draw(st.sampled_from(("", " DESC")))
+            plain = f"mode({value.plain} ORDER BY {value.plain}{way}){_filter(condition)}"
+            text = f"MODE() WITHIN GROUP (ORDER BY {value.text} DESC)" if way else f"MODE({value.text})"
+            return Term(f"{text}{_filter(condition, True)}", plain, value.family)
         value, fraction = self._small(), self.draw(st.sampled_from(["0.0", "0.25", "0.5", "1.0"]))
         number = f"CAST({value.plain} AS DOUBLE)"
         plain = f"percentile_disc({fraction}) WITHIN GROUP (ORDER BY {number}){_filter(condition)}"

@@ -89,7 +89,7 @@ def calls_on(argument: int, type_: SqlType) -> list[Call]:
     found = [Call("count", argument, d, BIGINT) for d in (False, True)]
     found += [Call("array_agg", argument, d, type_) for d in (False, True)]
     found += [Call("min", argument, False, type_), Call("max", argument, True, type_)]
-    found.append(Call("mode", argument, False, type_))
+    found += [Call("mode", argument, False, type_, descending=descending) for descending in (False, True)]
     found += [
         Call("percentile_disc", argument, distinct, type_, fraction=fraction, descending=distinct)
         for distinct, fraction in ((False, 0.5), (True, 0.3), (False, 1.0), (False, 0.0))

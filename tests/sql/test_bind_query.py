@@ -72,7 +72,7 @@ AGGREGATES = [
     "bool_and(b), every(b), bool_or(b), any(src > 1), some(dst > 2), bool_or(b) FILTER (WHERE src > 0)",
     "array_agg(src), collect_list(s), collect_set(dst), array_agg(DISTINCT m), array_agg(w) FILTER (WHERE b)",
     "first(src), last(s), any_value(d), first(w, true), approx_count_distinct(dst), try_sum(src), try_sum(w)",
-    "try_avg(m), try_avg(src), mode(src), mode(s), mode() WITHIN GROUP (ORDER BY b)",
+    "try_avg(m), try_avg(src), mode(src), mode(s), mode() WITHIN GROUP (ORDER BY b DESC)",
     "covar_pop(src, dst), covar_samp(w, m), corr(src, w), regr_count(src, w), regr_avgx(src, w), regr_avgy(src, dst)",
     "regr_sxx(src, w), regr_syy(src, dst), regr_sxy(m, dst), regr_slope(src, w), regr_intercept(w, src), regr_r2(w, m)",
     "skewness(src), kurtosis(w), skewness(m) FILTER (WHERE b), corr(src, w) FILTER (WHERE b)",

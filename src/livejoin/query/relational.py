@@ -143,7 +143,8 @@ class Call:
         other: Position of a second argument: what MIN_BY, MAX_BY and LIST_BY order by, NULL first; the other one of
             COVAR_POP and COVAR_SAMP, which is NULL where the first is.
         fraction: Which percentile, from 0 to 1.
-        descending: Whether a percentile is one of the values in descending order.
+        descending: Whether a percentile is one of the values in descending order; of a MODE, whether of several it is
+            the greatest one.
         product: The argument as a product of one factor an atom of the `Join` below, if it is one and the types of the
             factors allow it: then the sum of the argument is a sum of products. Its value is the argument's, unscaled.
     """

@@ -446,7 +446,7 @@ def _result(call: Call, offsets: dict[Accumulator, int], types: Sequence[SqlType
             words[g.C_FRACTION] = np.float64(call.fraction).view(np.int64)
             words[g.C_DESCENDING] = int(call.descending)
         case "mode":
-            words[g.C_KIND] = g.GIVE_BY_LEAST
+            words[g.C_KIND] = g.GIVE_LAST_BY_LEAST if call.descending else g.GIVE_BY_LEAST
             words[g.C_COUNT] = words[g.C_FIRST] = offsets[Accumulator(argument, g.MODE)]
         case "bit_and" | "bit_or" | "bit_xor":
             words[g.C_KIND], words[g.C_DETAIL] = g.GIVE_BITS, _BITS[call.function]

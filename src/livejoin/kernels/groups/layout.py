@@ -135,6 +135,7 @@ GIVE_BY_GREATEST = 13
 GIVE_VALUE_AT = 14  # a percentile that is one of the values
 GIVE_BETWEEN = 15  # a percentile between two values
 GIVE_BITS = 16
+GIVE_LAST_BY_LEAST = 17  # the greatest second word of the pairs with the least first word
 
 VALUES = 0  # what a list is of: the values of an INDEX, these once, or the second words of PAIRS
 DISTINCT_VALUES = 1

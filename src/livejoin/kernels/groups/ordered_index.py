@@ -261,6 +261,28 @@ def second_of_greatest(m: Arena, link: int) -> int:
 
 
 @helper
+def last_second_of_least(m: Arena, link: int) -> int:
+    """The greatest second word of the pairs with the least first word, a number, of a tree that is not empty.
+
+    Cost: O(log(pairs)) for each level.
+    """
+    key = least(m, link)
+    while level_of(link) > 0:
+        child = length_of(link) - 1
+        while child > 0 and m[block_of(link) + child] != key:
+            child -= 1
+        # The key of a child is a lower bound: what made it may have left, and then its values are greater.
+        if child > 0 and least(m, m[block_of(link) + places_of(link) + child]) != key:
+            child -= 1
+        link = m[block_of(link) + places_of(link) + child]
+    place = length_of(link) - 1
+    while m[block_of(link) + place] != key:
+        place -= 1
+    value: int = m[seconds_of(link) + place]
+    return value
+
+
+@helper
 def value_at(m: Arena, link: int, rank: int) -> int:
     """The first word at a rank, from 0 on, of an index of pairs with more values, none with a negative multiplicity."""
     while level_of(link) > 0:

@@ -13,6 +13,7 @@ from livejoin.kernels.groups.exact_sum import class_of, first_of, window_of
 from livejoin.kernels.groups.moments import moment
 from livejoin.kernels.groups.ordered_index import (
     greatest,
+    last_second_of_least,
     least,
     second_of_greatest,
     second_of_least,
@@ -253,6 +254,8 @@ def render(m: Arena, p: Plan, group: int, to: int) -> None:
             m[to] = second_of_least(m, m[at])
         elif kind == g.GIVE_BY_GREATEST:
             m[to] = second_of_greatest(m, m[at])
+        elif kind == g.GIVE_LAST_BY_LEAST:
+            m[to] = last_second_of_least(m, m[at])
         elif kind == g.GIVE_VALUE_AT or kind == g.GIVE_BETWEEN:
             m[to] = _percentile(m, p, c, m[at], count)
         elif kind == g.GIVE_BITS:

@@ -66,7 +66,8 @@ def _of_one(call: AggregateCall, value: str, kind: SqlType, order: str | None, k
             of = value if call.name == "percentile_approx" else double
             return _percentiles(call, function, f"{distinct}{of}" if distinct else of, kept)
         case "mode":
-            return f"mode({value} ORDER BY {value})" + _where(kept)
+            way = " DESC" if call.form.order is not None and call.form.order.descending else ""
+            return f"mode({value} ORDER BY {value}{way})" + _where(kept)
         case "skewness":
             # DuckDB's is that of a sample, which has a factor.
             n = over("count")

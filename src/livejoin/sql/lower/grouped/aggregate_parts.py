@@ -86,12 +86,6 @@ def parts_of(outer: exp.Expr, call: exp.Expr, written: str, source: Source, offs
     if isinstance(call, exp.Mode) and not isinstance(call.args.get("deterministic") or exp.true(), exp.Boolean):
         msg = f"the second argument of {written} is {shown(call.args['deterministic'])}; allowed are TRUE and FALSE"
         raise source.unsupported(written, msg, offset)
-    if isinstance(call, exp.Mode) and order is not None and order.descending:
-        msg = (
-            f"{written} with ORDER BY ... DESC is not supported: of the values that are there most often it gives the "
-            "least; leave DESC out"
-        )
-        raise source.unsupported("ORDER BY", msg, source.find({TokenType.ORDER_BY}, offset, offset))
     form = replace(_form(call, written, source, offset), order=order)
     if isinstance(call, _INVERSE):
         parts = []

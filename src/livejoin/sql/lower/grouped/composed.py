@@ -114,7 +114,9 @@ def _plain(call: AggregateCall, joined: Joined, add: Add) -> exp.Expr:
     if function in _SUMS and not call.distinct:
         product = product_of(value, call.condition, kind, joined, call.offset)
     distinct = call.distinct and function not in ("array_agg", "mode")
-    column = add(Wanted(Call(function, None, distinct, result, product), where(value, call.condition)))
+    descending = call.form.order is not None and call.form.order.descending
+    found = Call(function, None, distinct, result, product, descending=descending and function == "mode")
+    column = add(Wanted(found, where(value, call.condition)))
     match call.name:
         case "stddev_pop" | "stddev_samp":
             return _SQRT(this=column)
