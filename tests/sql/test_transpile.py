@@ -103,5 +103,8 @@ def test_refusals() -> None:
     with pytest.raises(UnsupportedQueryError, match="cannot be written for DuckDB") as caught:
         to_duckdb("SELECT to_char(src, '9') FROM G")
     assert caught.value.clause == "SELECT"
+    with pytest.raises(UnsupportedQueryError, match="TO_TIMESTAMP has the patterns and names of Spark"):
+        to_duckdb("SELECT to_timestamp(s, 'yyyy') FROM G")
+    assert to_duckdb("SELECT to_date(s) AS d FROM G") == 'SELECT CAST("s" AS DATE) AS "d" FROM "G"'
     with pytest.raises(UnknownNameError, match="no table 'G'"):
         to_duckdb("SELECT * FROM G NATURAL JOIN H", Catalog())

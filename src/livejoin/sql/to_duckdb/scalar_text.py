@@ -43,6 +43,25 @@ _REMEDY = {
 }
 
 
+_CASTS = {"to_date": exp.DType.DATE, "to_timestamp": exp.DType.TIMESTAMP}
+_SPARKS = frozenset(
+    {
+        *_CASTS,
+        "try_to_date",
+        "try_to_timestamp",
+        "unix_timestamp",
+        "to_unix_timestamp",
+        "to_char",
+        "to_varchar",
+        "format_string",
+        "printf",
+        "from_utc_timestamp",
+        "to_utc_timestamp",
+    }
+)
+"""Functions that are calls as they are written here, and none or another one in DuckDB."""
+
+
 def refs_of(node: exp.Expr) -> tuple[ColumnRef, ...]:
     """The columns that a bound expression uses, in order of their first occurrence."""
     return tuple(dict.fromkeys(column.meta[REF] for column in node.find_all(exp.Column)))
@@ -81,6 +100,11 @@ def for_duckdb(part: exp.Expr) -> exp.Expr:
             return exp.cast(part, exp.DType.BIGINT)  # Spark's type, whatever the operands have
         case exp.ArraySize() if not isinstance(part.parent, exp.Cast):
             return exp.cast(part, exp.DType.INT)  # Spark's type; DuckDB has BIGINT
+        case exp.Anonymous() if part.name in _CASTS and len(part.expressions) == 1:
+            return exp.cast(part.expressions[0], _CASTS[part.name])
+        case exp.Anonymous() if part.name in _SPARKS:
+            msg = f"{part.name.upper()} has the patterns and names of Spark"
+            raise UnsupportedError(msg)
         case exp.Repeat():
             part.set("times", _at_most(part.args["times"], "REPEAT makes"))
             return part
