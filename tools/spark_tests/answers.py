@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from livejoin import Database
 from livejoin.database.difference import types_of
-from livejoin.errors import LivejoinError
+from livejoin.errors import CapacityError, ExpressionError
 from livejoin.schema import SqlType
 
 from .hive_text import rows_of
@@ -68,7 +68,7 @@ def built_up(session: Session, names: Sequence[str], sql: str, chance: random.Ra
         present: dict[str, set[int]] = {name: set() for name in tables}
         for _ in range(_PIECES):
             changes = {name: _some(table, present[name], chance) for name, table in tables.items()}
-            with suppress(LivejoinError):
+            with suppress(ExpressionError, CapacityError):
                 _commit(database, tables, changes, present, seen)
         rest = {name: (sorted(set(range(table.rows.num_rows)) - present[name]), []) for name, table in tables.items()}
         _commit(database, tables, rest, present, seen)
