@@ -6,10 +6,9 @@
 The tests do not lie in this project; FOLDER is where you have them, with its folders `inputs` and `results`. Each query
 becomes a view, first over full tables, then over empty ones, which random commits fill; some of them delete rows that
 others bring back. What the view has in the end is compared with the answer that Spark recorded, row by row and type by
-type, and the sum of its deltas with the view. Where Spark has an error, any error of livejoin is a `right error`, and an
-answer is `more`. `not comparable` is what a rule of `spark_tests/otherwise.py` says, or a setting of Spark that gives the
-query another meaning. The exit status is 1 if an answer is wrong or an error is none of
-livejoin's own.
+type, and the sum of its deltas with the view. Where Spark has an error, any error of livejoin is a `right error`, and
+an answer is `more`. `not comparable` is what a rule of `spark_tests/otherwise.py` says, or a setting that gives
+the query another meaning. The exit status is 1 if an answer is wrong or an error is none of livejoin's own.
 """
 
 from __future__ import annotations
